@@ -1,0 +1,1 @@
+//! Born with its first code.

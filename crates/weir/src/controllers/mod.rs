@@ -1,0 +1,77 @@
+//! The congestion controllers, one folder a standard, and their names.
+
+pub mod gcc_draft;
+pub mod nada;
+pub mod scream;
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::controller::{Controller, RateLimits};
+
+/// A congestion-control algorithm by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// `gcc-draft`: draft-ietf-rmcat-gcc-02, sender side.
+    GccDraft,
+    /// `nada`: RFC 8698.
+    Nada,
+    /// `scream`: RFC 8298.
+    Scream,
+}
+
+impl Algorithm {
+    /// All of them, in the order that reports use.
+    pub const ALL: [Self; 3] = [Self::GccDraft, Self::Nada, Self::Scream];
+
+    /// The name on the command line and in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GccDraft => "gcc-draft",
+            Self::Nada => "nada",
+            Self::Scream => "scream",
+        }
+    }
+
+    /// A fresh controller with the standard's default parameters.
+    pub fn build(self, limits: RateLimits) -> Box<dyn Controller + Send> {
+        match self {
+            Self::GccDraft => Box::new(gcc_draft::GccDraft::new(limits)),
+            Self::Nada => Box::new(nada::Nada::new(limits)),
+            Self::Scream => Box::new(scream::Scream::new(limits)),
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No algorithm has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm;
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown controller; there are")?;
+        Self::list(f)
+    }
+}
+
+impl UnknownAlgorithm {
+    fn list(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Algorithm::ALL.iter().try_for_each(|algorithm| write!(f, " {algorithm}"))
+    }
+}
+impl core::error::Error for UnknownAlgorithm {}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
+    }
+}

@@ -1,0 +1,116 @@
+//! Feedback: what a receiver notes, and what a sender learns when it joins it with what it sent.
+//!
+//! ```text
+//! receiver: ArrivalRecorder -> batch of arrivals -> (weir-wire: bytes) ->
+//! sender:   SendHistory::on_twcc -> FeedbackReport -> Controller::on_feedback
+//! ```
+
+mod arrivals;
+mod history;
+mod unwrap;
+
+pub use arrivals::ArrivalRecorder;
+pub use history::{SendHistory, TwccHeader};
+pub use unwrap::{SeqUnwrapper, Unwrapper};
+
+use alloc::vec::Vec;
+
+use crate::units::{DataSize, TimeDelta, Timestamp};
+
+/// The two ECN bits of the IP header [RFC3168 §5].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, L4S.
+    Ect1,
+    /// ECN-capable.
+    Ect0,
+    /// Congestion Experienced.
+    Ce,
+}
+
+/// A packet that left the pacer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentPacket {
+    /// Transport-wide sequence number, unwrapped: rises by one with each packet.
+    pub sequence_number: i64,
+    /// Its size. The driver chooses what counts, the same everywhere; the lab counts whole IP packets,
+    /// because those fill the bottleneck.
+    pub size: DataSize,
+    /// What was left in the send queue behind it.
+    pub queued: DataSize,
+}
+
+/// The fate of one packet, as far as feedback told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// As in [`SentPacket::sequence_number`].
+    pub sequence_number: i64,
+    /// As in [`SentPacket::size`].
+    pub size: DataSize,
+    /// When it left the pacer, by the sender's clock.
+    pub send_time: Timestamp,
+    /// When it arrived, by the receiver's clock; `None` if the receiver does not have it.
+    pub arrival_time: Option<Timestamp>,
+    /// ECN bits on arrival.
+    pub ecn: Ecn,
+    /// An earlier report called it lost: it was only late.
+    pub recovered: bool,
+}
+
+impl PacketReport {
+    /// Arrival minus send time: the one-way delay plus an unknown clock offset.
+    pub fn one_way_delay(&self) -> Option<TimeDelta> {
+        self.arrival_time.map(|arrival| arrival - self.send_time)
+    }
+}
+
+/// What one feedback packet told about packets that were sent. Each packet's fate is told once, and a
+/// second time only if it was called lost and then arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedbackReport {
+    /// By rising sequence number.
+    pub packets: Vec<PacketReport>,
+    /// Feedback packets that were sent and did not arrive since the last report, where that is known.
+    pub missing_feedback: u32,
+}
+
+impl FeedbackReport {
+    /// Time from the sending of the newest received packet to now: round-trip time plus the time the
+    /// receiver held the feedback back ("feedback response time").
+    pub fn rtt(&self, now: Timestamp) -> Option<TimeDelta> {
+        self.received().map(|packet| packet.send_time).max().map(|sent| now - sent)
+    }
+
+    /// Packets that arrived.
+    pub fn received(&self) -> impl Iterator<Item = &PacketReport> {
+        self.packets.iter().filter(|packet| packet.arrival_time.is_some())
+    }
+
+    /// Packets newly called lost, those that turned out to be only late, and all that were newly
+    /// judged (received for the first time or called lost).
+    pub fn loss_counts(&self) -> LossCounts {
+        let mut counts = LossCounts::default();
+        for packet in &self.packets {
+            match (packet.arrival_time, packet.recovered) {
+                (None, _) => counts.lost += 1,
+                (Some(_), true) => counts.recovered += 1,
+                (Some(_), false) => counts.received += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// Numbers of packets in a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossCounts {
+    /// Received, and not called lost before.
+    pub received: u64,
+    /// Newly called lost.
+    pub lost: u64,
+    /// Called lost by an earlier report, received after all.
+    pub recovered: u64,
+}

@@ -1,0 +1,107 @@
+//! The receiver's notes: which packets arrived when, ready to be sent back.
+
+use alloc::vec::Vec;
+
+use super::SeqUnwrapper;
+use crate::units::{TimeDelta, Timestamp};
+
+/// How long an arrival that was already fed back is kept, so that a late packet's feedback can repeat
+/// its neighbours instead of calling them lost.
+const LOOK_BACK: TimeDelta = TimeDelta::from_millis(500);
+
+/// Notes arrivals by transport-wide sequence number and hands them out in batches, one a feedback
+/// packet. A batch starts at the lowest number that arrived since the last one, so a reordered packet
+/// is fed back after all.
+#[derive(Clone, Debug, Default)]
+pub struct ArrivalRecorder {
+    unwrapper: SeqUnwrapper,
+    /// Sequence number and arrival in microseconds, by rising number.
+    arrivals: Vec<(i64, i64)>,
+    /// Lowest number that arrived since the last batch.
+    fresh: Option<i64>,
+}
+
+impl ArrivalRecorder {
+    /// Notes a packet. A duplicate keeps its first arrival.
+    pub fn on_packet(&mut self, now: Timestamp, sequence_number: u16) {
+        let number = self.unwrapper.peek(sequence_number.into());
+        let at = match self.arrivals.last() {
+            Some(&(last, _)) if number <= last => {
+                match self.arrivals.binary_search_by_key(&number, |arrival| arrival.0) {
+                    Ok(_) => return,
+                    Err(at) => at,
+                }
+            }
+            _ => self.arrivals.len(),
+        };
+        // The newest number is the reference, or one very late packet would pull it back.
+        if at == self.arrivals.len() {
+            self.unwrapper.set_last(number);
+        }
+        self.arrivals.insert(at, (number, now.as_micros()));
+        self.fresh = Some(self.fresh.map_or(number, |fresh| fresh.min(number)));
+    }
+
+    /// True if a packet arrived since the last batch.
+    pub fn has_fresh(&self) -> bool {
+        self.fresh.is_some()
+    }
+
+    /// The arrivals to feed back now: unwrapped sequence number and arrival in microseconds, by rising
+    /// number, from the lowest fresh one on. Empty if none is fresh.
+    pub fn take_batch(&mut self, now: Timestamp) -> &[(i64, i64)] {
+        let horizon = (now - LOOK_BACK).as_micros();
+        let Some(fresh) = self.fresh.take() else { return &[] };
+        self.arrivals.retain(|&(number, arrival)| number >= fresh || arrival >= horizon);
+        let from = self.arrivals.partition_point(|&(number, _)| number < fresh);
+        &self.arrivals[from..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn a_batch_holds_what_arrived_since_the_last_one() {
+        let mut recorder = ArrivalRecorder::default();
+        recorder.on_packet(at(1), 65_535);
+        recorder.on_packet(at(2), 0);
+        assert_eq!(recorder.take_batch(at(3)), [(65_535, 1_000), (65_536, 2_000)]);
+        assert!(!recorder.has_fresh());
+        assert_eq!(recorder.take_batch(at(4)), []);
+    }
+
+    #[test]
+    fn a_late_packet_brings_its_later_neighbours_along() {
+        let mut recorder = ArrivalRecorder::default();
+        for number in [1, 3, 4] {
+            recorder.on_packet(at(number.into()), number);
+        }
+        recorder.take_batch(at(5));
+        recorder.on_packet(at(6), 2);
+        assert_eq!(recorder.take_batch(at(7)), [(2, 6_000), (3, 3_000), (4, 4_000)]);
+    }
+
+    #[test]
+    fn a_duplicate_keeps_its_first_arrival() {
+        let mut recorder = ArrivalRecorder::default();
+        recorder.on_packet(at(1), 7);
+        recorder.on_packet(at(9), 7);
+        assert_eq!(recorder.take_batch(at(10)), [(7, 1_000)]);
+    }
+
+    #[test]
+    fn old_arrivals_are_forgotten() {
+        let mut recorder = ArrivalRecorder::default();
+        for number in 0..2_000_u16 {
+            recorder.on_packet(at(i64::from(number) * 10), number);
+            recorder.take_batch(at(i64::from(number) * 10));
+        }
+        assert!(recorder.arrivals.len() <= 51);
+    }
+}

@@ -1,0 +1,77 @@
+//! The one place where counters that wrap on the wire become counters that do not.
+
+/// Unwraps a counter of `BITS` bits: each value is taken as the one nearest to the last.
+#[derive(Clone, Debug, Default)]
+pub struct Unwrapper<const BITS: u32> {
+    last: Option<i64>,
+}
+
+/// For RTP and transport-wide sequence numbers.
+pub type SeqUnwrapper = Unwrapper<16>;
+
+impl<const BITS: u32> Unwrapper<BITS> {
+    const PERIOD: i64 = 1 << BITS;
+
+    /// The unwrapped value; the first one stands for itself. Bits above `BITS` are ignored. Of two
+    /// equally near candidates the later one is taken.
+    pub fn unwrap(&mut self, value: u32) -> i64 {
+        let unwrapped = self.peek(value);
+        self.last = Some(unwrapped);
+        unwrapped
+    }
+
+    /// As [`Unwrapper::unwrap`], and the reference point stays where it is.
+    pub fn peek(&self, value: u32) -> i64 {
+        let value = i64::from(value) & (Self::PERIOD - 1);
+        let Some(last) = self.last else { return value };
+        let ahead = (value - last).rem_euclid(Self::PERIOD);
+        if ahead <= Self::PERIOD / 2 { last + ahead } else { last + ahead - Self::PERIOD }
+    }
+
+    /// Sets the reference point.
+    pub fn set_last(&mut self, unwrapped: i64) {
+        self.last = Some(unwrapped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_16_bit_values_is_at_most_half_a_period_apart() {
+        for first in (0..=u16::MAX).step_by(257) {
+            for second in 0..=u16::MAX {
+                let mut unwrapper = SeqUnwrapper::default();
+                let a = unwrapper.unwrap(first.into());
+                let b = unwrapper.unwrap(second.into());
+                assert_eq!(b & 0xFFFF, i64::from(second));
+                assert!((-32_767..=32_768).contains(&(b - a)), "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_counts_on_over_the_wrap_and_back_for_a_late_value() {
+        let mut unwrapper = SeqUnwrapper::default();
+        let steps = [(65_534, 65_534), (1, 65_537), (65_535, 65_535), (2, 65_538)];
+        for (wire, unwrapped) in steps {
+            assert_eq!(unwrapper.unwrap(wire), unwrapped);
+        }
+    }
+
+    #[test]
+    fn a_24_bit_reference_time_wraps_at_its_own_period() {
+        let mut unwrapper = Unwrapper::<24>::default();
+        assert_eq!(unwrapper.unwrap(0xFF_FFFF), 0xFF_FFFF);
+        assert_eq!(unwrapper.unwrap(0), 0x100_0000);
+    }
+
+    #[test]
+    fn peeking_moves_nothing() {
+        let mut unwrapper = SeqUnwrapper::default();
+        unwrapper.unwrap(10);
+        assert_eq!(unwrapper.peek(30_000), 30_000);
+        assert_eq!(unwrapper.peek(40_000), 40_000 - 65_536);
+    }
+}
