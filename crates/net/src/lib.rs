@@ -1,1 +1,20 @@
-//! Born with its first code.
+//! Network models without input or output: packets go in with `now`, packets come out with a time.
+//!
+//! The simulator drives them in virtual time, the emulator at the wall clock with real packets; both
+//! get the same behaviour because nothing here knows which of the two it is.
+//!
+//! ```text
+//! enqueue -> loss -> duplication -> drop-tail queue -> capacity -> delay + jitter -> poll
+//! ```
+
+pub mod bottleneck;
+pub mod capacity;
+pub mod jitter;
+pub mod loss;
+pub mod seed;
+
+pub use bottleneck::{Bottleneck, Counters, Delivery, DropCause, LinkConfig, QueueLimit};
+pub use capacity::{Capacity, Schedule, Trace};
+pub use jitter::Jitter;
+pub use loss::LossModel;
+pub use seed::Seed;

@@ -1,0 +1,128 @@
+use super::*;
+use crate::capacity::{Schedule, Trace};
+
+const MTU: DataSize = DataSize::from_bytes(1250);
+
+fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+/// 1000 kbit/s, so that 1250 B take 10 ms, and 25 ms of delay.
+fn link(queue: QueueLimit) -> LinkConfig {
+    let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(1000)).unwrap());
+    LinkConfig { capacity, queue, ..LinkConfig::unlimited(TimeDelta::from_millis(25)) }
+}
+
+fn run(config: &LinkConfig, arrivals: &[i64]) -> (Vec<(i64, usize)>, Counters) {
+    let mut link = Bottleneck::new(config, Seed::new(1), "up");
+    let mut delivered = Vec::new();
+    let mut drain = |link: &mut Bottleneck<usize>, until: Timestamp| {
+        while let Some(next) = link.next_event().filter(|&next| next <= until) {
+            while let Some(delivery) = link.poll(next) {
+                assert!(delivery.due <= next);
+                delivered.push((delivery.due.as_millis(), delivery.payload));
+            }
+        }
+    };
+    for (packet, &at) in arrivals.iter().enumerate() {
+        drain(&mut link, ms(at));
+        let _ = link.enqueue(ms(at), MTU, packet);
+    }
+    drain(&mut link, Timestamp::from_secs(1_000));
+    assert_eq!(link.next_event(), None);
+    (delivered, link.counters())
+}
+
+#[test]
+fn packets_leave_one_serialisation_apart_and_arrive_a_delay_later() {
+    let (delivered, _) = run(&link(QueueLimit::Packets(10)), &[0, 0, 0, 50]);
+    assert_eq!(delivered, [(35, 0), (45, 1), (55, 2), (85, 3)]);
+}
+
+#[test]
+fn a_full_queue_drops_the_newcomer_and_the_packet_in_service_does_not_count() {
+    for limit in [
+        QueueLimit::Packets(2),
+        QueueLimit::Bytes(DataSize::from_bytes(2_500)),
+        QueueLimit::Time(TimeDelta::from_millis(20)),
+    ] {
+        let (delivered, counters) = run(&link(limit), &[0, 0, 0, 0, 10]);
+        assert_eq!(delivered, [(35, 0), (45, 1), (55, 2), (65, 4)], "{limit:?}");
+        assert_eq!(counters.dropped_packets, 1);
+    }
+}
+
+#[test]
+fn a_queue_in_time_shrinks_with_the_capacity() {
+    let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(1), Bitrate::from_kbps(100))];
+    let capacity = Capacity::Schedule(Schedule::new(steps).unwrap());
+    let config = LinkConfig { capacity, ..link(QueueLimit::Time(TimeDelta::from_millis(100))) };
+    // At 100 kbit/s, 100 ms are one packet: two may still queue at 0 ms, none at 2 ms.
+    let (_, counters) = run(&config, &[0, 0, 0, 2]);
+    assert_eq!(counters.dropped_packets, 1);
+}
+
+#[test]
+fn queuing_delay_is_the_time_that_a_packet_waited() {
+    let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
+    (0..3).for_each(|packet| link.enqueue(ms(0), MTU, packet).unwrap());
+    assert_eq!(link.queued(ms(0)), DataSize::from_bytes(2_500));
+    assert_eq!(link.queuing_delay(ms(0)), TimeDelta::from_millis(20));
+    let delays: Vec<i64> =
+        std::iter::from_fn(|| link.poll(ms(100))).map(|d| d.queuing_delay.as_millis()).collect();
+    assert_eq!(delays, [0, 10, 20]);
+}
+
+#[test]
+fn an_unlimited_link_only_delays() {
+    let config = LinkConfig::unlimited(TimeDelta::from_millis(25));
+    let (delivered, counters) = run(&config, &[0, 0, 1]);
+    assert_eq!(delivered, [(25, 0), (25, 1), (26, 2)]);
+    assert_eq!(counters.delivered, DataSize::from_bytes(3_750));
+}
+
+#[test]
+fn netem_jitter_reorders_and_the_same_jitter_held_in_order_does_not() {
+    let arrivals: Vec<i64> = (0..1_000).map(|n| n * 10).collect();
+    let jittered = |reorder| {
+        let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(20), reorder };
+        run(&LinkConfig { jitter, ..link(QueueLimit::Packets(10)) }, &arrivals).0
+    };
+    let falls = |delivered: &[(i64, usize)]| {
+        assert_eq!(delivered.len(), 1_000);
+        assert!(delivered.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        delivered.windows(2).filter(|pair| pair[0].1 > pair[1].1).count()
+    };
+    assert!(falls(&jittered(true)) > 100);
+    assert_eq!(falls(&jittered(false)), 0);
+}
+
+#[test]
+fn jitter_beyond_the_delay_never_delivers_before_the_packet_was_sent() {
+    let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(500), reorder: true };
+    let (delivered, _) = run(&LinkConfig { jitter, ..link(QueueLimit::Packets(10)) }, &[0; 5]);
+    assert!(delivered.iter().all(|&(at, packet)| at >= 10 * (packet as i64 + 1)));
+}
+
+#[test]
+fn every_packet_is_delivered_lost_or_dropped_and_duplicates_are_extra() {
+    let config =
+        LinkConfig { loss: LossModel::Random(0.1), duplicate: 0.1, ..link(QueueLimit::Packets(3)) };
+    let arrivals: Vec<i64> = (0..5_000).map(|n| n * 9).collect();
+    let (delivered, counters) = run(&config, &arrivals);
+    assert!(counters.lost_packets > 400 && counters.duplicated_packets > 300);
+    assert_eq!(
+        counters.offered_packets + counters.duplicated_packets,
+        counters.delivered_packets + counters.lost_packets + counters.dropped_packets
+    );
+    assert_eq!(delivered.len() as u64, counters.delivered_packets);
+}
+
+#[test]
+fn a_trace_delivers_at_its_opportunities() {
+    let capacity = Capacity::Trace(Trace::parse("5\n10\n30\n").unwrap());
+    let config = LinkConfig { capacity, ..link(QueueLimit::Packets(10)) };
+    let (delivered, _) = run(&config, &[0, 0, 0]);
+    // 1250 B fit the first opportunity, whose last 250 B begin the second packet, and so on.
+    assert_eq!(delivered, [(30, 0), (35, 1), (55, 2)]);
+}

@@ -1,0 +1,270 @@
+//! How much a link carries over time: a schedule of rates, or a trace of delivery opportunities.
+
+use std::fmt;
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Bytes that one line of a mahimahi trace lets through.
+const OPPORTUNITY: DataSize = DataSize::from_bytes(1500);
+
+/// What a link carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Capacity {
+    /// Everything at once: no queue forms.
+    Unlimited,
+    /// Rates that hold from given times on.
+    Schedule(Schedule),
+    /// Recorded delivery opportunities.
+    Trace(Trace),
+}
+
+impl Capacity {
+    /// The rate at a time; for a trace its mean over the second that the time lies in. `None` if
+    /// unlimited.
+    pub fn rate(&self, at: Timestamp) -> Option<Bitrate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Schedule(schedule) => Some(schedule.rate(at)),
+            Self::Trace(trace) => Some(trace.rate(at)),
+        }
+    }
+}
+
+/// Rates in steps. The first holds from the beginning, the last for ever.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    steps: Vec<(Timestamp, Bitrate)>,
+}
+
+/// Why a schedule or a trace was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityError(String);
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for CapacityError {}
+
+impl Schedule {
+    /// One rate for ever; it must be above zero.
+    pub fn constant(rate: Bitrate) -> Result<Self, CapacityError> {
+        Self::new(vec![(Timestamp::ZERO, rate)])
+    }
+
+    /// Steps by rising time, the first at zero, every rate above zero.
+    pub fn new(steps: Vec<(Timestamp, Bitrate)>) -> Result<Self, CapacityError> {
+        if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
+            return Err(CapacityError("a capacity schedule must start at 0s".into()));
+        }
+        if let Some(step) = steps.iter().find(|step| step.1 == Bitrate::ZERO) {
+            let at = step.0.as_secs_f64();
+            return Err(CapacityError(format!("the capacity at {at} s must be above zero")));
+        }
+        if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            let at = pair[1].0.as_secs_f64();
+            return Err(CapacityError(format!("the capacity step at {at} s must come later")));
+        }
+        Ok(Self { steps })
+    }
+
+    /// The steps, by rising time.
+    pub fn steps(&self) -> &[(Timestamp, Bitrate)] {
+        &self.steps
+    }
+
+    fn index(&self, at: Timestamp) -> usize {
+        self.steps.partition_point(|step| step.0 <= at).saturating_sub(1)
+    }
+
+    /// The rate at a time.
+    pub fn rate(&self, at: Timestamp) -> Bitrate {
+        self.steps[self.index(at)].1
+    }
+
+    /// When data that starts to be sent at `start` is through.
+    pub fn finish(&self, start: Timestamp, size: DataSize) -> Timestamp {
+        let mut index = self.index(start);
+        let (mut now, mut left) = (start, size);
+        loop {
+            let rate = self.steps[index].1;
+            let finish = now + left / rate;
+            let Some(&(next, _)) = self.steps.get(index + 1) else { return finish };
+            if finish <= next {
+                return finish;
+            }
+            left = left.saturating_sub(rate * (next - now));
+            now = next;
+            index += 1;
+        }
+    }
+}
+
+/// A mahimahi trace: a line a delivery opportunity of 1500 bytes, in milliseconds; it repeats after
+/// its last line's time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Milliseconds, never falling, the last above zero.
+    opportunities_ms: Vec<i64>,
+}
+
+impl Trace {
+    /// Reads a trace. Empty lines and lines that start with `#` are skipped.
+    pub fn parse(text: &str) -> Result<Self, CapacityError> {
+        let mut opportunities_ms: Vec<i64> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let refuse = |what: &str| {
+                let shown: String = line.chars().take(30).collect();
+                Err(CapacityError(format!("trace line {}: {what}, not '{shown}'", index + 1)))
+            };
+            let Ok(ms) = line.parse::<u32>() else {
+                return refuse("expected a time in whole milliseconds");
+            };
+            if opportunities_ms.last().is_some_and(|&last| last > i64::from(ms)) {
+                return refuse("expected a time no earlier than the line before");
+            }
+            opportunities_ms.push(ms.into());
+        }
+        if opportunities_ms.last().is_none_or(|&last| last == 0) {
+            return Err(CapacityError("a trace needs a line with a time above 0".into()));
+        }
+        Ok(Self { opportunities_ms })
+    }
+
+    fn period_ms(&self) -> i64 {
+        *self.opportunities_ms.last().expect("a trace has lines: parse checked it")
+    }
+
+    /// When opportunity number `index`, counted over all repetitions, comes.
+    fn time(&self, index: u64) -> Timestamp {
+        let lines = self.opportunities_ms.len() as u64;
+        let (round, line) = (index / lines, index % lines);
+        Timestamp::from_millis(
+            round as i64 * self.period_ms() + self.opportunities_ms[line as usize],
+        )
+    }
+
+    /// The first opportunity at or after a time.
+    fn first_at(&self, at: Timestamp) -> u64 {
+        let lines = self.opportunities_ms.len() as u64;
+        let ms = TimeDelta::from_nanos(at.as_nanos().max(0) + 999_999).as_millis();
+        // A time on the seam belongs to the end of a round as well as to the start of the next.
+        let round = (ms - 1).max(0) / self.period_ms();
+        let within = ms - round * self.period_ms();
+        let line = self.opportunities_ms.partition_point(|&opportunity| opportunity < within);
+        round as u64 * lines + line as u64
+    }
+
+    /// Mean rate over the second that a time lies in.
+    fn rate(&self, at: Timestamp) -> Bitrate {
+        let second = Timestamp::from_secs(at.as_nanos().max(0) / 1_000_000_000);
+        let end = second + TimeDelta::from_secs(1);
+        let opportunities = self.first_at(end) - self.first_at(second);
+        Bitrate::from_bps(opportunities * OPPORTUNITY.as_bits())
+    }
+}
+
+/// Position in a trace: which opportunity is being used up.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceCursor {
+    index: u64,
+    left: DataSize,
+}
+
+impl TraceCursor {
+    pub(crate) fn new() -> Self {
+        Self { index: 0, left: OPPORTUNITY }
+    }
+
+    /// When data that waits since `start` is through. What an opportunity has left when nothing waits
+    /// is lost, as in mahimahi.
+    pub(crate) fn finish(&mut self, trace: &Trace, start: Timestamp, size: DataSize) -> Timestamp {
+        if trace.time(self.index) < start {
+            self.index = trace.first_at(start);
+            self.left = OPPORTUNITY;
+        }
+        let mut size = size;
+        while size > self.left {
+            size = size.saturating_sub(self.left);
+            self.index += 1;
+            self.left = OPPORTUNITY;
+        }
+        self.left = self.left.saturating_sub(size);
+        let finish = trace.time(self.index);
+        if self.left == DataSize::ZERO {
+            self.index += 1;
+            self.left = OPPORTUNITY;
+        }
+        finish
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn a_packet_that_spans_a_step_is_sent_at_both_rates() {
+        let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(10), Bitrate::from_kbps(100))];
+        let schedule = Schedule::new(steps).unwrap();
+        // 1250 B are 10 ms at 1000 kbit/s: half of them pass before the step, half take 50 ms.
+        assert_eq!(schedule.finish(ms(5), DataSize::from_bytes(1250)), ms(60));
+        assert_eq!(schedule.finish(ms(0), DataSize::from_bytes(1250)), ms(10));
+        assert_eq!(schedule.rate(ms(10)), Bitrate::from_kbps(100));
+    }
+
+    #[test]
+    fn a_schedule_must_start_at_zero_rise_and_stay_above_zero() {
+        let kbps = Bitrate::from_kbps(1);
+        assert!(Schedule::new(vec![]).is_err());
+        assert!(Schedule::new(vec![(ms(1), kbps)]).is_err());
+        assert!(Schedule::new(vec![(ms(0), kbps), (ms(0), kbps)]).is_err());
+        assert!(Schedule::new(vec![(ms(0), Bitrate::ZERO)]).is_err());
+    }
+
+    #[test]
+    fn a_trace_with_text_in_it_is_refused_with_its_line() {
+        let error = Trace::parse("1\n2\nthree\n").unwrap_err().to_string();
+        assert_eq!(error, "trace line 3: expected a time in whole milliseconds, not 'three'");
+        assert!(Trace::parse("").is_err());
+        assert!(Trace::parse("0\n0\n").is_err());
+        assert!(Trace::parse("5\n4\n").is_err());
+        assert!(Trace::parse("-5\n").is_err());
+    }
+
+    #[test]
+    fn a_trace_gives_1500_bytes_a_line_and_repeats() {
+        let trace = Trace::parse("# comment\n2\n4\n4\n10\n").unwrap();
+        let times: Vec<i64> = (0..6).map(|index| trace.time(index).as_millis()).collect();
+        assert_eq!(times, [2, 4, 4, 10, 12, 14]);
+        assert_eq!(trace.rate(ms(1_000)), Bitrate::from_bps(400 * 1500 * 8));
+        for at in 0..45 {
+            let first = trace.first_at(ms(at));
+            assert!(trace.time(first) >= ms(at), "{at}");
+            assert!(first == 0 || trace.time(first - 1) < ms(at), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_large_packet_takes_several_opportunities_and_small_ones_share_one() {
+        let trace = Trace::parse("2\n4\n6\n").unwrap();
+        let mut cursor = TraceCursor::new();
+        let mut finish = |start, bytes| {
+            cursor.finish(&trace, ms(start), DataSize::from_bytes(bytes)).as_millis()
+        };
+        assert_eq!(finish(0, 2000), 4);
+        assert_eq!(finish(0, 900), 4);
+        assert_eq!(finish(0, 200), 6);
+        // Idle until 7 ms: the rest of the opportunity at 6 ms is gone.
+        assert_eq!(finish(7, 100), 8);
+    }
+}

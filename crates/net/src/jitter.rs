@@ -1,0 +1,113 @@
+//! Delay variation that is not queuing.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::seed::Stream;
+
+/// A source of delay variation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jitter {
+    /// None.
+    #[default]
+    None,
+    /// As the kernel's netem: each packet's delay moves by a uniform amount in `±amount`, on its own,
+    /// so packets overtake each other where `reorder` is set.
+    Uniform {
+        /// Largest deviation from the link's delay.
+        amount: TimeDelta,
+        /// Whether packets may overtake each other.
+        reorder: bool,
+    },
+    /// As RFC 8868: the magnitude of a normal deviate, cut at three standard deviations, is added
+    /// [RFC8868 §4.1].
+    HalfNormal {
+        /// Standard deviation.
+        sd: TimeDelta,
+        /// Whether packets may overtake each other (RBPDV), or not (NR-BPDV, which the RFC asks for).
+        reorder: bool,
+    },
+}
+
+/// `N_STD`: where the normal deviate is cut, in standard deviations [RFC8868 §4.1].
+const CUT: f64 = 3.0;
+
+impl Jitter {
+    /// The lowest that the variation can add to a delay.
+    pub(crate) fn minimum(&self) -> TimeDelta {
+        match *self {
+            Self::None | Self::HalfNormal { .. } => TimeDelta::ZERO,
+            Self::Uniform { amount, .. } => -amount,
+        }
+    }
+
+    pub(crate) fn draw(&self, stream: &mut Stream) -> TimeDelta {
+        match *self {
+            Self::None => TimeDelta::ZERO,
+            Self::Uniform { amount, .. } => amount * (2.0 * stream.uniform() - 1.0),
+            Self::HalfNormal { sd, .. } => sd * stream.normal().clamp(-CUT, CUT).abs(),
+        }
+    }
+
+    pub(crate) fn may_reorder(&self) -> bool {
+        match *self {
+            Self::None => false,
+            Self::Uniform { reorder, .. } | Self::HalfNormal { reorder, .. } => reorder,
+        }
+    }
+}
+
+/// Keeps packets in order where the jitter may not reorder them: none arrives before its predecessor
+/// plus that one's serialisation time [RFC8868 §4.1, NR-BPDV].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    earliest: Option<Timestamp>,
+}
+
+impl Order {
+    pub(crate) fn hold(&mut self, due: Timestamp, serialisation: TimeDelta) -> Timestamp {
+        let due = self.earliest.map_or(due, |earliest| due.max(earliest));
+        self.earliest = Some(due + serialisation);
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    const SD: TimeDelta = TimeDelta::from_millis(5);
+
+    #[test]
+    fn half_normal_jitter_is_never_negative_and_ends_at_three_deviations() {
+        let jitter = Jitter::HalfNormal { sd: SD, reorder: false };
+        let mut stream = Seed::new(1).stream("jitter");
+        let draws: Vec<TimeDelta> = (0..10_000).map(|_| jitter.draw(&mut stream)).collect();
+        assert!(draws.iter().all(|&x| x >= TimeDelta::ZERO && x <= SD * 3));
+        let mean = draws.iter().map(|x| x.as_millis_f64()).sum::<f64>() / draws.len() as f64;
+        // The mean of |N(0, sd)| is sd * sqrt(2/pi) = 3.989 ms.
+        assert!((mean - 3.989).abs() < 0.05, "{mean}");
+    }
+
+    #[test]
+    fn uniform_jitter_reaches_both_ends_and_no_further() {
+        let amount = TimeDelta::from_millis(80);
+        let jitter = Jitter::Uniform { amount, reorder: true };
+        let mut stream = Seed::new(1).stream("jitter");
+        let draws: Vec<TimeDelta> = (0..10_000).map(|_| jitter.draw(&mut stream)).collect();
+        assert!(draws.iter().all(|x| x.abs() <= amount));
+        assert!(draws.iter().any(|&x| x > amount * 0.99));
+        assert!(draws.iter().any(|&x| x < amount * -0.99));
+    }
+
+    // [RFC8868 §4.1]
+    #[test]
+    fn a_held_packet_arrives_one_serialisation_after_its_predecessor() {
+        let mut order = Order::default();
+        let ms = Timestamp::from_millis;
+        let serialisation = TimeDelta::from_millis(6);
+        assert_eq!(order.hold(ms(100), serialisation), ms(100));
+        assert_eq!(order.hold(ms(90), serialisation), ms(106));
+        assert_eq!(order.hold(ms(150), serialisation), ms(150));
+    }
+}

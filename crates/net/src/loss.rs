@@ -1,0 +1,98 @@
+//! Loss that is not congestion: independent, or in bursts.
+
+use crate::seed::Stream;
+
+/// A source of loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum LossModel {
+    /// None.
+    #[default]
+    None,
+    /// Each packet on its own with this probability [RFC8868 §4.2].
+    Random(f64),
+    /// Two states with a loss probability each.
+    GilbertElliott(GilbertElliott),
+}
+
+/// Parameters of the Gilbert-Elliott model, each a probability a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// From the good state to the bad one.
+    pub to_bad: f64,
+    /// From the bad state to the good one.
+    pub to_good: f64,
+    /// Loss in the good state.
+    pub loss_good: f64,
+    /// Loss in the bad state.
+    pub loss_bad: f64,
+}
+
+impl GilbertElliott {
+    /// Loss ratio in the long run.
+    pub fn mean_loss(&self) -> f64 {
+        let bad = self.to_bad / (self.to_bad + self.to_good);
+        bad * self.loss_bad + (1.0 - bad) * self.loss_good
+    }
+}
+
+/// A loss model with its state.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    model: LossModel,
+    bad: bool,
+    stream: Stream,
+}
+
+impl Loss {
+    pub(crate) fn new(model: LossModel, stream: Stream) -> Self {
+        Self { model, bad: false, stream }
+    }
+
+    /// Whether the next packet is lost.
+    pub(crate) fn draw(&mut self) -> bool {
+        match self.model {
+            LossModel::None => false,
+            LossModel::Random(probability) => self.stream.chance(probability),
+            LossModel::GilbertElliott(model) => {
+                let leave = if self.bad { model.to_good } else { model.to_bad };
+                self.bad ^= self.stream.chance(leave);
+                self.stream.chance(if self.bad { model.loss_bad } else { model.loss_good })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    fn draws(model: LossModel) -> Vec<bool> {
+        let mut loss = Loss::new(model, Seed::new(1).stream("loss"));
+        (0..200_000).map(|_| loss.draw()).collect()
+    }
+
+    fn ratio(draws: &[bool]) -> f64 {
+        draws.iter().filter(|&&lost| lost).count() as f64 / draws.len() as f64
+    }
+
+    #[test]
+    fn random_loss_has_its_ratio_and_no_memory() {
+        let draws = draws(LossModel::Random(0.05));
+        assert!((ratio(&draws) - 0.05).abs() < 0.002);
+        let after_loss: Vec<bool> =
+            draws.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
+        assert!((ratio(&after_loss) - 0.05).abs() < 0.01);
+    }
+
+    #[test]
+    fn gilbert_elliott_has_its_mean_and_its_burst_length() {
+        let model = GilbertElliott { to_bad: 0.01, to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+        let draws = draws(LossModel::GilbertElliott(model));
+        assert!((ratio(&draws) - model.mean_loss()).abs() < 0.003);
+        let bursts = draws.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let lost = draws.iter().filter(|&&lost| lost).count();
+        let mean_burst = lost as f64 / bursts as f64;
+        assert!((mean_burst - 4.0).abs() < 0.15, "{mean_burst}");
+    }
+}
