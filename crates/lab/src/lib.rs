@@ -1,1 +1,6 @@
-//! Born with its first code.
+//! The lab's paperwork: scenario files, run records, metrics, published values, expectations, report.
+//!
+//! Everything past [`record`] works from records alone, so a simulated run and a real call are
+//! measured by the same code.
+
+pub mod scenario;

@@ -1,1 +1,6 @@
-//! Born with its first code.
+//! Media senders and receivers over `weir-net` models, in virtual time.
+//!
+//! One thread, one queue of deadlines, one seed: equal inputs give equal bytes. Feedback travels as
+//! real TWCC bytes through `weir-wire`. What happened is a [`trace::Trace`].
+
+pub mod trace;

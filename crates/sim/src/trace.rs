@@ -1,0 +1,68 @@
+//! What a run leaves behind, before it is written to a record. Real calls fill the same shape.
+
+use weir::controller::Signals;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Time between two rows of a flow.
+pub const ROW_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+
+/// All that was noted of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Names of the flows, in the scenario's order; rows and events refer to them by index.
+    pub flows: Vec<String>,
+    /// A row a flow and [`ROW_INTERVAL`], by time, then by flow.
+    pub rows: Vec<Row>,
+    /// Rate changes, by time.
+    pub events: Vec<RateChange>,
+}
+
+/// One flow over one interval. A value that nobody measured is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// End of the interval.
+    pub time: Timestamp,
+    /// Index of the flow.
+    pub flow: usize,
+    /// Capacity of the bottleneck in the flow's direction, mean over the interval; `None` if unlimited.
+    pub capacity: Option<Bitrate>,
+    /// Target bitrate at the end of the interval.
+    pub target: Option<Bitrate>,
+    /// Pacing rate at the end of the interval.
+    pub pacing_rate: Option<Bitrate>,
+    /// Congestion window at the end of the interval.
+    pub congestion_window: Option<DataSize>,
+    /// IP bytes that left the sender.
+    pub sent: DataSize,
+    /// IP bytes that arrived at the receiver.
+    pub received: DataSize,
+    /// Packets that left the sender.
+    pub sent_packets: u64,
+    /// Packets that the network lost or dropped.
+    pub lost_packets: u64,
+    /// Shortest feedback response time that a feedback report of the interval gave.
+    pub rtt: Option<TimeDelta>,
+    /// Mean time that the packets which arrived had waited in the bottleneck's queue.
+    pub queuing_delay: Option<TimeDelta>,
+    /// Bytes in the bottleneck's queue at the end of the interval.
+    pub queue: DataSize,
+}
+
+/// A target bitrate changed, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateChange {
+    /// When.
+    pub time: Timestamp,
+    /// Index of the flow.
+    pub flow: usize,
+    /// Target bitrate before.
+    pub from: Bitrate,
+    /// Target bitrate after.
+    pub to: Bitrate,
+    /// Why, in the controller's or the browser's words.
+    pub reason: &'static str,
+    /// The controller's state.
+    pub state: &'static str,
+    /// What decided it; a name that is empty stands for no signal.
+    pub signals: Signals,
+}
