@@ -1,0 +1,60 @@
+// How late the emulator released packets in a call.
+
+import { baseOption, legendOption, tooltipOption, valueAxis, type Plot, type Surface } from "../chart";
+import { el } from "../dom";
+import type { Histogram } from "../format";
+import { formatSignal } from "../model";
+import { theme } from "../theme";
+
+const NAME = "released packets";
+const BODY = 180;
+const X_AXIS = 52;
+
+export function latenessPlot(histogram: Histogram, color: string, surface: Surface): Plot {
+  const { legend, height } = legendOption([NAME], surface.width);
+  const top = height + 12;
+  const count = valueAxis("Packets (count, log scale)", 48);
+  const lateness = valueAxis("Lateness (µs)", 30);
+  return {
+    height: top + BODY + X_AXIS,
+    option: {
+      ...baseOption(),
+      legend,
+      grid: { left: 70, right: 20, top, height: BODY, outerBoundsMode: "none" },
+      xAxis: {
+        ...lateness,
+        type: "category",
+        data: histogram.counts.map((_, i) => binName(histogram, i)),
+        axisLabel: { ...lateness.axisLabel, interval: "auto" },
+      },
+      yAxis: { ...count, type: "log", min: 0.5 },
+      tooltip: {
+        ...tooltipOption((item) => {
+          const i = (item as { dataIndex: number }).dataIndex;
+          const text = `${binName(histogram, i)} µs: ${histogram.counts[i]} packets`;
+          return el("div", { class: "tip-body" }, text);
+        }),
+        trigger: "item",
+      },
+      series: [
+        {
+          type: "bar",
+          name: NAME,
+          barCategoryGap: "8%",
+          itemStyle: { color, borderColor: theme().background },
+          // A logarithm has no place for zero: an empty bin has no bar.
+          data: histogram.counts.map((n) => (n > 0 ? n : null)),
+        },
+      ],
+    },
+  };
+}
+
+function binName(histogram: Histogram, i: number): string {
+  return `${formatSignal(histogram.edges[i] ?? null)}–${formatSignal(histogram.edges[i + 1] ?? null)}`;
+}
+
+export function describeLateness(histogram: Histogram): string {
+  const { p50, p99, max } = histogram;
+  return `Median ${formatSignal(p50)} µs, 99th percentile ${formatSignal(p99)} µs, maximum ${formatSignal(max)} µs.`;
+}
