@@ -108,8 +108,9 @@ export function baseOption(): Option {
 }
 
 const LEGEND_ICON = 25;
-const LEGEND_GAP = 14;
-const LEGEND_LINE = 22;
+/** Between entries, and between lines too. */
+const LEGEND_GAP = 12;
+const LEGEND_LINE = 14;
 
 /** A legend over the plot, and the height it takes: the library itself does not make room. */
 export function legendOption(names: string[], width: number) {
@@ -117,7 +118,7 @@ export function legendOption(names: string[], width: number) {
   let x = 0;
   for (const name of names) {
     const item = LEGEND_ICON + 5 + textWidth(name) + LEGEND_GAP;
-    if (x > 0 && x + item > width) {
+    if (x > 0 && x + item - LEGEND_GAP > width) {
       lines += 1;
       x = 0;
     }
@@ -131,11 +132,11 @@ export function legendOption(names: string[], width: number) {
     padding: 0,
     itemGap: LEGEND_GAP,
     itemWidth: LEGEND_ICON,
-    itemHeight: 12,
+    itemHeight: 11,
     inactiveColor: theme().grid,
-    textStyle: { color: theme().text, fontFamily: FONT, fontSize: FONT_SIZE, lineHeight: 14 },
+    textStyle: { color: theme().text, fontFamily: FONT, fontSize: FONT_SIZE, lineHeight: LEGEND_LINE },
   };
-  return { legend, height: lines * LEGEND_LINE };
+  return { legend, height: lines * (LEGEND_LINE + LEGEND_GAP) };
 }
 
 /** Title of one panel, at its upper left. */

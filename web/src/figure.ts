@@ -21,11 +21,13 @@ export interface FigureSpec {
   /** Scenario or report that the plot belongs to. */
   subject: string;
   caption: string;
+  /** What chooses the data shown; stands over the plot. */
+  controls?: HTMLElement;
   /** The plot in words. */
   description: () => string;
   commands: () => string[];
   build: (surface: Surface) => Plot;
-  /** Called with each new chart, to attach behaviour. */
+  /** Called once with the chart, to attach behaviour. */
   attach?: (chart: Chart, surface: HTMLElement) => void;
 }
 
@@ -82,12 +84,13 @@ export function figure(spec: FigureSpec): Figure {
     el(
       "div",
       { class: "plot-head" },
-      el("h4", {}, spec.title),
+      el("h3", {}, spec.title),
       exportButton("SVG", spec, async () =>
         download(`${name}.svg`, new Blob([svg()], { type: "image/svg+xml" })),
       ),
       exportButton("PNG", spec, async () => download(`${name}.png`, await rasterize(svg()))),
     ),
+    spec.controls ?? null,
     surface,
     el("figcaption", {}, spec.caption),
     commands,

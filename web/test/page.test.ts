@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Report } from "../src/format";
 import { fill, fixture, hostile, withoutValues } from "./fixture";
@@ -93,7 +93,7 @@ function drawnPlots(page: Page): Promise<Drawn[]> {
           if (x > 1 && y > 2) faults.push(`over: ${text} | ${other.text}`);
         }
       });
-      const title = figure.querySelector("h4")?.textContent ?? "";
+      const title = figure.querySelector("h3")?.textContent ?? "";
       return { title, texts: boxes.map(({ text }) => text), faults };
     }),
   );
@@ -103,6 +103,14 @@ function overflow(page: Page): Promise<number> {
   return page.evaluate(
     () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
   );
+}
+
+/** Puts the pointer on the lowest panel at a share of the time axis. */
+async function pointAt(surface: Locator, share: number): Promise<void> {
+  await surface.scrollIntoViewIfNeeded();
+  const box = (await surface.boundingBox())!;
+  const position = { x: 60 + (box.width - 74) * share, y: box.height - 120 };
+  await surface.hover({ position });
 }
 
 const UNITS = /\((Mbit\/s|ms|s|%|µs|count, log scale)\)$/;
@@ -166,8 +174,7 @@ describe.skipIf(!available)("the page", () => {
     const scenario = page.locator("section.scenario").first();
     await scenario.getByLabel("Controller").selectOption("nada");
     const surface = scenario.locator(".surface").first();
-    await surface.scrollIntoViewIfNeeded();
-    await surface.hover({ position: { x: 300, y: 150 } });
+    await pointAt(surface, 40.4 / 200);
     const tip = surface.locator(".tip-body");
     await tip.waitFor();
     const text = await tip.innerText();
@@ -224,7 +231,7 @@ describe.skipIf(!available)("the page", () => {
     const scenario = page.locator("section.scenario").first();
     await scenario.getByLabel("Controller").selectOption({ index: 1 });
     const surface = scenario.locator(".surface").first();
-    await surface.hover({ position: { x: 300, y: 220 } });
+    await pointAt(surface, 40.4 / 200);
     await surface.locator(".tip-body .changes").waitFor();
     await photograph(page, "hostile");
     expect(await page.locator("img, main script").count()).toBe(0);

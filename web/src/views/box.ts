@@ -44,6 +44,11 @@ const TITLE = 22;
 const X_AXIS = 50;
 const BOX_HEIGHT = 16;
 
+/** Groups that have a box of any metric. */
+function boxGroups(scenario: Scenario): Group[] {
+  return scenario.groups.filter((g) => Object.values(g.box).some((box) => box !== null));
+}
+
 /** Metrics that have a box in any group, and the names of those that have none. */
 export function boxPanels(scenario: Scenario): { shown: BoxPanel[]; missing: string[] } {
   const has = (panel: BoxPanel) => scenario.groups.some((g) => g.box[panel.metric] !== null);
@@ -54,7 +59,7 @@ export function boxPanels(scenario: Scenario): { shown: BoxPanel[]; missing: str
 }
 
 export function boxPlot(scenario: Scenario, palette: Palette, surface: Surface): Plot {
-  const { groups } = scenario;
+  const groups = boxGroups(scenario);
   const flows = flowsOf(scenario).length;
   const panels = boxPanels(scenario).shown;
   const names = groups.map((group) => groupLabel(group, flows));
@@ -111,7 +116,8 @@ function categoryAxis(names: string[], gridIndex: number, width: number) {
     axisLabel: {
       color: theme().muted,
       width: width - 10,
-      overflow: "truncate" as const,
+      overflow: "break" as const,
+      lineHeight: 13,
       interval: 0,
     },
   };
@@ -198,7 +204,7 @@ function boxTip(name: string, panel: BoxPanel, box: Box): HTMLElement {
 export function describeBoxes(scenario: Scenario): string {
   const flows = flowsOf(scenario).length;
   const clauses = boxPanels(scenario).shown.map((panel) => {
-    const medians = scenario.groups.map((group) => {
+    const medians = boxGroups(scenario).map((group) => {
       const median = group.box[panel.metric]?.median;
       const value = formatNumber(median === undefined ? null : median * panel.scale, panel.digits);
       return `${groupLabel(group, flows)} ${value}`;

@@ -13,21 +13,27 @@ const X_AXIS = 52;
 export function latenessPlot(histogram: Histogram, color: string, surface: Surface): Plot {
   const { legend, height } = legendOption([NAME], surface.width);
   const top = height + 12;
-  const count = valueAxis("Packets (count, log scale)", 48);
+  const count = valueAxis("Packets (count, log scale)", 50);
   const lateness = valueAxis("Lateness (µs)", 30);
   return {
     height: top + BODY + X_AXIS,
     option: {
       ...baseOption(),
       legend,
-      grid: { left: 70, right: 20, top, height: BODY, outerBoundsMode: "none" },
+      grid: { left: 76, right: 20, top, height: BODY, outerBoundsMode: "none" },
       xAxis: {
         ...lateness,
         type: "category",
         data: histogram.counts.map((_, i) => binName(histogram, i)),
         axisLabel: { ...lateness.axisLabel, interval: "auto" },
       },
-      yAxis: { ...count, type: "log", min: 0.5 },
+      // From one half, so that a bin of one packet has a bar.
+      yAxis: {
+        ...count,
+        type: "log",
+        min: 0.5,
+        axisLabel: { ...count.axisLabel, formatter: (n: number) => (n < 1 ? "" : String(n)) },
+      },
       tooltip: {
         ...tooltipOption((item) => {
           const i = (item as { dataIndex: number }).dataIndex;

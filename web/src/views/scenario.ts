@@ -5,7 +5,6 @@ import { figure, type Figure } from "../figure";
 import type { Group, Scenario, SimReal } from "../format";
 import {
   ENGINE_NAME,
-  NONE,
   commandsOf,
   comparedGroups,
   describeSeries,
@@ -35,20 +34,15 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
     part("Network", networkList(scenario)),
-    part("Over time", timeView(scenario, palette)),
-    part("Over the seeds", boxView(scenario, palette)),
-    part("Throughput against queuing delay", scatterView(scenario, palette)),
-    ...scenario.sim_real.map((pair) =>
-      part(`Simulated beside real: ${pair.flow}`, ...compareView(scenario, pair, palette)),
-    ),
+    timeView(scenario, palette),
+    boxView(scenario, palette),
+    scatterView(scenario, palette),
+    ...scenario.sim_real.map((pair) => compareView(scenario, pair, palette)),
     part("Published values", paperTable(scenario.paper)),
     part("Published findings", findingsList(scenario.findings)),
+    ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
+    ...latenessViews(scenario, palette),
   );
-  if (scenario.sections.length > 0) {
-    section.append(part("Sections", sectionsTable(scenario.sections)));
-  }
-  const late = latenessViews(scenario, palette);
-  if (late.length > 0) section.append(part("Lateness of the emulator", ...late));
   section.append(el("p", { class: "back" }, el("a", { href: "#overview" }, "Back to the overview")));
   return section;
 }
@@ -76,9 +70,13 @@ function networkList(scenario: Scenario): HTMLElement {
 
 // Over time
 
+const TIME_TITLE = "Rate, delay and loss over time";
+
 function timeView(scenario: Scenario, palette: Palette): HTMLElement {
   const flows = flowsOf(scenario);
-  if (!scenario.groups.some(hasSeries)) return empty("No values over time were recorded.");
+  if (!scenario.groups.some(hasSeries)) {
+    return part(TIME_TITLE, empty("No values over time were recorded."));
+  }
   const selection: Selection = { controller: null, flow: flows[0] ?? "" };
   const chosen = () => selectGroups(scenario, selection);
   const view = (): TimeView => ({
@@ -89,19 +87,20 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
     events: selection.controller !== null,
     palette,
   });
-  const plot = figure({
-    title: "Rate, delay and loss over time",
+  const plot: Figure = figure({
+    title: TIME_TITLE,
     subject: scenario.id,
     caption:
       "Averages over the seeds. Solid: simulated; dashed: real call. Choose one controller to " +
       "see its rate changes of the first seed as dots, with reason and signals under the " +
       "pointer. Zoom with the slider or Ctrl and wheel; the arrow keys move the pointer.",
+    controls: selectors(scenario, selection, () => plot.redraw()),
     description: () => describeTime(chosen(), flows.length, scenario.duration_s),
     commands: () => commandsOf(chosen()),
     build: (surface) => timePlot(view(), surface),
     attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
   });
-  return el("div", {}, selectors(scenario, selection, plot), plot.element);
+  return plot.element;
 }
 
 function describeTime(groups: Group[], flows: number, duration_s: number): string {
@@ -109,7 +108,7 @@ function describeTime(groups: Group[], flows: number, duration_s: number): strin
   return `Rate against capacity, delay and loss over ${duration_s} s. ${clauses.join(". ")}.`;
 }
 
-function selectors(scenario: Scenario, selection: Selection, plot: Figure): HTMLElement {
+function selectors(scenario: Scenario, selection: Selection, redraw: () => void): HTMLElement {
   const controllers = unique(scenario.groups.map((group) => group.controller));
   const flows = flowsOf(scenario);
   const all = el("option", { value: "" }, "all");
@@ -119,7 +118,7 @@ function selectors(scenario: Scenario, selection: Selection, plot: Figure): HTML
     // By index, since a name from the data may equal the value of "all".
     select.addEventListener("change", () => {
       set(select.selectedIndex - first.length);
-      plot.redraw();
+      redraw();
     });
     return el("label", {}, `${name} `, select);
   };
@@ -135,11 +134,12 @@ function selectors(scenario: Scenario, selection: Selection, plot: Figure): HTML
 // Over the seeds
 
 function boxView(scenario: Scenario, palette: Palette): HTMLElement {
+  const title = "Box plots over the seeds";
   const { shown, missing } = boxPanels(scenario);
-  if (shown.length === 0) return empty("No metric was measured over the seeds.");
+  if (shown.length === 0) return part(title, empty("No metric was measured over the seeds."));
   const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
   return figure({
-    title: "Box plots over the seeds",
+    title,
     subject: scenario.id,
     caption:
       "Box from the first to the third quartile of the means of each seed, thick line at the " +
@@ -151,11 +151,14 @@ function boxView(scenario: Scenario, palette: Palette): HTMLElement {
 }
 
 function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
+  const title = "Throughput against queuing delay";
   const series = scatterOf([scenario], "p95_queuing_delay_ms", "throughput_mbps");
-  if (series.length === 0) return empty("No run has both a throughput and a queuing delay.");
+  if (series.length === 0) {
+    return part(title, empty("No run has both a throughput and a queuing delay."));
+  }
   const view = { series, yName: "Throughput (Mbit/s)", yDigits: 2, palette };
   return figure({
-    title: "Throughput against queuing delay",
+    title,
     subject: scenario.id,
     caption: "A dot a run. Circle: simulated; diamond: real call. Better is up and to the left.",
     description: () => describeScatter(view),
@@ -166,12 +169,13 @@ function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
 
 // Simulated beside real
 
-function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLElement[] {
-  const groups = comparedGroups(scenario, pair).filter((g) => g !== null && hasSeries(g)) as Group[];
+function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLElement {
+  const title = `Simulated beside real, ${pair.flow}`;
   const words = `${pair.sim_controller} (simulated) beside ${pair.real_controller} (real call)`;
-  const intro = el("p", {}, words);
+  const groups = comparedGroups(scenario, pair).filter((g) => g !== null && hasSeries(g)) as Group[];
   if (groups.length < 2) {
-    return [intro, empty("Only one of the two has values over time."), errorTable(pair)];
+    const missing = `Of ${words} not both have values over time.`;
+    return part(title, empty(missing), errorTable(pair));
   }
   const view: TimeView = {
     groups,
@@ -182,15 +186,15 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
     palette,
   };
   const plot = figure({
-    title: `Simulated beside real, ${pair.flow}`,
+    title,
     subject: scenario.id,
-    caption: "Solid: simulated; dashed: real call. Both went through the same network model.",
+    caption: `${words}, solid and dashed. Both went through the same network model.`,
     description: () => describeTime(groups, 1, scenario.duration_s),
     commands: () => commandsOf(groups),
     build: (surface) => timePlot(view, surface),
     attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
   });
-  return [intro, plot.element, errorTable(pair)];
+  return el("div", {}, plot.element, errorTable(pair));
 }
 
 // Lateness
@@ -200,16 +204,17 @@ function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
   return scenario.groups.flatMap((group) => {
     const histogram = group.lateness_us;
     if (histogram === null) return [];
-    const packets = histogram.counts.reduce((a, b) => a + b, 0);
     const name = groupLabel(group, flows);
-    if (packets === 0) return [empty(`${name}: no packet was released.`)];
+    const title = `Lateness of the emulator, ${name}`;
+    const packets = histogram.counts.reduce((a, b) => a + b, 0);
+    if (packets === 0) return [part(title, empty("No packet was released."))];
     const text = `${plural(packets, "packet")}. ${describeLateness(histogram)}`;
     return [
       figure({
-        title: `Lateness, ${name}`,
+        title,
         subject: scenario.id,
         caption: `How long after its time each packet left the emulator: ${text}`,
-        description: () => `Histogram of lateness of ${name || NONE}. ${text}`,
+        description: () => `Histogram of lateness of ${name}. ${text}`,
         commands: () => [group.command],
         build: (surface) => latenessPlot(histogram, palette(group.controller), surface),
       }).element,

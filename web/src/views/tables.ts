@@ -93,7 +93,7 @@ export function warningBox(warnings: Warning[]): HTMLElement | null {
   return el(
     "div",
     { class: "warning", role: "note", "aria-label": "Warnings" },
-    el("p", {}, el("b", {}, "These results are bent:")),
+    el("p", {}, el("b", {}, "Warnings")),
     el("ul", {}, ...items),
   );
 }

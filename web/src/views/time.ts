@@ -77,6 +77,8 @@ export interface TimeView {
   palette: Palette;
 }
 
+/** A curve has no symbols, yet the legend would draw one. */
+const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
 const CAPACITY = "capacity";
 const LEFT = 60;
 const RIGHT = 14;
@@ -198,7 +200,7 @@ function panelSeries(view: TimeView, panel: Panel, index: number): SeriesOption[
       showSymbol: false,
       symbol: "none",
       lineStyle: { color, width, type: group.engine === "call" ? [6, 3] : "solid" },
-      itemStyle: { color },
+      itemStyle: LEGEND_WITHOUT_SYMBOL,
       emphasis: { disabled: true },
     };
   };
@@ -212,7 +214,7 @@ function panelSeries(view: TimeView, panel: Panel, index: number): SeriesOption[
     showSymbol: false,
     symbol: "none",
     lineStyle: { color: theme().capacity, width: 1.5 },
-    itemStyle: { color: theme().capacity },
+    itemStyle: LEGEND_WITHOUT_SYMBOL,
     areaStyle: { color: theme().capacity, opacity: 0.14 },
     emphasis: { disabled: true },
     z: 1,
