@@ -42,7 +42,7 @@ use([
   TooltipComponent,
 ]);
 
-export type { CustomSeriesOption, LegendComponentOption, TooltipComponentOption };
+export type { CustomSeriesOption };
 export type SeriesOption =
   | BarSeriesOption
   | CustomSeriesOption
@@ -134,7 +134,12 @@ export function legendOption(names: string[], width: number) {
     itemWidth: LEGEND_ICON,
     itemHeight: 11,
     inactiveColor: theme().grid,
-    textStyle: { color: theme().text, fontFamily: FONT, fontSize: FONT_SIZE, lineHeight: LEGEND_LINE },
+    textStyle: {
+      color: theme().text,
+      fontFamily: FONT,
+      fontSize: FONT_SIZE,
+      lineHeight: LEGEND_LINE,
+    },
   };
   return { legend, height: lines * (LEGEND_LINE + LEGEND_GAP) };
 }

@@ -1,6 +1,6 @@
 // Builds elements. Text from the data only ever enters as a text node, never as markup.
 
-export type Child = Node | string | null;
+type Child = Node | string | null;
 
 type Attributes = Record<string, string | boolean>;
 
@@ -25,12 +25,13 @@ export function empty(text: string): HTMLElement {
 export interface TableColumn<Row> {
   head: string;
   cell: (row: Row) => Child;
-  numeric?: boolean;
+  /** How it is set: figures to the right, long text with room to flow. */
+  kind?: "number" | "prose";
 }
 
 /** A table that scrolls by itself, so that the page never does so sideways. */
 export function table<Row>(name: string, columns: TableColumn<Row>[], rows: Row[]): HTMLElement {
-  const kind = (column: TableColumn<Row>) => ({ class: column.numeric ? "number" : "words" });
+  const kind = (column: TableColumn<Row>) => ({ class: column.kind ?? "words" });
   const head = columns.map((column) => el("th", { scope: "col", ...kind(column) }, column.head));
   const body = rows.map((row) =>
     el("tr", {}, ...columns.map((column) => el("td", kind(column), column.cell(row)))),

@@ -3,6 +3,7 @@
 
 import {
   FONT,
+  FONT_SIZE,
   WHOLE,
   createChart,
   renderSvg,
@@ -38,6 +39,7 @@ export interface Figure {
 }
 
 const EXPORT_WIDTH = 960;
+const EXPORT_MARGIN = 16;
 const PNG_SCALE = 2;
 
 const waiting = new Map<Element, () => void>();
@@ -136,8 +138,8 @@ function commandList(commands: string[]): HTMLElement {
 
 /** The span that the reader has zoomed to. */
 function zoomOf(chart: Chart | null): Surface["zoom"] {
-  const option = chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined;
-  const { start, end } = option?.dataZoom?.[0] ?? {};
+  type Zoomed = { dataZoom?: { start?: number; end?: number }[] };
+  const { start, end } = (chart?.getOption() as Zoomed | undefined)?.dataZoom?.[0] ?? {};
   return { start: start ?? WHOLE.start, end: end ?? WHOLE.end };
 }
 
@@ -146,26 +148,30 @@ const FOOT_LINE = 16;
 
 /** The plot as a file, with the subject and the commands that reproduce it under it. */
 function exportSvg(spec: FigureSpec, zoom: Surface["zoom"]): string {
-  const plot = spec.build({ width: EXPORT_WIDTH, zoom, screen: false });
-  const page = new DOMParser().parseFromString(renderSvg(plot, EXPORT_WIDTH), "image/svg+xml");
-  const root = page.documentElement;
+  const width = EXPORT_WIDTH - 2 * EXPORT_MARGIN;
+  const plot = spec.build({ width, zoom, screen: false });
   const lines = [`${spec.subject}: ${spec.title}`, ...spec.commands()].flatMap((line) =>
-    wrap(line, EXPORT_WIDTH - 16),
+    wrap(line, width),
   );
-  const height = plot.height + (lines.length + 1) * FOOT_LINE;
-  root.setAttribute("height", String(height));
-  root.setAttribute("viewBox", `0 0 ${EXPORT_WIDTH} ${height}`);
-  const add = (tag: string, attributes: Record<string, string | number>, text = "") => {
+  const height = plot.height + lines.length * FOOT_LINE + 3 * EXPORT_MARGIN;
+  const page = new DOMParser().parseFromString(renderSvg(plot, width), "image/svg+xml");
+  const root = page.documentElement;
+  const add = (tag: string, attributes: Record<string, string | number>, ...children: Node[]) => {
     const node = page.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-    node.textContent = text;
+    node.append(...children);
     root.append(node);
   };
-  const paper = { x: 0, y: plot.height, width: EXPORT_WIDTH, height: height - plot.height };
-  add("rect", { ...paper, fill: theme().background });
+  const drawing = [...root.childNodes];
+  root.setAttribute("width", String(EXPORT_WIDTH));
+  root.setAttribute("height", String(height));
+  root.setAttribute("viewBox", `0 0 ${EXPORT_WIDTH} ${height}`);
+  add("rect", { width: EXPORT_WIDTH, height, fill: theme().background });
+  add("g", { transform: `translate(${EXPORT_MARGIN},${EXPORT_MARGIN})` }, ...drawing);
   lines.forEach((line, i) => {
-    const y = plot.height + (i + 1) * FOOT_LINE;
-    add("text", { x: 8, y, fill: theme().muted, "font-family": FONT, "font-size": 12 }, line);
+    const y = plot.height + 2 * EXPORT_MARGIN + (i + 0.75) * FOOT_LINE;
+    const look = { fill: theme().muted, "font-family": FONT, "font-size": FONT_SIZE };
+    add("text", { x: EXPORT_MARGIN, y, ...look }, page.createTextNode(line));
   });
   return new XMLSerializer().serializeToString(page);
 }

@@ -4,6 +4,7 @@ import { drawAll } from "./figure";
 import { el } from "./dom";
 import { controllerOrder, parseReport } from "./model";
 import { paletteOf } from "./theme";
+import { scenarioLink } from "./views/matrix";
 import { pageView } from "./views/page";
 
 declare global {
@@ -28,8 +29,8 @@ function start(): void {
     drawAll();
   });
   // The sections did not exist when the browser looked for the address's target.
-  const target = decodeURIComponent(location.hash.slice(1));
-  if (target !== "") document.getElementById(target)?.scrollIntoView();
+  const sections = [...main.querySelectorAll("section")];
+  sections.find((section) => scenarioLink(section.id) === location.hash)?.scrollIntoView();
 }
 
 start();

@@ -194,7 +194,7 @@ export function pairs(times: number[], column: Column): [number, number | null][
   return times.map((time, i) => [time, column[i] ?? null]);
 }
 
-export function hasValues(column: Column): boolean {
+function hasValues(column: Column): boolean {
   return column.some((value) => value !== null);
 }
 

@@ -60,7 +60,7 @@ export function paletteOf(controllers: string[]): Palette {
   };
 }
 
-export type Rgb = [number, number, number];
+type Rgb = [number, number, number];
 
 // Cividis at equal steps: grows lighter evenly and reads the same with any colour vision.
 const CIVIDIS: Rgb[] = [

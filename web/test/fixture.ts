@@ -1,9 +1,18 @@
 // Reports for tests, made from a seed: believable curves, no claim on any controller.
 
-import type { Box, Engine, Group, Histogram, Point, RateChange, Report, Scenario } from "../src/format";
+import type {
+  Box,
+  Engine,
+  Group,
+  Histogram,
+  Point,
+  RateChange,
+  Report,
+  Scenario,
+} from "../src/format";
 
 /** A small generator with a known sequence (mulberry32), so that pictures stay the same. */
-export function random(seed: number): () => number {
+function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -241,7 +250,8 @@ function boxOf(values: number[]): Box {
     return round(a + (b - a) * (position - low));
   };
   const outlier = round(at(1) + 2 * (at(1) - at(0)));
-  return { min: at(0), q1: at(0.25), median: at(0.5), q3: at(0.75), max: at(1), outliers: [outlier] };
+  const [min, q1, median, q3, max] = [at(0), at(0.25), at(0.5), at(0.75), at(1)];
+  return { min, q1, median, q3, max, outliers: [outlier] };
 }
 
 function latenessOf(next: () => number): Histogram {

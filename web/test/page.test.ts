@@ -200,6 +200,51 @@ describe.skipIf(!available)("the page", () => {
     await page.close();
   });
 
+  test("zooms all panels of a plot together", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "zoom" });
+    const surface = page.locator("section.scenario .surface").first();
+    const thickCurves = () =>
+      surface
+        .locator("path[fill=none][stroke-width='2']")
+        .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
+    const whole = await thickCurves();
+    expect(whole.length).toBe(3 * 3);
+    await pointAt(surface, 0.5);
+    await page.keyboard.down("Control");
+    for (let i = 0; i < 10; i++) await page.mouse.wheel(0, -200);
+    await page.keyboard.up("Control");
+    const texts = () => surface.locator("svg text").allTextContents();
+    await expect.poll(texts).not.toContain("200");
+    const zoomed = await thickCurves();
+    expect(zoomed.length).toBe(whole.length);
+    expect(zoomed.filter((curve) => whole.includes(curve))).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("copies the command that reproduces a plot", async () => {
+    const { page } = await open({ ...looks[0]!, name: "copy" });
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const commands = page.locator("section.scenario figure").first().locator(".commands");
+    await commands.getByText("Reproduce this plot: 3 commands").click();
+    await commands.getByRole("button").nth(1).click();
+    await commands.getByText("copied").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      "weir run lund/rmcat-ns3 --controller nada --seeds 5",
+    );
+    await page.close();
+  });
+
+  test("leads from a cell of the matrix to its scenario", async () => {
+    const { page } = await open({ ...looks[0]!, name: "link" });
+    await page.locator(".matrix td a").nth(4).click();
+    const top = await page.evaluate(() => {
+      return document.getElementById("lund/sudden-reduction")!.getBoundingClientRect().top;
+    });
+    expect(Math.abs(top)).toBeLessThan(20);
+    await page.close();
+  });
+
   test("exports the plot of each kind as SVG and PNG with its command", async () => {
     const { page, complaints } = await open({ ...looks[1]!, name: "export" });
     const kinds = new Map((await drawnPlots(page)).map(({ title }, i) => [title.slice(0, 8), i]));

@@ -45,7 +45,7 @@ const X_AXIS = 50;
 const BOX_HEIGHT = 16;
 
 /** Groups that have a box of any metric. */
-function boxGroups(scenario: Scenario): Group[] {
+export function boxGroups(scenario: Scenario): Group[] {
   return scenario.groups.filter((g) => Object.values(g.box).some((box) => box !== null));
 }
 
@@ -66,7 +66,7 @@ export function boxPlot(scenario: Scenario, palette: Palette, surface: Surface):
   const { legend, height: legendHeight } = legendOption(names, surface.width);
   const columns = surface.width >= 2 * COLUMN_MIN ? 2 : 1;
   const columnWidth = surface.width / columns;
-  const labels = Math.min(Math.max(...names.map(textWidth)) + 12, columnWidth * 0.45);
+  const labels = Math.min(Math.max(...names.map(textWidth)) + 18, columnWidth * 0.45);
   const body = ROW * groups.length + 8;
   const pitch = TITLE + body + X_AXIS;
   const place = (i: number) => ({
@@ -190,7 +190,9 @@ function drawBox(color: string, dashed: boolean): NonNullable<CustomSeriesOption
 }
 
 function boxTip(name: string, panel: BoxPanel, box: Box): HTMLElement {
-  const [min, q1, median, q3, max] = five(box, panel.scale).map((v) => formatNumber(v, panel.digits));
+  const [min, q1, median, q3, max] = five(box, panel.scale).map((value) =>
+    formatNumber(value, panel.digits),
+  );
   return el(
     "div",
     { class: "tip-body" },

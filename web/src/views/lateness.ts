@@ -1,6 +1,13 @@
 // How late the emulator released packets in a call.
 
-import { baseOption, legendOption, tooltipOption, valueAxis, type Plot, type Surface } from "../chart";
+import {
+  baseOption,
+  legendOption,
+  tooltipOption,
+  valueAxis,
+  type Plot,
+  type Surface,
+} from "../chart";
 import { el } from "../dom";
 import type { Histogram } from "../format";
 import { formatSignal } from "../model";
@@ -32,6 +39,7 @@ export function latenessPlot(histogram: Histogram, color: string, surface: Surfa
         ...count,
         type: "log",
         min: 0.5,
+        startValue: 0.5,
         axisLabel: { ...count.axisLabel, formatter: (n: number) => (n < 1 ? "" : String(n)) },
       },
       tooltip: {
@@ -57,10 +65,11 @@ export function latenessPlot(histogram: Histogram, color: string, surface: Surfa
 }
 
 function binName(histogram: Histogram, i: number): string {
-  return `${formatSignal(histogram.edges[i] ?? null)}–${formatSignal(histogram.edges[i + 1] ?? null)}`;
+  const [from, to] = [histogram.edges[i] ?? null, histogram.edges[i + 1] ?? null];
+  return `${formatSignal(from)}–${formatSignal(to)}`;
 }
 
 export function describeLateness(histogram: Histogram): string {
-  const { p50, p99, max } = histogram;
-  return `Median ${formatSignal(p50)} µs, 99th percentile ${formatSignal(p99)} µs, maximum ${formatSignal(max)} µs.`;
+  const [p50, p99, max] = [histogram.p50, histogram.p99, histogram.max].map(formatSignal);
+  return `Median ${p50} µs, 99th percentile ${p99} µs, maximum ${max} µs.`;
 }

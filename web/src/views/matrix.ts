@@ -20,7 +20,7 @@ export function matrixView(report: Report): HTMLElement {
     el("th", { scope: "col" }, controller, el("small", {}, ENGINE_NAME[engine])),
   );
   const body = rows.map(({ scenario, cells }) => {
-    const link = el("a", { href: scenarioLink(scenario.id) }, scenario.id);
+    const link = el("a", { href: scenarioLink(scenario.id) }, ...breakable(scenario.id));
     const data = cells.map((cell, i) => cellView(scenario.id, columns[i] as MatrixColumn, cell));
     return el("tr", {}, el("th", { scope: "row" }, link), ...data);
   });
@@ -45,6 +45,11 @@ export function scenarioLink(id: string): string {
   return `#${encodeURIComponent(id)}`;
 }
 
+/** A scenario's id that may break after its folder, for narrow screens. */
+function breakable(id: string): (Node | string)[] {
+  return id.split(/(?<=\/)/).flatMap((piece, i) => (i === 0 ? [piece] : [el("wbr"), piece]));
+}
+
 function cellView(id: string, column: MatrixColumn, cell: MatrixCell | null): HTMLElement {
   if (cell === null) return el("td", { class: "none" }, NONE);
   const known = cell.utilization !== null;
@@ -54,13 +59,17 @@ function cellView(id: string, column: MatrixColumn, cell: MatrixCell | null): HT
       "span",
       { class: "cell-line" },
       cell.lines.length > 1 ? el("small", {}, line.flow) : null,
-      el("b", {}, `${formatPercent(line.utilization)} %`),
-      el("span", {}, `${formatNumber(line.p95_queuing_delay_ms, 0)} ms`),
+      el("b", {}, withUnit(formatPercent(line.utilization), "%")),
+      el("span", {}, withUnit(formatNumber(line.p95_queuing_delay_ms, 0), "ms")),
     ),
   );
   const title = `${column.controller}, ${ENGINE_NAME[column.engine]}, in ${id}`;
   const style = known ? `background:${background};color:${text}` : "";
   return el("td", {}, el("a", { href: scenarioLink(id), title, style }, ...lines));
+}
+
+function withUnit(number: string, unit: string): string {
+  return number === NONE ? NONE : `${number} ${unit}`;
 }
 
 function legend(): HTMLElement {

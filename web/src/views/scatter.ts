@@ -1,6 +1,13 @@
 // Rate against p95 queuing delay, a dot a run: colour is the controller, symbol the engine.
 
-import { baseOption, legendOption, tooltipOption, valueAxis, type Plot, type Surface } from "../chart";
+import {
+  baseOption,
+  legendOption,
+  tooltipOption,
+  valueAxis,
+  type Plot,
+  type Surface,
+} from "../chart";
 import { el } from "../dom";
 import { formatNumber, plural, type ScatterPoint, type ScatterSeries } from "../model";
 import { theme, type Palette } from "../theme";

@@ -20,7 +20,7 @@ import {
   type Selection,
 } from "../model";
 import type { Palette } from "../theme";
-import { boxPanels, boxPlot, describeBoxes } from "./box";
+import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { describeLateness, latenessPlot } from "./lateness";
 import { describeScatter, scatterPlot } from "./scatter";
 import { errorTable, findingsList, paperTable, sectionsTable, warningBox } from "./tables";
@@ -43,7 +43,8 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...latenessViews(scenario, palette),
   );
-  section.append(el("p", { class: "back" }, el("a", { href: "#overview" }, "Back to the overview")));
+  const back = el("a", { href: "#overview" }, "Back to the overview");
+  section.append(el("p", { class: "back" }, back));
   return section;
 }
 
@@ -112,7 +113,12 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
   const controllers = unique(scenario.groups.map((group) => group.controller));
   const flows = flowsOf(scenario);
   const all = el("option", { value: "" }, "all");
-  const choose = (name: string, first: HTMLElement[], values: string[], set: (i: number) => void) => {
+  const choose = (
+    name: string,
+    first: HTMLElement[],
+    values: string[],
+    set: (index: number) => void,
+  ) => {
     const options = values.map((value) => el("option", {}, value));
     const select = el("select", {}, ...first, ...options);
     // By index, since a name from the data may equal the value of "all".
@@ -145,7 +151,7 @@ function boxView(scenario: Scenario, palette: Palette): HTMLElement {
       "Box from the first to the third quartile of the means of each seed, thick line at the " +
       `median, whiskers to the last value that is no outlier, dots for outliers.${absent}`,
     description: () => describeBoxes(scenario),
-    commands: () => commandsOf(scenario.groups),
+    commands: () => commandsOf(boxGroups(scenario)),
     build: (surface) => boxPlot(scenario, palette, surface),
   }).element;
 }
@@ -172,7 +178,9 @@ function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
 function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLElement {
   const title = `Simulated beside real, ${pair.flow}`;
   const words = `${pair.sim_controller} (simulated) beside ${pair.real_controller} (real call)`;
-  const groups = comparedGroups(scenario, pair).filter((g) => g !== null && hasSeries(g)) as Group[];
+  const groups = comparedGroups(scenario, pair)
+    .filter((group) => group !== null)
+    .filter(hasSeries);
   if (groups.length < 2) {
     const missing = `Of ${words} not both have values over time.`;
     return part(title, empty(missing), errorTable(pair));

@@ -2,7 +2,14 @@
 
 import { el, empty, table } from "../dom";
 import type { Finding, PaperRow, SectionRow, SimReal } from "../format";
-import { ENGINE_NAME, NONE, formatNumber, formatPercent, formatSignal, type Warning } from "../model";
+import {
+  ENGINE_NAME,
+  NONE,
+  formatNumber,
+  formatPercent,
+  formatSignal,
+  type Warning,
+} from "../model";
 
 export function paperTable(rows: PaperRow[]): HTMLElement {
   if (rows.length === 0) return empty("No published values belong to this scenario.");
@@ -12,9 +19,9 @@ export function paperTable(rows: PaperRow[]): HTMLElement {
       { head: "Where", cell: (row) => row.where },
       { head: "Metric", cell: (row) => row.metric },
       { head: "Controller", cell: (row) => row.controller ?? NONE },
-      { head: "Paper", cell: (row) => row.published, numeric: true },
-      { head: "Ours", cell: (row) => row.measured ?? "not measured", numeric: true },
-      { head: "Note", cell: (row) => row.note },
+      { head: "Paper", cell: (row) => row.published },
+      { head: "Ours", cell: (row) => row.measured ?? "not measured" },
+      { head: "Note", cell: (row) => row.note, kind: "prose" },
     ],
     rows,
   );
@@ -50,18 +57,18 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
     "Sections of the run",
     [
       { head: "Section", cell: (row) => row.name },
-      { head: "Time (s)", cell: (row) => span(row), numeric: true },
+      { head: "Time (s)", cell: (row) => span(row), kind: "number" },
       { head: "Controller", cell: (row) => row.controller },
       { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
-      { head: "Utilization (%)", cell: (row) => formatPercent(row.utilization), numeric: true },
-      { head: "Rate (Mbit/s)", cell: (row) => formatNumber(row.rate_mbps, 2), numeric: true },
+      { head: "Utilization (%)", cell: (row) => formatPercent(row.utilization), kind: "number" },
+      { head: "Rate (Mbit/s)", cell: (row) => formatNumber(row.rate_mbps, 2), kind: "number" },
       {
         head: "p95 queuing delay (ms)",
         cell: (row) => formatNumber(row.p95_queuing_delay_ms, 0),
-        numeric: true,
+        kind: "number",
       },
-      { head: "RTT (ms)", cell: (row) => formatNumber(row.rtt_ms, 0), numeric: true },
-      { head: "Loss (%)", cell: (row) => formatNumber(row.loss_percent, 2), numeric: true },
+      { head: "RTT (ms)", cell: (row) => formatNumber(row.rtt_ms, 0), kind: "number" },
+      { head: "Loss (%)", cell: (row) => formatNumber(row.loss_percent, 2), kind: "number" },
     ],
     rows,
   );
@@ -78,10 +85,10 @@ export function errorTable(pair: SimReal): HTMLElement {
     [
       { head: "Metric", cell: (row) => row.metric },
       { head: "Unit", cell: (row) => row.unit },
-      { head: "Simulated", cell: (row) => formatSignal(row.simulated), numeric: true },
-      { head: "Real call", cell: (row) => formatSignal(row.real), numeric: true },
-      { head: "Error (real − simulated)", cell: (row) => formatSignal(row.error), numeric: true },
-      { head: "Note", cell: (row) => row.note },
+      { head: "Simulated", cell: (row) => formatSignal(row.simulated), kind: "number" },
+      { head: "Real call", cell: (row) => formatSignal(row.real), kind: "number" },
+      { head: "Error (real − simulated)", cell: (row) => formatSignal(row.error), kind: "number" },
+      { head: "Note", cell: (row) => row.note, kind: "prose" },
     ],
     pair.rows,
   );

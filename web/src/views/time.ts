@@ -314,14 +314,14 @@ function changeLine(view: TimeView, group: Group, event: Group["events"][number]
   const signals = Object.entries(event.signals)
     .map(([name, value]) => `${name} ${formatSignal(value)}`)
     .join(", ");
-  const change = `${formatNumber(event.from_mbps, 2)} → ${formatNumber(event.target_mbps, 2)} Mbit/s`;
+  const [from, to] = [event.from_mbps, event.target_mbps].map((rate) => formatNumber(rate, 2));
   return el(
     "p",
     {},
     swatch(view, group),
     `${formatNumber(event.time_s, 2)} s `,
     el("strong", {}, event.reason),
-    ` ${change}, state ${event.state}`,
+    ` ${from} → ${to} Mbit/s, state ${event.state}`,
     view.events && signals !== "" ? el("span", { class: "signals" }, signals) : null,
   );
 }
