@@ -62,8 +62,8 @@ impl ReceptionStats {
         let fraction_lost = if expected_since == 0 || lost_since <= 0 {
             0
         } else {
-            // Everything lost is 256/256, which the field cannot say.
-            ((lost_since << 8) / expected_since).min(i64::from(u8::MAX)) as u8
+            // Below 256: more is expected only when a packet has raised the highest number.
+            ((lost_since << 8) / expected_since) as u8
         };
         ReportBlock {
             ssrc,

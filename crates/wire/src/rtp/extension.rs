@@ -1,5 +1,5 @@
 //! RTP header extension elements in both forms [RFC8285 §4.2, §4.3], and the transport-wide
-//! sequence number that they carry [TWCC].
+//! sequence number that they carry.
 //!
 //! ```text
 //!   one-byte form                      two-byte form
@@ -217,7 +217,7 @@ impl<'a> Iterator for Elements<'a> {
 impl core::iter::FusedIterator for Elements<'_> {}
 
 /// The data of the transport-wide sequence number extension, in its first form (2 bytes) or its
-/// second (4 bytes, with a request for feedback) [TWCC].
+/// second (4 bytes, with a request for feedback, as libwebrtc defines it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportSequenceNumber {
     /// Number of this packet among all of its transport.
@@ -236,6 +236,7 @@ pub struct FeedbackRequest {
 }
 
 impl TransportSequenceNumber {
+    // [TWCC] has the first form only.
     const REQUEST_TIMESTAMPS_FLAG: u16 = 1 << 15;
 
     /// `None` unless the data has the length of one of the forms.
@@ -324,7 +325,10 @@ mod tests {
     #[test]
     fn id_15_ends_the_one_byte_form() {
         let bytes = [0xbe, 0xde, 0, 2, 0x10, 0x11, 0xf0, 0x33, 0x20, 0x22, 0, 0];
-        assert!(Elements::new(&bytes).eq([element(1, &[0x11])]));
+        let mut elements = Elements::new(&bytes);
+        assert_eq!(elements.next(), Some(element(1, &[0x11])));
+        assert_eq!(elements.next(), None);
+        assert_eq!(elements.next(), None, "what follows stays unread");
     }
 
     #[test]

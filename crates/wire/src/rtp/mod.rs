@@ -1,4 +1,4 @@
-//! RTP packets [RFC3550 §5.1] with header extensions [RFC8285].
+//! RTP packets [RFC3550 §5.1] with header extensions [RFC8285 §4].
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,4 +1,4 @@
-//! Packet chunks: runs and vectors of packet status symbols [TWCC].
+//! Packet chunks: runs and vectors of packet status symbols.
 //!
 //! ```text
 //!   run length         0 | symbol (2) | run length (13)
@@ -9,6 +9,8 @@
 //! The first packet's symbol is the most significant.
 
 use crate::Error;
+
+// Symbols, widths and flags as in [TWCC].
 
 /// What happened to a packet, and how many bytes say when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,8 @@
 //! ```
 //!
 //! `View` reads such a packet; `Builder` writes as many as a set of arrivals needs.
+//!
+//! [TWCC]: https://datatracker.ietf.org/doc/html/draft-holmer-rmcat-transport-wide-cc-extensions-01
 
 mod builder;
 mod chunk;

@@ -173,7 +173,7 @@ fn another_format_is_not_transport_wide_feedback() {
 #[test]
 fn padding_without_the_flag_is_at_most_three_bytes() {
     assert_eq!(received(&packet(0x8f, 6, 0, 1, &[0x20, 1, 8, 0])), [(0, 8)]);
-    let surplus = packet(0x8f, 7, 0, 1, &[0x20, 1, 8, 0, 0, 0, 0, 0]);
+    let surplus = packet(0x8f, 7, 0, 2, &[0x20, 2, 8, 8, 0, 0, 0, 0]);
     assert_eq!(View::parse(&surplus), Err(Error::Surplus));
 }
 
