@@ -171,3 +171,108 @@ fn addresses(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
         |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
     Some((address(12), address(16)))
 }
+
+#[cfg(test)]
+mod tests {
+    use weir::units::{Bitrate, TimeDelta};
+
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// 1000 kbit/s until 100 ms, then 100 kbit/s; 10 ms delay.
+    fn direction() -> Direction {
+        let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
+        let schedule = Schedule::new(vec![step(0, 1_000), step(100, 100)]).unwrap();
+        let capacity = Capacity::Schedule(schedule);
+        let config = LinkConfig { capacity, ..LinkConfig::unlimited(TimeDelta::from_millis(10)) };
+        Direction::new(&config, Seed::new(1), "up", A, B)
+    }
+
+    /// An IPv4 packet of 125 bytes: 1 ms at 1000 kbit/s.
+    fn packet(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+        let mut packet = vec![0; 125];
+        packet[0] = 0x45;
+        packet[12..16].copy_from_slice(&from.octets());
+        packet[16..20].copy_from_slice(&to.octets());
+        packet
+    }
+
+    /// When the only packet on its way arrives.
+    fn arrival(direction: &mut Direction) -> Instant {
+        let far = direction.before.zero + Duration::from_secs(60);
+        let (due, _) = direction.poll(far).unwrap();
+        assert!(direction.poll(far).is_none());
+        due
+    }
+
+    #[test]
+    fn the_capacity_stands_at_its_first_value_until_the_start() {
+        let mut direction = direction();
+        let late = direction.before.zero + ms(5_000);
+        direction.enqueue(late, &packet(A, B));
+        assert_eq!(arrival(&mut direction), late + ms(11));
+    }
+
+    #[test]
+    fn the_schedule_counts_from_the_start() {
+        let mut direction = direction();
+        let start = direction.before.zero + ms(5_000);
+        direction.start(start);
+        direction.enqueue(start + ms(200), &packet(A, B));
+        assert_eq!(arrival(&mut direction), start + ms(220));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_start_arrives_after_it_uncounted() {
+        let mut direction = direction();
+        let start = direction.before.zero + ms(50);
+        direction.enqueue(start - ms(5), &packet(A, B));
+        direction.start(start);
+        assert_eq!(arrival(&mut direction), start + ms(6));
+        assert_eq!(direction.into_record().counters, Counters::default());
+    }
+
+    #[test]
+    fn only_packets_from_the_sender_to_the_receiver_pass() {
+        let mut direction = direction();
+        let now = direction.before.zero;
+        let mut ipv6 = packet(A, B);
+        ipv6[0] = 0x60;
+        for foreign in [packet(B, A), packet(A, A), ipv6, packet(A, B)[..19].to_vec(), vec![]] {
+            direction.enqueue(now, &foreign);
+        }
+        assert_eq!(direction.foreign_packets(), 5);
+        assert!(direction.poll(now + ms(1_000)).is_none());
+    }
+
+    #[test]
+    fn a_sample_holds_what_happened_since_the_one_before() {
+        let mut direction = direction();
+        let start = direction.before.zero;
+        direction.start(start);
+        // Each takes 1 ms; the last ones still wait, or are on their way, at 50 ms.
+        for _ in 0..60 {
+            direction.enqueue(start, &packet(A, B));
+        }
+        for now in 0..=120 {
+            while direction.poll(start + ms(now)).is_some() {}
+        }
+        let samples = direction.into_record().samples;
+        assert_eq!(samples.len(), 2);
+        assert_eq!(samples[0].time, Timestamp::from_millis(50));
+        assert_eq!((samples[0].offered_packets, samples[1].offered_packets), (60, 0));
+        // One sent by 39 ms has arrived by 49 ms; the one of 50 ms is handed over after the sample.
+        assert_eq!((samples[0].delivered_packets, samples[1].delivered_packets), (39, 21));
+        assert_eq!(samples[1].delivered, DataSize::from_bytes(21 * 125));
+        assert_eq!(samples[0].queued, DataSize::from_bytes(9 * 125));
+        assert_eq!(samples[0].queuing_delay, TimeDelta::from_millis(9));
+        assert_eq!(samples[0].capacity, Some(Bitrate::from_kbps(1_000)));
+        assert_eq!(samples[1].capacity, Some(Bitrate::from_kbps(100)));
+    }
+}
