@@ -23,7 +23,7 @@ fn link() -> LinkConfig {
     LinkConfig {
         capacity: Capacity::Schedule(capacity),
         queue: QueueLimit::Time(TimeDelta::from_millis(300)),
-        delay: TimeDelta::from_millis(25),
+        delay: TimeDelta::from_millis(25).into(),
         jitter: Jitter::None,
         loss: LossModel::None,
         duplicate: 0.0,
