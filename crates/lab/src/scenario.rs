@@ -1,9 +1,22 @@
 //! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
 
+pub mod catalogue;
+mod error;
+mod network;
+mod parse;
+mod quantity;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod words;
+
 use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
+
+pub use error::ScenarioError;
+pub use parse::parse;
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]

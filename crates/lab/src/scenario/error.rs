@@ -1,0 +1,87 @@
+//! What is wrong with a scenario file, in one line.
+
+use std::fmt;
+use std::ops::Range;
+
+/// How much of a file's own text an error repeats.
+const SHOWN: usize = 40;
+
+/// What is wrong with a scenario file, and what to write instead; its text is one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    file: String,
+    line: usize,
+    message: String,
+}
+
+impl ScenarioError {
+    /// An error at a span of `text`. Any text may stand in `id` and `message`.
+    pub(super) fn new(id: &str, text: &str, span: Range<usize>, message: &str) -> Self {
+        let before = &text.as_bytes()[..span.start.min(text.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        Self { file: printable(id), line, message: printable(message) }
+    }
+
+    /// The line that is wrong; the first is 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+    }
+}
+impl std::error::Error for ScenarioError {}
+
+/// The text with everything that could break or colour a line made a space.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_line_break(c) { ' ' } else { c }).collect()
+}
+
+fn is_line_break(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// The beginning of a text, in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push_str("...");
+    }
+    format!("'{shown}'")
+}
+
+/// The names that a misspelt one is likely to stand for, the nearest first.
+pub(super) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    // A long name leaves room for more slips; the cut keeps a huge one from costing time.
+    let name: String = name.chars().take(SHOWN).collect();
+    let allowed = 2.max(name.chars().count() / 3);
+    let mut near: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&name, candidate), candidate))
+        .filter(|&(distance, _)| distance <= allowed)
+        .collect();
+    near.sort();
+    near.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_counted_from_1_and_the_text_stays_in_one_line() {
+        let error = ScenarioError::new("a\nb", "x\ny\nz", 4..5, "one\r\ntwo\u{2028}");
+        assert_eq!(error.to_string(), "a b:3: one  two ");
+        assert_eq!(ScenarioError::new("a", "x", 900..901, "").line(), 1);
+    }
+
+    #[test]
+    fn a_slip_finds_its_name_and_a_strange_word_finds_none() {
+        assert_eq!(nearest("capacty", ["capacity", "queue"]), ["capacity"]);
+        assert_eq!(nearest("dealy", ["delay", "queue"]), ["delay"]);
+        assert!(nearest("frobnicate", ["delay", "queue"]).is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! The `[network]` table.
+
+use std::path::Path;
+
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::loss::GilbertElliott;
+use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
+
+use super::error::{ScenarioError, printable, quoted};
+use super::reader::{Item, Table};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+const NETWORK: &[&str] = &["kind", "up", "down"];
+const LINK: &[&str] = &["capacity", "queue", "delay", "jitter", "loss", "duplicate"];
+const TRACE: &[&str] = &["trace"];
+const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
+const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
+
+/// What may wait where the file does not say [RFC8867 §5.1].
+const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
+
+/// Both directions.
+pub(super) fn links(
+    top: &Table,
+    duration: TimeDelta,
+    base_dir: Option<&Path>,
+) -> Result<(LinkConfig, LinkConfig)> {
+    let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(NETWORK)?;
+    if let Some(kind) = network.get("kind") {
+        kind.choice(&[("bottleneck", ())])?;
+    }
+    let link = |key| match network.get(key) {
+        Some(item) => link(&item.table(LINK)?, duration, base_dir),
+        None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
+    };
+    Ok((link("up")?, link("down")?))
+}
+
+fn link(table: &Table, duration: TimeDelta, base_dir: Option<&Path>) -> Result<LinkConfig> {
+    let delay = table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?;
+    let unlimited = LinkConfig::unlimited(delay);
+    let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
+        (Some(rate), limit) => {
+            (capacity(&rate, duration, base_dir)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+        }
+        (None, None) => (unlimited.capacity, unlimited.queue),
+        (None, Some(limit)) => {
+            return Err(limit.error("nothing waits without a capacity; write capacity = \"2Mbps\""));
+        }
+    };
+    Ok(LinkConfig {
+        capacity,
+        queue,
+        delay,
+        jitter: table.get("jitter").map_or(Ok(Jitter::None), |item| jitter(&item))?,
+        loss: table.get("loss").map_or(Ok(LossModel::None), |item| loss(&item))?,
+        duplicate: table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?,
+    })
+}
+
+fn capacity(item: &Item, duration: TimeDelta, base_dir: Option<&Path>) -> Result<Capacity> {
+    if item.is_table() {
+        let path = item.table(TRACE)?.require("trace", "\"uplink.mahi\"")?;
+        return trace(&path, base_dir).map(Capacity::Trace);
+    }
+    let schedule = match item.elements() {
+        None => Schedule::constant(item.rate()?),
+        Some(steps) => {
+            Schedule::new(steps.iter().map(|item| step(item, duration)).collect::<Result<_>>()?)
+        }
+    };
+    schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
+}
+
+fn step(item: &Item, duration: TimeDelta) -> Result<(Timestamp, Bitrate)> {
+    match item.elements().as_deref() {
+        Some([from, rate]) => Ok((from.moment(duration)?, rate.rate()?)),
+        _ => Err(item.error("expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]")),
+    }
+}
+
+fn trace(item: &Item, base_dir: Option<&Path>) -> Result<Trace> {
+    let name = item.string("a file name")?;
+    let Some(base_dir) = base_dir else {
+        return Err(item.error("a trace file needs a scenario file beside it; pass its path"));
+    };
+    let path = base_dir.join(name);
+    // A device or a pipe may never end.
+    let text = match path.is_file() {
+        true => std::fs::read_to_string(&path).map_err(|error| error.to_string()),
+        false => Err("there is no such file beside the scenario".into()),
+    };
+    let text = text
+        .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
+    Trace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
+}
+
+#[derive(Clone, Copy)]
+enum JitterKind {
+    Netem,
+    Rfc8868,
+}
+
+fn jitter(item: &Item) -> Result<Jitter> {
+    let table = item.table(JITTER)?;
+    let kind = table
+        .require("kind", "\"netem\"")?
+        .choice(&[("netem", JitterKind::Netem), ("rfc8868", JitterKind::Rfc8868)])?;
+    let reorder = table.get("reorder").map(|item| item.boolean()).transpose()?;
+    match kind {
+        JitterKind::Netem => {
+            refuse(&table, "sd", "netem's jitter has an amount instead")?;
+            let amount = table.require("amount", "\"80ms\"")?.time()?;
+            Ok(Jitter::Uniform { amount, reorder: reorder.unwrap_or(true) })
+        }
+        JitterKind::Rfc8868 => {
+            refuse(&table, "amount", "the jitter of RFC 8868 has an sd instead")?;
+            let sd = table.require("sd", "\"5ms\"")?.time()?;
+            Ok(Jitter::HalfNormal { sd, reorder: reorder.unwrap_or(false) })
+        }
+    }
+}
+
+fn refuse(table: &Table, key: &'static str, why: &str) -> Result<()> {
+    table.get(key).map_or(Ok(()), |item| Err(item.error(why)))
+}
+
+fn loss(item: &Item) -> Result<LossModel> {
+    if !item.is_table() {
+        return item.probability().map(LossModel::Random);
+    }
+    let table = item.table(LOSS)?;
+    let probability = |key| table.require(key, "0.01")?.probability();
+    let model = GilbertElliott {
+        to_bad: probability("to_bad")?,
+        to_good: probability("to_good")?,
+        loss_good: probability("loss_good")?,
+        loss_bad: probability("loss_bad")?,
+    };
+    if model.to_bad + model.to_good == 0.0 {
+        return Err(table.error("to_bad and to_good must not both be 0"));
+    }
+    Ok(LossModel::GilbertElliott(model))
+}

@@ -1,0 +1,244 @@
+//! A TOML document, read key by key; every complaint knows its line and its key.
+//!
+//! This walks the parsed document instead of deriving serde's traits: where a value may be a text,
+//! a list or a table, serde can only say that none of the three fits.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use weir::Algorithm;
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::QueueLimit;
+
+use super::error::{ScenarioError, nearest, quoted};
+use super::quantity;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// The file that is being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct File<'a> {
+    pub(super) id: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl File<'_> {
+    pub(super) fn error(&self, span: Range<usize>, message: &str) -> ScenarioError {
+        ScenarioError::new(self.id, self.text, span, message)
+    }
+}
+
+/// A table whose keys are all known.
+#[derive(Clone, Debug)]
+pub(super) struct Table<'a> {
+    file: File<'a>,
+    /// `network.up`; empty for the whole file.
+    path: String,
+    span: Range<usize>,
+    keys: &'static [&'static str],
+    entries: &'a DeTable<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// The whole file.
+    pub(super) fn top(
+        file: File<'a>,
+        document: &'a Spanned<DeTable<'a>>,
+        keys: &'static [&'static str],
+    ) -> Result<Self> {
+        Self { file, path: String::new(), span: 0..0, keys, entries: document.get_ref() }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let unknown =
+            self.entries.keys().filter(|key| !self.keys.contains(&key.get_ref().as_ref()));
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(self) };
+        let suggestion = match nearest(key.get_ref(), self.keys.iter().copied()).first() {
+            Some(near) => format!("did you mean '{near}'?"),
+            None => format!("write one of {}", self.keys.join(", ")),
+        };
+        let place = if self.path.is_empty() { "".into() } else { format!("{}: ", self.path) };
+        let message = format!("{place}unknown key {}; {suggestion}", quoted(key.get_ref()));
+        Err(self.file.error(key.span(), &message))
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &'static str) -> Option<Item<'a>> {
+        debug_assert!(self.keys.contains(&key), "{key} is read but not allowed");
+        let value = self.entries.get(key)?;
+        Some(Item { file: self.file, path: self.child(key), value })
+    }
+
+    /// The value of a key that must be there.
+    pub(super) fn require(&self, key: &'static str, example: &str) -> Result<Item<'a>> {
+        self.get(key).ok_or_else(|| {
+            let message = format!("{} is missing; write {key} = {example}", self.child(key));
+            self.file.error(self.span.clone(), &message)
+        })
+    }
+
+    /// The elements of an array of tables, none if the key is absent.
+    pub(super) fn tables(
+        &self,
+        key: &'static str,
+        keys: &'static [&'static str],
+    ) -> Result<Vec<Table<'a>>> {
+        let Some(item) = self.get(key) else { return Ok(Vec::new()) };
+        let Some(elements) = item.elements() else {
+            return Err(item.error(&format!("expected tables; write [[{key}]]")));
+        };
+        elements.iter().map(|element| element.table(keys)).collect()
+    }
+
+    /// A complaint about the table as a whole.
+    pub(super) fn error(&self, message: &str) -> ScenarioError {
+        let place = if self.path.is_empty() { "".into() } else { format!("{}: ", self.path) };
+        self.file.error(self.span.clone(), &format!("{place}{message}"))
+    }
+
+    fn child(&self, key: &str) -> String {
+        if self.path.is_empty() { key.into() } else { format!("{}.{key}", self.path) }
+    }
+}
+
+/// A value with the key that leads to it.
+#[derive(Clone, Debug)]
+pub(super) struct Item<'a> {
+    file: File<'a>,
+    path: String,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Item<'a> {
+    /// A complaint about this value.
+    pub(super) fn error(&self, message: &str) -> ScenarioError {
+        self.file.error(self.value.span(), &format!("{}: {message}", self.path))
+    }
+
+    fn expected(&self, what: &str) -> ScenarioError {
+        let found = match self.value.get_ref() {
+            DeValue::String(text) => format!("the text {}", quoted(text)),
+            DeValue::Integer(number) => format!("the number {}", quoted(number.as_str())),
+            DeValue::Float(number) => format!("the number {}", quoted(number.as_str())),
+            DeValue::Boolean(value) => value.to_string(),
+            DeValue::Datetime(_) => "a date".into(),
+            DeValue::Array(_) => "a list".into(),
+            DeValue::Table(_) => "a table".into(),
+        };
+        self.error(&format!("expected {what}, found {found}"))
+    }
+
+    pub(super) fn string(&self, what: &str) -> Result<&'a str> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    /// Prose: a text that is not empty, its line breaks made spaces.
+    pub(super) fn prose(&self) -> Result<String> {
+        let words: Vec<&str> = self.string("a text")?.split_whitespace().collect();
+        if words.is_empty() {
+            return Err(self.error("must not be empty"));
+        }
+        Ok(words.join(" "))
+    }
+
+    pub(super) fn number(&self) -> Result<f64> {
+        let number = match self.value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        number.filter(|number| number.is_finite()).ok_or_else(|| self.expected("a number"))
+    }
+
+    pub(super) fn boolean(&self) -> Result<bool> {
+        match self.value.get_ref() {
+            DeValue::Boolean(value) => Ok(*value),
+            _ => Err(self.expected("true or false")),
+        }
+    }
+
+    fn quantity<T>(
+        &self,
+        what: &str,
+        read: impl Fn(&str) -> std::result::Result<T, String>,
+    ) -> Result<T> {
+        read(self.string(what)?).map_err(|message| self.error(&message))
+    }
+
+    pub(super) fn time(&self) -> Result<TimeDelta> {
+        self.quantity("a time such as \"25ms\"", quantity::time)
+    }
+
+    /// A point in the run, from its start to its end.
+    pub(super) fn moment(&self, duration: TimeDelta) -> Result<Timestamp> {
+        let time = self.time()?;
+        if time > duration {
+            let end = duration.as_secs_f64();
+            return Err(self.error(&format!("lies outside the run, which ends at {end} s")));
+        }
+        Ok(Timestamp::ZERO + time)
+    }
+
+    pub(super) fn rate(&self) -> Result<Bitrate> {
+        self.quantity("a bitrate such as \"2Mbps\"", quantity::rate)
+    }
+
+    pub(super) fn queue(&self) -> Result<QueueLimit> {
+        self.quantity("a queue limit such as \"300ms\"", quantity::queue)
+    }
+
+    pub(super) fn probability(&self) -> Result<f64> {
+        if matches!(self.value.get_ref(), DeValue::Integer(_) | DeValue::Float(_)) {
+            return quantity::in_unit_range(self.number()?).map_err(|message| self.error(&message));
+        }
+        self.quantity("a probability such as \"1%\" or 0.01", quantity::probability)
+    }
+
+    /// One of a few words.
+    pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T> {
+        let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.0)).collect();
+        let what = names.join(" or ");
+        let text = self.string(&what)?;
+        let found = choices.iter().find(|choice| choice.0 == text);
+        found.map(|choice| choice.1).ok_or_else(|| self.expected(&what))
+    }
+
+    /// A controller by name.
+    pub(super) fn algorithm(&self) -> Result<Algorithm> {
+        self.choice(&Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm)))
+    }
+
+    /// A controller by name, or none for the one that the command line names.
+    pub(super) fn algorithm_or_variable(&self) -> Result<Option<Algorithm>> {
+        let fixed = Algorithm::ALL.map(|algorithm| (algorithm.name(), Some(algorithm)));
+        let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
+        self.choice(&choices)
+    }
+
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::Table(_))
+    }
+
+    /// The elements, if it is a list.
+    pub(super) fn elements(&self) -> Option<Vec<Item<'a>>> {
+        let DeValue::Array(array) = self.value.get_ref() else { return None };
+        let element = |(index, value)| Item {
+            file: self.file,
+            path: format!("{}[{}]", self.path, index + 1),
+            value,
+        };
+        Some(array.iter().enumerate().map(element).collect())
+    }
+
+    pub(super) fn table(&self, keys: &'static [&'static str]) -> Result<Table<'a>> {
+        let DeValue::Table(entries) = self.value.get_ref() else {
+            return Err(self.expected(&format!("a table with {}", keys.join(", "))));
+        };
+        let (file, path, span) = (self.file, self.path.clone(), self.value.span());
+        Table { file, path, span, keys, entries }.checked()
+    }
+}

@@ -1,0 +1,415 @@
+//! The parser and the catalogue against the real files and against broken ones.
+
+use proptest::prelude::*;
+use weir::Algorithm;
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
+
+use super::catalogue::{find, ids};
+use super::{Condition, Direction, Scenario, Source, parse};
+
+const SMALL: &str = r#"title = "t"
+source = "s"
+description = "d"
+duration = "60s"
+[network.up]
+capacity = "2Mbps"
+[[flow]]
+"#;
+
+fn small(extra: &str) -> String {
+    format!("{SMALL}{extra}")
+}
+
+/// The small scenario with one text in place of another.
+fn with(old: &str, new: &str) -> String {
+    assert!(SMALL.contains(old), "{old}");
+    SMALL.replacen(old, new, 1)
+}
+
+fn error(text: &str) -> String {
+    parse("x.toml", text, None).expect_err(text).to_string()
+}
+
+fn one(id: &str) -> Scenario {
+    let mut found = find(id).unwrap();
+    assert_eq!(found.len(), 1);
+    found.remove(0)
+}
+
+fn kbps(steps: &[(i64, u64)]) -> Vec<(Timestamp, Bitrate)> {
+    steps.iter().map(|&(s, kbps)| (Timestamp::from_secs(s), Bitrate::from_kbps(kbps))).collect()
+}
+
+fn steps(link: &LinkConfig) -> &[(Timestamp, Bitrate)] {
+    match &link.capacity {
+        Capacity::Schedule(schedule) => schedule.steps(),
+        other => panic!("{other:?} has no steps"),
+    }
+}
+
+#[test]
+fn what_a_file_leaves_out_has_the_documented_default() {
+    let scenario = parse("x.toml", SMALL, None).unwrap();
+    assert_eq!(scenario.feedback_interval, TimeDelta::from_millis(50));
+    assert_eq!(scenario.up.queue, QueueLimit::Time(TimeDelta::from_millis(300)));
+    assert_eq!(scenario.up.delay, TimeDelta::ZERO);
+    assert_eq!(scenario.up.jitter, Jitter::None);
+    assert_eq!(scenario.up.loss, LossModel::None);
+    assert_eq!(scenario.down, LinkConfig::unlimited(TimeDelta::ZERO));
+    let flow = &scenario.flows[0];
+    assert_eq!((flow.name.as_str(), flow.direction), ("media-1", Direction::Up));
+    assert_eq!((flow.start, flow.stop), (Timestamp::ZERO, Timestamp::from_secs(60)));
+    assert_eq!(flow.controller, None);
+    assert_eq!(flow.limits.min(), Bitrate::from_kbps(150));
+    assert_eq!(flow.limits.start(), Bitrate::from_kbps(300));
+    assert_eq!(flow.limits.max(), Bitrate::from_kbps(2500));
+    assert_eq!(flow.source, Source::Filler { fps: 30.0, cap: None });
+}
+
+#[test]
+fn the_default_start_moves_into_the_limits() {
+    let high = parse("x", &small("min_bitrate = \"500kbps\""), None).unwrap();
+    assert_eq!(high.flows[0].limits.start(), Bitrate::from_kbps(500));
+    let low = parse("x", &small("max_bitrate = \"200kbps\""), None).unwrap();
+    assert_eq!(low.flows[0].limits.start(), Bitrate::from_kbps(200));
+}
+
+#[test]
+fn flows_are_counted_and_say_their_direction_where_there_are_two() {
+    let names = |extra: &str| -> Vec<String> {
+        let scenario = parse("x.toml", &small(extra), None).unwrap();
+        scenario.flows.into_iter().map(|flow| flow.name).collect()
+    };
+    assert_eq!(names("[[flow]]"), ["media-1", "media-2"]);
+    assert_eq!(
+        names("[[flow]]\ndirection = \"down\"\n[[flow]]"),
+        ["media-1-up", "media-1-down", "media-2-up"]
+    );
+}
+
+#[test]
+fn an_expectation_without_text_says_its_condition() {
+    let scenario =
+        parse("x", &small("[[expect]]\nmetric = \"utilization\"\nabove = 0.5"), None).unwrap();
+    assert_eq!(scenario.expectations[0].text, "utilization at least 0.5");
+}
+
+/// What to replace in [`SMALL`] (nothing: append), by what, and the error.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    ("title = \"t\"", "", "1: title is missing; write title = \"One line\""),
+    ("title", "tilte", "1: unknown key 'tilte'; did you mean 'title'?"),
+    ("capacity", "capcity", "6: network.up: unknown key 'capcity'; did you mean 'capacity'?"),
+    (
+        "",
+        "colour = 1",
+        "8: flow[1]: unknown key 'colour'; write one of kind, direction, start, stop, controller, \
+         min_bitrate, start_bitrate, max_bitrate, source",
+    ),
+    (
+        "2Mbps",
+        "2Mbs",
+        "6: network.up.capacity: unknown unit in '2Mbs'; write one of bps, kbps, Mbps, Gbps, \
+         bit/s, kbit/s, Mbit/s, Gbit/s, such as \"2Mbps\"",
+    ),
+    ("2Mbps", "0kbps", "6: network.up.capacity: '0kbps' must be above zero"),
+    ("2Mbps", "-1Mbps", "6: network.up.capacity: '-1Mbps' must not be negative"),
+    (
+        "\"2Mbps\"",
+        "2",
+        "6: network.up.capacity: expected a bitrate such as \"2Mbps\", found the number '2'",
+    ),
+    (
+        "\"2Mbps\"",
+        "[[\"5s\", \"2Mbps\"]]",
+        "6: network.up.capacity: a capacity schedule must start at 0s",
+    ),
+    (
+        "\"2Mbps\"",
+        "[[\"0s\"]]",
+        "6: network.up.capacity[1]: expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]",
+    ),
+    (
+        "\"2Mbps\"",
+        "[[\"0s\", \"1Mbps\"], [\"99s\", \"1Mbps\"]]",
+        "6: network.up.capacity[2][1]: lies outside the run, which ends at 60 s",
+    ),
+    (
+        "[network.up]",
+        "[network]\nkind = \"wifi\"\n[network.up]",
+        "6: network.kind: expected \"bottleneck\", found the text 'wifi'",
+    ),
+    (
+        "capacity = \"2Mbps\"",
+        "queue = \"300ms\"",
+        "6: network.up.queue: nothing waits without a capacity; write capacity = \"2Mbps\"",
+    ),
+    ("capacity", "delay = \"-5ms\"\ncapacity", "6: network.up.delay: '-5ms' must not be negative"),
+    (
+        "capacity",
+        "loss = \"150%\"\ncapacity",
+        "6: network.up.loss: '150%': a probability lies between 0 and 1; for per cent write \"1%\"",
+    ),
+    (
+        "capacity",
+        "loss = 1.5\ncapacity",
+        "6: network.up.loss: a probability lies between 0 and 1; for per cent write \"1%\"",
+    ),
+    (
+        "capacity",
+        "duplicate = -0.1\ncapacity",
+        "6: network.up.duplicate: a probability lies between 0 and 1; for per cent write \"1%\"",
+    ),
+    (
+        "capacity",
+        "jitter = { kind = \"netem\", sd = \"5ms\" }\ncapacity",
+        "6: network.up.jitter.sd: netem's jitter has an amount instead",
+    ),
+    (
+        "capacity",
+        "loss = { to_bad = 0, to_good = 0, loss_good = 0, loss_bad = 1 }\ncapacity",
+        "6: network.up.loss: to_bad and to_good must not both be 0",
+    ),
+    ("60s", "0s", "4: duration: must be above zero"),
+    ("60s", "25h", "4: duration: '25h' is too much; write at most 24h"),
+    (
+        "duration",
+        "feedback_interval = \"0ms\"\nduration",
+        "4: feedback_interval: must be between 1ms and the duration",
+    ),
+    ("[[flow]]\n", "", "1: there is no traffic; write [[flow]]"),
+    ("[[flow]]", "[flow]", "7: flow: expected tables; write [[flow]]"),
+    ("", "kind = \"tcp\"", "8: flow[1].kind: expected \"media\", found the text 'tcp'"),
+    (
+        "",
+        "controller = \"bbr\"",
+        "8: flow[1].controller: expected \"$controller\" or \"gcc-draft\" or \"nada\" or \
+         \"scream\", found the text 'bbr'",
+    ),
+    ("", "start = \"20s\"\nstop = \"10s\"", "7: flow[1]: stop must come after start"),
+    (
+        "",
+        "min_bitrate = \"2Mbps\"\nmax_bitrate = \"1Mbps\"",
+        "7: flow[1]: min_bitrate (2000.0 kbit/s) must not be above max_bitrate (1000.0 kbit/s)",
+    ),
+    (
+        "",
+        "start_bitrate = \"3Mbps\"",
+        "7: flow[1]: start_bitrate (3000.0 kbit/s) must lie between min_bitrate (150.0 kbit/s) and \
+         max_bitrate (2500.0 kbit/s)",
+    ),
+    (
+        "",
+        "source = { kind = \"filler\", fps = 0 }",
+        "8: flow[1].source.fps: must be between 1 and 240 frames a second",
+    ),
+    (
+        "",
+        "source = { kind = \"rfc8593\", cap = \"1Mbps\" }",
+        "8: flow[1].source.cap: only a filler has a cap; write max_bitrate in the flow instead",
+    ),
+    (
+        "",
+        "[[section]]\nname = \"n\"\nfrom = \"50s\"\nto = \"70s\"",
+        "11: section[1].to: lies outside the run, which ends at 60 s",
+    ),
+    (
+        "",
+        "[[section]]\nname = \"n\"\nfrom = \"50s\"\nto = \"50s\"",
+        "8: section[1]: to must come after from",
+    ),
+    (
+        "",
+        "[[expect]]\nmetric = \"rtt_ms.max\"",
+        "8: expect[1]: write exactly one condition, such as above = 0.5 or below = 0.5",
+    ),
+    (
+        "",
+        "[[expect]]\nmetric = \"rtt_ms.max\"\nabove = inf",
+        "10: expect[1].above: expected a number, found the number 'inf'",
+    ),
+    (
+        "",
+        "[[expect]]\nmetric = \"rtt_ms.max\"\nbelow = 1\nflow = \"media-9\"",
+        "11: expect[1].flow: there is no flow 'media-9'; write one such as \"media-1\"",
+    ),
+    ("", "title = ", "8: not valid TOML: string values must be quoted, expected literal string"),
+];
+
+#[test]
+fn every_mistake_has_its_line_its_key_and_what_to_write() {
+    for (old, new, expected) in MISTAKES {
+        let text = if old.is_empty() { small(new) } else { with(old, new) };
+        assert_eq!(error(&text), format!("x.toml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn a_trace_is_read_from_the_scenario_s_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("good.mahi"), "1\n2\n").unwrap();
+    std::fs::write(folder.path().join("bad.mahi"), "1\ntwo\n").unwrap();
+    let read = |name: &str| {
+        let text = with("\"2Mbps\"", &format!("{{ trace = \"{name}\" }}"));
+        parse("x.toml", &text, Some(folder.path())).map_err(|error| error.to_string())
+    };
+    assert!(matches!(read("good.mahi").unwrap().up.capacity, Capacity::Trace(_)));
+    assert_eq!(
+        read("bad.mahi").unwrap_err(),
+        "x.toml:6: network.up.capacity.trace: 'bad.mahi': trace line 2: expected a time in whole \
+         milliseconds, not 'two'"
+    );
+    assert_eq!(
+        read("none.mahi").unwrap_err(),
+        "x.toml:6: network.up.capacity.trace: cannot read 'none.mahi': there is no such file \
+         beside the scenario"
+    );
+}
+
+#[test]
+fn every_scenario_of_the_catalogue_is_sound() {
+    assert!(ids().is_sorted());
+    for id in ids() {
+        let scenario = one(id);
+        assert_eq!(scenario.id, id);
+        for finding in &scenario.findings {
+            assert!(finding.text.ends_with('.'), "{id}: {}", finding.text);
+        }
+    }
+}
+
+#[test]
+fn the_lund_scenarios_have_the_capacities_of_the_thesis() {
+    let rmcat = one("lund/rmcat-ns3");
+    assert_eq!(rmcat.duration, TimeDelta::from_secs(200));
+    let stairs = [2000, 1500, 1000, 500, 1000, 1500, 2000, 1500, 1000, 500];
+    let expected: Vec<(i64, u64)> = (0..10).map(|step| 20 * step).zip(stairs).collect();
+    assert_eq!(steps(&rmcat.up), kbps(&expected));
+    let drops =
+        kbps(&[(0, 2000), (20, 500), (23, 2000), (50, 500), (55, 2000), (90, 500), (92, 2000)]);
+    for id in ["sudden-reduction", "sweden-china", "no-jitter", "sweden-china/in-order"] {
+        assert_eq!(steps(&one(&format!("lund/{id}")).up), drops, "{id}");
+    }
+}
+
+#[test]
+fn the_rfc8867_scenario_has_the_ratios_of_its_table() {
+    let scenario = one("rfc8867/5.1");
+    assert_eq!(steps(&scenario.up), kbps(&[(0, 1000), (40, 2500), (60, 600), (80, 1000)]));
+    assert_eq!(scenario.flows[0].stop, Timestamp::from_secs(99));
+    assert_eq!(one("rfc8867/5.1/owd100").up.delay, TimeDelta::from_millis(100));
+}
+
+#[test]
+fn a_variant_differs_from_its_scenario_in_one_thing() {
+    let base = one("lund/sweden-china");
+    let in_order = one("lund/sweden-china/in-order");
+    let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(80), reorder: false };
+    assert_eq!(in_order.up, LinkConfig { jitter, ..base.up.clone() });
+    assert_eq!((&in_order.down, &in_order.flows), (&base.down, &base.flows));
+    let split = one("lund/sweden-china/split");
+    assert_eq!(split.up.delay + split.down.delay, base.up.delay + base.down.delay);
+    let no_jitter = one("lund/no-jitter");
+    assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
+}
+
+#[test]
+fn a_pattern_finds_what_lies_below_too() {
+    let found: Vec<String> =
+        find("rfc8867/*").unwrap().into_iter().map(|scenario| scenario.id).collect();
+    assert_eq!(found, ["rfc8867/5.1", "rfc8867/5.1/owd100"]);
+}
+
+#[test]
+fn an_unknown_scenario_is_answered_with_the_nearest() {
+    let message = |name: &str| find(name).unwrap_err().to_string();
+    assert_eq!(
+        message("lund/rmcat-ns"),
+        "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3?"
+    );
+    assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list` shows all");
+    assert!(
+        message("lund").starts_with("there is no scenario 'lund'; did you mean lund/no-jitter")
+    );
+    assert!(message("nothing/*").starts_with("there is no scenario 'nothing/*'"));
+    assert!(message("a[").starts_with("'a[' is not a pattern: "));
+    assert!(
+        message("none/such.toml").starts_with("cannot read the scenario file 'none/such.toml'")
+    );
+}
+
+#[test]
+fn a_file_outside_the_catalogue_is_named_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, SMALL).unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(one(path).id, path);
+}
+
+#[test]
+fn the_network_reads_as_words() {
+    assert_eq!(
+        one("lund/sweden-china/in-order").network_in_words(),
+        [
+            "up: 2 Mbit/s, then 500 kbit/s from 20 s, then 2 Mbit/s from 23 s, then 500 kbit/s \
+             from 50 s, then 2 Mbit/s from 55 s, then 500 kbit/s from 90 s, then 2 Mbit/s from 92 s; \
+             queue 75,000 B; delay 321 ms; jitter ±80 ms as netem (in order)",
+            "down: unlimited; delay 1 ms",
+        ]
+    );
+}
+
+/// The fenced TOML of the page.
+fn documented_example() -> &'static str {
+    let page = include_str!("../../../../docs/scenario-format.md");
+    let start = page.find("```toml\n").expect("the page has an example") + "```toml\n".len();
+    let length = page[start..].find("```").expect("the example ends");
+    &page[start..start + length]
+}
+
+#[test]
+fn the_documented_example_is_a_scenario() {
+    let scenario = parse("example.toml", documented_example(), None).unwrap();
+    assert_eq!(scenario.flows.len(), 2);
+    assert_eq!(scenario.flows[1].controller, Some(Algorithm::Nada));
+    assert!(matches!(scenario.down.loss, LossModel::GilbertElliott(_)));
+    assert_eq!(scenario.findings[0].condition, Condition::Highest);
+    assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
+}
+
+/// Either a scenario or one printable line.
+fn survives(text: &str) {
+    if let Err(error) = parse("x.toml", text, None) {
+        let message = error.to_string();
+        assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
+        assert!(error.line() >= 1 && error.line() <= 1 + text.matches('\n').count(), "{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_scenario_or_one_line(text in any::<String>()) {
+        survives(&text);
+    }
+
+    #[test]
+    fn a_damaged_file_gives_a_scenario_or_one_line(
+        file in any::<prop::sample::Index>(),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, DAMAGE), 1..4),
+    ) {
+        let texts: Vec<String> = find("*").unwrap().into_iter().map(|found| found.text)
+            .chain([documented_example().into()]).collect();
+        let mut chars: Vec<char> = file.get(&texts).chars().collect();
+        for (place, length, replacement) in cuts {
+            let start = place.index(chars.len() + 1);
+            let end = (start + length).min(chars.len());
+            chars.splice(start..end, replacement.chars());
+        }
+        survives(&chars.into_iter().collect::<String>());
+    }
+}
+
+/// What a file is damaged with: units, brackets, numbers at their limits, odd characters.
+const DAMAGE: &str = "(\"|\\[|\\]|\\{|\\}|=|-|\\.|\n|\r|\u{2028}|\u{0}|inf|nan|-1|0|0s|1e999|\
+                      99999999999999999999|ms|kbps|%|true|\"\"\"|title|\\[\\[flow\\]\\]|\\PC{0,3})";

@@ -1,0 +1,135 @@
+//! A scenario in words, for reports.
+
+use std::fmt;
+
+use weir::units::{Bitrate, TimeDelta};
+use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
+
+use super::{Condition, Scenario};
+
+impl Scenario {
+    /// The network, a line a direction.
+    pub fn network_in_words(&self) -> Vec<String> {
+        vec![format!("up: {}", link(&self.up)), format!("down: {}", link(&self.down))]
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Below(limit) => write!(f, "at most {limit}"),
+            Self::Above(limit) => write!(f, "at least {limit}"),
+            Self::Highest => f.write_str("highest of all controllers"),
+            Self::Lowest => f.write_str("lowest of all controllers"),
+        }
+    }
+}
+
+fn link(link: &LinkConfig) -> String {
+    let mut parts = vec![capacity(&link.capacity)];
+    if link.capacity != Capacity::Unlimited {
+        parts.push(queue(link.queue));
+    }
+    parts.push(format!("delay {}", time(link.delay)));
+    parts.extend(jitter(link.jitter));
+    parts.extend(loss(link.loss));
+    if link.duplicate > 0.0 {
+        parts.push(format!("{} duplicated", percent(link.duplicate)));
+    }
+    parts.join("; ")
+}
+
+fn capacity(capacity: &Capacity) -> String {
+    match capacity {
+        Capacity::Unlimited => "unlimited".into(),
+        Capacity::Trace(_) => "a recorded trace".into(),
+        Capacity::Schedule(schedule) => {
+            let step = |(index, &(from, to)): (usize, &(_, Bitrate))| match index {
+                0 => rate(to),
+                _ => format!("then {} from {}", rate(to), time(from - weir::Timestamp::ZERO)),
+            };
+            let steps: Vec<String> = schedule.steps().iter().enumerate().map(step).collect();
+            steps.join(", ")
+        }
+    }
+}
+
+fn queue(limit: QueueLimit) -> String {
+    match limit {
+        QueueLimit::Bytes(bytes) => format!("queue {} B", thousands(bytes.as_bytes())),
+        QueueLimit::Packets(packets) => format!("queue {} packets", thousands(packets as u64)),
+        QueueLimit::Time(limit) => format!("queue {}", time(limit)),
+    }
+}
+
+fn jitter(jitter: Jitter) -> Option<String> {
+    let order = |reorder| if reorder { "may reorder" } else { "in order" };
+    match jitter {
+        Jitter::None => None,
+        Jitter::Uniform { amount, reorder } => {
+            Some(format!("jitter ±{} as netem ({})", time(amount), order(reorder)))
+        }
+        Jitter::HalfNormal { sd, reorder } => {
+            Some(format!("jitter with sd {} as RFC 8868 ({})", time(sd), order(reorder)))
+        }
+    }
+}
+
+fn loss(loss: LossModel) -> Option<String> {
+    match loss {
+        LossModel::None => None,
+        LossModel::Random(ratio) => Some(format!("{} lost", percent(ratio))),
+        LossModel::GilbertElliott(model) => {
+            Some(format!("{} lost in bursts", percent(model.mean_loss())))
+        }
+    }
+}
+
+/// `0.5 %`, to a thousandth.
+fn percent(ratio: f64) -> String {
+    format!("{} %", (ratio * 1e5).round() / 1e3)
+}
+
+fn rate(rate: Bitrate) -> String {
+    match rate.as_bps() {
+        bps if bps < 1_000 => format!("{bps} bit/s"),
+        bps if bps < 1_000_000 => format!("{} kbit/s", rate.as_kbps_f64()),
+        _ => format!("{} Mbit/s", rate.as_mbps_f64()),
+    }
+}
+
+fn time(time: TimeDelta) -> String {
+    if time < TimeDelta::from_secs(1) {
+        return format!("{} ms", time.as_millis_f64());
+    }
+    format!("{} s", time.as_secs_f64())
+}
+
+/// `75,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_units_fit_their_size() {
+        assert_eq!(thousands(75_000), "75,000");
+        assert_eq!(thousands(1_000_000), "1,000,000");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(rate(Bitrate::from_kbps(1500)), "1.5 Mbit/s");
+        assert_eq!(rate(Bitrate::from_kbps(500)), "500 kbit/s");
+        assert_eq!(time(TimeDelta::from_millis(300)), "300 ms");
+        assert_eq!(time(TimeDelta::from_secs(20)), "20 s");
+        assert_eq!(percent(0.005), "0.5 %");
+    }
+}
