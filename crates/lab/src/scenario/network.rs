@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
-use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
+use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
@@ -38,8 +38,9 @@ pub(super) fn links(
 }
 
 fn link(table: &Table, duration: TimeDelta, base_dir: Option<&Path>) -> Result<LinkConfig> {
-    let delay = table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?;
-    let unlimited = LinkConfig::unlimited(delay);
+    let delay =
+        table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
+    let unlimited = LinkConfig::unlimited(TimeDelta::ZERO);
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
         (Some(rate), limit) => {
             (capacity(&rate, duration, base_dir)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
@@ -78,6 +79,16 @@ fn step(item: &Item, duration: TimeDelta) -> Result<(Timestamp, Bitrate)> {
         Some([from, rate]) => Ok((from.moment(duration)?, rate.rate()?)),
         _ => Err(item.error("expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]")),
     }
+}
+
+fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
+    let Some(steps) = item.elements() else { return item.time().map(Delay::from) };
+    let step = |item: &Item| match item.elements().as_deref() {
+        Some([from, delay]) => Ok((from.moment(duration)?, delay.time()?)),
+        _ => Err(item.error("expected a time and a delay, such as [\"5s\", \"320ms\"]")),
+    };
+    let steps = steps.iter().map(step).collect::<Result<_>>()?;
+    Delay::new(steps).map_err(|error| item.error(&error.to_string()))
 }
 
 fn trace(item: &Item, base_dir: Option<&Path>) -> Result<Trace> {

@@ -30,7 +30,12 @@ fn link(link: &LinkConfig) -> String {
     if link.capacity != Capacity::Unlimited {
         parts.push(queue(link.queue));
     }
-    parts.push(format!("delay {}", time(link.delay)));
+    let delay = |(index, &(from, to)): (usize, &(_, _))| match index {
+        0 => format!("delay {}", time(to)),
+        _ => format!("{} from {}", time(to), time(from - weir::Timestamp::ZERO)),
+    };
+    let delays: Vec<String> = link.delay.steps().iter().enumerate().map(delay).collect();
+    parts.push(delays.join(", then "));
     parts.extend(jitter(link.jitter));
     parts.extend(loss(link.loss));
     if link.duplicate > 0.0 {
