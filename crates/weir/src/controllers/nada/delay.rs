@@ -1,7 +1,7 @@
 //! Estimation of one-way delay and queuing delay [NADA §5.1.1].
 //!
-//! The clocks of sender and receiver need not agree: the base delay carries the same offset as every
-//! sample, and the difference of the two is the queuing delay.
+//! The clocks of sender and receiver need not agree: the base delay carries the same offset as
+//! every sample, and the difference of the two is the queuing delay.
 
 use crate::units::{TimeDelta, Timestamp};
 
@@ -62,7 +62,8 @@ impl BaseDelay {
             self.min = sample.min(self.min);
             return;
         }
-        // A silence longer than a period ages the other periods by one only: they stay the best guess.
+        // A silence longer than a period ages the other periods by one only: they stay the best
+        // guess.
         self.current = (self.current + 1) % BASE_PERIODS;
         self.periods[self.current] = sample;
         self.period_end = now + BASE_PERIOD;
@@ -91,7 +92,8 @@ impl OneWayDelay {
         delay: TimeDelta,
     ) -> TimeDelta {
         let base = self.base.get_or_insert_with(|| BaseDelay::new(now, delay));
-        // NADA-D7: no packet queues for longer than its feedback took to come back: the clock stepped.
+        // NADA-D7: no packet queues for longer than its feedback took to come back: the clock
+        // stepped.
         if delay - base.min > now - send_time {
             *base = BaseDelay::new(now, delay);
             self.newest = MinFilter::new();
@@ -101,7 +103,8 @@ impl OneWayDelay {
         delay - base.min
     }
 
-    /// `d_queue`: minimum of the newest samples less the base delay; `None` before the first packet.
+    /// `d_queue`: minimum of the newest samples less the base delay; `None` before the first
+    /// packet.
     pub(super) fn queuing_delay(&self) -> Option<TimeDelta> {
         Some(self.newest.min()? - self.base.as_ref()?.min)
     }

@@ -1,8 +1,8 @@
-//! Statistics of the packets sent in the last `LOGWIN`: how many were lost, marked or delayed
-//! [NADA §5.1.2].
+//! Statistics of the packets sent in the last `LOGWIN`: how many were lost, marked or delayed [NADA
+//! §5.1.2].
 //!
-//! The window ends at the newest packet of which feedback spoke and moves by send time, because a lost
-//! packet has no other. Counters run along, so a packet costs the same however many there are.
+//! The window ends at the newest packet of which feedback spoke and moves by send time, because a
+//! lost packet has no other. Counters run along, so a packet costs the same however many there are.
 
 use alloc::collections::VecDeque;
 
@@ -108,11 +108,6 @@ impl LogWindow {
         self.lost > 0
     }
 
-    /// Whether a packet of the window was marked.
-    pub(super) fn has_mark(&self) -> bool {
-        self.marked > 0
-    }
-
     /// Whether a packet of the window met a queue.
     pub(super) fn has_delay(&self) -> bool {
         self.delayed > 0
@@ -145,9 +140,9 @@ mod tests {
         assert_eq!(window.marking_ratio(), 1.0 / 50.0);
         feed(&mut window, 50, FINE);
         assert_eq!(window.loss_ratio(), 0.0);
-        assert!(!window.has_loss() && window.has_mark() && window.has_delay());
+        assert!(!window.has_loss() && window.marking_ratio() > 0.0 && window.has_delay());
         feed(&mut window, 51, FINE);
-        assert!(!window.has_mark() && !window.has_delay());
+        assert!(window.marking_ratio() == 0.0 && !window.has_delay());
     }
 
     // NADA-D5

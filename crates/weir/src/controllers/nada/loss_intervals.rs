@@ -1,7 +1,7 @@
 //! The mean loss interval `loss_int` and the expiry of the last loss, both in packets [NADA §4.2].
 //!
-//! A loss event is one or more losses within a round-trip time, and the mean is TFRC's weighted mean of
-//! the last eight intervals between events [RFC5348 §5.4].
+//! A loss event is one or more losses within a round-trip time, and the mean is TFRC's weighted
+//! mean of the last eight intervals between events [RFC5348 §5.4].
 
 use alloc::collections::VecDeque;
 
@@ -76,8 +76,8 @@ impl LossIntervals {
         self.events.len() > 1
     }
 
-    /// NADA-D3: the mean of the closed intervals; the open one, which TFRC would count, has a share of
-    /// 1/6 and more, so that it could never reach `MULTILOSS` = 7 times the mean.
+    /// NADA-D3: the mean of the closed intervals; the open one, which TFRC would count, has a share
+    /// of 1/6 and more, so that it could never reach `MULTILOSS` = 7 times the mean.
     fn weighted_mean(&self) -> f64 {
         let starts = self.events.iter().zip(self.events.iter().skip(1));
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -88,8 +88,8 @@ impl LossIntervals {
         if weights > 0.0 { (sum / weights).max(1.0) } else { 0.0 }
     }
 
-    /// How much of the queuing delay is to be warped: 1 until the last loss expires after
-    /// `loss_exp = MULTILOSS * loss_int` packets, then falling to 0 over one more `loss_int` [NADA §4.2].
+    /// How much of the queuing delay is to be warped: 1 until the last loss expires after `loss_exp
+    /// = MULTILOSS * loss_int` packets, then falling to 0 over one more `loss_int` [NADA §4.2].
     pub(super) fn warping_share(&self, parameters: &Parameters) -> f64 {
         if !self.has_event() {
             return 0.0;
@@ -153,10 +153,16 @@ mod tests {
     // NADA-D3
     #[test]
     fn counting_the_open_interval_would_keep_the_last_loss_for_ever() {
-        let weights: f64 = WEIGHTS.iter().sum();
-        assert_eq!(weights, 6.0);
-        // With nothing but the open interval in it, the mean is a sixth of it, and it never ends.
-        assert!(Parameters::DEFAULT.multiloss * WEIGHTS[0] / weights > 1.0);
+        let lost: alloc::vec::Vec<_> = (1..=9).map(|event| 100 * event).collect();
+        for open in [699, 701, 100_000] {
+            let intervals = flow(900 + open, &lost);
+            assert_eq!(intervals.mean, 100.0);
+            assert_eq!(intervals.warping_share(&Parameters::DEFAULT) == 1.0, open <= 700);
+            // TFRC's mean with the open interval as the newest of eight.
+            let closed: f64 = WEIGHTS[1..].iter().map(|weight| weight * 100.0).sum();
+            let with_open = (WEIGHTS[0] * open as f64 + closed) / 6.0;
+            assert!((open as f64) < Parameters::DEFAULT.multiloss * with_open);
+        }
     }
 
     // NADA-D5

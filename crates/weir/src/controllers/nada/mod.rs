@@ -1,18 +1,20 @@
-//! NADA: Network-Assisted Dynamic Adaptation [NADA], with the receiver's steps taken at the sender.
+//! NADA: Network-Assisted Dynamic Adaptation [NADA], the receiver's steps taken at the sender.
 //!
 //! ```text
-//! report -+-> one-way delay  -> d_queue --------------------+
-//!         +-> loss intervals -> warping share --------------+-> congestion signal -> x_curr -+
-//!         +-> log window -+-> p_loss, p_mark ---------------+                                |
-//!         |               +-> mode -> rmode ------------------------------------------------+-> reference
-//!         +-> receive rate -> r_recv -------------------------------------------------------+    rate
-//!         +-> rtt --------------------------------------------------------------------------+     |
-//!                                                                                              r_ref
-//! send queue -> shaping buffer -> buffer_len -> r_vin = target bitrate, r_send = pacing rate <----+
+//! report -+-> one-way delay --> d_queue --------+
+//!         +-> loss intervals -> warping share --+-> congestion signal -> x_curr -+
+//!         +-> log window -+---> p_loss, p_mark -+                                |
+//!         |               +---> mode -> rmode -----------------------------------+-> reference rate
+//!         +-> receive rate ---> r_recv ------------------------------------------+      |
+//!         +-> rtt ---------------------------------------------------------------+    r_ref
+//!                                                                                       |
+//! send queue -> buffer_len -> shaping buffer <------------------------------------------+
+//!                                   +-> r_vin = target bitrate, r_send = pacing rate
 //! ```
 //!
-//! The standard lets a receiver do the upper half and report three numbers; with feedback on each packet
-//! the sender can do both [NADA §6.4]. Departures NADA-D1 to NADA-D11 are in docs/controllers/nada.md.
+//! In the standard a receiver does the upper half and reports three numbers; with feedback on each
+//! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
+//! NADA-D10, are in docs/controllers/nada.md.
 
 mod congestion_signal;
 mod delay;
@@ -24,6 +26,8 @@ mod receive_rate;
 mod reference_rate;
 mod shaping_buffer;
 mod silence;
+#[cfg(test)]
+mod tests;
 
 pub use parameters::Parameters;
 
@@ -142,7 +146,7 @@ impl Nada {
         self.retarget(before, reason);
     }
 
-    /// NADA-D11: splits `r_ref` into the two rates of the target whenever it was decided anew.
+    /// NADA-D10: splits `r_ref` into the two rates of the target whenever it was decided anew.
     fn retarget(&mut self, r_ref_before: Bitrate, reason: Reason) {
         let r_ref = self.reference.rate();
         let bitrate = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);

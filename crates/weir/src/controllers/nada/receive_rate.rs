@@ -1,5 +1,5 @@
-//! Estimation of the receiving rate `r_recv`: bytes that arrived in the last `LOGWIN`, over `LOGWIN`
-//! [NADA §5.1.3].
+//! Estimation of the receiving rate `r_recv`: bytes that arrived in the last `LOGWIN`, over
+//! `LOGWIN` [NADA §5.1.3].
 //!
 //! The window moves by the receiver's clock, so that a queue which grows does not hide in it.
 
@@ -23,7 +23,8 @@ impl ReceiveRate {
     /// Takes a packet that arrived.
     pub(super) fn on_arrival(&mut self, arrival: Timestamp, size: DataSize, length: TimeDelta) {
         let newest = match self.newest {
-            // Before the whole window: the receiver's clock stepped back, and the window starts again.
+            // Before the whole window: the receiver's clock stepped back, and the window starts
+            // again.
             Some(newest) if arrival <= newest - length => {
                 self.arrivals.clear();
                 self.bytes = DataSize::ZERO;

@@ -6,11 +6,12 @@ use super::parameters::Parameters;
 use crate::controller::{RateLimits, Reason};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
-/// NADA-D2: an update waits for this share of `DELTA`, so that reports of 50 ms stay aligned with it.
+/// NADA-D2: an update waits for this share of `DELTA`, so that reports of 50 ms stay aligned with
+/// it.
 const UPDATE_AFTER: f64 = 0.75;
 /// NADA-D2: longest `delta` that an update counts; the standard's analysis holds below it.
 const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
-/// NADA-D10: share of the rate that a silence of the feedback leaves.
+/// NADA-D9: share of the rate that a silence of the feedback leaves.
 const SILENCE_FACTOR: f64 = 0.5;
 
 /// What an update is made from.
@@ -85,12 +86,12 @@ impl ReferenceRate {
         if rate < self.rate {
             return (rate, input.signal.main_cause());
         }
-        // NADA-D9: a source that sends less than it may proves nothing about the path.
+        // NADA-D8: a source that sends less than it may proves nothing about the path.
         let proven = self.rate.max(input.receive_rate * (1.0 + p.gamma_max));
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
     }
 
-    /// NADA-D10: feedback stays away.
+    /// NADA-D9: feedback stays away.
     pub(super) fn on_silence(&mut self) {
         self.rate = self.limits.clamp(self.rate * SILENCE_FACTOR);
     }
@@ -233,7 +234,7 @@ mod tests {
         assert!(after(ms(250)) < after(ms(100)));
     }
 
-    // NADA-D9
+    // NADA-D8
     #[test]
     fn gradual_growth_ends_at_one_and_a_half_times_what_arrives() {
         let mut rate = ReferenceRate::new(limits(150, 149 + 1, 1500));
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!((rate.rate(), reason), (kbps(180), Reason::ApplicationLimited));
     }
 
-    // NADA-D10
+    // NADA-D9
     #[test]
     fn a_silence_halves_the_rate_down_to_the_minimum() {
         let mut rate = ReferenceRate::new(limits(150, 400, 1500));

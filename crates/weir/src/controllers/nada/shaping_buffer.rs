@@ -1,5 +1,5 @@
-//! Rate-shaping buffer: what waits between encoder and network splits the reference rate into a lower
-//! video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
+//! Rate-shaping buffer: what waits between encoder and network splits the reference rate into a
+//! lower video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
 
 use super::parameters::Parameters;
 use crate::controller::RateLimits;

@@ -1,4 +1,4 @@
-//! Watches for feedback that stays away (NADA-D10).
+//! Watches for feedback that stays away (NADA-D9).
 //!
 //! The standard does not say what a sender does without feedback; [RFC8836 §2] asks to read missing
 //! feedback as a sign of congestion.
@@ -15,8 +15,8 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// A packet left: its feedback is due a round-trip time later, and `LOGWIN` after that nothing is
-    /// known of the path any more.
+    /// A packet left: its feedback is due a round-trip time later, and `LOGWIN` after that nothing
+    /// is known of the path any more.
     pub(super) fn on_packet_sent(
         &mut self,
         now: Timestamp,
@@ -38,8 +38,8 @@ impl Silence {
         self.deadline
     }
 
-    /// True once for a deadline that has passed. The next packet sent sets the next one, so a source
-    /// that pauses is not punished for its own silence.
+    /// True once for a deadline that has passed. The next packet sent sets the next one, so a
+    /// source that pauses is not punished for its own silence.
     pub(super) fn has_ended(&mut self, now: Timestamp) -> bool {
         self.deadline.take_if(|deadline| *deadline <= now).is_some()
     }
@@ -55,7 +55,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    // NADA-D10
+    // NADA-D9
     #[test]
     fn it_ends_a_round_trip_time_and_500_ms_after_the_first_packet_sent() {
         let mut silence = Silence::default();
@@ -70,7 +70,7 @@ mod tests {
         assert!(!silence.has_ended(at(700)), "nothing was sent since");
     }
 
-    // NADA-D10
+    // NADA-D9
     #[test]
     fn feedback_ends_the_watch_and_an_unknown_round_trip_time_counts_as_a_second() {
         let mut silence = Silence::default();
