@@ -1,7 +1,7 @@
 //! Congestion window: how many bytes may be in flight.
 //!
 //! Implements [SCREAM §4.1.2.1], [SCREAM §4.1.2.2] and [SCREAM §4.1.2.7]. Departs from them in
-//! SCREAM-D1 (initial window) and SCREAM-D7 (return to fast increase).
+//! SCREAM-D1 (initial window).
 
 use super::bytes_in_flight::Acknowledgement;
 use super::congestion_events::Congestion;
@@ -45,7 +45,7 @@ enum Signal {
     Congestion,
     /// The trend reached `QDELAY_TREND_TH` [SCREAM §4.1.2.2].
     Trend,
-    /// No sign of congestion for `T_RESUME_FAST_INCREASE` [SCREAM §4.1.2.7].
+    /// A low trend for `T_RESUME_FAST_INCREASE` [SCREAM §4.1.2.7].
     Abated,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct CongestionWindow {
     /// `cwnd` in bytes; fractional, because an acknowledgement may add less than a byte.
     cwnd: f64,
     mode: Mode,
-    /// When congestion was last seen.
-    congested_at: Timestamp,
+    /// When the trend was last high; at the first acknowledgement, then.
+    trend_high_at: Option<Timestamp>,
 }
 
 impl CongestionWindow {
@@ -82,13 +82,12 @@ impl CongestionWindow {
     pub fn new(start: Bitrate) -> Self {
         // SCREAM-D1: `MIN_CWND` would hold the start bitrate back for the first round trips.
         let cwnd = (start * INITIAL_RTT).as_bytes() as f64;
-        Self { cwnd: cwnd.max(MIN_CWND), mode: Mode::FastIncrease, congested_at: Timestamp::ZERO }
+        Self { cwnd: cwnd.max(MIN_CWND), mode: Mode::FastIncrease, trend_high_at: None }
     }
 
     /// Backs off at a congestion event [SCREAM §4.1.2.1].
-    pub fn on_congestion(&mut self, now: Timestamp, congestion: Congestion) {
+    pub fn on_congestion(&mut self, congestion: Congestion) {
         self.mode = self.mode.next(Signal::Congestion);
-        self.congested_at = now;
         self.cwnd = (self.cwnd * congestion.window_factor()).max(MIN_CWND);
     }
 
@@ -106,7 +105,6 @@ impl CongestionWindow {
         let in_flight = in_flight.as_bytes() as f64;
         if self.mode == Mode::FastIncrease && delay.trend >= QDELAY_TREND_TH {
             self.mode = self.mode.next(Signal::Trend);
-            self.congested_at = now;
         }
         match self.mode {
             Mode::FastIncrease => {
@@ -127,11 +125,13 @@ impl CongestionWindow {
         self.resume_fast_increase(now, delay.trend);
     }
 
-    /// [SCREAM §4.1.2.7]. SCREAM-D7: loss and marks restart the 5 s as a high trend does.
+    /// [SCREAM §4.1.2.7]: the trend alone counts. A loss on a path without queue interrupts fast
+    /// increase for one acknowledgement.
     fn resume_fast_increase(&mut self, now: Timestamp, trend: f64) {
+        let since = *self.trend_high_at.get_or_insert(now);
         if trend >= QDELAY_TREND_LO {
-            self.congested_at = now;
-        } else if self.mode == Mode::Normal && now - self.congested_at >= T_RESUME_FAST_INCREASE {
+            self.trend_high_at = Some(now);
+        } else if self.mode == Mode::Normal && now - since >= T_RESUME_FAST_INCREASE {
             self.mode = self.mode.next(Signal::Abated);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn window(cwnd: f64, mode: Mode) -> CongestionWindow {
-        CongestionWindow { cwnd, mode, congested_at: at(0) }
+        CongestionWindow { cwnd, mode, trend_high_at: None }
     }
 
     /// The window after an acknowledgement of 1000 B at 1 s.
@@ -195,7 +195,7 @@ mod tests {
     fn an_event_scales_the_window_down_to_3000_bytes_at_least() {
         let after = |cwnd, congestion| {
             let mut window = window(cwnd, Mode::FastIncrease);
-            window.on_congestion(at(1), congestion);
+            window.on_congestion(congestion);
             (window.cwnd, window.mode)
         };
         assert_eq!(after(10_000.0, Congestion::Loss), (8_000.0, Mode::Normal));
@@ -243,11 +243,10 @@ mod tests {
         assert_eq!(acknowledged(10_000.0, Mode::FastIncrease, CALM, 7_000, 8_000), 11_000.0);
     }
 
-    // [SCREAM §4.1.2.7], SCREAM-D7
+    // [SCREAM §4.1.2.7]
     #[test]
-    fn fast_increase_resumes_5_s_after_the_last_loss_or_high_trend() {
+    fn fast_increase_resumes_5_s_after_the_last_high_trend() {
         let mut window = window(10_000.0, Mode::FastIncrease);
-        window.on_congestion(at(10), Congestion::Loss);
         let high = DelaySignals { fraction: 0.0, trend: 0.2 };
         let modes = [(11, high), (15, CALM), (16, CALM)].map(|(secs, delay)| {
             window.on_acknowledged(
@@ -260,5 +259,9 @@ mod tests {
             window.mode
         });
         assert_eq!(modes, [Mode::Normal, Mode::Normal, Mode::FastIncrease]);
+        window.on_congestion(Congestion::Loss);
+        assert_eq!(window.mode, Mode::Normal);
+        window.on_acknowledged(at(16), &Acknowledgement::default(), CALM, bytes(0), bytes(0));
+        assert_eq!(window.mode, Mode::FastIncrease, "the trend stayed low");
     }
 }

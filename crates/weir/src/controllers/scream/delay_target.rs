@@ -12,7 +12,7 @@ const QDELAY_TARGET_HI: TimeDelta = TimeDelta::from_millis(400);
 // Parameters [SCREAM §4.1.2.3], without a name there.
 /// Samples of the variance.
 const VARIANCE_SAMPLES: usize = 200;
-/// Samples of the average. The state variable of the same section says 100 (SCREAM-D8).
+/// Samples of the average. The state variable of the same section says 100 (SCREAM-D7).
 const AVERAGE_SAMPLES: usize = 50;
 /// `loss_event_rate` above which the queue belongs to a loss-based flow.
 const LOSS_EVENT_RATE: f64 = 0.002;

@@ -98,7 +98,7 @@ mod tests {
     // [SCREAM §4.1.2]
     #[test]
     fn the_memory_keeps_99_percent_a_sample() {
-        let peak = trend_of((0..20).map(|n| f64::from(n) * 0.2));
+        let peak = trend_of((0..20).map(|n| f64::from(n) * 0.02));
         assert_eq!(peak.memory(), peak.value());
         let mut later = peak.clone();
         later.update(Timestamp::from_secs(2), 0.0);

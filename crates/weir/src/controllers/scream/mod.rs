@@ -91,8 +91,8 @@ impl Scream {
         self.transmission.on_acknowledged(now, self.flight.bytes());
     }
 
-    fn back_off(&mut self, now: Timestamp, congestion: Congestion) {
-        self.window.on_congestion(now, congestion);
+    fn back_off(&mut self, congestion: Congestion) {
+        self.window.on_congestion(congestion);
         self.media.on_congestion(congestion);
     }
 
@@ -129,7 +129,7 @@ impl Controller for Scream {
         self.lost.on_report(now, report, self.rtt.value());
         let lost = self.lost.take_lost(now);
         match self.events.on_acknowledged(now, self.rtt.value(), lost, ack.marked) {
-            Some(congestion) => self.back_off(now, congestion),
+            Some(congestion) => self.back_off(congestion),
             None if ack.newest.is_some() => self.grow_window(now, &ack),
             None => {}
         }
@@ -145,10 +145,10 @@ impl Controller for Scream {
         // The grid is kept unless a whole interval was missed.
         let next = due + RATE_ADJUST_INTERVAL;
         self.adjust_at = Some(if next > now { next } else { now + RATE_ADJUST_INTERVAL });
-        let active = self.throughput.end_interval(elapsed);
+        self.throughput.end_interval(elapsed);
         if self.transmission.on_tick(now, elapsed, self.rtt.value()) {
-            self.back_off(now, Congestion::Silence);
-        } else if active {
+            self.back_off(Congestion::Silence);
+        } else {
             self.media.adjust(&Conditions {
                 fast_increase: self.window.mode() == Mode::FastIncrease,
                 current_rate: self.throughput.current_rate(),

@@ -55,21 +55,13 @@ impl Throughput {
         self.acked_bytes += received;
     }
 
-    /// Ends an interval that lasted `elapsed`. Whether the source had anything to send in it; the
-    /// bitrates of an idle interval say nothing about the path or the source, and are not taken
-    /// (SCREAM-D9).
-    pub fn end_interval(&mut self, elapsed: TimeDelta) -> bool {
-        let used = [self.media_bytes, self.sent_bytes, self.queued];
-        if used.iter().all(|&bytes| bytes == DataSize::ZERO) {
-            self.acked_bytes = DataSize::ZERO;
-            return false;
-        }
+    /// Ends an interval that lasted `elapsed`.
+    pub fn end_interval(&mut self, elapsed: TimeDelta) {
         self.rate_media = core::mem::take(&mut self.media_bytes) / elapsed;
         self.rate_transmit = core::mem::take(&mut self.sent_bytes) / elapsed;
         self.rate_ack = core::mem::take(&mut self.acked_bytes) / elapsed;
         self.media[self.next] = self.rate_media;
         self.next = (self.next + 1) % MEDIAN_SAMPLES;
-        true
     }
 
     /// `current_rate`: what the path carried [SCREAM §4.1.3].
@@ -112,13 +104,13 @@ mod tests {
         rates.on_media(bytes(30_000), bytes(30_000));
         rates.on_sent(bytes(5_000), bytes(25_000));
         rates.on_acknowledged(bytes(10_000));
-        assert!(rates.end_interval(INTERVAL));
+        rates.end_interval(INTERVAL);
         assert_eq!(rates.current_rate(), Bitrate::from_kbps(400));
         assert_eq!(rates.rate_ack(), Bitrate::from_kbps(400));
         assert_eq!(rates.media_rate(), Bitrate::from_kbps(1_200));
         assert_eq!(rates.queued(), bytes(25_000));
         rates.on_sent(bytes(25_000), bytes(0));
-        assert!(rates.end_interval(INTERVAL));
+        rates.end_interval(INTERVAL);
         assert_eq!(rates.current_rate(), Bitrate::from_kbps(1_000));
     }
 
@@ -135,16 +127,5 @@ mod tests {
         (0..29).for_each(|_| assert_eq!(interval(5_000), Bitrate::from_kbps(1_000)));
         interval(5_000);
         assert_eq!(interval(5_000), Bitrate::from_kbps(200));
-    }
-
-    // SCREAM-D9
-    #[test]
-    fn an_idle_interval_changes_nothing() {
-        let mut rates = Throughput::default();
-        rates.on_sent(bytes(5_000), bytes(0));
-        assert!(rates.end_interval(INTERVAL));
-        rates.on_acknowledged(bytes(5_000));
-        assert!(!rates.end_interval(INTERVAL));
-        assert_eq!(rates.current_rate(), Bitrate::from_kbps(200));
     }
 }
