@@ -17,8 +17,9 @@ const MEMORY: f64 = 0.99;
 /// Detects incipient congestion in the queuing delay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayTrend {
-    /// `qdelay_fraction_hist`, oldest first.
-    history: [f64; HISTORY],
+    /// `qdelay_fraction_hist`, oldest first, in millionths: an integer mean is exact, and a constant
+    /// delay leaves no rounding error that correlates with itself.
+    history: [i64; HISTORY],
     /// `qdelay_fraction_avg`.
     average: f64,
     trend: f64,
@@ -41,7 +42,7 @@ impl DelayTrend {
         self.next_sample = now + INTERVAL - if late < INTERVAL { late } else { TimeDelta::ZERO };
         self.average += QDELAY_WEIGHT * (fraction - self.average);
         self.history.rotate_left(1);
-        self.history[HISTORY - 1] = fraction;
+        self.history[HISTORY - 1] = libm::round(fraction * 1e6) as i64;
         self.trend = (autocorrelation(&self.history) * self.average).clamp(0.0, 1.0);
         self.memory = (MEMORY * self.memory).max(self.trend);
     }
@@ -58,9 +59,10 @@ impl DelayTrend {
 }
 
 /// `R(x,1) / R(x,0)` of the history without its mean; zero for a constant one.
-fn autocorrelation(history: &[f64; HISTORY]) -> f64 {
-    let mean = history.iter().sum::<f64>() / HISTORY as f64;
-    let x = history.map(|fraction| fraction - mean);
+fn autocorrelation(history: &[i64; HISTORY]) -> f64 {
+    let sum: i64 = history.iter().sum();
+    // `HISTORY` times the RFC's x; the quotient is the same.
+    let x = history.map(|fraction| (fraction * HISTORY as i64 - sum) as f64);
     let lag_one: f64 = x.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let lag_zero: f64 = x.iter().map(|x| x * x).sum();
     if lag_zero > 0.0 { lag_one / lag_zero } else { 0.0 }
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn a_ramp_of_twenty_samples_has_the_autocorrelation_of_a_ramp() {
         // x = -9.5, -8.5, .. 9.5: R(1) = 565.25, R(0) = 665.
-        let ramp = core::array::from_fn(|n| n as f64);
+        let ramp = core::array::from_fn(|n| n as i64);
         assert_eq!(autocorrelation(&ramp), 565.25 / 665.0);
     }
 
@@ -91,7 +93,7 @@ mod tests {
     fn a_delay_that_alternates_or_stands_still_has_no_trend() {
         let alternating = trend_of((0..40).map(|n| f64::from(n % 2)));
         assert_eq!(alternating.value(), 0.0);
-        assert_eq!(trend_of((0..40).map(|_| 0.5)).value(), 0.0);
+        assert_eq!(trend_of((0..40).map(|_| 0.346)).value(), 0.0);
         assert_eq!(DelayTrend::default().value(), 0.0);
     }
 

@@ -33,6 +33,8 @@ const INITIAL_LAST_MAX: Bitrate = Bitrate::from_bps(1);
 /// What an adjustment goes by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
+    /// Whether acknowledgements stay away.
+    pub silent: bool,
     /// Whether the congestion window is in fast increase.
     pub fast_increase: bool,
     /// `current_rate`: what the path carried.
@@ -84,9 +86,9 @@ impl MediaRateControl {
         };
         let carried = at.current_rate.max(at.media_rate).as_bps_f64();
         // SCREAM-D8: a source that uses less than half of its target stops the growth of the target,
-        // and does not pull it down after itself.
-        let application_limited = 2.0 * carried < target;
-        let limit = if application_limited { target } else { carried * (2.0 - at.trend_memory) };
+        // and does not pull it down after itself. SCREAM-D2: nothing grows in silence.
+        let holds = at.silent || 2.0 * carried < target;
+        let limit = if holds { target } else { carried * (2.0 - at.trend_memory) };
         let reason = if limit < target && limit < adjusted { Reason::OverUse } else { reason };
         self.set(Bitrate::from_bps_f64(adjusted.min(limit)), reason);
     }
@@ -135,6 +137,11 @@ impl MediaRateControl {
         self.target
     }
 
+    /// `TARGET_BITRATE_MAX`.
+    pub fn max_bitrate(&self) -> Bitrate {
+        self.limits.max()
+    }
+
     /// Why the target last changed.
     pub fn reason(&self) -> Reason {
         self.reason
@@ -156,6 +163,7 @@ mod tests {
     }
 
     const NORMAL: Conditions = Conditions {
+        silent: false,
         fast_increase: false,
         current_rate: kbps(1_000),
         media_rate: kbps(1_000),
@@ -238,6 +246,15 @@ mod tests {
         assert_eq!(adjusted(1_000, INITIAL_LAST_MAX, idle), (kbps(1_000), Reason::Start));
         let half = Conditions { current_rate: kbps(500), media_rate: kbps(505), ..FAST };
         assert_eq!(adjusted(1_000, INITIAL_LAST_MAX, half), (kbps(1_010), Reason::RampUp));
+    }
+
+    // SCREAM-D2
+    #[test]
+    fn in_silence_the_target_does_not_grow() {
+        let silent = Conditions { silent: true, ..NORMAL };
+        assert_eq!(adjusted(1_000, INITIAL_LAST_MAX, silent), (kbps(1_000), Reason::Start));
+        let queued = Conditions { queued: DataSize::from_bytes(9_000), ..silent };
+        assert_eq!(adjusted(1_000, INITIAL_LAST_MAX, queued), (kbps(950), Reason::SendQueue));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The network limits the bytes in flight, the send queue between source and network limits the
-//! target bitrate. Deviations SCREAM-D1 to SCREAM-D10 stand in docs/controllers/scream.md.
+//! target bitrate. Deviations SCREAM-D1 to SCREAM-D11 stand in docs/controllers/scream.md.
 
 mod bytes_in_flight;
 mod congestion_events;
@@ -150,6 +150,7 @@ impl Controller for Scream {
             self.back_off(Congestion::Silence);
         } else {
             self.media.adjust(&Conditions {
+                silent: self.transmission.is_silent(),
                 fast_increase: self.window.mode() == Mode::FastIncrease,
                 current_rate: self.throughput.current_rate(),
                 media_rate: self.throughput.media_rate(),
@@ -168,7 +169,7 @@ impl Controller for Scream {
         let cwnd = self.window.size();
         Target {
             bitrate: self.media.target(),
-            pacing_rate: pacing_rate(cwnd, self.rtt.value()),
+            pacing_rate: pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate()),
             window: Some(self.transmission.window(
                 cwnd,
                 self.flight.bytes(),

@@ -10,6 +10,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// `RATE_PACE_MIN`: lowest pacing rate [SCREAM §4.1.1.1], and the send rate in silence (SCREAM-D2).
 const RATE_PACE_MIN: Bitrate = Bitrate::from_kbps(50);
+/// The pacing rate over the highest target bitrate, at most (SCREAM-D11).
+const MAX_PACING_FACTOR: f64 = 10.0;
 /// The longest time between two feedback packets: twice the 400 ms of low bitrates
 /// [SCREAM §4.2.2].
 const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(800);
@@ -72,9 +74,9 @@ impl SenderTransmission {
     }
 }
 
-/// `pace_bitrate` [SCREAM §4.1.2.6].
-pub(super) fn pacing_rate(cwnd: DataSize, rtt: TimeDelta) -> Bitrate {
-    (cwnd / rtt).max(RATE_PACE_MIN)
+/// `pace_bitrate` [SCREAM §4.1.2.6]. SCREAM-D11: bounded, or a short round trip ends all pacing.
+pub(super) fn pacing_rate(cwnd: DataSize, rtt: TimeDelta, max_bitrate: Bitrate) -> Bitrate {
+    (cwnd / rtt).min(max_bitrate * MAX_PACING_FACTOR).max(RATE_PACE_MIN)
 }
 
 #[cfg(test)]
@@ -108,8 +110,13 @@ mod tests {
     // [SCREAM §4.1.2.6]
     #[test]
     fn the_window_is_paced_over_a_round_trip_and_never_below_50_kbps() {
-        assert_eq!(pacing_rate(bytes(10_000), RTT), Bitrate::from_kbps(400));
-        assert_eq!(pacing_rate(bytes(3_000), TimeDelta::from_secs(1)), Bitrate::from_kbps(50));
+        let pace = |cwnd, millis| {
+            let rtt = TimeDelta::from_millis(millis);
+            pacing_rate(bytes(cwnd), rtt, Bitrate::from_kbps(2_500)).as_bps() / 1_000
+        };
+        assert_eq!(pace(10_000, 200), 400);
+        assert_eq!(pace(3_000, 1_000), 50);
+        assert_eq!(pace(10_000, 1), 25_000, "SCREAM-D11, 80 Mbit/s as the RFC has it");
     }
 
     // SCREAM-D2

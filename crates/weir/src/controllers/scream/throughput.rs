@@ -21,6 +21,8 @@ pub(super) struct Throughput {
     rate_ack: Bitrate,
     /// The last media bitrates, a ring; zero where there was none yet.
     media: [Bitrate; MEDIAN_SAMPLES],
+    /// The same by size.
+    sorted: [Bitrate; MEDIAN_SAMPLES],
     next: usize,
 }
 
@@ -35,6 +37,7 @@ impl Default for Throughput {
             rate_transmit: Bitrate::ZERO,
             rate_ack: Bitrate::ZERO,
             media: [Bitrate::ZERO; MEDIAN_SAMPLES],
+            sorted: [Bitrate::ZERO; MEDIAN_SAMPLES],
             next: 0,
         }
     }
@@ -60,8 +63,21 @@ impl Throughput {
         self.rate_media = core::mem::take(&mut self.media_bytes) / elapsed;
         self.rate_transmit = core::mem::take(&mut self.sent_bytes) / elapsed;
         self.rate_ack = core::mem::take(&mut self.acked_bytes) / elapsed;
-        self.media[self.next] = self.rate_media;
+        let oldest = core::mem::replace(&mut self.media[self.next], self.rate_media);
         self.next = (self.next + 1) % MEDIAN_SAMPLES;
+        self.replace_sorted(oldest, self.rate_media);
+    }
+
+    fn replace_sorted(&mut self, old: Bitrate, new: Bitrate) {
+        let from = self.sorted.partition_point(|&rate| rate < old);
+        let to = self.sorted.partition_point(|&rate| rate < new);
+        if from < to {
+            self.sorted[from..to].rotate_left(1);
+            self.sorted[to - 1] = new;
+        } else {
+            self.sorted[to..=from].rotate_right(1);
+            self.sorted[to] = new;
+        }
     }
 
     /// `current_rate`: what the path carried [SCREAM §4.1.3].
@@ -71,9 +87,7 @@ impl Throughput {
 
     /// What the source made: the larger of `rate_media` and its median.
     pub fn media_rate(&self) -> Bitrate {
-        let mut media = self.media;
-        let (_, median, _) = media.select_nth_unstable(MEDIAN_SAMPLES / 2);
-        self.rate_media.max(*median)
+        self.rate_media.max(self.sorted[MEDIAN_SAMPLES / 2])
     }
 
     /// `rate_ack`.
@@ -127,5 +141,19 @@ mod tests {
         (0..29).for_each(|_| assert_eq!(interval(5_000), Bitrate::from_kbps(1_000)));
         interval(5_000);
         assert_eq!(interval(5_000), Bitrate::from_kbps(200));
+    }
+
+    #[test]
+    fn the_sorted_rates_are_those_of_the_ring() {
+        let mut rates = Throughput::default();
+        let mut random = 1_u32;
+        for _ in 0..500 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            rates.on_media(bytes(u64::from(random >> 28)), DataSize::ZERO);
+            rates.end_interval(INTERVAL);
+            let mut ring = rates.media;
+            ring.sort_unstable();
+            assert_eq!(rates.sorted, ring);
+        }
     }
 }
