@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The network limits the bytes in flight, the send queue between source and network limits the
-//! target bitrate. Deviations SCREAM-D1 to SCREAM-D11 stand in docs/controllers/scream.md.
+//! target bitrate. Deviations SCREAM-D1 to SCREAM-D11 are in docs/controllers/scream.md.
 
 mod bytes_in_flight;
 mod congestion_events;
