@@ -20,7 +20,7 @@ const MAX_PACKETS: usize = 1 << 15;
 pub(super) struct Acknowledgement {
     /// The received packet with the highest sequence number, if it is higher than all before it.
     pub newest: Option<PacketReport>,
-    /// `bytes_newly_acked`: from the previous highest sequence number to this one, lost ones included.
+    /// `bytes_newly_acked`: from the last highest sequence number to this one, lost ones included.
     pub newly_acked: DataSize,
     /// Bytes that the report says arrived.
     pub received: DataSize,
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(flight.bytes(), DataSize::from_bytes(5000));
     }
 
-    // [SCREAM §4.1.2]: N, then N+3 acknowledged is three packets newly acknowledged, N+2 lost or not.
+    // [SCREAM §4.1.2]: N, then N+3 acknowledged is three packets, N+2 lost or not.
     #[test]
     fn newly_acknowledged_bytes_include_the_lost_ones_below() {
         let mut flight = flight_of(10);

@@ -17,7 +17,7 @@ const MEMORY: f64 = 0.99;
 /// Detects incipient congestion in the queuing delay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayTrend {
-    /// `qdelay_fraction_hist`, oldest first, in millionths: an integer mean is exact, and a constant
+    /// `qdelay_fraction_hist`, oldest first, in millionths: an integer mean is exact, a constant
     /// delay leaves no rounding error that correlates with itself.
     history: [i64; HISTORY],
     /// `qdelay_fraction_avg`.

@@ -64,7 +64,7 @@ impl MediaRateControl {
         Self { limits, target: limits.start(), last_max: INITIAL_LAST_MAX, reason: Reason::Start }
     }
 
-    /// Incipient congestion: the delay trend ended fast increase. The target stays, growth towards it
+    /// Incipient congestion: the delay trend ended fast increase. The target stays, its growth
     /// will be careful (SCREAM-D10).
     pub fn on_incipient_congestion(&mut self) {
         self.last_max = self.target;
@@ -85,7 +85,7 @@ impl MediaRateControl {
             self.follow_path(at)
         };
         let carried = at.current_rate.max(at.media_rate).as_bps_f64();
-        // SCREAM-D8: a source that uses less than half of its target stops the growth of the target,
+        // SCREAM-D8: a source that uses less than half of its target stops the target's growth,
         // and does not pull it down after itself. SCREAM-D2: nothing grows in silence.
         let holds = at.silent || 2.0 * carried < target;
         let limit = if holds { target } else { carried * (2.0 - at.trend_memory) };

@@ -1,4 +1,4 @@
-//! SCReAM: self-clocked rate adaptation for multimedia, the sender of [SCREAM].
+//! SCReAM: self-clocked rate adaptation for multimedia, the sender of RFC 8298.
 //!
 //! ```text
 //! report -> bytes in flight -> newest packet -> queuing delay -> delay trend ---+
@@ -40,7 +40,7 @@ use queuing_delay::{QueuingDelay, SmoothedRtt};
 use sender_transmission::{SenderTransmission, pacing_rate};
 use throughput::Throughput;
 
-/// The SCReAM controller [SCREAM].
+/// The SCReAM controller, RFC 8298.
 #[derive(Clone, Debug)]
 pub struct Scream {
     flight: BytesInFlight,

@@ -1,6 +1,6 @@
 //! Throughput: bitrates of the source, the sender and the receiver, every adjustment interval.
 //!
-//! Implements `rate_media`, `rate_media_median`, `rate_transmit`, `rate_ack` and `rtp_queue_size` of
+//! Implements `rate_media`, `rate_media_median`, `rate_transmit`, `rate_ack`, `rtp_queue_size` of
 //! [SCREAM §4.1.1.2] and [SCREAM §4.1.3].
 
 use crate::units::{Bitrate, DataSize, TimeDelta};
