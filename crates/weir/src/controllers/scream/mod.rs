@@ -146,7 +146,7 @@ impl Controller for Scream {
         let next = due + RATE_ADJUST_INTERVAL;
         self.adjust_at = Some(if next > now { next } else { now + RATE_ADJUST_INTERVAL });
         self.throughput.end_interval(elapsed);
-        if self.transmission.on_tick(now, elapsed, self.rtt.value()) {
+        if self.transmission.on_tick(now, RATE_ADJUST_INTERVAL, self.rtt.value()) {
             self.back_off(Congestion::Silence);
         } else {
             self.media.adjust(&Conditions {

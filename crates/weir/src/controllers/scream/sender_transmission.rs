@@ -40,8 +40,8 @@ impl SenderTransmission {
         self.waiting_since = (in_flight > DataSize::ZERO).then_some(now);
     }
 
-    /// Called every `interval`. Whether an acknowledgement is overdue; told again only after one more
-    /// packet was sent in vain.
+    /// Called every `interval`. Whether an acknowledgement is overdue; told again only after one
+    /// more packet was sent in vain.
     pub fn on_tick(&mut self, now: Timestamp, interval: TimeDelta, rtt: TimeDelta) -> bool {
         let overdue = self.waiting_since.is_some_and(|s| now - s >= rtt + MAX_FEEDBACK_INTERVAL);
         if overdue {
