@@ -353,8 +353,8 @@ fn the_network_reads_as_words() {
         one("lund/sweden-china/in-order").network_in_words(),
         [
             "up: 2 Mbit/s, then 500 kbit/s from 20 s, then 2 Mbit/s from 23 s, then 500 kbit/s \
-             from 50 s, then 2 Mbit/s from 55 s, then 500 kbit/s from 90 s, then 2 Mbit/s from 92 s; \
-             queue 75,000 B; delay 321 ms; jitter ±80 ms as netem (in order)",
+             from 50 s, then 2 Mbit/s from 55 s, then 500 kbit/s from 90 s, then 2 Mbit/s from \
+             92 s; queue 75,000 B; delay 321 ms; jitter ±80 ms as netem (in order)",
             "down: unlimited; delay 1 ms",
         ]
     );
