@@ -13,6 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::capacity::{Capacity, TraceCursor};
+use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
 use crate::seed::{Seed, Stream};
@@ -36,7 +37,7 @@ pub struct LinkConfig {
     /// What may wait for it.
     pub queue: QueueLimit,
     /// Propagation delay.
-    pub delay: TimeDelta,
+    pub delay: Delay,
     /// Variation of the propagation delay.
     pub jitter: Jitter,
     /// Loss that is not congestion.
@@ -47,11 +48,11 @@ pub struct LinkConfig {
 
 impl LinkConfig {
     /// A link without limit, loss or jitter.
-    pub fn unlimited(delay: TimeDelta) -> Self {
+    pub fn unlimited(delay: impl Into<Delay>) -> Self {
         Self {
             capacity: Capacity::Unlimited,
             queue: QueueLimit::Packets(usize::MAX),
-            delay,
+            delay: delay.into(),
             jitter: Jitter::None,
             loss: LossModel::None,
             duplicate: 0.0,
@@ -121,6 +122,8 @@ pub struct Bottleneck<T> {
     queued: DataSize,
     in_service: Option<InService<T>>,
     line: DelayLine<T>,
+    /// What no packet's delay is below.
+    least_delay: TimeDelta,
     order: Order,
     loss: Loss,
     duplicate: Stream,
@@ -137,7 +140,8 @@ impl<T: Clone> Bottleneck<T> {
             queue: VecDeque::new(),
             queued: DataSize::ZERO,
             in_service: None,
-            line: DelayLine::new(config.jitter.may_reorder()),
+            line: DelayLine::new(config.jitter.may_reorder() || config.delay.may_reorder()),
+            least_delay: (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO),
             order: Order::default(),
             loss: Loss::new(config.loss, seed.stream(&format!("{name}/loss"))),
             duplicate: seed.stream(&format!("{name}/duplicate")),
@@ -212,7 +216,7 @@ impl<T: Clone> Bottleneck<T> {
     }
 
     fn depart(&mut self, start: Timestamp, finish: Timestamp, packet: Waiting<T>) {
-        let delay = self.config.delay + self.config.jitter.draw(&mut self.jitter);
+        let delay = self.config.delay.at(finish) + self.config.jitter.draw(&mut self.jitter);
         // A packet cannot arrive before it was sent, however large the jitter.
         let mut due = finish + delay.max(TimeDelta::ZERO);
         if self.config.jitter != Jitter::None && !self.config.jitter.may_reorder() {
@@ -225,9 +229,7 @@ impl<T: Clone> Bottleneck<T> {
     /// A time before which [`Bottleneck::poll`] gives nothing; `None` while the link is empty. It may
     /// be early (jitter is drawn when a packet departs): poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
-        let least = self.config.delay + self.config.jitter.minimum();
-        let serviced =
-            self.in_service.as_ref().map(|service| service.finish + least.max(TimeDelta::ZERO));
+        let serviced = self.in_service.as_ref().map(|service| service.finish + self.least_delay);
         match (self.line.next_due(), serviced) {
             (Some(line), Some(service)) => Some(line.min(service)),
             (line, service) => line.or(service),

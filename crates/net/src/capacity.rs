@@ -38,33 +38,39 @@ pub struct Schedule {
 
 /// Why a schedule or a trace was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapacityError(String);
+pub struct ScheduleError(String);
 
-impl fmt::Display for CapacityError {
+impl ScheduleError {
+    pub(crate) fn new(what: &str) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
-impl std::error::Error for CapacityError {}
+impl std::error::Error for ScheduleError {}
 
 impl Schedule {
     /// One rate for ever; it must be above zero.
-    pub fn constant(rate: Bitrate) -> Result<Self, CapacityError> {
+    pub fn constant(rate: Bitrate) -> Result<Self, ScheduleError> {
         Self::new(vec![(Timestamp::ZERO, rate)])
     }
 
     /// Steps by rising time, the first at zero, every rate above zero.
-    pub fn new(steps: Vec<(Timestamp, Bitrate)>) -> Result<Self, CapacityError> {
+    pub fn new(steps: Vec<(Timestamp, Bitrate)>) -> Result<Self, ScheduleError> {
         if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
-            return Err(CapacityError("a capacity schedule must start at 0s".into()));
+            return Err(ScheduleError("a capacity schedule must start at 0s".into()));
         }
         if let Some(step) = steps.iter().find(|step| step.1 == Bitrate::ZERO) {
             let at = step.0.as_secs_f64();
-            return Err(CapacityError(format!("the capacity at {at} s must be above zero")));
+            return Err(ScheduleError(format!("the capacity at {at} s must be above zero")));
         }
         if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
             let at = pair[1].0.as_secs_f64();
-            return Err(CapacityError(format!("the capacity step at {at} s must come later")));
+            return Err(ScheduleError(format!("the capacity step at {at} s must come later")));
         }
         Ok(Self { steps })
     }
@@ -111,7 +117,7 @@ pub struct Trace {
 
 impl Trace {
     /// Reads a trace. Empty lines and lines that start with `#` are skipped.
-    pub fn parse(text: &str) -> Result<Self, CapacityError> {
+    pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut opportunities_ms: Vec<i64> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -120,7 +126,7 @@ impl Trace {
             }
             let refuse = |what: &str| {
                 let shown: String = line.chars().take(30).collect();
-                Err(CapacityError(format!("trace line {}: {what}, not '{shown}'", index + 1)))
+                Err(ScheduleError(format!("trace line {}: {what}, not '{shown}'", index + 1)))
             };
             let Ok(ms) = line.parse::<u32>() else {
                 return refuse("expected a time in whole milliseconds");
@@ -131,7 +137,7 @@ impl Trace {
             opportunities_ms.push(ms.into());
         }
         if opportunities_ms.last().is_none_or(|&last| last == 0) {
-            return Err(CapacityError("a trace needs a line with a time above 0".into()));
+            return Err(ScheduleError("a trace needs a line with a time above 0".into()));
         }
         Ok(Self { opportunities_ms })
     }

@@ -9,12 +9,14 @@
 
 pub mod bottleneck;
 pub mod capacity;
+pub mod delay;
 pub mod jitter;
 pub mod loss;
 pub mod seed;
 
 pub use bottleneck::{Bottleneck, Counters, Delivery, DropCause, LinkConfig, QueueLimit};
-pub use capacity::{Capacity, Schedule, Trace};
+pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
+pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use seed::Seed;

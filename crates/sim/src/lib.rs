@@ -3,4 +3,13 @@
 //! One thread, one queue of deadlines, one seed: equal inputs give equal bytes. Feedback travels as
 //! real TWCC bytes through `weir-wire`. What happened is a [`trace::Trace`].
 
+pub mod config;
+mod deadlines;
+mod endpoint;
+mod simulator;
+mod source;
 pub mod trace;
+
+pub use config::{Config, Direction, Flow, Source};
+pub use simulator::run;
+pub use trace::Trace;

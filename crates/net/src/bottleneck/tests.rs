@@ -126,3 +126,13 @@ fn a_trace_delivers_at_its_opportunities() {
     // 1250 B fit the first opportunity, whose last 250 B begin the second packet, and so on.
     assert_eq!(delivered, [(30, 0), (35, 1), (55, 2)]);
 }
+
+#[test]
+fn a_delay_step_moves_later_packets_and_a_shorter_one_lets_them_overtake() {
+    let step = |at, delay| (ms(at), TimeDelta::from_millis(delay));
+    let steps = vec![step(0, 25), step(100, 325), step(200, 25)];
+    let config =
+        LinkConfig { delay: crate::Delay::new(steps).unwrap(), ..link(QueueLimit::Packets(10)) };
+    let (delivered, _) = run(&config, &[0, 120, 220]);
+    assert_eq!(delivered, [(35, 0), (255, 2), (455, 1)]);
+}

@@ -1,0 +1,91 @@
+//! The picture that the browsers' camera shows: a test pattern that moves, under noise that changes
+//! with each frame, so that an encoder finds no end of detail to spend its target on.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::message::VideoConfig;
+
+/// The file is played in a loop. Uncompressed, since decoding would take processor time from the
+/// encoders, and short, since 720p takes 41 MB for each second.
+const LOOP_SECONDS: &str = "2";
+/// Of the noise, on ffmpeg's scale of 0 to 100: at 720p30 VP8 then meets any target of the lab.
+const NOISE_STRENGTH: u32 = 12;
+
+/// The video file for a camera of this size, made on first use and kept in the user's cache.
+///
+/// # Errors
+/// One line for the record: without the file the browser shows its own, simpler pattern.
+pub(crate) fn file(video: &VideoConfig) -> Result<PathBuf, String> {
+    let folder = cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
+        .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
+    let VideoConfig { width, height, frame_rate, .. } = *video;
+    let path = folder.join(format!("camera-{width}x{height}-{frame_rate}.y4m"));
+    if path.is_file() {
+        return Ok(path);
+    }
+    make(&folder, &path, video).map_err(|cause| {
+        format!("the camera shows the browser's own pattern, which may not fill a link: {cause}")
+    })?;
+    Ok(path)
+}
+
+/// As the XDG base directory specification says: a relative path does not count.
+fn cache_folder(
+    xdg: Option<impl AsRef<OsStr>>,
+    home: Option<impl AsRef<OsStr>>,
+) -> Option<PathBuf> {
+    let xdg = xdg.map(|folder| PathBuf::from(folder.as_ref())).filter(|path| path.is_absolute());
+    let base = xdg.or_else(|| home.map(|folder| Path::new(folder.as_ref()).join(".cache")));
+    base.map(|folder| folder.join("weir"))
+}
+
+fn make(folder: &Path, path: &Path, video: &VideoConfig) -> Result<(), String> {
+    let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    // Under its own name only when it is whole: another lab may look for it at the same time.
+    let unfinished = tempfile::Builder::new()
+        .prefix("camera-")
+        .suffix(".y4m")
+        .tempfile_in(folder)
+        .map_err(unwritable)?
+        .into_temp_path();
+    let VideoConfig { width, height, frame_rate, .. } = *video;
+    let source =
+        format!("testsrc2=s={width}x{height}:r={frame_rate},noise=alls={NOISE_STRENGTH}:allf=t");
+    let status = Command::new("ffmpeg")
+        .args(["-v", "error", "-y", "-f", "lavfi", "-i", &source, "-t", LOOP_SECONDS])
+        .args(["-pix_fmt", "yuv420p"])
+        .arg(&unfinished)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("cannot run ffmpeg ({error}): apt-get install ffmpeg"))?;
+    if !status.success() {
+        return Err(format!("ffmpeg failed with {status}"));
+    }
+    unfinished.persist(path).map_err(|error| unwritable(error.error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_where_the_user_wants_it() {
+        let none = None::<&str>;
+        assert_eq!(cache_folder(Some("/c"), Some("/h")), Some(PathBuf::from("/c/weir")));
+        assert_eq!(cache_folder(Some("c"), Some("/h")), Some(PathBuf::from("/h/.cache/weir")));
+        assert_eq!(cache_folder(none, Some("/h")), Some(PathBuf::from("/h/.cache/weir")));
+        assert_eq!(cache_folder(none, none), None);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let cause =
+            make(Path::new("/proc/weir"), Path::new("/proc/weir/f"), &VideoConfig::default());
+        assert!(cause.unwrap_err().contains("/proc/weir"));
+    }
+}

@@ -1,0 +1,405 @@
+//! From the cumulative counters of `getStats` to the values of each interval.
+//!
+//! Every difference is divided by the difference of the timestamps, not by the nominal period, and
+//! the first interval, in which the streams are born, is dropped.
+//!
+//! Rates are counted as IP packets, as the emulator counts them:
+//! `8 * (payload + RTP headers and padding + packets * (IPv4 + UDP + SRTP tag)) / time`.
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use crate::stats::{CandidatePair, InboundRtp, LimitationReason, OutboundRtp, StatsReport};
+
+/// IPv4 and UDP headers of one packet.
+const IP_UDP_HEADER_BYTES: u64 = 20 + 8;
+
+/// A report and when it was made, in scenario time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedReport {
+    /// Scenario time; negative before the scenario starts.
+    pub time: Timestamp,
+    /// What the browser reported.
+    pub report: StatsReport,
+}
+
+/// The values of one peer between two reports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Scenario time of the earlier report.
+    pub start: Timestamp,
+    /// Scenario time of the later report.
+    pub end: Timestamp,
+    /// The stream that the peer sends.
+    pub sent: Option<Sent>,
+    /// The stream that the peer receives.
+    pub received: Option<Received>,
+    /// Round-trip time by STUN, where a check was answered in the interval.
+    pub stun_rtt: Option<TimeDelta>,
+    /// The browser's estimate of what the path carries at the end of the interval.
+    pub estimated_bitrate: Option<Bitrate>,
+    /// Everything that arrived on the transport, RTCP and DTLS included, STUN not.
+    pub transport_received: DataSize,
+}
+
+/// A sent stream in one interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sent {
+    /// What the encoder is asked for at the end of the interval.
+    pub target_bitrate: Option<Bitrate>,
+    /// IP packets of the stream, retransmissions included.
+    pub send_rate: Bitrate,
+    /// RTP payload, retransmissions left out.
+    pub media_rate: Bitrate,
+    /// Share of the payload that was sent again.
+    pub retransmission_ratio: Option<f64>,
+    /// Round-trip time of the last RTCP report, where one arrived in the interval.
+    pub rtt: Option<TimeDelta>,
+    /// Loss ratio of the last RTCP report, where one arrived in the interval.
+    pub loss_ratio: Option<f64>,
+    /// Mean time that a packet spent in the pacer.
+    pub pacer_delay: Option<TimeDelta>,
+    /// Size of the last encoded frame.
+    pub frame_size: Option<(u32, u32)>,
+    /// Frames encoded in each second.
+    pub frame_rate: Option<f64>,
+    /// Mean quantizer of the encoded frames.
+    pub qp: Option<f64>,
+    /// What limits the quality at the end of the interval.
+    pub limitation: LimitationReason,
+}
+
+/// A received stream in one interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Received {
+    /// IP packets of the stream.
+    pub receive_rate: Bitrate,
+    /// RTP payload.
+    pub media_rate: Bitrate,
+    /// Packets.
+    pub packets: u64,
+    /// Share of the expected packets that did not arrive; a late one can make it negative.
+    pub loss_ratio: Option<f64>,
+    /// Freezes that ended in the interval.
+    pub freezes: u64,
+    /// Their whole duration, which may begin before the interval.
+    pub frozen: TimeDelta,
+    /// Size of the last decoded frame.
+    pub frame_size: Option<(u32, u32)>,
+    /// Frames decoded in each second.
+    pub frame_rate: Option<f64>,
+    /// Mean time that a frame spent in the jitter buffer.
+    pub jitter_buffer_delay: Option<TimeDelta>,
+}
+
+/// A change of the encoder's target bitrate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// When it was first seen: at most one report interval after it happened.
+    pub time: Timestamp,
+    /// Target before.
+    pub from: Bitrate,
+    /// Target after.
+    pub to: Bitrate,
+    /// What the browser says limits the quality after the change.
+    pub reason: LimitationReason,
+}
+
+/// The intervals between `reports`, without the first.
+///
+/// Reports that do not move the clock on give no interval.
+pub fn intervals(reports: &[TimedReport]) -> Vec<Interval> {
+    reports.windows(2).skip(1).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
+}
+
+/// The changes of the encoder's target that the intervals show, in order.
+pub fn rate_changes(intervals: &[Interval]) -> Vec<RateChange> {
+    let targets = intervals.iter().filter_map(|interval| {
+        let sent = interval.sent.as_ref()?;
+        Some((interval.end, sent.target_bitrate?, sent.limitation))
+    });
+    let mut changes = Vec::new();
+    let mut previous = None;
+    for (time, to, reason) in targets {
+        if let Some(from) = previous.filter(|from| *from != to) {
+            changes.push(RateChange { time, from, to, reason });
+        }
+        previous = Some(to);
+    }
+    changes
+}
+
+fn interval(earlier: &TimedReport, later: &TimedReport) -> Option<Interval> {
+    if later.time <= earlier.time {
+        return None;
+    }
+    let (before, after) = (&earlier.report, &later.report);
+    let tag_bytes = after.transport.as_ref().map_or(0, |transport| transport.srtp_tag_bytes());
+    let packet_bytes = IP_UDP_HEADER_BYTES + tag_bytes;
+    let mut interval = Interval { start: earlier.time, end: later.time, ..Interval::default() };
+    if let (Some(before), Some(after)) = (&before.outbound, &after.outbound) {
+        interval.sent = sent(before, after, packet_bytes);
+    }
+    if let (Some(sent), Some(before), Some(after)) =
+        (&mut interval.sent, &before.remote_inbound, &after.remote_inbound)
+        && after.round_trip_time_measurements > before.round_trip_time_measurements
+    {
+        sent.rtt = after.round_trip_time.map(seconds);
+        sent.loss_ratio = after.fraction_lost;
+    }
+    if let (Some(before), Some(after)) = (&before.inbound, &after.inbound) {
+        interval.received = received(before, after, packet_bytes);
+    }
+    if let (Some(before), Some(after)) = (&before.pair, &after.pair) {
+        transport(&mut interval, before, after);
+    }
+    Some(interval)
+}
+
+fn sent(before: &OutboundRtp, after: &OutboundRtp, packet_bytes: u64) -> Option<Sent> {
+    let time = elapsed(before.timestamp, after.timestamp)?;
+    let payload = since(before.bytes_sent, after.bytes_sent);
+    let headers = since(before.header_bytes_sent, after.header_bytes_sent);
+    let packets = since(before.packets_sent, after.packets_sent);
+    let again = since_option(before.retransmitted_bytes_sent, after.retransmitted_bytes_sent);
+    let frames = since_option(before.frames_encoded, after.frames_encoded);
+    let qp_sum = since_option(before.qp_sum, after.qp_sum);
+    let pacer_s = growth(before.total_packet_send_delay, after.total_packet_send_delay);
+    Some(Sent {
+        target_bitrate: after.target_bitrate.map(Bitrate::from_bps_f64),
+        send_rate: wire_size(payload, headers, packets, packet_bytes) / time,
+        media_rate: DataSize::from_bytes(payload.saturating_sub(again.unwrap_or(0))) / time,
+        retransmission_ratio: again.and_then(|again| ratio(again as f64, payload)),
+        rtt: None,
+        loss_ratio: None,
+        pacer_delay: pacer_s.and_then(|delay| ratio(delay, packets)).map(seconds),
+        frame_size: after.frame_width.zip(after.frame_height),
+        frame_rate: frames.map(|frames| frames as f64 / time.as_secs_f64()),
+        qp: qp_sum.zip(frames).and_then(|(sum, frames)| ratio(sum as f64, frames)),
+        limitation: after.quality_limitation_reason.unwrap_or_default(),
+    })
+}
+
+fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Option<Received> {
+    let time = elapsed(before.timestamp, after.timestamp)?;
+    let payload = since(before.bytes_received, after.bytes_received);
+    let headers = since(before.header_bytes_received, after.header_bytes_received);
+    let packets = since(before.packets_received, after.packets_received);
+    let lost = after.packets_lost.saturating_sub(before.packets_lost);
+    let expected = u64::try_from(i128::from(packets) + i128::from(lost)).unwrap_or(0);
+    let frames = since_option(before.frames_decoded, after.frames_decoded);
+    let frozen_s = growth(before.total_freezes_duration, after.total_freezes_duration);
+    let emitted =
+        since_option(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count);
+    let buffered_s = growth(before.jitter_buffer_delay, after.jitter_buffer_delay);
+    Some(Received {
+        receive_rate: wire_size(payload, headers, packets, packet_bytes) / time,
+        media_rate: DataSize::from_bytes(payload) / time,
+        packets,
+        loss_ratio: ratio(lost as f64, expected),
+        freezes: since_option(before.freeze_count, after.freeze_count).unwrap_or(0),
+        frozen: seconds(frozen_s.unwrap_or(0.0)),
+        frame_size: after.frame_width.zip(after.frame_height),
+        frame_rate: frames.map(|frames| frames as f64 / time.as_secs_f64()),
+        jitter_buffer_delay: buffered_s
+            .zip(emitted)
+            .and_then(|(delay, frames)| ratio(delay, frames))
+            .map(seconds),
+    })
+}
+
+fn transport(interval: &mut Interval, before: &CandidatePair, after: &CandidatePair) {
+    if after.responses_received > before.responses_received {
+        interval.stun_rtt = after.current_round_trip_time.map(seconds);
+    }
+    interval.estimated_bitrate = after.available_outgoing_bitrate.map(Bitrate::from_bps_f64);
+    let payload = since(before.bytes_received, after.bytes_received);
+    let packets = since(before.packets_received, after.packets_received);
+    interval.transport_received = wire_size(payload, 0, packets, IP_UDP_HEADER_BYTES);
+}
+
+fn wire_size(payload: u64, headers: u64, packets: u64, packet_bytes: u64) -> DataSize {
+    let overhead = packets.saturating_mul(packet_bytes);
+    DataSize::from_bytes(payload.saturating_add(headers).saturating_add(overhead))
+}
+
+/// Growth of a counter; one that a hostile page turns back did not grow.
+fn since(before: u64, after: u64) -> u64 {
+    after.saturating_sub(before)
+}
+
+/// Growth of a counter that the browser may not have, or not yet: a counter is born at zero.
+fn since_option(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    after.map(|after| since(before.unwrap_or(0), after))
+}
+
+/// Growth of a sum of seconds.
+fn growth(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    after.map(|after| (after - before.unwrap_or(0.0)).max(0.0))
+}
+
+fn ratio(part: f64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part / whole as f64)
+}
+
+fn seconds(seconds: f64) -> TimeDelta {
+    TimeDelta::from_secs_f64(seconds)
+}
+
+fn elapsed(before_ms: f64, after_ms: f64) -> Option<TimeDelta> {
+    let elapsed = TimeDelta::from_millis_f64(after_ms - before_ms);
+    (elapsed > TimeDelta::ZERO).then_some(elapsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three reports of a sender, member names as Chromium writes them: the first interval, in
+    /// which the stream is born, then one of 500 ms and one of 520 ms.
+    const SENDER: [&str; 3] = [
+        r#"{"outbound":{"timestamp":1000,"packetsSent":10,"bytesSent":9000,"headerBytesSent":200,
+            "targetBitrate":300000}}"#,
+        r#"{"outbound":{"timestamp":1500,"packetsSent":110,"bytesSent":109000,
+            "headerBytesSent":2200,"retransmittedBytesSent":0,"targetBitrate":800000,
+            "qualityLimitationReason":"bandwidth","framesEncoded":15,"qpSum":300,
+            "totalPacketSendDelay":1.0},
+            "remoteInbound":{"timestamp":1400,"roundTripTime":0.05,
+            "roundTripTimeMeasurements":3,"fractionLost":0},
+            "transport":{"srtpCipher":"AES_CM_128_HMAC_SHA1_80"}}"#,
+        r#"{"outbound":{"timestamp":2020,"packetsSent":210,"bytesSent":209000,
+            "headerBytesSent":4200,"retransmittedBytesSent":10000,"targetBitrate":900000,
+            "qualityLimitationReason":"none","frameWidth":1280,"frameHeight":720,
+            "framesEncoded":28,"qpSum":560,"totalPacketSendDelay":2.5},
+            "remoteInbound":{"timestamp":1900,"roundTripTime":0.0625,
+            "roundTripTimeMeasurements":4,"fractionLost":0.25},
+            "transport":{"srtpCipher":"AES_CM_128_HMAC_SHA1_80"}}"#,
+    ];
+
+    const RECEIVER: [&str; 3] = [
+        r#"{"inbound":{"timestamp":0,"packetsReceived":0,"packetsLost":0,"bytesReceived":0,
+            "headerBytesReceived":0}}"#,
+        r#"{"inbound":{"timestamp":500,"packetsReceived":100,"packetsLost":0,
+            "bytesReceived":100000,"headerBytesReceived":2000,"framesDecoded":15,
+            "freezeCount":0,"totalFreezesDuration":0,"jitterBufferDelay":0.5,
+            "jitterBufferEmittedCount":15}}"#,
+        r#"{"inbound":{"timestamp":1000,"packetsReceived":190,"packetsLost":10,
+            "bytesReceived":190000,"headerBytesReceived":3800,"framesDecoded":25,
+            "freezeCount":1,"totalFreezesDuration":0.25,"jitterBufferDelay":1.5,
+            "jitterBufferEmittedCount":25,"frameWidth":640,"frameHeight":360},
+            "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+    ];
+
+    fn reports<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<TimedReport> {
+        let report = |text| serde_json::from_str::<StatsReport>(text).unwrap();
+        let timed = |report: StatsReport| TimedReport {
+            time: Timestamp::from_millis_f64(report.timestamp_ms().unwrap()),
+            report,
+        };
+        texts.into_iter().map(report).map(timed).collect()
+    }
+
+    #[test]
+    fn the_first_interval_is_dropped() {
+        assert_eq!(intervals(&reports(SENDER)).len(), 1);
+        assert!(intervals(&reports(SENDER[..2].iter().copied())).is_empty());
+        assert!(intervals(&[]).is_empty());
+    }
+
+    #[test]
+    fn rates_are_divided_by_the_time_between_the_timestamps() {
+        let intervals = intervals(&reports(SENDER));
+        assert_eq!(intervals[0].start, Timestamp::from_millis(1500));
+        assert_eq!(intervals[0].end, Timestamp::from_millis(2020));
+        let sent = intervals[0].sent.as_ref().unwrap();
+        // 100000 payload + 2000 headers + 100 * (28 + 10) in 520 ms.
+        assert_eq!(sent.send_rate, Bitrate::from_bps(8 * 105_800 * 1000 / 520));
+        assert_eq!(sent.media_rate, Bitrate::from_bps(8 * 90_000 * 1000 / 520));
+        assert_eq!(sent.retransmission_ratio, Some(0.1));
+        assert_eq!(sent.target_bitrate, Some(Bitrate::from_kbps(900)));
+        assert_eq!(sent.frame_rate, Some(13.0 / 0.52));
+        assert_eq!(sent.qp, Some(20.0));
+        assert_eq!(sent.pacer_delay, Some(TimeDelta::from_millis(15)));
+        assert_eq!(sent.frame_size, Some((1280, 720)));
+        assert_eq!(sent.rtt, Some(TimeDelta::from_micros(62_500)));
+        assert_eq!(sent.loss_ratio, Some(0.25));
+    }
+
+    #[test]
+    fn a_round_trip_time_counts_only_where_it_was_measured() {
+        let stale = SENDER[2]
+            .replace(r#""roundTripTimeMeasurements":4"#, r#""roundTripTimeMeasurements":3"#);
+        let intervals = intervals(&reports([SENDER[0], SENDER[1], &stale]));
+        assert_eq!(intervals[0].sent.as_ref().unwrap().rtt, None);
+        assert_eq!(intervals[0].sent.as_ref().unwrap().loss_ratio, None);
+    }
+
+    #[test]
+    fn a_received_stream_gives_rate_loss_freezes_and_buffer_delay() {
+        let intervals = intervals(&reports(RECEIVER));
+        let received = intervals[0].received.as_ref().unwrap();
+        // 90000 payload + 1800 headers + 90 * (28 + 16) in 500 ms.
+        assert_eq!(received.receive_rate, Bitrate::from_bps(8 * 95_760 * 2));
+        assert_eq!(received.media_rate, Bitrate::from_bps(8 * 90_000 * 2));
+        assert_eq!(received.loss_ratio, Some(0.1));
+        assert_eq!(received.freezes, 1);
+        assert_eq!(received.frozen, TimeDelta::from_millis(250));
+        assert_eq!(received.frame_rate, Some(20.0));
+        assert_eq!(received.frame_size, Some((640, 360)));
+        assert_eq!(received.jitter_buffer_delay, Some(TimeDelta::from_millis(100)));
+    }
+
+    #[test]
+    fn transport_bytes_count_the_ip_and_udp_headers_once() {
+        let pair = |time: u32, packets: u32, responses: u32| {
+            let candidate =
+                r#"{"address":"10.0.0.1","port":9,"protocol":"udp","candidateType":"host"}"#;
+            format!(
+                r#"{{"pair":{{"timestamp":{time},"packetsSent":0,"bytesSent":0,
+                "packetsReceived":{packets},"bytesReceived":{},"responsesReceived":{responses},
+                "currentRoundTripTime":0.051,"availableOutgoingBitrate":1e6,
+                "local":{candidate},"remote":{candidate}}}}}"#,
+                packets * 1000,
+            )
+        };
+        let texts = [pair(0, 0, 0), pair(500, 10, 1), pair(1000, 30, 1), pair(1500, 30, 2)];
+        let intervals = intervals(&reports(texts.iter().map(String::as_str)));
+        assert_eq!(intervals[0].transport_received, DataSize::from_bytes(20 * 1028));
+        assert_eq!(intervals[0].stun_rtt, None);
+        assert_eq!(intervals[1].stun_rtt, Some(TimeDelta::from_millis(51)));
+        assert_eq!(intervals[0].estimated_bitrate, Some(Bitrate::from_kbps(1000)));
+    }
+
+    #[test]
+    fn rate_changes_carry_the_reason_of_the_browser() {
+        let sent = |ms, kbps, limitation| Interval {
+            end: Timestamp::from_millis(ms),
+            sent: Some(Sent {
+                target_bitrate: Some(Bitrate::from_kbps(kbps)),
+                limitation,
+                ..Sent::default()
+            }),
+            ..Interval::default()
+        };
+        let none = LimitationReason::None;
+        let bandwidth = LimitationReason::Bandwidth;
+        let series = [sent(500, 300, none), sent(1000, 300, none), sent(1500, 200, bandwidth)];
+        let change = RateChange {
+            time: Timestamp::from_millis(1500),
+            from: Bitrate::from_kbps(300),
+            to: Bitrate::from_kbps(200),
+            reason: bandwidth,
+        };
+        assert_eq!(rate_changes(&series), [change]);
+    }
+
+    #[test]
+    fn counters_and_clocks_that_run_backwards_do_no_harm() {
+        let backwards = intervals(&reports([RECEIVER[0], RECEIVER[2], RECEIVER[1]]));
+        assert!(backwards.is_empty());
+        let smaller = RECEIVER[1].replace(r#""timestamp":500"#, r#""timestamp":1500"#);
+        let intervals = intervals(&reports([RECEIVER[0], RECEIVER[2], &smaller]));
+        let received = intervals[0].received.as_ref().unwrap();
+        assert_eq!(received.receive_rate, Bitrate::ZERO);
+        assert_eq!(received.frozen, TimeDelta::ZERO);
+    }
+}

@@ -1,0 +1,214 @@
+//! Messages between the call page and the lab: JSON texts over one WebSocket a peer.
+//!
+//! The page is not trusted: any browser that knows the address can be a peer. Whatever arrives is
+//! parsed into these types, which have no room for unknown members, and what is shown to a person
+//! goes through [`printable`].
+
+use serde::{Deserialize, Serialize};
+use weir::units::Bitrate;
+
+use crate::stats::StatsReport;
+
+/// The longest text of a peer that is repeated in a message of the lab.
+const PRINTABLE_CHARS: usize = 200;
+
+/// One end of a call. Peer a offers and sends video; peer b answers, and sends in a two-way call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Peer {
+    /// The peer that offers.
+    A,
+    /// The peer that answers.
+    B,
+}
+
+impl Peer {
+    /// Both peers, in order.
+    pub const ALL: [Self; 2] = [Self::A, Self::B];
+
+    /// The peer at the far end.
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// Position in an array that holds one element a peer.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+        }
+    }
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "peer {}", self.name())
+    }
+}
+
+/// What the camera is asked for, and the limit of the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoConfig {
+    /// Picture width in pixels.
+    pub width: u32,
+    /// Picture height in pixels.
+    pub height: u32,
+    /// Frames per second.
+    pub frame_rate: u32,
+    /// Largest bitrate of the encoder.
+    pub max_bitrate: Bitrate,
+}
+
+impl Default for VideoConfig {
+    /// 720p at 30 frames/s, with the limit that Chromium itself sets at this size.
+    fn default() -> Self {
+        Self { width: 1280, height: 720, frame_rate: 30, max_bitrate: Bitrate::from_kbps(2500) }
+    }
+}
+
+/// Milliseconds from the opening of the page to each step of the set-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetupTimes {
+    /// The camera delivers; `None` at a peer that only receives.
+    pub camera: Option<f64>,
+    /// The lab has sent the configuration.
+    pub joined: f64,
+    /// Both peers are ready.
+    pub start: f64,
+    /// ICE has found a path; a browser may report it only with `connected`.
+    pub ice: Option<f64>,
+    /// DTLS is done and media can flow.
+    pub connected: f64,
+}
+
+/// An ICE candidate, member for member as the browser gives it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Candidate {
+    candidate: String,
+    sdp_mid: Option<String>,
+    #[serde(rename = "sdpMLineIndex")]
+    sdp_m_line_index: Option<u16>,
+    username_fragment: Option<String>,
+}
+
+/// From a peer to the lab.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum PeerMessage {
+    /// The camera is open; the call can start.
+    Ready,
+    Offer {
+        sdp: String,
+    },
+    Answer {
+        sdp: String,
+    },
+    Candidate {
+        candidate: Candidate,
+    },
+    Connected {
+        setup: SetupTimes,
+    },
+    /// The first frame of the other peer is on the screen.
+    Playing {
+        #[serde(rename = "firstFrame")]
+        first_frame: f64,
+    },
+    Stats {
+        report: Box<StatsReport>,
+    },
+    Failed {
+        cause: String,
+    },
+}
+
+/// From the lab to a peer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(crate) enum LabMessage {
+    Config {
+        offers: bool,
+        sends: bool,
+        receives: bool,
+        width: u32,
+        height: u32,
+        frame_rate: u32,
+        /// In bit/s.
+        max_bitrate: u64,
+        /// Time between two reports in ms.
+        stats_interval: u64,
+    },
+    Start,
+    Offer {
+        sdp: String,
+    },
+    Answer {
+        sdp: String,
+    },
+    Candidate {
+        candidate: Candidate,
+    },
+    Stop,
+    Refused {
+        cause: String,
+    },
+}
+
+/// A text of a peer, cut to one short line that is safe on a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().take(PRINTABLE_CHARS).filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<PeerMessage, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn a_message_of_the_page_is_read() {
+        let sdp = "v=0".to_owned();
+        assert_eq!(parse(r#"{"type":"offer","sdp":"v=0"}"#).unwrap(), PeerMessage::Offer { sdp });
+        assert_eq!(parse(r#"{"type":"ready"}"#).unwrap(), PeerMessage::Ready);
+    }
+
+    #[test]
+    fn unknown_kinds_and_unknown_members_are_errors() {
+        for text in [
+            r#"{"type":"reboot"}"#,
+            r#"{"sdp":"v=0"}"#,
+            r#"{"type":"offer","sdp":"v=0","more":1}"#,
+            r#"{"type":"offer","sdp":7}"#,
+            r#"{"type":"stats","report":{"outbound":{"bytesSent":-1}}}"#,
+            "[]",
+            "",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_candidate_leaves_with_the_member_names_that_browsers_use() {
+        let text =
+            r#"{"candidate":"candidate:1","sdpMid":"0","sdpMLineIndex":0,"usernameFragment":"u"}"#;
+        let candidate: Candidate = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&candidate).unwrap(), text);
+    }
+
+    #[test]
+    fn a_hostile_text_cannot_drive_the_terminal() {
+        assert_eq!(printable("\u{1b}[2Jgone\r\n"), "[2Jgone");
+        assert_eq!(printable(&"x".repeat(9999)).len(), PRINTABLE_CHARS);
+    }
+}

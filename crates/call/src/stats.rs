@@ -1,0 +1,220 @@
+//! What a call page reports: members of the W3C statistics objects, as the browser gives them.
+//!
+//! Counters are cumulative over the life of the object; [`crate::derive`] turns them into values
+//! of an interval [WEBRTC-STATS §8]. A member that the browser has not (yet) is absent.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// One `getStats` report, reduced to the objects of the one video stream each way.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StatsReport {
+    /// The stream that this peer sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outbound: Option<OutboundRtp>,
+    /// The stream that this peer receives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbound: Option<InboundRtp>,
+    /// The sent stream as the far end reports it in RTCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_inbound: Option<RemoteInboundRtp>,
+    /// The selected candidate pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<CandidatePair>,
+    /// The transport under both streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+}
+
+/// `outbound-rtp`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OutboundRtp {
+    /// When the members were read, in ms of the browser's clock.
+    pub timestamp: f64,
+    /// RTP packets, retransmissions included.
+    pub packets_sent: u64,
+    /// RTP payload, without headers and padding, retransmissions included.
+    pub bytes_sent: u64,
+    /// RTP headers, extensions and padding.
+    pub header_bytes_sent: u64,
+    /// Packets that were sent again.
+    pub retransmitted_packets_sent: Option<u64>,
+    /// Payload that was sent again.
+    pub retransmitted_bytes_sent: Option<u64>,
+    /// What the encoder is asked for now, in bit/s.
+    pub target_bitrate: Option<f64>,
+    /// Width of the last encoded frame.
+    pub frame_width: Option<u32>,
+    /// Height of the last encoded frame.
+    pub frame_height: Option<u32>,
+    /// Frames encoded in the last second.
+    pub frames_per_second: Option<f64>,
+    /// Frames encoded.
+    pub frames_encoded: Option<u64>,
+    /// Sum of the quantizer over the encoded frames.
+    pub qp_sum: Option<u64>,
+    /// Seconds spent encoding.
+    pub total_encode_time: Option<f64>,
+    /// Seconds that packets spent in the pacer.
+    pub total_packet_send_delay: Option<f64>,
+    /// Why the picture or the frame rate is lower than it could be.
+    pub quality_limitation_reason: Option<LimitationReason>,
+    /// Negative acknowledgements received.
+    pub nack_count: Option<u64>,
+    /// Picture loss indications received.
+    pub pli_count: Option<u64>,
+}
+
+/// `qualityLimitationReason`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitationReason {
+    /// Nothing limits the quality.
+    #[default]
+    None,
+    /// The machine is too slow.
+    Cpu,
+    /// The bitrate estimate is too low.
+    Bandwidth,
+    /// Something else.
+    Other,
+}
+
+/// `inbound-rtp`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InboundRtp {
+    /// When the members were read, in ms of the browser's clock.
+    pub timestamp: f64,
+    /// RTP packets.
+    pub packets_received: u64,
+    /// Expected minus received: duplicates can make it negative.
+    pub packets_lost: i64,
+    /// RTP payload, without headers and padding.
+    pub bytes_received: u64,
+    /// RTP headers, extensions and padding.
+    pub header_bytes_received: u64,
+    /// Payload of forward error correction.
+    pub fec_bytes_received: Option<u64>,
+    /// Payload that was sent again.
+    pub retransmitted_bytes_received: Option<u64>,
+    /// Width of the last decoded frame.
+    pub frame_width: Option<u32>,
+    /// Height of the last decoded frame.
+    pub frame_height: Option<u32>,
+    /// Frames decoded in the last second.
+    pub frames_per_second: Option<f64>,
+    /// Complete frames received.
+    pub frames_received: Option<u64>,
+    /// Frames decoded.
+    pub frames_decoded: Option<u64>,
+    /// Frames dropped before they were shown.
+    pub frames_dropped: Option<u64>,
+    /// Freezes.
+    pub freeze_count: Option<u64>,
+    /// Seconds of all freezes.
+    pub total_freezes_duration: Option<f64>,
+    /// Seconds that frames spent in the jitter buffer.
+    pub jitter_buffer_delay: Option<f64>,
+    /// Frames that left the jitter buffer.
+    pub jitter_buffer_emitted_count: Option<u64>,
+    /// Negative acknowledgements sent.
+    pub nack_count: Option<u64>,
+    /// Picture loss indications sent.
+    pub pli_count: Option<u64>,
+}
+
+/// `remote-inbound-rtp`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoteInboundRtp {
+    /// When the last RTCP report arrived, in ms of the browser's clock.
+    pub timestamp: f64,
+    /// Round-trip time of the last report in seconds.
+    pub round_trip_time: Option<f64>,
+    /// How many reports gave a round-trip time.
+    pub round_trip_time_measurements: Option<u64>,
+    /// Loss ratio since the report before.
+    pub fraction_lost: Option<f64>,
+    /// Expected minus received at the far end.
+    pub packets_lost: Option<i64>,
+}
+
+/// The selected `candidate-pair`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CandidatePair {
+    /// When the members were read, in ms of the browser's clock.
+    pub timestamp: f64,
+    /// UDP datagrams sent, without those of ICE itself.
+    pub packets_sent: u64,
+    /// UDP payload sent.
+    pub bytes_sent: u64,
+    /// UDP datagrams received, without those of ICE itself.
+    pub packets_received: u64,
+    /// UDP payload received.
+    pub bytes_received: u64,
+    /// Round-trip time of the last STUN check in seconds.
+    pub current_round_trip_time: Option<f64>,
+    /// STUN checks answered.
+    pub responses_received: Option<u64>,
+    /// The sender's estimate of what the path carries, in bit/s.
+    pub available_outgoing_bitrate: Option<f64>,
+    /// This end of the pair.
+    pub local: Candidate,
+    /// The far end of the pair.
+    pub remote: Candidate,
+}
+
+/// `local-candidate` and `remote-candidate`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Candidate {
+    /// Absent where the browser hides it.
+    pub address: Option<IpAddr>,
+    /// UDP or TCP port.
+    pub port: u16,
+    /// `udp` or `tcp`.
+    pub protocol: String,
+    /// `host`, `srflx`, `prflx` or `relay`.
+    pub candidate_type: String,
+}
+
+/// `transport`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Transport {
+    /// Protection profile of SRTP by its IANA name.
+    pub srtp_cipher: Option<String>,
+    /// Cipher suite of DTLS.
+    pub dtls_cipher: Option<String>,
+    /// How often the selected pair changed; 1 where it never did.
+    pub selected_candidate_pair_changes: Option<u64>,
+}
+
+impl Transport {
+    /// Bytes that SRTP adds to each packet: the authentication tag [RFC5764 §4.1.2],
+    /// [RFC7714 §14.2]. Zero while the profile is unknown.
+    pub(crate) fn srtp_tag_bytes(&self) -> u64 {
+        match self.srtp_cipher.as_deref() {
+            Some("AEAD_AES_128_GCM" | "AEAD_AES_256_GCM") => 16,
+            Some("AES_CM_128_HMAC_SHA1_80" | "SRTP_AES128_CM_HMAC_SHA1_80") => 10,
+            Some("AES_CM_128_HMAC_SHA1_32" | "SRTP_AES128_CM_HMAC_SHA1_32") => 4,
+            _ => 0,
+        }
+    }
+}
+
+impl StatsReport {
+    /// When the report was made, in ms of the browser's clock: the time of an object that the
+    /// browser itself fills, since a remote object carries the time of its last RTCP packet.
+    pub(crate) fn timestamp_ms(&self) -> Option<f64> {
+        let outbound = self.outbound.as_ref().map(|object| object.timestamp);
+        let inbound = self.inbound.as_ref().map(|object| object.timestamp);
+        let pair = self.pair.as_ref().map(|object| object.timestamp);
+        pair.or(inbound).or(outbound)
+    }
+}

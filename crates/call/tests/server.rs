@@ -1,0 +1,226 @@
+//! The server against scripted peers: the rules of the protocol, and peers that break them.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket, client::client};
+use weir_call::{EventKind, PageConfig, Peer, Session, VideoConfig};
+
+/// Longer than any answer of the server takes: reached only where an answer is missing.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn session() -> Session {
+    let config = PageConfig {
+        video: VideoConfig::default(),
+        two_way: false,
+        stats_interval: Duration::from_millis(500),
+    };
+    Session::start(vec![TcpListener::bind("127.0.0.1:0").unwrap()], config).unwrap()
+}
+
+/// Host and path of a page's address.
+fn parts(url: &str) -> (String, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    (host.to_owned(), format!("/{path}"))
+}
+
+fn status_of(host: &str, path: &str) -> u16 {
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+struct ScriptedPeer(WebSocket<TcpStream>);
+
+impl ScriptedPeer {
+    fn connect(session: &Session, peer: Peer) -> Self {
+        let (host, path) = parts(&session.url(0, peer));
+        let stream = TcpStream::connect(&host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(client(format!("ws://{host}{path}/socket"), stream).unwrap().0)
+    }
+
+    /// A peer that has its configuration and is ready to call.
+    fn ready(session: &Session, peer: Peer) -> Self {
+        let mut scripted = Self::connect(session, peer);
+        assert_eq!(scripted.read()["type"], "config");
+        scripted.send(json!({"type": "ready"}));
+        assert_eq!(event(session), (peer, EventKind::Joined));
+        scripted
+    }
+
+    fn send(&mut self, message: Value) {
+        self.send_text(&message.to_string());
+    }
+
+    fn send_text(&mut self, text: &str) {
+        self.0.send(Message::text(text)).unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        serde_json::from_str(self.0.read().unwrap().to_text().unwrap()).unwrap()
+    }
+
+    /// The cause that the server gives; then the connection must be closed.
+    fn refusal(mut self) -> String {
+        let message = self.read();
+        assert_eq!(message["type"], "refused", "{message}");
+        assert!(self.0.read().unwrap().is_close());
+        message["cause"].as_str().unwrap().to_owned()
+    }
+}
+
+fn event(session: &Session) -> (Peer, EventKind) {
+    let event = session.events().recv_timeout(PATIENCE).unwrap();
+    (event.peer, event.kind)
+}
+
+/// Sends `text` as a peer that is alone, and gives the cause of its dismissal.
+fn misdeed(text: &str) -> String {
+    let session = session();
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    peer.send_text(text);
+    let cause = peer.refusal();
+    assert_eq!(event(&session), (Peer::A, EventKind::Failed(cause.clone())));
+    assert_eq!(event(&session), (Peer::A, EventKind::Left));
+    cause
+}
+
+#[test]
+fn a_page_is_found_only_by_the_token() {
+    let session = session();
+    let (host, path) = parts(&session.url(0, Peer::A));
+    assert_eq!(status_of(&host, &path), 200);
+    let token = path.split('/').nth(1).unwrap();
+    assert_eq!(token.len(), 32);
+    for wanted in ["peer/a", "peer/a/socket", "call.js", "call.css"] {
+        let wrong = "0".repeat(32);
+        assert_ne!(status_of(&host, &format!("/{wrong}/{wanted}")), 200, "{wanted}");
+    }
+    assert_eq!(status_of(&host, &format!("/{token}/call.js")), 200);
+    assert_eq!(status_of(&host, &format!("/{token}/peer/c")), 400);
+    assert_eq!(status_of(&host, "/"), 404);
+}
+
+#[test]
+fn a_socket_opens_only_with_the_token() {
+    let session = session();
+    let (host, _) = parts(&session.url(0, Peer::A));
+    let stream = TcpStream::connect(&host).unwrap();
+    let url = format!("ws://{host}/{}/peer/a/socket", "0".repeat(32));
+    assert!(client(url, stream).is_err());
+    assert!(session.events().try_recv().is_err());
+}
+
+#[test]
+fn two_peers_get_their_roles_and_each_others_messages() {
+    let session = session();
+    let mut a = ScriptedPeer::connect(&session, Peer::A);
+    let config = a.read();
+    assert_eq!(config["offers"], true);
+    assert_eq!((&config["sends"], &config["receives"]), (&json!(true), &json!(false)));
+    assert_eq!((&config["frameRate"], &config["maxBitrate"]), (&json!(30), &json!(2_500_000)));
+    a.send(json!({"type": "ready"}));
+    assert_eq!(event(&session), (Peer::A, EventKind::Joined));
+    let mut b = ScriptedPeer::ready(&session, Peer::B);
+    assert_eq!(a.read(), json!({"type": "start"}));
+    assert_eq!(b.read(), json!({"type": "start"}));
+
+    a.send(json!({"type": "offer", "sdp": "v=0 a"}));
+    assert_eq!(b.read(), json!({"type": "offer", "sdp": "v=0 a"}));
+    b.send(json!({"type": "answer", "sdp": "v=0 b"}));
+    assert_eq!(a.read(), json!({"type": "answer", "sdp": "v=0 b"}));
+    let candidate = json!({"candidate": "candidate:1", "sdpMid": "0", "sdpMLineIndex": 0,
+        "usernameFragment": "u"});
+    a.send(json!({"type": "candidate", "candidate": candidate}));
+    assert_eq!(b.read(), json!({"type": "candidate", "candidate": candidate}));
+
+    session.stop();
+    assert_eq!(a.read(), json!({"type": "stop"}));
+    assert_eq!(b.read(), json!({"type": "stop"}));
+    a.0.close(None).unwrap();
+    assert_eq!(event(&session), (Peer::A, EventKind::Left));
+}
+
+#[test]
+fn a_report_reaches_the_lab() {
+    let session = session();
+    let mut peer = ScriptedPeer::ready(&session, Peer::B);
+    peer.send(json!({"type": "stats", "report": {"inbound": {"timestamp": 1.5,
+        "packetsReceived": 2, "packetsLost": -1, "bytesReceived": 3, "headerBytesReceived": 4}}}));
+    let (Peer::B, EventKind::Stats(report)) = event(&session) else { panic!("no report") };
+    assert_eq!(report.inbound.unwrap().packets_lost, -1);
+}
+
+#[test]
+fn a_failure_of_the_page_is_one_printable_line() {
+    let session = session();
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    peer.send(json!({"type": "failed", "cause": "no \u{1b}[31mcamera\n"}));
+    assert_eq!(event(&session), (Peer::A, EventKind::Failed("peer a: no [31mcamera".into())));
+}
+
+#[test]
+fn a_peer_that_breaks_the_rules_is_dropped_and_told_why() {
+    assert!(misdeed("garbage").contains("not of the protocol"));
+    assert!(misdeed(r#"{"type":"reboot"}"#).contains("not of the protocol"));
+    assert!(misdeed(r#"{"type":"answer","sdp":""}"#).contains("not its turn"));
+    assert!(misdeed(r#"{"type":"ready"}"#).contains("twice"));
+}
+
+#[test]
+fn a_message_that_is_too_long_ends_the_connection() {
+    let session = session();
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    let sdp = "x".repeat(300 * 1024);
+    // The server may hang up before it has read everything.
+    let _ = peer.0.send(Message::text(json!({"type": "offer", "sdp": sdp}).to_string()));
+    let (Peer::A, EventKind::Failed(cause)) = event(&session) else { panic!("not dropped") };
+    assert!(cause.contains("broke the connection"), "{cause}");
+    assert_eq!(event(&session), (Peer::A, EventKind::Left));
+}
+
+#[test]
+fn a_second_peer_a_is_refused_and_the_first_stays() {
+    let session = session();
+    let mut first = ScriptedPeer::ready(&session, Peer::A);
+    let second = ScriptedPeer::connect(&session, Peer::A);
+    assert!(second.refusal().contains("joined this call already"));
+    first.send(json!({"type": "playing", "firstFrame": 12.5}));
+    assert_eq!(event(&session), (Peer::A, EventKind::Playing(12.5)));
+}
+
+#[test]
+fn a_peer_that_speaks_to_nobody_stays_and_the_absent_one_is_named() {
+    let session = session();
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
+    a.send(json!({"type": "offer", "sdp": "v=0"}));
+    assert_eq!(event(&session), (Peer::B, EventKind::Failed("peer b is not there".into())));
+    a.send(json!({"type": "playing", "firstFrame": 1.0}));
+    assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
+}
+
+#[test]
+fn a_peer_that_floods_the_lab_is_dropped() {
+    let session = session();
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    let playing = json!({"type": "playing", "firstFrame": 1.0}).to_string();
+    // Until the server hangs up: the lab reads nothing meanwhile.
+    while peer.0.send(Message::text(playing.as_str())).is_ok() {}
+    let reported = session.events().try_iter().count();
+    assert!((1..=1024).contains(&reported), "{reported}");
+}
+
+#[test]
+fn the_server_ends_with_its_session() {
+    let session = session();
+    let (host, _) = parts(&session.url(0, Peer::A));
+    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    drop(session);
+    assert!(peer.0.read().is_err());
+    assert!(TcpStream::connect(&host).is_err());
+}

@@ -1,0 +1,58 @@
+//! What can keep the emulator from running, each with what to do about it.
+
+use std::io;
+
+/// Why the emulator could not run. Each is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel refused a namespace or a device.
+    #[error("the emulator needs root to make network namespaces: run it with sudo")]
+    NotRoot,
+    /// There is no TUN device.
+    #[error(
+        "the emulator needs /dev/net/tun: run 'modprobe tun', or give a container '--device \
+         /dev/net/tun'"
+    )]
+    NoTun,
+    /// A program could not be started.
+    #[error("cannot run '{program}': {source}")]
+    Spawn {
+        /// As it was named.
+        program: String,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// A program did not do what the self-test needs of it.
+    #[error("{program} failed: {reason}")]
+    Program {
+        /// As it was named.
+        program: String,
+        /// Its last words.
+        reason: String,
+    },
+    /// Anything else that the kernel refused.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: a failed system call, with what it was for.
+    pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotRoot,
+            _ => Self::System { action, source },
+        }
+    }
+
+    /// For `map_err`: a program that did not start.
+    pub(crate) fn spawn(program: &std::ffi::OsStr) -> impl FnOnce(io::Error) -> Self {
+        let program = program.to_string_lossy().into_owned();
+        move |source| Self::Spawn { program, source }
+    }
+}

@@ -1,0 +1,57 @@
+//! How busy the machine was: a busy machine bends what real programs do, not only the emulator.
+
+use std::fs;
+
+/// Processor time of the whole machine since it started, in clock ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    busy: u64,
+    total: u64,
+}
+
+impl CpuTime {
+    /// Now; `None` where /proc/stat cannot be read.
+    pub(crate) fn now() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// First line: `cpu` and the ticks in user, nice, system, idle, iowait, irq, softirq and steal;
+    /// guest time, after these, is part of user time.
+    fn parse(stat: &str) -> Option<Self> {
+        let mut fields = stat.lines().next()?.split_whitespace();
+        fields.next().filter(|name| *name == "cpu")?;
+        let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
+        let idle = ticks.get(3)? + ticks.get(4)?;
+        let total = ticks.iter().sum();
+        Some(Self { busy: total - idle, total })
+    }
+
+    /// The share of processor time that was not idle since `start`, over all cores.
+    pub(crate) fn busy_share_since(self, start: Self) -> f64 {
+        let total = self.total.saturating_sub(start.total);
+        if total == 0 {
+            return 0.0;
+        }
+        self.busy.saturating_sub(start.busy) as f64 / total as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_disk_is_idle_and_stolen_time_is_busy() {
+        let start = CpuTime::parse("cpu  100 0 0 100 0 0 0 0 50 0\ncpu0 1 1 1").unwrap();
+        let end = CpuTime::parse("cpu  110 0 5 160 20 0 0 5 99 0\n").unwrap();
+        assert_eq!(end.busy_share_since(start), 0.2);
+        assert_eq!(end.busy_share_since(end), 0.0);
+    }
+
+    #[test]
+    fn what_is_not_a_stat_file_gives_nothing() {
+        assert_eq!(CpuTime::parse(""), None);
+        assert_eq!(CpuTime::parse("cpu 1 2 3"), None);
+        assert_eq!(CpuTime::parse("intr 1 2 3 4 5"), None);
+    }
+}

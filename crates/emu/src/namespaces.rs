@@ -1,0 +1,178 @@
+//! Two hosts that see nothing but each other: a network namespace each, with one TUN interface.
+//!
+//! ```text
+//!   host A  10.45.0.1  weir0 (TUN) <-> this process <-> weir0 (TUN)  10.45.0.2  host B
+//! ```
+//!
+//! The namespaces have no name and no file: descriptors of this process hold them, so they go with
+//! it. All programs of both hosts live in one process namespace, whose first process ends with this
+//! one, however this one ends; the kernel then kills every program in there, whatever it forked.
+
+use std::ffi::{CStr, OsStr, c_int};
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeWriter, Read};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+
+use crate::error::Error;
+use crate::sys;
+
+const ADDRESS_A: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+const ADDRESS_B: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
+const INTERFACE: &CStr = c"weir0";
+
+/// One of the two hosts. Clones are the same host.
+#[derive(Clone, Debug)]
+pub struct Host {
+    address: Ipv4Addr,
+    network: Arc<OwnedFd>,
+    init: Arc<OwnedFd>,
+}
+
+impl Host {
+    /// Its address on the emulated path.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// A command that will run on this host. It sees only processes of the two hosts. Spawn it with
+    /// [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        sys::run_on_host(&mut command, Arc::clone(&self.network), Arc::clone(&self.init));
+        command
+    }
+
+    /// Runs a short function on a thread of this host: sockets that it makes are this host's.
+    pub fn enter<R: Send>(&self, function: impl FnOnce() -> R + Send) -> Result<R, Error> {
+        on_thread(|| {
+            sys::enter_network(self.network.as_fd())
+                .map_err(Error::system("enter a network namespace"))?;
+            Ok(function())
+        })
+    }
+
+    /// Listens on an address of this host, e.g. its own 127.0.0.1, which no other can reach.
+    pub fn bind_tcp(&self, address: impl Into<SocketAddr>) -> Result<TcpListener, Error> {
+        let address = address.into();
+        self.enter(move || TcpListener::bind(address))?
+            .map_err(Error::system("listen on an address of an emulated host"))
+    }
+}
+
+/// The two hosts and the packets that they send.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    pub(crate) a: Host,
+    pub(crate) b: Host,
+    /// What host A sends is read here, what is written here host A receives.
+    pub(crate) tun_a: File,
+    pub(crate) tun_b: File,
+    _init: Init,
+}
+
+impl Namespaces {
+    pub(crate) fn new() -> Result<Self, Error> {
+        let (network_a, tun_a) = on_thread(|| new_network(ADDRESS_A))?;
+        let (network_b, tun_b, init) = on_thread(|| {
+            let (network, tun) = new_network(ADDRESS_B)?;
+            // The first process lives on host B: on host A, /proc/1/ns/net is the far end's network.
+            Ok((network, tun, Init::new()?))
+        })?;
+        let host = |address, network| Host {
+            address,
+            network: Arc::new(network),
+            init: Arc::clone(&init.process),
+        };
+        let (a, b) = (host(ADDRESS_A, network_a), host(ADDRESS_B, network_b));
+        Ok(Self { a, b, tun_a, tun_b, _init: init })
+    }
+}
+
+/// The first process of the process namespace; dropping it kills all processes of both hosts, and
+/// returns when they are gone.
+#[derive(Debug)]
+struct Init {
+    pid: c_int,
+    process: Arc<OwnedFd>,
+    _lifeline: PipeWriter,
+}
+
+impl Init {
+    /// To be called on a thread that ends soon: its mounts are the hosts'.
+    fn new() -> Result<Self, Error> {
+        sys::unshare_mounts_and_processes().map_err(Error::system("make a process namespace"))?;
+        let (lifeline, held) = io::pipe().map_err(Error::system("make a pipe"))?;
+        let (mut report, reported) = io::pipe().map_err(Error::system("make a pipe"))?;
+        let pid = sys::fork_init(lifeline.as_fd(), reported.as_fd())
+            .map_err(Error::system("fork into a process namespace"))?;
+        drop(reported);
+        let process = sys::open_process(pid).map_err(Error::system("open a child process"))?;
+        let init = Self { pid, process: Arc::new(process), _lifeline: held };
+        let mut errno = [0; size_of::<c_int>()];
+        report.read_exact(&mut errno).map_err(Error::system("start a process namespace"))?;
+        match c_int::from_ne_bytes(errno) {
+            0 => Ok(init),
+            errno => Err(io::Error::from_raw_os_error(errno)).map_err(Error::system("mount /proc")),
+        }
+    }
+}
+
+impl Drop for Init {
+    fn drop(&mut self) {
+        sys::kill_and_reap(self.pid);
+    }
+}
+
+/// Gives the calling thread a new network, with the loopback and a TUN interface up.
+fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, File), Error> {
+    sys::unshare_network().map_err(Error::system("make a network namespace"))?;
+    let network = File::open("/proc/thread-self/ns/net")
+        .map_err(Error::system("open a network namespace"))?;
+    // The path is IPv4. A kernel without IPv6 has no such file, and needs none.
+    match std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1") {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).map_err(Error::system("switch IPv6 off"));
+        }
+        _ => {}
+    }
+    let tun = open_tun()?;
+    sys::create_tun(&tun, INTERFACE).map_err(Error::system("make a TUN interface"))?;
+    let configure = || {
+        sys::set_up(c"lo")?;
+        sys::set_address(INTERFACE, address, NETMASK)?;
+        sys::set_up(INTERFACE)?;
+        // Browsers look for the address that faces the world by connecting to some public one.
+        sys::add_default_route(INTERFACE)
+    };
+    configure().map_err(Error::system("configure a network interface"))?;
+    Ok((network.into(), tun))
+}
+
+fn open_tun() -> Result<File, Error> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun");
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoTun,
+        _ => Error::system("open /dev/net/tun")(error),
+    })
+}
+
+/// Namespaces belong to threads: this one ends after the function, and so nothing else changes.
+fn on_thread<R: Send>(function: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
+    thread::scope(|scope| {
+        let handle = thread::Builder::new()
+            .name("weir-namespace".into())
+            .spawn_scoped(scope, function)
+            .map_err(Error::system("start a thread"))?;
+        handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

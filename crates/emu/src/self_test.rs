@@ -1,0 +1,236 @@
+//! Whether the emulator does what it is asked to, measured with programs that know nothing of it.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::process::Stdio;
+
+use weir::units::{Bitrate, DataSize, TimeDelta};
+use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
+
+use crate::emulator::Emulator;
+use crate::error::Error;
+use crate::link::wait_until_it_listens;
+use crate::namespaces::Host;
+use crate::process::Child;
+
+/// Capacity and delay, both ways, of the links that are tested: that of the first call, and a fast
+/// one, on which an emulator that is late cannot keep the capacity.
+const LINKS: [(Bitrate, TimeDelta); 2] = [
+    (Bitrate::from_kbps(2_000), TimeDelta::from_millis(25)),
+    (Bitrate::from_kbps(20_000), TimeDelta::from_millis(10)),
+];
+/// Deep enough for cubic to keep the link busy: a full queue after its back-off to 0.7 must not run
+/// empty, which takes 0.43 of the round-trip time.
+const QUEUE: TimeDelta = TimeDelta::from_millis(150);
+/// A larger error fails the self-test; on an idle machine it stays below 0.01, on one whose cores are
+/// all busy below 0.03.
+const TOLERANCE: f64 = 0.05;
+/// An echo request of 56 bytes with its ICMP and IPv4 headers.
+const PING_SIZE: DataSize = DataSize::from_bytes(84);
+/// The share of a full packet that TCP with timestamps gives its user: 1500 bytes less 52 of headers.
+const TCP_SHARE: f64 = 1448.0 / 1500.0;
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Program, quantity and link.
+    pub what: String,
+    /// What the link's parameters say.
+    pub asked: f64,
+    /// What the program saw.
+    pub measured: f64,
+    /// Of both.
+    pub unit: &'static str,
+}
+
+impl Row {
+    /// Relative to what was asked.
+    pub fn error(&self) -> f64 {
+        self.measured / self.asked - 1.0
+    }
+}
+
+/// The self-test's result; prints as a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SelfTest {
+    /// All comparisons that were made.
+    pub rows: Vec<Row>,
+    /// How the runs went, and what was skipped and why.
+    pub notes: Vec<String>,
+}
+
+impl SelfTest {
+    /// Whether something was measured and no error is larger than 5 %.
+    pub fn passed(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.error().abs() <= TOLERANCE)
+    }
+}
+
+impl fmt::Display for SelfTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<44} {:>14} {:>14} {:>8}", "what", "asked", "measured", "error")?;
+        for row in &self.rows {
+            let cell = |value: f64| format!("{value:.3} {}", row.unit);
+            let (asked, measured) = (cell(row.asked), cell(row.measured));
+            let error = row.error() * 100.0;
+            writeln!(f, "{:<44} {asked:>14} {measured:>14} {error:>+6.2} %", row.what)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+    }
+}
+
+/// Runs ping and iperf3 through two links, half a minute in all. A program that is not installed is
+/// skipped, with a note.
+pub fn self_test() -> Result<SelfTest, Error> {
+    let mut result = SelfTest::default();
+    for (capacity, delay) in LINKS {
+        test_link(capacity, delay, &mut result)?;
+    }
+    Ok(result)
+}
+
+fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Result<(), Error> {
+    let link = format!("{:.0} Mbit/s {} ms", capacity.as_mbps_f64(), delay.as_millis());
+    let schedule = Schedule::constant(capacity).expect("the capacities above are not zero");
+    let config = LinkConfig {
+        capacity: Capacity::Schedule(schedule),
+        queue: QueueLimit::Time(QUEUE),
+        ..LinkConfig::unlimited(delay)
+    };
+    let mut emulator = Emulator::new(&config, &config, Seed::new(1))?;
+    emulator.start();
+    let one_way = delay + PING_SIZE / capacity;
+    match ping(emulator.a(), emulator.b()) {
+        Ok(measured) => result.rows.push(Row {
+            what: format!("ping, mean round-trip time, {link}"),
+            asked: (one_way * 2).as_millis_f64(),
+            measured,
+            unit: "ms",
+        }),
+        Err(error) => result.notes.push(skipped(error, "iputils-ping")?),
+    }
+    let asked = capacity.as_mbps_f64() * TCP_SHARE;
+    for (direction, option) in [("up", None), ("down", Some("--reverse"))] {
+        match iperf3(emulator.a(), emulator.b(), option) {
+            Ok(measured) => result.rows.push(Row {
+                what: format!("iperf3, cubic goodput {direction}, {link}"),
+                asked,
+                measured,
+                unit: "Mbit/s",
+            }),
+            Err(error) => {
+                result.notes.push(skipped(error, "iperf3")?);
+                break;
+            }
+        }
+    }
+    let run = emulator.stop()?;
+    let us = |share| run.lateness.quantile(share).unwrap_or_default().as_micros();
+    result.notes.push(format!(
+        "{link}: {} packets, released late by p50 {} us, p99 {} us, max {} us; real-time {}; \
+         processors {:.0} % busy",
+        run.lateness.count(),
+        us(0.5),
+        us(0.99),
+        run.lateness.max().as_micros(),
+        if run.real_time { "yes" } else { "no (not permitted)" },
+        run.cpu_busy.unwrap_or(f64::NAN) * 100.0
+    ));
+    result.notes.extend(run.bent().iter().map(|bent| format!("{link}: not to be trusted: {bent}")));
+    Ok(())
+}
+
+/// A note for a program that is missing; other errors stay errors.
+fn skipped(error: Error, package: &str) -> Result<String, Error> {
+    match error {
+        Error::Spawn { program, source } if source.kind() == io::ErrorKind::NotFound => {
+            Ok(format!("skipped: {program} is not installed; install the package {package}"))
+        }
+        other => Err(other),
+    }
+}
+
+/// Mean round-trip time in milliseconds.
+fn ping(from: &Host, to: &Host) -> Result<f64, Error> {
+    let target = to.address().to_string();
+    let output = run(from, "ping", &["-n", "-q", "-c", "20", "-i", "0.1", "-w", "10", &target])?;
+    mean_rtt_ms(&output).ok_or_else(|| unexpected("ping", &output))
+}
+
+/// Goodput at the receiver in Mbit/s.
+fn iperf3(from: &Host, to: &Host, option: Option<&str>) -> Result<f64, Error> {
+    let mut server = to.command("iperf3");
+    server.arg("--server").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = Child::spawn(&mut server)?;
+    wait_until_it_listens(to, &mut server)?;
+    let target = to.address().to_string();
+    let mut arguments = vec!["--client", &target, "--congestion", "cubic", "--format", "k"];
+    // The first second is slow start.
+    arguments.extend(["--omit", "1", "--time", "5", "--interval", "0"]);
+    arguments.extend(option);
+    let output = run(from, "iperf3", &arguments)?;
+    receiver_mbps(&output).ok_or_else(|| unexpected("iperf3", &output))
+}
+
+/// Runs a program to its end; its output.
+fn run(host: &Host, program: &str, arguments: &[&str]) -> Result<String, Error> {
+    let mut command = host.command(program);
+    command.args(arguments).env("LC_ALL", "C");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = Child::spawn(&mut command)?;
+    let mut output = String::new();
+    let stdout = child.inner().stdout.take().expect("stdout is piped");
+    { stdout }.read_to_string(&mut output).map_err(Error::system("read a program's output"))?;
+    let status = child.wait().map_err(Error::system("wait for a program"))?;
+    if status.success() { Ok(output) } else { Err(unexpected(program, &output)) }
+}
+
+fn unexpected(program: &str, output: &str) -> Error {
+    let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+    Error::Program { program: program.into(), reason: last.trim().into() }
+}
+
+/// `rtt min/avg/max/mdev = 50.7/50.8/51.0/0.1 ms`: the second.
+fn mean_rtt_ms(output: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with("rtt "))?;
+    line.split(" = ").nth(1)?.split('/').nth(1)?.parse().ok()
+}
+
+/// `[  5]  0.00-5.05  sec  1.16 MBytes  1931 Kbits/sec  receiver`: the number before its unit.
+fn receiver_mbps(output: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.trim_end().ends_with("receiver"))?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let unit = words.iter().position(|word| *word == "Kbits/sec")?;
+    let kbps: f64 = words.get(unit.checked_sub(1)?)?.parse().ok()?;
+    Some(kbps / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_read_from_ping() {
+        let output = "20 packets transmitted, 20 received, 0% packet loss, time 1902ms\n\
+                      rtt min/avg/max/mdev = 50.701/50.771/51.610/0.190 ms\n";
+        assert_eq!(mean_rtt_ms(output), Some(50.771));
+        assert_eq!(mean_rtt_ms("20 packets transmitted, 0 received"), None);
+    }
+
+    #[test]
+    fn the_receivers_goodput_is_read_from_iperf3() {
+        let output = "[  5]   0.00-5.00   sec  1.28 MBytes  2144 Kbits/sec   23   sender\n\
+                      [  5]   0.00-5.07   sec  1.17 MBytes  1931 Kbits/sec        receiver\n";
+        assert_eq!(receiver_mbps(output), Some(1.931));
+        assert_eq!(receiver_mbps("iperf3: error - unable to connect"), None);
+    }
+
+    #[test]
+    fn a_row_that_is_too_far_off_fails_the_test() {
+        let row = |measured| Row { what: "x".into(), asked: 2.0, measured, unit: "Mbit/s" };
+        let result = |rows| SelfTest { rows, notes: Vec::new() };
+        assert!(result(vec![row(2.05), row(1.95)]).passed());
+        assert!(!result(vec![row(2.05), row(1.85)]).passed());
+        assert!(!result(vec![]).passed());
+    }
+}

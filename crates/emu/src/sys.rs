@@ -1,0 +1,349 @@
+//! The kernel calls that the standard library does not offer. All unsafe code of this crate is here.
+//!
+//! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process may
+//! have had other threads: no allocation, no lock, no formatting. Those functions say so.
+
+use std::ffi::{CStr, c_int, c_ulong};
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Gives the calling thread a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: takes no pointer; changes the calling thread only.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Gives the calling thread mounts of its own, which others do not see, and its next child a process
+/// namespace.
+pub(crate) fn unshare_mounts_and_processes() -> io::Result<()> {
+    // SAFETY: takes no pointer; changes the calling thread only.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWPID) })?;
+    let flags = libc::MS_REC | libc::MS_PRIVATE;
+    // SAFETY: the target is a C string; the other pointers may be null for a change of propagation.
+    check(unsafe { libc::mount(ptr::null(), c"/".as_ptr(), ptr::null(), flags, ptr::null()) })
+        .map(drop)
+}
+
+/// Moves the calling thread into a network namespace.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes no pointer; changes the calling thread only.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Makes a TUN interface in the network namespace in which `device` (`/dev/net/tun`) was opened.
+/// From then on a read from `device` takes a packet that the interface sends.
+pub(crate) fn create_tun(device: &File, name: &CStr) -> io::Result<()> {
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    // SAFETY: TUNSETIFF reads and writes one ifreq.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &mut request) }).map(drop)
+}
+
+/// Gives an interface of the calling thread's network namespace an address.
+pub(crate) fn set_address(name: &CStr, address: Ipv4Addr, mask: Ipv4Addr) -> io::Result<()> {
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_addr = socket_address(address);
+    configure(libc::SIOCSIFADDR, &request)?;
+    request.ifr_ifru.ifru_netmask = socket_address(mask);
+    configure(libc::SIOCSIFNETMASK, &request)
+}
+
+/// Switches an interface of the calling thread's network namespace on.
+pub(crate) fn set_up(name: &CStr) -> io::Result<()> {
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    configure(libc::SIOCSIFFLAGS, &request)
+}
+
+/// Sends everything that has no better route through an interface.
+pub(crate) fn add_default_route(name: &CStr) -> io::Result<()> {
+    // SAFETY: rtentry is plain data; all zeros is valid and means "unset".
+    let mut route: libc::rtentry = unsafe { mem::zeroed() };
+    route.rt_dst = socket_address(Ipv4Addr::UNSPECIFIED);
+    route.rt_genmask = socket_address(Ipv4Addr::UNSPECIFIED);
+    route.rt_flags = libc::RTF_UP;
+    // The kernel only reads the name.
+    route.rt_dev = name.as_ptr().cast_mut();
+    configure(libc::SIOCADDRT, &route)
+}
+
+fn interface_request(name: &CStr) -> libc::ifreq {
+    // SAFETY: ifreq is plain data; all zeros is valid.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    let bytes = name.to_bytes_with_nul();
+    assert!(bytes.len() <= request.ifr_name.len(), "interface names are constants of this crate");
+    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
+        *to = from.cast_signed();
+    }
+    request
+}
+
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: sockaddr is plain data; all zeros is valid.
+    let mut generic: libc::sockaddr = unsafe { mem::zeroed() };
+    generic.sa_family = libc::AF_INET as libc::sa_family_t;
+    // struct sockaddr_in: a port of two bytes, then the address in network order.
+    for (to, from) in generic.sa_data[2..6].iter_mut().zip(address.octets()) {
+        *to = from.cast_signed();
+    }
+    generic
+}
+
+/// One configuring ioctl, on a socket of the calling thread's network namespace.
+fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    let raw =
+        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: `raw` is open and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    // SAFETY: every caller passes the struct that its request reads; none is written.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, ptr::from_ref(argument)) }).map(drop)
+}
+
+/// Waits until one of the descriptors can be read or the time has passed; says which can be read.
+pub(crate) fn wait_readable<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    timeout: Option<Duration>,
+) -> io::Result<[bool; N]> {
+    let mut polled =
+        fds.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    let timespec = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let time = timespec.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let count = polled.len() as libc::nfds_t;
+    // SAFETY: `polled` holds `count` entries; `time` is null or points to `timespec`, which lives.
+    match check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, time, ptr::null()) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
+        Err(error) => Err(error),
+        Ok(_) => Ok(polled.map(|polled| polled.revents != 0)),
+    }
+}
+
+/// Lets timers of the calling thread fire when they are due; the kernel may else be 50 us late.
+pub(crate) fn set_exact_timers() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong) }).map(drop)
+}
+
+/// Puts the calling thread before all threads that are not real-time threads.
+pub(crate) fn set_real_time(priority: c_int) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the kernel reads `parameter`; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &parameter) }).map(drop)
+}
+
+/// Forks the first process of the calling thread's new process namespace. When it ends, the kernel
+/// kills all others in there. It ends when the last copy of the other end of `lifeline` is closed,
+/// hence also when this process is killed. To `report` it writes 0 or why it failed (errno).
+pub(crate) fn fork_init(lifeline: BorrowedFd<'_>, report: BorrowedFd<'_>) -> io::Result<c_int> {
+    // SAFETY: the child calls only `init`, which is async-signal-safe.
+    match check(unsafe { libc::fork() })? {
+        0 => init(lifeline.as_raw_fd(), report.as_raw_fd()),
+        pid => Ok(pid),
+    }
+}
+
+/// Runs after `fork`: async-signal-safe.
+fn init(lifeline: RawFd, report: RawFd) -> ! {
+    // SAFETY: system calls only, on descriptors that the fork copied and on locals.
+    unsafe {
+        // No signal but SIGKILL may end or interrupt it; handlers of the parent make no sense here.
+        block_all_signals();
+        // Orphans come to this process; ignoring SIGCHLD lets the kernel reap them.
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"weir-init".as_ptr());
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        let name = c"proc".as_ptr();
+        let mounted = libc::mount(name, c"/proc".as_ptr(), name, flags, ptr::null());
+        let error: c_int = if mounted == 0 { 0 } else { *libc::__errno_location() };
+        libc::write(report, ptr::from_ref(&error).cast(), size_of::<c_int>());
+        libc::dup2(lifeline, 0);
+        libc::close_range(1, u32::MAX, 0);
+        let mut byte = 0_u8;
+        // Nobody writes: this returns at the end of the other side.
+        libc::read(0, ptr::from_mut(&mut byte).cast(), 1);
+        libc::_exit(0)
+    }
+}
+
+/// A descriptor for a process, from its number.
+pub(crate) fn open_process(pid: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointer. The kernel sets close-on-exec.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` is open and nobody else's; descriptors fit c_int.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Kills a child of this process and waits until it is gone.
+pub(crate) fn kill_and_reap(pid: c_int) {
+    // SAFETY: takes no pointer, then null, which waitpid allows. `pid` is not reaped before.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        while libc::waitpid(pid, ptr::null_mut(), 0) < 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+}
+
+/// Kills a process group; that there is none any more is fine.
+pub(crate) fn kill_group(leader: u32) {
+    // SAFETY: takes no pointer.
+    unsafe { libc::killpg(leader.cast_signed(), libc::SIGKILL) };
+}
+
+/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open.
+pub(crate) fn run_on_host(command: &mut Command, network: Arc<OwnedFd>, init: Arc<OwnedFd>) {
+    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd());
+    // SAFETY: `move_child` is async-signal-safe.
+    unsafe { command.pre_exec(enter) };
+}
+
+/// Moves a forked child into a network namespace and into the process and mount namespaces of
+/// `init`, and forks there; the inner process returns, to `exec`. The outer one stays, outside, to
+/// pass signals in and the exit status out. Runs after `fork`: async-signal-safe.
+fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
+    let mut directory = [0; libc::PATH_MAX as usize];
+    // SAFETY: system calls only, on locals and on descriptors that the caller keeps open.
+    unsafe {
+        if libc::getcwd(directory.as_mut_ptr(), directory.len()).is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        check(libc::setns(init, libc::CLONE_NEWPID | libc::CLONE_NEWNS))?;
+        // Entering other mounts leads to their root.
+        check(libc::chdir(directory.as_ptr()))?;
+        check(libc::setns(network, libc::CLONE_NEWNET))?;
+        // Before the fork, so that no signal ends the outer process while the inner one lives.
+        let old = block_all_signals();
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        match check(libc::fork())? {
+            0 => {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::sigprocmask(libc::SIG_SETMASK, &old, ptr::null_mut());
+                Ok(())
+            }
+            pid => stand_for(pid),
+        }
+    }
+}
+
+/// The outer process of [`move_child`]. Runs after `fork`: async-signal-safe.
+fn stand_for(inner: c_int) -> ! {
+    // SAFETY: system calls only, on locals.
+    unsafe {
+        // Among these is the pipe on which the parent waits for the inner process to exec.
+        libc::close_range(0, u32::MAX, 0);
+        let mut all: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&mut all);
+        let mut status = 0;
+        loop {
+            let mut info: libc::siginfo_t = mem::zeroed();
+            let signal = libc::sigwaitinfo(&all, &mut info);
+            if signal == libc::SIGCHLD && libc::waitpid(inner, &mut status, libc::WNOHANG) == inner
+            {
+                break;
+            }
+            // What the kernel sends (Ctrl-C at a terminal) goes to the inner process by itself.
+            if signal > 0 && signal != libc::SIGCHLD && info.si_code <= 0 {
+                libc::kill(inner, signal);
+            }
+        }
+        if libc::WIFEXITED(status) {
+            libc::_exit(libc::WEXITSTATUS(status));
+        }
+        // Ends by the same signal, without a core of its own.
+        let signal = libc::WTERMSIG(status);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0 as c_ulong);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &all, ptr::null_mut());
+        libc::_exit(128 + signal)
+    }
+}
+
+/// Returns the signals that were blocked before. Async-signal-safe.
+///
+/// # Safety
+/// Always sound; unsafe only because it is a run of raw calls like its callers.
+unsafe fn block_all_signals() -> libc::sigset_t {
+    // SAFETY: sigset_t is plain data that sigfillset and sigprocmask fill.
+    unsafe {
+        let mut all: libc::sigset_t = mem::zeroed();
+        let mut old: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, &mut old);
+        old
+    }
+}
+
+const FORWARDED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// The process that gets the forwarded signals.
+static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
+
+/// While it lives, signals that would end this process go to a child instead.
+pub(crate) struct Forwarding {
+    old: [libc::sigaction; FORWARDED.len()],
+}
+
+impl Forwarding {
+    /// Starts; `None` while another one lives.
+    pub(crate) fn to(child: u32) -> Option<Self> {
+        let taken =
+            FORWARD_TO.compare_exchange(0, child.cast_signed(), Ordering::SeqCst, Ordering::SeqCst);
+        taken.ok()?;
+        let old = FORWARDED.map(|signal| {
+            // SAFETY: the handler is async-signal-safe and has the signature that SA_SIGINFO asks
+            // for; sigaction is plain data.
+            unsafe {
+                let mut new: libc::sigaction = mem::zeroed();
+                new.sa_sigaction = forward as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                let mut old: libc::sigaction = mem::zeroed();
+                libc::sigaction(signal, &new, &mut old);
+                old
+            }
+        });
+        Some(Self { old })
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        for (signal, old) in FORWARDED.iter().zip(&self.old) {
+            // SAFETY: `old` is what sigaction gave for this signal.
+            unsafe { libc::sigaction(*signal, old, ptr::null_mut()) };
+        }
+        FORWARD_TO.store(0, Ordering::SeqCst);
+    }
+}
+
+/// A terminal sends Ctrl-C to the child by itself; only what another process sent is passed on.
+extern "C" fn forward(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let child = FORWARD_TO.load(Ordering::SeqCst);
+    // SAFETY: the kernel passes a valid siginfo; kill takes no pointer, and errno, the only thing
+    // that it touches, matters to no caller of this crate across a signal.
+    unsafe {
+        if child > 0 && (*info).si_code <= 0 {
+            libc::kill(child, signal);
+        }
+    }
+}

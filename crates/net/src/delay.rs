@@ -1,0 +1,76 @@
+//! Propagation delay over time.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::capacity::ScheduleError;
+
+/// A propagation delay in steps. The first holds from the beginning, the last for ever. Where it
+/// falls, packets that left later may arrive earlier, as on a new route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delay {
+    steps: Vec<(Timestamp, TimeDelta)>,
+}
+
+impl From<TimeDelta> for Delay {
+    fn from(delay: TimeDelta) -> Self {
+        Self { steps: vec![(Timestamp::ZERO, delay)] }
+    }
+}
+
+impl Delay {
+    /// Steps by rising time, the first at zero, no delay below zero.
+    pub fn new(steps: Vec<(Timestamp, TimeDelta)>) -> Result<Self, ScheduleError> {
+        if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
+            return Err(ScheduleError::new("a delay schedule must start at 0s"));
+        }
+        if steps.iter().any(|step| step.1 < TimeDelta::ZERO) {
+            return Err(ScheduleError::new("a delay must not be negative"));
+        }
+        if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            let at = pair[1].0.as_secs_f64();
+            return Err(ScheduleError::new(&format!("the delay step at {at} s must come later")));
+        }
+        Ok(Self { steps })
+    }
+
+    /// The steps, by rising time.
+    pub fn steps(&self) -> &[(Timestamp, TimeDelta)] {
+        &self.steps
+    }
+
+    /// The delay of a packet that leaves the bottleneck now.
+    pub fn at(&self, now: Timestamp) -> TimeDelta {
+        self.steps[self.steps.partition_point(|step| step.0 <= now).saturating_sub(1)].1
+    }
+
+    /// The lowest of the steps.
+    pub(crate) fn minimum(&self) -> TimeDelta {
+        self.steps.iter().map(|step| step.1).min().unwrap_or(TimeDelta::ZERO)
+    }
+
+    /// Whether a packet may overtake an earlier one.
+    pub(crate) fn may_reorder(&self) -> bool {
+        self.steps.windows(2).any(|pair| pair[1].1 < pair[0].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_holds_from_its_time_on() {
+        let ms = |ms| (Timestamp::from_millis(ms), TimeDelta::from_millis(ms / 100 + 1));
+        let delay = Delay::new(vec![ms(0), ms(1_000)]).unwrap();
+        assert_eq!(delay.at(Timestamp::from_millis(999)), TimeDelta::from_millis(1));
+        assert_eq!(delay.at(Timestamp::from_millis(1_000)), TimeDelta::from_millis(11));
+    }
+
+    #[test]
+    fn steps_start_at_zero_rise_and_are_not_negative() {
+        let step = |s, ms| (Timestamp::from_secs(s), TimeDelta::from_millis(ms));
+        for steps in [vec![], vec![step(1, 1)], vec![step(0, -1)], vec![step(0, 1), step(0, 2)]] {
+            assert!(Delay::new(steps).is_err());
+        }
+    }
+}

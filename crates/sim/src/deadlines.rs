@@ -1,0 +1,90 @@
+//! The event queue: one deadline a part of the simulation, and which comes first.
+//!
+//! Every part (a link, a pacer, a timer) has at most one deadline at a time, so the queue is a
+//! tournament over them: setting one costs a walk from a leaf to the root, reading the next costs
+//! nothing, and no stale entry is ever left behind. Equal times go by the order in which they were set.
+
+use weir::units::Timestamp;
+
+type Key = (Timestamp, u64);
+const NEVER: Key = (Timestamp::MAX, u64::MAX);
+
+/// Deadlines by part number.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadlines {
+    /// A complete binary tree: leaves from `leaves` on, each inner node the lesser of its children.
+    tree: Vec<(Key, usize)>,
+    leaves: usize,
+    set_so_far: u64,
+}
+
+impl Deadlines {
+    /// A queue for parts `0..parts`, none of which has a deadline.
+    pub(crate) fn new(parts: usize) -> Self {
+        let leaves = parts.next_power_of_two();
+        Self { tree: vec![(NEVER, 0); 2 * leaves], leaves, set_so_far: 0 }
+    }
+
+    /// Sets or clears a part's deadline. Setting it to what it is keeps its place among equals.
+    pub(crate) fn set(&mut self, part: usize, deadline: Option<Timestamp>) {
+        let mut node = self.leaves + part;
+        let old = self.tree[node].0;
+        let key = match deadline {
+            None => NEVER,
+            Some(time) if time == old.0 && old != NEVER => return,
+            Some(time) => {
+                self.set_so_far += 1;
+                (time, self.set_so_far)
+            }
+        };
+        self.tree[node] = (key, part);
+        while node > 1 {
+            let (left, right) = (self.tree[node & !1], self.tree[node | 1]);
+            node /= 2;
+            self.tree[node] = if left.0 <= right.0 { left } else { right };
+        }
+    }
+
+    /// The earliest deadline and its part.
+    pub(crate) fn next(&self) -> Option<(Timestamp, usize)> {
+        let (key, part) = self.tree[1];
+        (key != NEVER).then_some((key.0, part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Option<Timestamp> {
+        Some(Timestamp::from_millis(ms))
+    }
+
+    fn drain(deadlines: &mut Deadlines) -> Vec<(i64, usize)> {
+        std::iter::from_fn(|| {
+            let (time, part) = deadlines.next()?;
+            deadlines.set(part, None);
+            Some((time.as_millis(), part))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_earliest_comes_first_and_equals_by_the_order_they_were_set() {
+        let mut deadlines = Deadlines::new(5);
+        for (part, at) in [(4, 7), (0, 7), (2, 3), (1, 7)] {
+            deadlines.set(part, ms(at));
+        }
+        deadlines.set(4, ms(7)); // keeps its place
+        deadlines.set(2, ms(8)); // moves back
+        assert_eq!(drain(&mut deadlines), [(7, 4), (7, 0), (7, 1), (8, 2)]);
+        assert_eq!(deadlines.next(), None);
+    }
+
+    #[test]
+    fn one_part_alone_works() {
+        let mut deadlines = Deadlines::new(1);
+        deadlines.set(0, ms(1));
+        assert_eq!(drain(&mut deadlines), [(1, 0)]);
+    }
+}

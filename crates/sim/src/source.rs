@@ -1,0 +1,187 @@
+//! Media sources: when the next frame comes and how large it is.
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
+
+use crate::config::Source;
+
+// Parameters of the statistical model [RFC8593 §5].
+/// `tau_v`: after a reaction, requests are ignored for this long.
+const REACTION_LATENCY: TimeDelta = TimeDelta::from_millis(200);
+/// `K_d`: frames that a transient lasts.
+const TRANSIENT_FRAMES: u32 = 8;
+/// `K_B`: size of the first frame of a transient.
+const BURST_FRAME: DataSize = DataSize::from_bytes(13_500);
+/// `SCALE_t`, `SCALE_B`: scales of the Laplace deviates of frame interval and frame size.
+const INTERVAL_SCALE: f64 = 0.15;
+const SIZE_SCALE: f64 = 0.15;
+/// A change of the rate beyond this share of the old one makes a transient [RFC8593 §5.3].
+const TRANSIENT_CHANGE: f64 = 0.1;
+/// A frame has at least a tenth of its nominal interval and size: a Laplace deviate has no bound.
+const LEAST_FACTOR: f64 = 0.1;
+
+/// A media source at work. Sizes are what its packets will take on the wire, headers included, so that
+/// a source which meets its target fills exactly that much of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct MediaSource {
+    kind: Source,
+    /// Wire bytes owed to the target by earlier frames' rounding.
+    carry: f64,
+    model: Rfc8593,
+}
+
+impl MediaSource {
+    pub(crate) fn new(kind: Source, stream: Stream) -> Self {
+        Self { kind, carry: 0.0, model: Rfc8593::new(stream) }
+    }
+
+    /// The frame that is due now, and the time until the next one.
+    pub(crate) fn frame(&mut self, now: Timestamp, target: Bitrate) -> (DataSize, TimeDelta) {
+        match self.kind {
+            Source::Filler { fps, cap } => {
+                let rate = cap.map_or(target, |cap| target.min(cap));
+                let bytes = rate.as_bps_f64() / 8.0 / fps + self.carry;
+                let whole = libm::floor(bytes);
+                self.carry = bytes - whole;
+                (DataSize::from_bytes(whole as u64), TimeDelta::from_secs_f64(1.0 / fps))
+            }
+            Source::Rfc8593 { fps } => self.model.frame(now, target, fps),
+        }
+    }
+}
+
+/// The statistical model of RFC 8593.
+#[derive(Clone, Debug)]
+struct Rfc8593 {
+    stream: Stream,
+    /// `R_v` as last taken over, and when.
+    rate: Option<(Bitrate, Timestamp)>,
+    /// Frames of the transient still to come.
+    transient: u32,
+}
+
+impl Rfc8593 {
+    fn new(stream: Stream) -> Self {
+        Self { stream, rate: None, transient: 0 }
+    }
+
+    fn frame(&mut self, now: Timestamp, target: Bitrate, fps: f64) -> (DataSize, TimeDelta) {
+        let rate = self.take_over(now, target);
+        let nominal = rate.as_bps_f64() / 8.0 / fps;
+        // All frames of a transient together carry the target [RFC8593 §5.3]. At low rates the burst
+        // frame alone would exceed that: it is cut to what the other frames' least size leaves.
+        let rest = f64::from(TRANSIENT_FRAMES - 1);
+        let total = nominal * f64::from(TRANSIENT_FRAMES);
+        let burst = (BURST_FRAME.as_bytes() as f64).min(total - rest * nominal * LEAST_FACTOR);
+        let bytes = match self.transient {
+            0 => nominal * self.factor(SIZE_SCALE),
+            TRANSIENT_FRAMES => burst,
+            _ => (total - burst) / rest,
+        };
+        self.transient = self.transient.saturating_sub(1);
+        let interval = TimeDelta::from_secs_f64(self.factor(INTERVAL_SCALE) / fps);
+        (DataSize::from_bytes(libm::round(bytes) as u64), interval)
+    }
+
+    fn take_over(&mut self, now: Timestamp, target: Bitrate) -> Bitrate {
+        match self.rate {
+            None => {
+                self.rate = Some((target, now));
+                // The first frame is an I-frame, as after any large change.
+                self.transient = TRANSIENT_FRAMES;
+            }
+            Some((rate, since)) if rate != target && now - since >= REACTION_LATENCY => {
+                let change = (target.as_bps_f64() - rate.as_bps_f64()).abs();
+                if change > TRANSIENT_CHANGE * rate.as_bps_f64() {
+                    self.transient = TRANSIENT_FRAMES;
+                }
+                self.rate = Some((target, now));
+            }
+            Some(_) => {}
+        }
+        self.rate.map_or(target, |(rate, _)| rate)
+    }
+
+    fn factor(&mut self, scale: f64) -> f64 {
+        (1.0 + self.stream.laplace(scale)).max(LEAST_FACTOR)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_net::Seed;
+
+    fn source(kind: Source) -> MediaSource {
+        MediaSource::new(kind, Seed::new(1).stream("source"))
+    }
+
+    fn frames(source: &mut MediaSource, target: Bitrate, from: Timestamp, n: usize) -> Vec<u64> {
+        let mut now = from;
+        (0..n)
+            .map(|_| {
+                let (size, interval) = source.frame(now, target);
+                now += interval;
+                size.as_bytes()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_filler_meets_its_target_to_the_byte_and_an_encoder_cap_holds_it_below() {
+        let target = Bitrate::from_kbps(1000);
+        let mut filler = source(Source::Filler { fps: 30.0, cap: None });
+        let sizes = frames(&mut filler, target, Timestamp::ZERO, 300);
+        assert_eq!(sizes.iter().sum::<u64>(), 1_250_000);
+        let cap = Some(Bitrate::from_kbps(600));
+        let mut capped = source(Source::Filler { fps: 30.0, cap });
+        assert!(frames(&mut capped, target, Timestamp::ZERO, 30).iter().all(|&size| size == 2_500));
+    }
+
+    // [RFC8593 §5.3]
+    #[test]
+    fn a_transient_begins_with_the_burst_frame_and_carries_the_target_over_its_frames() {
+        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let sizes = frames(&mut model, Bitrate::from_kbps(1000), Timestamp::ZERO, 8);
+        assert_eq!(sizes[0], 13_500);
+        assert!(sizes[1..].iter().all(|&size| size == 2_833));
+        // 8 frames at 1 Mbit/s and 30 fps are 33,333 B.
+        assert_eq!(sizes.iter().sum::<u64>(), 33_331);
+    }
+
+    #[test]
+    fn a_burst_frame_at_a_low_rate_leaves_the_other_frames_something() {
+        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let sizes = frames(&mut model, Bitrate::from_kbps(150), Timestamp::ZERO, 8);
+        assert_eq!(sizes, [4_563, 63, 63, 63, 63, 63, 63, 63]);
+    }
+
+    // [RFC8593 §5.1]
+    #[test]
+    fn a_request_within_the_reaction_latency_is_ignored() {
+        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let at = |ms| Timestamp::from_millis(ms);
+        model.frame(at(0), Bitrate::from_kbps(1000));
+        assert_eq!(
+            model.model.take_over(at(199), Bitrate::from_kbps(500)),
+            Bitrate::from_kbps(1000)
+        );
+        assert_eq!(
+            model.model.take_over(at(200), Bitrate::from_kbps(500)),
+            Bitrate::from_kbps(500)
+        );
+    }
+
+    #[test]
+    fn in_the_steady_state_the_model_carries_its_target_on_average() {
+        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let (mut now, mut bytes) = (Timestamp::ZERO, 0);
+        for _ in 0..60_000 {
+            let (size, interval) = model.frame(now, Bitrate::from_kbps(1000));
+            bytes += size.as_bytes();
+            now += interval;
+        }
+        let mean = DataSize::from_bytes(bytes) / (now - Timestamp::ZERO);
+        assert!((mean / Bitrate::from_kbps(1000) - 1.0).abs() < 0.01, "{mean}");
+    }
+}

@@ -1,0 +1,243 @@
+//! Drives one controller by operations, and checks what must hold after each call.
+
+use std::collections::VecDeque;
+
+use weir::controller::RateLimits;
+use weir::feedback::{Ecn, SentPacket};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::{Algorithm, Controller, FeedbackReport, PacketReport};
+
+/// Fed-back packets that may be repeated by a later, duplicated feedback packet.
+const REPEATABLE: usize = 64;
+/// More timeouts than this in one advance mean that a controller asks for them in a loop.
+const MAX_TIMEOUTS: usize = 1_000_000;
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Time passes; timeouts that fall due are delivered.
+    Advance(TimeDelta),
+    /// Packets leave at once, whatever the controller's window says.
+    Send { packets: usize, bytes: u64 },
+    /// A feedback report on the oldest packets that have none.
+    Feedback(Feedback),
+    /// The receiver's clock jumps.
+    ReceiverClock(TimeDelta),
+    /// The send queue holds this much.
+    Queue { bytes: u64 },
+}
+
+/// What a report says.
+#[derive(Clone, Debug)]
+pub struct Feedback {
+    /// How many packets it is on.
+    pub packets: usize,
+    /// Share of them that is called lost.
+    pub loss: f64,
+    /// Largest jitter of the arrival times: beyond the spacing it reorders them.
+    pub jitter: TimeDelta,
+    /// Decides which packets are lost and how late each is.
+    pub salt: u64,
+    /// Whether packets that were reported before are reported again, lost ones as recovered.
+    pub repeat: bool,
+}
+
+/// A controller with the world around it.
+pub struct Driver {
+    pub controller: Box<dyn Controller + Send>,
+    pub now: Timestamp,
+    limits: RateLimits,
+    next_number: i64,
+    last_sent: Timestamp,
+    unreported: VecDeque<(SentPacket, Timestamp)>,
+    reported: VecDeque<PacketReport>,
+    receiver_clock: TimeDelta,
+}
+
+impl Driver {
+    pub fn new(algorithm: Algorithm, limits: RateLimits) -> Self {
+        Self {
+            controller: algorithm.build(limits),
+            now: Timestamp::from_secs(10),
+            limits,
+            next_number: 0,
+            last_sent: Timestamp::ZERO,
+            unreported: VecDeque::new(),
+            reported: VecDeque::new(),
+            receiver_clock: TimeDelta::from_secs(-3),
+        }
+    }
+
+    pub fn last_sent(&self) -> Timestamp {
+        self.last_sent
+    }
+
+    pub fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Advance(by) => self.advance(self.now + *by),
+            Op::Send { packets, bytes } => {
+                for left in (0..*packets).rev() {
+                    self.send(*bytes, left as u64 * bytes);
+                }
+            }
+            Op::Feedback(feedback) => self.feed_back(feedback),
+            Op::ReceiverClock(by) => self.receiver_clock += *by,
+            Op::Queue { bytes } => {
+                let bytes = DataSize::from_bytes(*bytes);
+                self.controller.on_media_queued(self.now, bytes, bytes);
+            }
+        }
+        self.check();
+    }
+
+    fn advance(&mut self, until: Timestamp) {
+        for _ in 0..MAX_TIMEOUTS {
+            let Some(due) = self.controller.next_timeout().filter(|&due| due <= until) else {
+                self.now = until;
+                return;
+            };
+            self.now = self.now.max(due);
+            self.controller.on_timeout(self.now);
+            let next = self.controller.next_timeout();
+            assert!(next.is_none_or(|next| next > self.now), "a timeout in the past: {next:?}");
+        }
+        panic!("the controller asks for timeouts without end");
+    }
+
+    fn send(&mut self, bytes: u64, queued: u64) {
+        let packet = SentPacket {
+            sequence_number: self.next_number,
+            size: DataSize::from_bytes(bytes),
+            queued: DataSize::from_bytes(queued),
+        };
+        self.next_number += 1;
+        self.last_sent = self.now;
+        self.unreported.push_back((packet, self.now));
+        self.controller.on_packet_sent(self.now, &packet);
+    }
+
+    fn feed_back(&mut self, feedback: &Feedback) {
+        let mut packets = Vec::new();
+        if feedback.repeat {
+            packets.extend(self.reported.drain(..).map(|old| PacketReport {
+                arrival_time: old.arrival_time.or(Some(self.now + self.receiver_clock)),
+                recovered: old.arrival_time.is_none(),
+                ..old
+            }));
+        }
+        for index in 0..feedback.packets.min(self.unreported.len()) {
+            let Some((packet, send_time)) = self.unreported.pop_front() else { break };
+            let draw = mix(feedback.salt, index as u64);
+            let lost = (draw % 1_000) as f64 / 1_000.0 < feedback.loss;
+            let late = feedback.jitter * ((draw >> 32) as f64 / f64::from(u32::MAX));
+            let arrival = send_time + TimeDelta::from_millis(25) + late + self.receiver_clock;
+            packets.push(PacketReport {
+                sequence_number: packet.sequence_number,
+                size: packet.size,
+                send_time,
+                arrival_time: (!lost).then_some(arrival),
+                ecn: if draw % 97 == 0 { Ecn::Ce } else { Ecn::NotEct },
+                recovered: false,
+            });
+        }
+        self.reported.extend(packets.iter().copied());
+        while self.reported.len() > REPEATABLE {
+            self.reported.pop_front();
+        }
+        let missing_feedback = (feedback.salt % 3) as u32;
+        self.controller.on_feedback(self.now, &FeedbackReport { packets, missing_feedback });
+    }
+
+    fn check(&self) {
+        let target = self.controller.target();
+        assert!(self.limits.clamp(target.bitrate) == target.bitrate, "{}", target.bitrate);
+        assert!(target.pacing_rate > Bitrate::ZERO);
+        let most = self.limits.max() * 100.0 + Bitrate::from_kbps(100_000);
+        assert!(target.pacing_rate <= most, "pacing at {}", target.pacing_rate);
+        if let Some(window) = target.window {
+            assert!(window.congestion_window > DataSize::ZERO);
+            assert!(window.congestion_window < DataSize::from_bytes(1 << 40));
+        }
+        let metrics = self.controller.metrics();
+        assert!((0.0..=1.0).contains(&metrics.loss_ratio), "loss ratio {}", metrics.loss_ratio);
+        for (name, value) in metrics.signals {
+            assert!(value.is_finite(), "{name} is {value}");
+        }
+    }
+
+    /// Sends what the controller allows over a first-in first-out link with 50 ms of round trip and
+    /// 300 ms of queue, feedback every 50 ms. Returns the mean target of the last quarter.
+    pub fn run_clean_link(
+        &mut self,
+        capacity: Bitrate,
+        length: TimeDelta,
+        source_cap: Option<Bitrate>,
+    ) -> Bitrate {
+        const STEP: TimeDelta = TimeDelta::from_millis(5);
+        const PACKET: DataSize = DataSize::from_bytes(1_200);
+        self.unreported.clear();
+        self.reported.clear();
+        let start = self.now;
+        let (mut free_at, mut credit) = (start, DataSize::ZERO);
+        let mut on_the_way: VecDeque<PacketReport> = VecDeque::new();
+        let (mut sum, mut samples, mut step) = (0.0, 0_u32, 0_i64);
+        while self.now < start + length {
+            step += 1;
+            self.advance(start + STEP * step);
+            let target = self.controller.target();
+            let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
+            credit = (credit + rate * STEP).min(PACKET * 20.0);
+            let open = |driver: &Self| {
+                driver.controller.target().window.is_none_or(|w| w.available > DataSize::ZERO)
+            };
+            while credit >= PACKET && open(self) {
+                credit = credit.saturating_sub(PACKET);
+                self.controller.on_media_queued(self.now, PACKET, PACKET);
+                self.send(PACKET.as_bytes(), 0);
+                let (packet, send_time) = self.unreported.pop_back().expect("just sent");
+                let dropped = free_at - self.now > TimeDelta::from_millis(300);
+                if !dropped {
+                    free_at = free_at.max(self.now) + PACKET / capacity;
+                }
+                let arrival = free_at + TimeDelta::from_millis(25) + self.receiver_clock;
+                on_the_way.push_back(PacketReport {
+                    sequence_number: packet.sequence_number,
+                    size: packet.size,
+                    send_time,
+                    arrival_time: (!dropped).then_some(arrival),
+                    ecn: Ecn::NotEct,
+                    recovered: false,
+                });
+            }
+            if step % 10 == 0 {
+                self.report_arrived(&mut on_the_way);
+            }
+            self.check();
+            if self.now - start > length * 0.75 {
+                sum += self.controller.target().bitrate.as_bps_f64();
+                samples += 1;
+            }
+        }
+        Bitrate::from_bps_f64(sum / f64::from(samples))
+    }
+
+    /// Feeds back what arrived at least 25 ms ago, and the drops that later packets revealed.
+    fn report_arrived(&mut self, on_the_way: &mut VecDeque<PacketReport>) {
+        let horizon = self.now - TimeDelta::from_millis(25) + self.receiver_clock;
+        let arrived =
+            on_the_way.iter().rposition(|p| p.arrival_time.is_some_and(|time| time <= horizon));
+        if let Some(last) = arrived {
+            let packets = on_the_way.drain(..=last).collect();
+            let report = FeedbackReport { packets, missing_feedback: 0 };
+            self.controller.on_feedback(self.now, &report);
+        }
+    }
+}
+
+/// SplitMix64: a hash that spreads a small change over all bits.
+fn mix(salt: u64, index: u64) -> u64 {
+    let mut z = salt.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,357 @@
+//! RTP packets [RFC3550 §5.1] with header extensions [RFC8285 §4].
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |V=2|P|X|  CC   |M|     PT      |       sequence number         |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                           timestamp                           |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                             SSRC                              |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                CSRC, as many as CC says (0..15)               |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |  extension block if X, payload, padding whose last byte is    |
+//! |  its length if P                                              |
+//! ```
+//!
+//! A view reads any packet. The value, `RtpHeader`, is what a congestion-controlled sender needs: no
+//! CSRC, and at most one extension, the transport-wide sequence number.
+
+mod extension;
+
+use core::fmt;
+
+use crate::Error;
+use crate::bytes::{Field, read_u16, read_u32, write_u16, write_u32};
+use crate::header::VERSION;
+pub use extension::{
+    Element, Elements, ExtensionId, FeedbackRequest, TransportSequenceNumber, elements_size,
+    emit_elements,
+};
+
+mod field {
+    use super::Field;
+    pub const FLAGS: usize = 0;
+    pub const PAYLOAD_TYPE: usize = 1;
+    pub const SEQUENCE_NUMBER: Field = 2..4;
+    pub const TIMESTAMP: Field = 4..8;
+    pub const SSRC: Field = 8..12;
+    pub const CSRCS: usize = 12;
+}
+
+const PADDING_FLAG: u8 = 1 << 5;
+const EXTENSION_FLAG: u8 = 1 << 4;
+const CSRC_COUNT_MASK: u8 = (1 << 4) - 1;
+const MARKER_FLAG: u8 = 1 << 7;
+const CSRC_SIZE: usize = 4;
+
+/// A payload type: 7 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadType(u8);
+
+impl PayloadType {
+    /// `None` above 127.
+    pub const fn new(value: u8) -> Option<Self> {
+        if value < 1 << 7 { Some(Self(value)) } else { None }
+    }
+
+    /// The number, 0..=127.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// The header of an RTP packet of a congestion-controlled flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtpHeader {
+    /// For video: this packet is the last of its frame.
+    pub marker: bool,
+    /// Says which codec the payload is of.
+    pub payload_type: PayloadType,
+    /// Counts the packets of this SSRC.
+    pub sequence_number: u16,
+    /// Sampling time of the payload in units of the codec's clock.
+    pub timestamp: u32,
+    /// The media source.
+    pub ssrc: u32,
+    /// Number of this packet among all of its transport, under the extension id agreed for it.
+    pub transport_sequence_number: Option<(ExtensionId, u16)>,
+}
+
+impl RtpHeader {
+    /// Bytes of the largest header.
+    pub const MAX_SIZE: usize = field::CSRCS + 8;
+
+    /// Bytes that `emit` writes.
+    pub const fn size(&self) -> usize {
+        match self.transport_sequence_number {
+            Some(_) => Self::MAX_SIZE,
+            None => field::CSRCS,
+        }
+    }
+
+    /// Writes the header to the front of `buffer` and returns its size; the payload follows there.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than `size`.
+    pub fn emit(&self, buffer: &mut [u8]) -> usize {
+        let extension_flag =
+            if self.transport_sequence_number.is_some() { EXTENSION_FLAG } else { 0 };
+        buffer[field::FLAGS] = VERSION << 6 | extension_flag;
+        let marker_flag = if self.marker { MARKER_FLAG } else { 0 };
+        buffer[field::PAYLOAD_TYPE] = marker_flag | self.payload_type.get();
+        write_u16(buffer, field::SEQUENCE_NUMBER, self.sequence_number);
+        write_u32(buffer, field::TIMESTAMP, self.timestamp);
+        write_u32(buffer, field::SSRC, self.ssrc);
+        let Some((id, number)) = self.transport_sequence_number else {
+            return field::CSRCS;
+        };
+        let number = number.to_be_bytes();
+        let element = Element::new(id, &number).expect("two bytes fit any element");
+        field::CSRCS + emit_elements(&[element], &mut buffer[field::CSRCS..])
+    }
+}
+
+impl fmt::Display for RtpHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { marker, payload_type, sequence_number, timestamp, ssrc, .. } = *self;
+        let (payload_type, marker) = (payload_type.get(), if marker { ", marker" } else { "" });
+        write!(f, "RTP ssrc {ssrc:#010x}, type {payload_type}, seq {sequence_number}")?;
+        write!(f, ", time {timestamp}{marker}")?;
+        match self.transport_sequence_number {
+            Some((_, number)) => write!(f, ", transport seq {number}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An RTP packet in checked bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View<'a> {
+    bytes: &'a [u8],
+    /// The extension block with its four leading bytes, or nothing.
+    extension: &'a [u8],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Reads the RTP packet of one datagram.
+    ///
+    /// Damage inside the extension block does not reject the packet: its media is still good, and
+    /// the elements before the damage are.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        if bytes.len() < field::CSRCS {
+            return Err(Error::Truncated);
+        }
+        let flags = bytes[field::FLAGS];
+        if flags >> 6 != VERSION {
+            return Err(Error::Version);
+        }
+        let csrcs_size = usize::from(flags & CSRC_COUNT_MASK) * CSRC_SIZE;
+        let rest = bytes.get(field::CSRCS + csrcs_size..).ok_or(Error::Truncated)?;
+        let extension_size =
+            if flags & EXTENSION_FLAG != 0 { extension::block_size(rest)? } else { 0 };
+        let (extension, mut payload) =
+            rest.split_at_checked(extension_size).ok_or(Error::Truncated)?;
+        if flags & PADDING_FLAG != 0 {
+            let padding = usize::from(*payload.last().ok_or(Error::Padding)?);
+            if padding == 0 || padding > payload.len() {
+                return Err(Error::Padding);
+            }
+            payload = &payload[..payload.len() - padding];
+        }
+        Ok(Self { bytes, extension, payload })
+    }
+
+    /// For video: this packet is the last of its frame.
+    pub fn marker(&self) -> bool {
+        self.bytes[field::PAYLOAD_TYPE] & MARKER_FLAG != 0
+    }
+
+    /// Says which codec the payload is of.
+    pub fn payload_type(&self) -> PayloadType {
+        PayloadType(self.bytes[field::PAYLOAD_TYPE] & !MARKER_FLAG)
+    }
+
+    /// Counts the packets of this SSRC.
+    pub fn sequence_number(&self) -> u16 {
+        read_u16(self.bytes, field::SEQUENCE_NUMBER)
+    }
+
+    /// Sampling time of the payload in units of the codec's clock.
+    pub fn timestamp(&self) -> u32 {
+        read_u32(self.bytes, field::TIMESTAMP)
+    }
+
+    /// The media source.
+    pub fn ssrc(&self) -> u32 {
+        read_u32(self.bytes, field::SSRC)
+    }
+
+    /// The sources that a mixer has combined.
+    pub fn csrcs(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        let count = usize::from(self.bytes[field::FLAGS] & CSRC_COUNT_MASK);
+        let csrcs = &self.bytes[field::CSRCS..][..count * CSRC_SIZE];
+        csrcs.chunks_exact(CSRC_SIZE).map(|csrc| read_u32(csrc, 0..CSRC_SIZE))
+    }
+
+    /// The header extension elements, in the order of the packet.
+    pub fn elements(&self) -> Elements<'a> {
+        Elements::new(self.extension)
+    }
+
+    /// The data of the first element with this id.
+    pub fn element(&self, id: ExtensionId) -> Option<&'a [u8]> {
+        self.elements().find(|element| element.id() == id).map(|element| element.data())
+    }
+
+    /// The transport-wide sequence number, if an element with this id holds one.
+    pub fn transport_sequence_number(&self, id: ExtensionId) -> Option<TransportSequenceNumber> {
+        TransportSequenceNumber::parse(self.element(id)?)
+    }
+
+    /// The payload without padding.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// The header as a value, with the transport-wide sequence number under this id; CSRCs and other
+    /// extensions stay behind.
+    pub fn header(&self, transport_sequence_number_id: ExtensionId) -> RtpHeader {
+        let id = transport_sequence_number_id;
+        RtpHeader {
+            marker: self.marker(),
+            payload_type: self.payload_type(),
+            sequence_number: self.sequence_number(),
+            timestamp: self.timestamp(),
+            ssrc: self.ssrc(),
+            transport_sequence_number: self
+                .transport_sequence_number(id)
+                .map(|number| (id, number.sequence_number)),
+        }
+    }
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (payload_type, sequence_number) = (self.payload_type().get(), self.sequence_number());
+        write!(f, "RTP ssrc {:#010x}, type {payload_type}, seq {sequence_number}", self.ssrc())?;
+        let marker = if self.marker() { ", marker" } else { "" };
+        write!(f, ", time {}{marker}, payload {} B", self.timestamp(), self.payload.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const ID_5: ExtensionId = ExtensionId::new(5).unwrap();
+    const ID_15: ExtensionId = ExtensionId::new(15).unwrap();
+
+    const HEADER: RtpHeader = RtpHeader {
+        marker: true,
+        payload_type: PayloadType::new(96).unwrap(),
+        sequence_number: 0xfffe,
+        timestamp: 0x0001_5f90,
+        ssrc: 0x0bad_cafe,
+        transport_sequence_number: Some((ID_5, 0x1234)),
+    };
+    const BYTES: [u8; 20] = [
+        0x90, 0xe0, 0xff, 0xfe, // V=2, X; marker and type 96; sequence number
+        0x00, 0x01, 0x5f, 0x90, // timestamp
+        0x0b, 0xad, 0xca, 0xfe, // SSRC
+        0xbe, 0xde, 0x00, 0x01, // one-byte form, one word
+        0x51, 0x12, 0x34, 0x00, // id 5, two bytes; padding
+    ];
+
+    fn emit(header: &RtpHeader) -> Vec<u8> {
+        let mut bytes = alloc::vec![0xaa; RtpHeader::MAX_SIZE];
+        let size = header.emit(&mut bytes);
+        assert_eq!(size, header.size());
+        bytes.truncate(size);
+        bytes
+    }
+
+    // [RFC3550 §5.1], [RFC8285 §4.2]
+    #[test]
+    fn a_header_with_a_one_byte_extension_is_written_and_read() {
+        assert_eq!(emit(&HEADER), BYTES);
+        let view = View::parse(&BYTES).unwrap();
+        assert_eq!(view.header(ID_5), HEADER);
+        assert_eq!(view.payload(), []);
+        assert_eq!(
+            HEADER.to_string(),
+            "RTP ssrc 0x0badcafe, type 96, seq 65534, time 90000, marker, transport seq 4660"
+        );
+        assert_eq!(
+            view.to_string(),
+            "RTP ssrc 0x0badcafe, type 96, seq 65534, time 90000, marker, payload 0 B"
+        );
+    }
+
+    // [RFC8285 §4.3]
+    #[test]
+    fn an_id_above_14_takes_the_two_byte_form() {
+        let header = RtpHeader { transport_sequence_number: Some((ID_15, 0x1234)), ..HEADER };
+        let bytes = emit(&header);
+        assert_eq!(bytes[12..], [0x10, 0x00, 0x00, 0x01, 15, 2, 0x12, 0x34]);
+        assert_eq!(View::parse(&bytes).unwrap().header(ID_15), header);
+    }
+
+    #[test]
+    fn a_header_without_extension_is_twelve_bytes() {
+        let header = RtpHeader { marker: false, transport_sequence_number: None, ..HEADER };
+        let bytes = emit(&header);
+        assert_eq!(bytes[..2], [0x80, 0x60]);
+        assert_eq!(bytes.len(), 12);
+        assert_eq!(View::parse(&bytes).unwrap().header(ID_5), header);
+    }
+
+    #[test]
+    fn every_truncation_of_the_header_is_rejected() {
+        for len in 0..BYTES.len() {
+            assert_eq!(View::parse(&BYTES[..len]), Err(Error::Truncated), "{len}");
+        }
+    }
+
+    #[test]
+    fn csrcs_lie_between_ssrc_and_extension() {
+        let mut bytes = BYTES.to_vec();
+        bytes[0] |= 2;
+        bytes.splice(12..12, [0, 0, 0, 1, 0, 0, 0, 2]);
+        let view = View::parse(&bytes).unwrap();
+        assert!(view.csrcs().eq([1, 2]));
+        assert_eq!(view.header(ID_5), HEADER);
+    }
+
+    #[test]
+    fn padding_is_cut_from_the_payload() {
+        let mut bytes = BYTES.to_vec();
+        bytes[0] |= PADDING_FLAG;
+        assert_eq!(View::parse(&bytes), Err(Error::Padding));
+        bytes.extend([1, 2, 3, 0, 2]);
+        assert_eq!(View::parse(&bytes).unwrap().payload(), [1, 2, 3]);
+        for illegal in [0, 6] {
+            *bytes.last_mut().unwrap() = illegal;
+            assert_eq!(View::parse(&bytes), Err(Error::Padding));
+        }
+    }
+
+    #[test]
+    fn a_packet_of_another_version_is_rejected() {
+        let mut bytes = BYTES;
+        bytes[0] = 0x50;
+        assert_eq!(View::parse(&bytes), Err(Error::Version));
+    }
+
+    #[test]
+    fn a_payload_type_has_seven_bits() {
+        assert_eq!(PayloadType::new(127).map(PayloadType::get), Some(127));
+        assert_eq!(PayloadType::new(128), None);
+    }
+}

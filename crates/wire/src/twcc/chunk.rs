@@ -1,0 +1,209 @@
+//! Packet chunks: runs and vectors of packet status symbols.
+//!
+//! ```text
+//!   run length         0 | symbol (2) | run length (13)
+//!   one-bit vector     1 | 0 | 14 symbols: lost, small delta
+//!   two-bit vector     1 | 1 | 7 symbols
+//! ```
+//!
+//! The first packet's symbol is the most significant.
+
+use crate::Error;
+
+// Symbols, widths and flags as in [TWCC].
+
+/// What happened to a packet, and how many bytes say when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Symbol {
+    /// Not received.
+    Lost = 0,
+    /// Received, delta of 0..=255 ticks in one byte.
+    SmallDelta = 1,
+    /// Received, any other delta, two bytes, signed.
+    LargeDelta = 2,
+}
+
+impl Symbol {
+    fn from_code(code: u16) -> Result<Self, Error> {
+        match code {
+            0 => Ok(Self::Lost),
+            1 => Ok(Self::SmallDelta),
+            2 => Ok(Self::LargeDelta),
+            _ => Err(Error::ReservedSymbol),
+        }
+    }
+}
+
+const VECTOR_FLAG: u16 = 1 << 15;
+const TWO_BIT_FLAG: u16 = 1 << 14;
+const RUN_SYMBOL_SHIFT: u32 = 13;
+const MAX_RUN: usize = (1 << RUN_SYMBOL_SHIFT) - 1;
+const ONE_BIT_SYMBOLS: usize = 14;
+const TWO_BIT_SYMBOLS: usize = 7;
+const VECTOR_MASK: u16 = TWO_BIT_FLAG - 1;
+
+/// One chunk as read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chunk {
+    RunLength {
+        symbol: Symbol,
+        length: u16,
+    },
+    /// 14 bits.
+    OneBit(u16),
+    /// 7 pairs of bits, of which some may be reserved.
+    TwoBit(u16),
+}
+
+/// What the packets of a chunk have in the delta list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub small_deltas: usize,
+    pub large_deltas: usize,
+}
+
+impl Chunk {
+    pub(super) fn from_bits(bits: u16) -> Result<Self, Error> {
+        if bits & VECTOR_FLAG == 0 {
+            let symbol = Symbol::from_code(bits >> RUN_SYMBOL_SHIFT)?;
+            return Ok(Self::RunLength { symbol, length: bits & MAX_RUN as u16 });
+        }
+        let symbols = bits & VECTOR_MASK;
+        Ok(if bits & TWO_BIT_FLAG == 0 { Self::OneBit(symbols) } else { Self::TwoBit(symbols) })
+    }
+
+    /// How many packets the chunk covers.
+    pub(super) const fn len(self) -> u16 {
+        match self {
+            Self::RunLength { length, .. } => length,
+            Self::OneBit(_) => ONE_BIT_SYMBOLS as u16,
+            Self::TwoBit(_) => TWO_BIT_SYMBOLS as u16,
+        }
+    }
+
+    /// Counts the deltas of the first `count` packets, which may not exceed `len`.
+    pub(super) fn tally(self, count: u16) -> Result<Tally, Error> {
+        match self {
+            Self::RunLength { symbol, .. } => {
+                let of = |wanted| if symbol == wanted { usize::from(count) } else { 0 };
+                Ok(Tally {
+                    small_deltas: of(Symbol::SmallDelta),
+                    large_deltas: of(Symbol::LargeDelta),
+                })
+            }
+            Self::OneBit(bits) => {
+                let bits = bits >> (ONE_BIT_SYMBOLS as u16 - count);
+                Ok(Tally { small_deltas: bits.count_ones() as usize, large_deltas: 0 })
+            }
+            Self::TwoBit(bits) => {
+                const LOW_BITS: u16 = 0x1555;
+                let bits = bits >> (2 * (TWO_BIT_SYMBOLS as u16 - count));
+                let (low, high) = (bits & LOW_BITS, bits >> 1 & LOW_BITS);
+                if low & high != 0 {
+                    return Err(Error::ReservedSymbol);
+                }
+                Ok(Tally {
+                    small_deltas: low.count_ones() as usize,
+                    large_deltas: high.count_ones() as usize,
+                })
+            }
+        }
+    }
+
+    /// The symbol of the packet at `index`, below `len`.
+    pub(super) fn symbol(self, index: u16) -> Result<Symbol, Error> {
+        match self {
+            Self::RunLength { symbol, .. } => Ok(symbol),
+            Self::OneBit(bits) => {
+                Symbol::from_code(bits >> (ONE_BIT_SYMBOLS as u16 - 1 - index) & 1)
+            }
+            Self::TwoBit(bits) => {
+                Symbol::from_code(bits >> (2 * (TWO_BIT_SYMBOLS as u16 - 1 - index)) & 3)
+            }
+        }
+    }
+}
+
+/// The chunk being written: takes symbols as long as some single chunk can hold them all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenChunk {
+    /// The first symbols; the rest of a longer chunk equal them.
+    symbols: [Symbol; ONE_BIT_SYMBOLS],
+    len: usize,
+    is_run: bool,
+    has_large_delta: bool,
+}
+
+impl OpenChunk {
+    pub(super) const EMPTY: Self = Self {
+        symbols: [Symbol::Lost; ONE_BIT_SYMBOLS],
+        len: 0,
+        is_run: true,
+        has_large_delta: false,
+    };
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends a symbol; where it does not fit, first returns the bits of a chunk that is full.
+    ///
+    /// The choice is libwebrtc's: a run if all are equal, else a one-bit vector if it is exactly
+    /// full, else a two-bit vector of the first seven, the rest staying open.
+    pub(super) fn push(&mut self, symbol: Symbol) -> Option<u16> {
+        let full = if self.takes(symbol) { None } else { Some(self.close_front()) };
+        if self.len < ONE_BIT_SYMBOLS {
+            self.symbols[self.len] = symbol;
+        }
+        self.len += 1;
+        self.is_run &= symbol == self.symbols[0];
+        self.has_large_delta |= symbol == Symbol::LargeDelta;
+        full
+    }
+
+    fn takes(&self, symbol: Symbol) -> bool {
+        let is_one_bit = !self.has_large_delta && symbol != Symbol::LargeDelta;
+        let is_run = self.is_run && symbol == self.symbols[0];
+        self.len < TWO_BIT_SYMBOLS
+            || (self.len < ONE_BIT_SYMBOLS && is_one_bit)
+            || (self.len < MAX_RUN && is_run)
+    }
+
+    /// Closes the chunk and opens the next with the symbols that it could not hold.
+    fn close_front(&mut self) -> u16 {
+        if self.is_run || self.len == ONE_BIT_SYMBOLS {
+            let bits = self.bits();
+            *self = Self::EMPTY;
+            return bits;
+        }
+        let open = *self;
+        *self = Self::EMPTY;
+        for &symbol in &open.symbols[TWO_BIT_SYMBOLS..open.len] {
+            let full = self.push(symbol);
+            debug_assert!(full.is_none(), "fewer than seven symbols are left");
+        }
+        two_bit_vector(&open.symbols[..TWO_BIT_SYMBOLS])
+    }
+
+    /// The bits of the chunk as it stands, for the end of a packet; absent symbols read as lost.
+    pub(super) fn bits(&self) -> u16 {
+        if self.is_run {
+            (self.symbols[0] as u16) << RUN_SYMBOL_SHIFT | self.len as u16
+        } else if self.len <= TWO_BIT_SYMBOLS {
+            two_bit_vector(&self.symbols[..self.len])
+        } else {
+            one_bit_vector(&self.symbols[..self.len])
+        }
+    }
+}
+
+fn one_bit_vector(symbols: &[Symbol]) -> u16 {
+    let set = |bits, (index, &symbol)| bits | (symbol as u16) << (ONE_BIT_SYMBOLS - 1 - index);
+    symbols.iter().enumerate().fold(VECTOR_FLAG, set)
+}
+
+fn two_bit_vector(symbols: &[Symbol]) -> u16 {
+    let set =
+        |bits, (index, &symbol)| bits | (symbol as u16) << (2 * (TWO_BIT_SYMBOLS - 1 - index));
+    symbols.iter().enumerate().fold(VECTOR_FLAG | TWO_BIT_FLAG, set)
+}

@@ -1,0 +1,184 @@
+//! Reading transport-wide feedback.
+
+use core::fmt;
+
+use super::chunk::{Chunk, Symbol};
+use super::{FORMAT, ReferenceTime, field};
+use crate::Error;
+use crate::bytes::{read_u16, read_u24, read_u32};
+use crate::header::{Packet, TRANSPORT_FEEDBACK};
+
+/// Fewer bytes than a word may follow the deltas: old writers pad without setting the padding flag.
+const MAX_UNMARKED_PADDING: usize = 3;
+
+/// Transport-wide feedback in checked bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View<'a> {
+    packet: Packet<'a>,
+    /// As many as cover the status count.
+    chunks: &'a [u8],
+    /// As many bytes as the chunks announce.
+    deltas: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Reads bytes that hold exactly one feedback packet.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        Self::new(Packet::parse(bytes)?)
+    }
+
+    /// Reads one packet of a compound.
+    ///
+    /// A packet that announces received packets but carries no deltas (the second form of the
+    /// extension can ask for that) is rejected as truncated: it cannot feed a controller.
+    pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
+        if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
+            return Err(Error::PacketType);
+        }
+        let content = packet.content();
+        let body = content.get(field::CHUNKS..).ok_or(Error::Truncated)?;
+        let mut uncovered = read_u16(content, field::STATUS_COUNT);
+        if uncovered == 0 {
+            return Err(Error::NoStatus);
+        }
+        let mut rest = body;
+        let mut deltas_size = 0;
+        while uncovered > 0 {
+            let (bits, after) = rest.split_first_chunk().ok_or(Error::Truncated)?;
+            let chunk = Chunk::from_bits(u16::from_be_bytes(*bits))?;
+            let covered = chunk.len().min(uncovered);
+            let tally = chunk.tally(covered)?;
+            deltas_size += tally.small_deltas + 2 * tally.large_deltas;
+            uncovered -= covered;
+            rest = after;
+        }
+        let chunks = &body[..body.len() - rest.len()];
+        let (deltas, surplus) = rest.split_at_checked(deltas_size).ok_or(Error::Truncated)?;
+        if surplus.len() > MAX_UNMARKED_PADDING {
+            return Err(Error::Surplus);
+        }
+        Ok(Self { packet, chunks, deltas })
+    }
+
+    /// Who sends the feedback.
+    pub fn sender_ssrc(&self) -> u32 {
+        read_u32(self.packet.content(), field::SENDER_SSRC)
+    }
+
+    /// Any media source of the transport.
+    pub fn media_ssrc(&self) -> u32 {
+        read_u32(self.packet.content(), field::MEDIA_SSRC)
+    }
+
+    /// The transport-wide sequence number of the first packet reported.
+    pub fn base_sequence_number(&self) -> u16 {
+        read_u16(self.packet.content(), field::BASE_SEQUENCE_NUMBER)
+    }
+
+    /// How many packets are reported, received or not; at least one.
+    pub fn packet_status_count(&self) -> u16 {
+        read_u16(self.packet.content(), field::STATUS_COUNT)
+    }
+
+    /// The time from which the arrivals count.
+    pub fn reference_time(&self) -> ReferenceTime {
+        let units = read_u24(self.packet.content(), field::REFERENCE_TIME);
+        ReferenceTime::from_units(i64::from(units))
+    }
+
+    /// Counts the feedback packets modulo 2^8: a step of more than one says that feedback was lost.
+    pub fn feedback_packet_count(&self) -> u8 {
+        self.packet.content()[field::FEEDBACK_COUNT]
+    }
+
+    /// For each packet reported, in sequence order: its number, and its arrival in ticks of 250 us
+    /// since the reference time if it was received.
+    pub fn arrivals(&self) -> Arrivals<'a> {
+        Arrivals {
+            sequence_number: self.base_sequence_number(),
+            left: self.packet_status_count(),
+            ticks: 0,
+            chunks: self.chunks,
+            chunk: Chunk::OneBit(0),
+            chunk_index: Chunk::OneBit(0).len(),
+            deltas: self.deltas,
+        }
+    }
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let received = self.arrivals().filter(|(_, arrival)| arrival.is_some()).count();
+        write!(f, "TWCC sender {:#010x}, media {:#010x}", self.sender_ssrc(), self.media_ssrc())?;
+        write!(f, ", count {}", self.feedback_packet_count())?;
+        write!(f, ", base seq {}", self.base_sequence_number())?;
+        write!(f, ", received {received} of {}", self.packet_status_count())?;
+        write!(f, ", reference {}", self.reference_time())
+    }
+}
+
+/// Iterator over the packets of a feedback packet; see `View::arrivals`.
+#[derive(Clone, Debug)]
+pub struct Arrivals<'a> {
+    /// Of the next packet.
+    sequence_number: u16,
+    /// Packets still to come.
+    left: u16,
+    /// Arrival of the last received packet. 65535 deltas of 16 bits cannot overflow it.
+    ticks: i32,
+    /// Not yet opened.
+    chunks: &'a [u8],
+    chunk: Chunk,
+    /// Packets of `chunk` that have been yielded.
+    chunk_index: u16,
+    /// Not yet used.
+    deltas: &'a [u8],
+}
+
+const _: () = assert!(u16::MAX as i64 * i16::MIN as i64 >= i32::MIN as i64);
+
+impl Arrivals<'_> {
+    fn next_symbol(&mut self) -> Symbol {
+        // A run may be empty, hence a loop.
+        while self.chunk_index == self.chunk.len() {
+            let (bits, rest) =
+                self.chunks.split_first_chunk().expect("chunks cover the status count");
+            self.chunk = Chunk::from_bits(u16::from_be_bytes(*bits)).expect("chunks were checked");
+            self.chunk_index = 0;
+            self.chunks = rest;
+        }
+        let symbol = self.chunk.symbol(self.chunk_index).expect("symbols were checked");
+        self.chunk_index += 1;
+        symbol
+    }
+
+    fn next_delta<const SIZE: usize>(&mut self) -> [u8; SIZE] {
+        let (delta, rest) = self.deltas.split_first_chunk().expect("deltas were counted");
+        self.deltas = rest;
+        *delta
+    }
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = (u16, Option<i32>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let sequence_number = self.sequence_number;
+        self.sequence_number = sequence_number.wrapping_add(1);
+        let delta = match self.next_symbol() {
+            Symbol::Lost => return Some((sequence_number, None)),
+            Symbol::SmallDelta => i32::from(u8::from_be_bytes(self.next_delta())),
+            Symbol::LargeDelta => i32::from(i16::from_be_bytes(self.next_delta())),
+        };
+        self.ticks += delta;
+        Some((sequence_number, Some(self.ticks)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::from(self.left), Some(usize::from(self.left)))
+    }
+}
+
+impl ExactSizeIterator for Arrivals<'_> {}
+impl core::iter::FusedIterator for Arrivals<'_> {}

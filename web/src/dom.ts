@@ -1,0 +1,72 @@
+// Builds elements. Text from the data only ever enters as a text node, never as markup.
+
+type Child = Node | string | null;
+
+type Attributes = Record<string, string | boolean>;
+
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Says why there is nothing to see. */
+export function empty(text: string): HTMLElement {
+  return el("p", { class: "empty" }, text);
+}
+
+export interface TableColumn<Row> {
+  head: string;
+  cell: (row: Row) => Child;
+  /** How it is set: figures to the right, long text with room to flow. */
+  kind?: "number" | "prose";
+}
+
+/** A table that scrolls by itself, so that the page never does so sideways. */
+export function table<Row>(name: string, columns: TableColumn<Row>[], rows: Row[]): HTMLElement {
+  const kind = (column: TableColumn<Row>) => ({ class: column.kind ?? "words" });
+  const head = columns.map((column) => el("th", { scope: "col", ...kind(column) }, column.head));
+  const body = rows.map((row) =>
+    el("tr", {}, ...columns.map((column) => el("td", kind(column), column.cell(row)))),
+  );
+  return scroller(
+    name,
+    el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body)),
+  );
+}
+
+export function scroller(name: string, content: HTMLElement): HTMLElement {
+  return el("div", { class: "scroll", role: "region", "aria-label": name, tabindex: "0" }, content);
+}
+
+/** A command that a click copies; where the browser forbids that, it is selected instead. */
+export function command(text: string): HTMLElement {
+  const code = el("code", {}, text);
+  const label = el("span", { class: "copy", "aria-live": "polite" }, "copy");
+  const button = el("button", { type: "button", class: "command", title: "Copy" }, code, label);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      label.textContent = "copied";
+    } catch {
+      getSelection()?.selectAllChildren(code);
+      label.textContent = "selected";
+    }
+  });
+  return button;
+}
+
+/** Hands a file to the reader. */
+export function download(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  el("a", { href: url, download: name }).click();
+  // The browser reads the file after this task.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

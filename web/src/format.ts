@@ -1,0 +1,171 @@
+// The report's data as the lab writes it: the one contract between the Rust side and this page.
+//
+// Every number carries its unit in its name. `null` means that the value does not apply.
+// Seeds are strings, because JavaScript loses integers above 2^53.
+
+export interface Report {
+  schema: 1;
+  title: string;
+  /** Command that made this file. */
+  command: string;
+  /** Program, version and revision, as "weir 0.1.0". */
+  generator: string;
+  definitions: Definition[];
+  /** Controllers in the order that fixes their colours. */
+  controllers: string[];
+  scenarios: Scenario[];
+  /** Number of runs, over all scenarios, controllers and seeds. */
+  runs: number;
+}
+
+export interface Definition {
+  term: string;
+  text: string;
+}
+
+export interface Scenario {
+  id: string;
+  title: string;
+  /** Document and section that the scenario comes from. */
+  source: string;
+  description: string;
+  duration_s: number;
+  /** The network in words, a sentence or fact per entry. */
+  network: string[];
+  groups: Group[];
+  paper: PaperRow[];
+  findings: Finding[];
+  sections: SectionRow[];
+  sim_real: SimReal[];
+}
+
+export type Engine = "sim" | "call";
+
+/** All runs of one controller under one engine, seen at one flow. */
+export interface Group {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  seeds: string[];
+  /** Command that reproduces these runs. */
+  command: string;
+  series: Series;
+  /** Rate changes of the first seed, in order of time. */
+  events: RateChange[];
+  box: Boxes;
+  points: Point[];
+  warnings: string[];
+  /** How late the emulator released packets; `null` for simulated runs. */
+  lateness_us: Histogram | null;
+}
+
+/** Averages over the seeds by linear interpolation on a common time grid. */
+export interface Series {
+  time_s: number[];
+  capacity_mbps: Column;
+  target_mbps: Column;
+  received_mbps: Column;
+  rtt_ms: Column;
+  queuing_delay_ms: Column;
+  loss_percent: Column;
+}
+
+/** One entry per time point of its series. */
+export type Column = (number | null)[];
+
+export interface RateChange {
+  time_s: number;
+  from_mbps: number;
+  target_mbps: number;
+  reason: string;
+  state: string;
+  /** The controller's signals at the change; the unit is in the name. */
+  signals: Record<string, number>;
+}
+
+export interface Boxes {
+  utilization: Box | null;
+  rtt_ms: Box | null;
+  responsiveness_s: Box | null;
+  loss_percent: Box | null;
+}
+
+/** Box plot over the seeds, whiskers at `min` and `max` without the outliers. */
+export interface Box {
+  min: number;
+  q1: number;
+  median: number;
+  q3: number;
+  max: number;
+  outliers: number[];
+}
+
+/** One run. */
+export interface Point {
+  seed: string;
+  throughput_mbps: number | null;
+  utilization: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+  rtt_ms: number | null;
+  responsiveness_s: number | null;
+}
+
+export interface Histogram {
+  /** One more than `counts`. */
+  edges: number[];
+  counts: number[];
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+/** A published value beside ours. */
+export interface PaperRow {
+  where: string;
+  metric: string;
+  controller: string | null;
+  published: string;
+  measured: string | null;
+  note: string;
+}
+
+/** A published statement and whether ours agrees; `holds` is `null` where neither can be said. */
+export interface Finding {
+  text: string;
+  where: string;
+  measured: string;
+  holds: boolean | null;
+  why: string;
+}
+
+export interface SectionRow {
+  controller: string;
+  engine: Engine;
+  name: string;
+  from_s: number;
+  to_s: number;
+  utilization: number | null;
+  rate_mbps: number | null;
+  p95_queuing_delay_ms: number | null;
+  rtt_ms: number | null;
+  loss_percent: number | null;
+}
+
+/** One flow of a real call beside its simulation. */
+export interface SimReal {
+  flow: string;
+  sim_controller: string;
+  real_controller: string;
+  rows: SimRealRow[];
+}
+
+export interface SimRealRow {
+  metric: string;
+  unit: string;
+  simulated: number | null;
+  real: number | null;
+  /** Real minus simulated. */
+  error: number | null;
+  note: string;
+}

@@ -1,0 +1,36 @@
+// Reads the data that the file carries and shows it.
+
+import { drawAll } from "./figure";
+import { el } from "./dom";
+import { controllerOrder, parseReport } from "./model";
+import { paletteOf } from "./theme";
+import { scenarioLink } from "./views/matrix";
+import { pageView } from "./views/page";
+
+declare global {
+  interface Window {
+    /** Draws every plot at once, for tests and for programs that print the page. */
+    weirDrawAll: () => void;
+  }
+}
+
+function start(): void {
+  const main = document.getElementById("report") as HTMLElement;
+  const report = parseReport(document.getElementById("weir-data")?.textContent ?? "");
+  if ("problem" in report) {
+    main.replaceChildren(el("p", { class: "warning", role: "alert" }, report.problem));
+    return;
+  }
+  document.title = report.title;
+  main.replaceChildren(...pageView(report, paletteOf(controllerOrder(report))));
+  window.weirDrawAll = drawAll;
+  window.addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+    drawAll();
+  });
+  // The sections did not exist when the browser looked for the address's target.
+  const sections = [...main.querySelectorAll("section")];
+  sections.find((section) => scenarioLink(section.id) === location.hash)?.scrollIntoView();
+}
+
+start();

@@ -1,0 +1,365 @@
+// What the page shows, computed from the report alone: pure functions, no DOM, no chart library.
+
+import type {
+  Column,
+  Engine,
+  Group,
+  Point,
+  RateChange,
+  Report,
+  Scenario,
+  Series,
+  SimReal,
+} from "./format";
+
+export const NONE = "–";
+
+/** Engine as it is called everywhere on the page. */
+export const ENGINE_NAME: Record<Engine, string> = { sim: "simulated", call: "real call" };
+
+/** Reads the report, or says in one line why it cannot be shown. */
+export function parseReport(text: string): Report | { problem: string } {
+  if (text.trim() === "" || text.startsWith("/*")) {
+    return { problem: "This file holds no data. Make a report with: weir report DIR -o FILE.html" };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { problem: "The data in this file is not valid JSON. Make the report again." };
+  }
+  const schema = (value as { schema?: unknown } | null)?.schema;
+  if (schema !== 1) {
+    return { problem: `This page reads schema 1, the data says ${JSON.stringify(schema)}.` };
+  }
+  return value as Report;
+}
+
+// Numbers
+
+export function mean(values: Iterable<number | null>): number | null {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (value !== null) {
+      sum += value;
+      count += 1;
+    }
+  }
+  return count === 0 ? null : sum / count;
+}
+
+/** A number for a table: `digits` decimals, or a dash where there is none. */
+export function formatNumber(value: number | null | undefined, digits: number): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  const text = value.toFixed(digits);
+  // "-0.0" says a sign that the rounded value does not have.
+  return Number(text) === 0 ? (0).toFixed(digits) : text;
+}
+
+/** A ratio as a percentage without its sign. */
+export function formatPercent(ratio: number | null): string {
+  return formatNumber(ratio === null ? null : ratio * 100, 0);
+}
+
+/** A signal or an error, whose size is not known beforehand: four significant digits. */
+export function formatSignal(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return NONE;
+  return Math.abs(value) >= 1e4 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Seeds in one phrase: "1–5", or a list where they are not consecutive. */
+export function seedPhrase(seeds: string[]): string {
+  if (seeds.length === 0) return NONE;
+  const numbers = seeds.map((seed) => (/^\d+$/.test(seed) ? BigInt(seed) : null));
+  const consecutive = numbers.every((number, i) => {
+    const previous = i === 0 ? null : numbers[i - 1];
+    return number !== null && (i === 0 || (previous != null && number === previous + 1n));
+  });
+  return consecutive && seeds.length > 2 ? `${seeds[0]}–${seeds.at(-1)}` : seeds.join(", ");
+}
+
+// Groups
+
+export function unique<T>(values: Iterable<T>): T[] {
+  return [...new Set(values)];
+}
+
+/** Controllers in the order that fixes their colours: the report's list, then any other. */
+export function controllerOrder(report: Report): string[] {
+  const used = report.scenarios.flatMap((s) => s.groups.map((g) => g.controller));
+  return unique([...report.controllers, ...used]);
+}
+
+export function flowsOf(scenario: Scenario): string[] {
+  return unique(scenario.groups.map((group) => group.flow));
+}
+
+/** Name of a group in legends: the flow is named only where the plot shows more than one. */
+export function groupLabel(group: Pick<Group, "controller" | "engine" | "flow">, flows: number) {
+  const name = `${group.controller}, ${ENGINE_NAME[group.engine]}`;
+  return flows > 1 ? `${name}, ${group.flow}` : name;
+}
+
+/** What the selectors of a scenario choose; `controller` null shows all. */
+export interface Selection {
+  controller: string | null;
+  flow: string;
+}
+
+export function selectGroups(scenario: Scenario, selection: Selection): Group[] {
+  return scenario.groups.filter(
+    (group) =>
+      group.flow === selection.flow &&
+      (selection.controller === null || group.controller === selection.controller),
+  );
+}
+
+export function commandsOf(groups: Group[]): string[] {
+  return unique(groups.map((group) => group.command));
+}
+
+export function summary(report: Report): string {
+  const engines = unique(report.scenarios.flatMap((s) => s.groups.map((g) => g.engine)));
+  const how = engines.map((engine) => ENGINE_NAME[engine]).join(" and ");
+  const parts = [
+    plural(report.runs, "run"),
+    plural(report.scenarios.length, "scenario"),
+    `${plural(report.controllers.length, "controller")} (${report.controllers.join(", ")})`,
+  ];
+  if (how !== "") parts.push(how);
+  return `${parts.join(" · ")} · ${report.generator}`;
+}
+
+// Matrix
+
+export interface MatrixColumn {
+  controller: string;
+  engine: Engine;
+}
+
+export interface MatrixLine {
+  flow: string;
+  utilization: number | null;
+  p95_queuing_delay_ms: number | null;
+}
+
+/** Means over the runs of one scenario and column: a line per flow, and the colour's value. */
+export interface MatrixCell {
+  lines: MatrixLine[];
+  utilization: number | null;
+}
+
+export interface Matrix {
+  columns: MatrixColumn[];
+  rows: { scenario: Scenario; cells: (MatrixCell | null)[] }[];
+}
+
+export function matrixOf(report: Report): Matrix {
+  const all = report.scenarios.flatMap((scenario) => scenario.groups);
+  const engines: Engine[] = ["sim", "call"];
+  const columns = engines.flatMap((engine) =>
+    controllerOrder(report)
+      .filter((name) => all.some((g) => g.controller === name && g.engine === engine))
+      .map((controller) => ({ controller, engine })),
+  );
+  const rows = report.scenarios.map((scenario) => ({
+    scenario,
+    cells: columns.map((column) => matrixCell(scenario, column)),
+  }));
+  return { columns, rows };
+}
+
+function matrixCell(scenario: Scenario, column: MatrixColumn): MatrixCell | null {
+  const groups = scenario.groups.filter(
+    (g) => g.controller === column.controller && g.engine === column.engine,
+  );
+  if (groups.length === 0) return null;
+  const lines = groups.map((group) => ({
+    flow: group.flow,
+    utilization: mean(group.points.map((p) => p.utilization)),
+    p95_queuing_delay_ms: mean(group.points.map((p) => p.p95_queuing_delay_ms)),
+  }));
+  return { lines, utilization: mean(lines.map((line) => line.utilization)) };
+}
+
+// Series
+
+/** Chart points of one column; a gap is a null. */
+export function pairs(times: number[], column: Column): [number, number | null][] {
+  return times.map((time, i) => [time, column[i] ?? null]);
+}
+
+function hasValues(column: Column): boolean {
+  return column.some((value) => value !== null);
+}
+
+export function hasSeries(group: Group): boolean {
+  const { time_s, capacity_mbps: _, ...measured } = group.series;
+  return time_s.length > 0 && Object.values(measured).some(hasValues);
+}
+
+/** The capacity that the groups share: the first that states one. */
+export function capacityOf(groups: Group[]): [number, number | null][] {
+  const group = groups.find((g) => hasValues(g.series.capacity_mbps));
+  return group === undefined ? [] : pairs(group.series.time_s, group.series.capacity_mbps);
+}
+
+/** Index of the point nearest to `time`; -1 in an empty grid. `times` never decrease. */
+export function nearestIndex(times: number[], time: number): number {
+  const after = lowerBound(times.length, (i) => (times[i] as number) >= time);
+  if (after === 0) return times.length === 0 ? -1 : 0;
+  if (after === times.length) return times.length - 1;
+  const [left, right] = [times[after - 1] as number, times[after] as number];
+  return time - left <= right - time ? after - 1 : after;
+}
+
+/** Smallest index for which `reached` holds, or `length`. */
+function lowerBound(length: number, reached: (index: number) => boolean): number {
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (reached(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The values of a series at the grid point nearest to `time`. */
+export type Sample = { [K in Exclude<keyof Series, "time_s">]: number | null };
+
+export function sampleAt(series: Series, time: number): Sample | null {
+  const i = nearestIndex(series.time_s, time);
+  if (i < 0) return null;
+  return {
+    capacity_mbps: series.capacity_mbps[i] ?? null,
+    target_mbps: series.target_mbps[i] ?? null,
+    received_mbps: series.received_mbps[i] ?? null,
+    rtt_ms: series.rtt_ms[i] ?? null,
+    queuing_delay_ms: series.queuing_delay_ms[i] ?? null,
+    loss_percent: series.loss_percent[i] ?? null,
+  };
+}
+
+/** One clause on a group for the text alternative of its plot. */
+export function describeSeries(group: Group): string {
+  const { received_mbps, rtt_ms, loss_percent } = group.series;
+  const facts = [
+    ["received rate", mean(received_mbps), 2, "Mbit/s"],
+    ["round-trip time", mean(rtt_ms), 0, "ms"],
+    ["loss", mean(loss_percent), 2, "%"],
+  ] as const;
+  const known = facts.filter(([, value]) => value !== null);
+  const text = known.map(([name, value, digits, unit]) => {
+    return `mean ${name} ${formatNumber(value, digits)} ${unit}`;
+  });
+  return text.length === 0 ? "no values" : text.join(", ");
+}
+
+// Rate changes
+
+/** Rate changes within `window` seconds of `time`, at most `limit`, the nearest kept, by time. */
+export function eventsNear(
+  events: RateChange[],
+  time: number,
+  window: number,
+  limit: number,
+): RateChange[] {
+  const first = lowerBound(events.length, (i) => (events[i] as RateChange).time_s >= time - window);
+  const end = lowerBound(events.length, (i) => (events[i] as RateChange).time_s > time + window);
+  const distance = (event: RateChange) => Math.abs(event.time_s - time);
+  return events
+    .slice(first, end)
+    .sort((a, b) => distance(a) - distance(b))
+    .slice(0, limit)
+    .sort((a, b) => a.time_s - b.time_s);
+}
+
+/** Thins markers: of each of `slots` equal spans of time, the largest change stays. */
+export function thinEvents(events: RateChange[], duration: number, slots: number): RateChange[] {
+  const largest = new Map<number, RateChange>();
+  const size = (event: RateChange) => Math.abs(event.target_mbps - event.from_mbps);
+  for (const event of events) {
+    const slot = duration > 0 ? Math.floor((event.time_s / duration) * slots) : 0;
+    const kept = largest.get(slot);
+    if (kept === undefined || size(event) > size(kept)) largest.set(slot, event);
+  }
+  return [...largest.values()].sort((a, b) => a.time_s - b.time_s);
+}
+
+// Scatter
+
+export type PointMetric = Exclude<keyof Point, "seed">;
+
+export interface ScatterPoint {
+  x: number;
+  y: number;
+  seed: string;
+  flow: string;
+  scenario: string;
+}
+
+/** One legend entry of a scatter: all runs of one controller under one engine. */
+export interface ScatterSeries {
+  controller: string;
+  engine: Engine;
+  label: string;
+  points: ScatterPoint[];
+}
+
+/** Runs that have both metrics; `y` is scaled, so that a ratio can be shown in per cent. */
+export function scatterOf(
+  scenarios: Scenario[],
+  x: PointMetric,
+  y: PointMetric,
+  scale = 1,
+): ScatterSeries[] {
+  const series = new Map<string, ScatterSeries>();
+  for (const scenario of scenarios) {
+    for (const group of scenario.groups) {
+      const label = groupLabel(group, 1);
+      const entry = series.get(label) ?? { ...pick(group), label, points: [] };
+      series.set(label, entry);
+      for (const point of group.points) {
+        const [px, py] = [point[x], point[y]];
+        if (px === null || py === null) continue;
+        const { seed } = point;
+        entry.points.push({ x: px, y: py * scale, seed, flow: group.flow, scenario: scenario.id });
+      }
+    }
+  }
+  return [...series.values()].filter((entry) => entry.points.length > 0);
+}
+
+function pick(group: Group): { controller: string; engine: Engine } {
+  return { controller: group.controller, engine: group.engine };
+}
+
+// Simulated beside real
+
+/** The two groups that a comparison lays over each other; one that has no record is null. */
+export function comparedGroups(scenario: Scenario, pair: SimReal): [Group | null, Group | null] {
+  const find = (engine: Engine, controller: string) =>
+    scenario.groups.find(
+      (g) => g.engine === engine && g.controller === controller && g.flow === pair.flow,
+    ) ?? null;
+  return [find("sim", pair.sim_controller), find("call", pair.real_controller)];
+}
+
+// Warnings
+
+export interface Warning {
+  label: string;
+  text: string;
+}
+
+export function warningsOf(scenario: Scenario): Warning[] {
+  const flows = flowsOf(scenario).length;
+  return scenario.groups.flatMap((group) =>
+    unique(group.warnings).map((text) => ({ label: groupLabel(group, flows), text })),
+  );
+}

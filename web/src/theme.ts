@@ -1,0 +1,95 @@
+// Colours of plots. Controllers take theirs from Okabe and Ito's palette, which colour-blind
+// readers can tell apart; light and dark use the members of it that stand out there.
+
+export interface Theme {
+  background: string;
+  text: string;
+  muted: string;
+  grid: string;
+  capacity: string;
+  tooltip: string;
+  palette: string[];
+}
+
+const BLUE = "#0072b2";
+const SKY_BLUE = "#56b4e9";
+const VERMILLION = "#d55e00";
+const ORANGE = "#e69f00";
+const GREEN = "#009e73";
+const PURPLE = "#cc79a7";
+const YELLOW = "#f0e442";
+const BLACK = "#000000";
+
+const LIGHT: Theme = {
+  background: "#ffffff",
+  text: "#1f2328",
+  muted: "#57606a",
+  grid: "#e3e6ea",
+  capacity: "#8c959f",
+  tooltip: "#ffffff",
+  palette: [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK],
+};
+
+const DARK: Theme = {
+  background: "#15181c",
+  text: "#e6e9ed",
+  muted: "#a3abb5",
+  grid: "#2c3138",
+  capacity: "#8b949e",
+  tooltip: "#20252b",
+  palette: [SKY_BLUE, ORANGE, GREEN, PURPLE, VERMILLION, YELLOW, BLUE],
+};
+
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+
+export function theme(): Theme {
+  return darkQuery.matches ? DARK : LIGHT;
+}
+
+export function onThemeChange(react: () => void): void {
+  darkQuery.addEventListener("change", react);
+}
+
+export type Palette = (controller: string) => string;
+
+/** One colour per controller, the same in every plot of the report. */
+export function paletteOf(controllers: string[]): Palette {
+  return (controller) => {
+    const { palette, text } = theme();
+    return palette[controllers.indexOf(controller) % palette.length] ?? text;
+  };
+}
+
+type Rgb = [number, number, number];
+
+// Cividis at equal steps: grows lighter evenly and reads the same with any colour vision.
+const CIVIDIS: Rgb[] = [
+  [0, 32, 81],
+  [60, 77, 110],
+  [127, 124, 117],
+  [187, 175, 113],
+  [253, 234, 69],
+];
+
+/** Colour of a ratio from 0 to 1, and black or white for text upon it, whichever is clearer. */
+export function scaleColour(ratio: number): { background: string; text: string } {
+  const position = Math.min(1, Math.max(0, ratio)) * (CIVIDIS.length - 1);
+  const index = Math.min(Math.floor(position), CIVIDIS.length - 2);
+  const [from, to] = [CIVIDIS[index] as Rgb, CIVIDIS[index + 1] as Rgb];
+  const rgb = from.map((c, i) => Math.round(c + ((to[i] as number) - c) * (position - index)));
+  const dark = luminance(rgb as Rgb) < 0.18;
+  return { background: `rgb(${rgb.join(",")})`, text: dark ? "#ffffff" : "#000000" };
+}
+
+export function scaleGradient(): string {
+  return `linear-gradient(90deg, ${CIVIDIS.map((rgb) => `rgb(${rgb.join(",")})`).join(", ")})`;
+}
+
+/** Relative luminance as WCAG 2 defines it; at 0.18 black and white contrast alike. */
+function luminance(rgb: Rgb): number {
+  const [r, g, b] = rgb.map((c) => {
+    const s = c / 255;
+    return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  }) as Rgb;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}

@@ -1,0 +1,231 @@
+// One scenario: its words, plots, tables and findings, in the order in which they are read.
+
+import { el, empty } from "../dom";
+import { figure, type Figure } from "../figure";
+import type { Group, Scenario, SimReal } from "../format";
+import {
+  ENGINE_NAME,
+  commandsOf,
+  comparedGroups,
+  describeSeries,
+  flowsOf,
+  groupLabel,
+  hasSeries,
+  plural,
+  scatterOf,
+  seedPhrase,
+  selectGroups,
+  unique,
+  warningsOf,
+  type Selection,
+} from "../model";
+import type { Palette } from "../theme";
+import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
+import { describeLateness, latenessPlot } from "./lateness";
+import { describeScatter, scatterPlot } from "./scatter";
+import { errorTable, findingsList, paperTable, sectionsTable, warningBox } from "./tables";
+import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
+
+export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement {
+  const section = el("section", { id: scenario.id, class: "scenario" });
+  section.append(
+    el("h2", {}, scenario.title, " ", el("code", {}, scenario.id)),
+    el("p", { class: "source" }, source(scenario)),
+    ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
+    ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
+    part("Network", networkList(scenario)),
+    timeView(scenario, palette),
+    boxView(scenario, palette),
+    scatterView(scenario, palette),
+    ...scenario.sim_real.map((pair) => compareView(scenario, pair, palette)),
+    part("Published values", paperTable(scenario.paper)),
+    part("Published findings", findingsList(scenario.findings)),
+    ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
+    ...latenessViews(scenario, palette),
+  );
+  const back = el("a", { href: "#overview" }, "Back to the overview");
+  section.append(el("p", { class: "back" }, back));
+  return section;
+}
+
+function part(title: string, ...content: HTMLElement[]): HTMLElement {
+  return el("div", { class: "part" }, el("h3", {}, title), ...content);
+}
+
+function source(scenario: Scenario): string {
+  const engines = unique(scenario.groups.map((group) => ENGINE_NAME[group.engine]));
+  const seeds = unique(scenario.groups.flatMap((group) => group.seeds));
+  const facts = [
+    scenario.source,
+    `${scenario.duration_s} s`,
+    engines.join(" and "),
+    seeds.length === 0 ? "" : `${seeds.length === 1 ? "seed" : "seeds"} ${seedPhrase(seeds)}`,
+  ];
+  return facts.filter((fact) => fact !== "").join(" · ");
+}
+
+function networkList(scenario: Scenario): HTMLElement {
+  if (scenario.network.length === 0) return empty("The network is not described.");
+  return el("ul", {}, ...scenario.network.map((text) => el("li", {}, text)));
+}
+
+// Over time
+
+const TIME_TITLE = "Rate, delay and loss over time";
+
+function timeView(scenario: Scenario, palette: Palette): HTMLElement {
+  const flows = flowsOf(scenario);
+  if (!scenario.groups.some(hasSeries)) {
+    return part(TIME_TITLE, empty("No values over time were recorded."));
+  }
+  const selection: Selection = { controller: null, flow: flows[0] ?? "" };
+  const chosen = () => selectGroups(scenario, selection);
+  const view = (): TimeView => ({
+    groups: chosen(),
+    panels: [RATE, DELAY, LOSS],
+    duration_s: scenario.duration_s,
+    flows: flows.length,
+    events: selection.controller !== null,
+    palette,
+  });
+  const plot: Figure = figure({
+    title: TIME_TITLE,
+    subject: scenario.id,
+    caption:
+      "Averages over the seeds. Solid: simulated; dashed: real call. Choose one controller to " +
+      "see its rate changes of the first seed as dots, with reason and signals under the " +
+      "pointer. Zoom with the slider or Ctrl and wheel; the arrow keys move the pointer.",
+    controls: selectors(scenario, selection, () => plot.redraw()),
+    description: () => describeTime(chosen(), flows.length, scenario.duration_s),
+    commands: () => commandsOf(chosen()),
+    build: (surface) => timePlot(view(), surface),
+    attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
+  });
+  return plot.element;
+}
+
+function describeTime(groups: Group[], flows: number, duration_s: number): string {
+  const clauses = groups.map((group) => `${groupLabel(group, flows)}: ${describeSeries(group)}`);
+  return `Rate against capacity, delay and loss over ${duration_s} s. ${clauses.join(". ")}.`;
+}
+
+function selectors(scenario: Scenario, selection: Selection, redraw: () => void): HTMLElement {
+  const controllers = unique(scenario.groups.map((group) => group.controller));
+  const flows = flowsOf(scenario);
+  const all = el("option", { value: "" }, "all");
+  const choose = (
+    name: string,
+    first: HTMLElement[],
+    values: string[],
+    set: (index: number) => void,
+  ) => {
+    const options = values.map((value) => el("option", {}, value));
+    const select = el("select", {}, ...first, ...options);
+    // By index, since a name from the data may equal the value of "all".
+    select.addEventListener("change", () => {
+      set(select.selectedIndex - first.length);
+      redraw();
+    });
+    return el("label", {}, `${name} `, select);
+  };
+  const byController = choose("Controller", [all], controllers, (i) => {
+    selection.controller = controllers[i] ?? null;
+  });
+  const byFlow = choose("Flow", [], flows, (i) => {
+    selection.flow = flows[i] as string;
+  });
+  return el("div", { class: "selectors" }, byController, flows.length > 1 ? byFlow : null);
+}
+
+// Over the seeds
+
+function boxView(scenario: Scenario, palette: Palette): HTMLElement {
+  const title = "Box plots over the seeds";
+  const { shown, missing } = boxPanels(scenario);
+  if (shown.length === 0) return part(title, empty("No metric was measured over the seeds."));
+  const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
+  return figure({
+    title,
+    subject: scenario.id,
+    caption:
+      "Box from the first to the third quartile of the means of each seed, thick line at the " +
+      `median, whiskers to the last value that is no outlier, dots for outliers.${absent}`,
+    description: () => describeBoxes(scenario),
+    commands: () => commandsOf(boxGroups(scenario)),
+    build: (surface) => boxPlot(scenario, palette, surface),
+  }).element;
+}
+
+function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
+  const title = "Throughput against queuing delay";
+  const series = scatterOf([scenario], "p95_queuing_delay_ms", "throughput_mbps");
+  if (series.length === 0) {
+    return part(title, empty("No run has both a throughput and a queuing delay."));
+  }
+  const view = { series, yName: "Throughput (Mbit/s)", yDigits: 2, palette };
+  return figure({
+    title,
+    subject: scenario.id,
+    caption: "A dot a run. Circle: simulated; diamond: real call. Better is up and to the left.",
+    description: () => describeScatter(view),
+    commands: () => commandsOf(scenario.groups),
+    build: (surface) => scatterPlot(view, surface),
+  }).element;
+}
+
+// Simulated beside real
+
+function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLElement {
+  const title = `Simulated beside real, ${pair.flow}`;
+  const words = `${pair.sim_controller} (simulated) beside ${pair.real_controller} (real call)`;
+  const groups = comparedGroups(scenario, pair)
+    .filter((group) => group !== null)
+    .filter(hasSeries);
+  if (groups.length < 2) {
+    const missing = `Of ${words} not both have values over time.`;
+    return part(title, empty(missing), errorTable(pair));
+  }
+  const view: TimeView = {
+    groups,
+    panels: [RECEIVED, DELAY],
+    duration_s: scenario.duration_s,
+    flows: 1,
+    events: false,
+    palette,
+  };
+  const plot = figure({
+    title,
+    subject: scenario.id,
+    caption: `${words}, solid and dashed. Both went through the same network model.`,
+    description: () => describeTime(groups, 1, scenario.duration_s),
+    commands: () => commandsOf(groups),
+    build: (surface) => timePlot(view, surface),
+    attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
+  });
+  return el("div", {}, plot.element, errorTable(pair));
+}
+
+// Lateness
+
+function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
+  const flows = flowsOf(scenario).length;
+  return scenario.groups.flatMap((group) => {
+    const histogram = group.lateness_us;
+    if (histogram === null) return [];
+    const name = groupLabel(group, flows);
+    const title = `Lateness of the emulator, ${name}`;
+    const packets = histogram.counts.reduce((a, b) => a + b, 0);
+    if (packets === 0) return [part(title, empty("No packet was released."))];
+    const text = `${plural(packets, "packet")}. ${describeLateness(histogram)}`;
+    return [
+      figure({
+        title,
+        subject: scenario.id,
+        caption: `How long after its time each packet left the emulator: ${text}`,
+        description: () => `Histogram of lateness of ${name}. ${text}`,
+        commands: () => [group.command],
+        build: (surface) => latenessPlot(histogram, palette(group.controller), surface),
+      }).element,
+    ];
+  });
+}

@@ -1,0 +1,418 @@
+// Reports for tests, made from a seed: believable curves, no claim on any controller.
+
+import type {
+  Box,
+  Engine,
+  Group,
+  Histogram,
+  Point,
+  RateChange,
+  Report,
+  Scenario,
+} from "../src/format";
+
+/** A small generator with a known sequence (mulberry32), so that pictures stay the same. */
+function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+type Schedule = [from_s: number, capacity_mbps: number][];
+
+interface Shape {
+  id: string;
+  title: string;
+  source: string;
+  duration_s: number;
+  base_rtt_ms: number;
+  schedule: Schedule;
+}
+
+const STEPS: Schedule = [2, 1.5, 1, 0.5, 1, 1.5, 2, 1.5, 1, 0.5].map((rate, i) => [20 * i, rate]);
+const DROPS: Schedule = [
+  [0, 2],
+  [30, 0.5],
+  [33, 2],
+  [60, 0.5],
+  [65, 2],
+  [90, 0.5],
+  [92, 2],
+];
+const CALL: Schedule = [
+  [0, 2],
+  [15, 0.5],
+  [25, 2],
+];
+
+const SHAPES: Shape[] = [
+  shape("lund/rmcat-ns3", "Capacity in steps", "lund, section 5", 200, 50, STEPS),
+  shape("lund/sudden-reduction", "Three sudden drops", "lund, section 5", 120, 50, DROPS),
+  shape("lund/sweden-china", "Sudden drops, long path", "lund, section 5", 120, 370, DROPS),
+  shape("lund/no-jitter", "Long path without jitter", "lund, section 5", 120, 370, DROPS),
+  shape("rfc8867/5.1", "Variable capacity, one flow", "RFC 8867, section 5.1", 100, 50, STEPS),
+  shape("demo/first-call", "A first call", "this project", 40, 50, CALL),
+];
+
+const CONTROLLERS = ["gcc-draft", "nada", "scream"];
+const BROWSER = "gcc-chromium";
+const EAGERNESS = new Map([
+  ["gcc-draft", 0.78],
+  ["nada", 0.93],
+  ["scream", 0.85],
+  [BROWSER, 0.88],
+]);
+const SEEDS = ["1", "2", "3", "4", "5"];
+const POINTS = 1000;
+
+function shape(
+  id: string,
+  title: string,
+  source: string,
+  duration_s: number,
+  base_rtt_ms: number,
+  schedule: Schedule,
+): Shape {
+  return { id, title, source, duration_s, base_rtt_ms, schedule };
+}
+
+/** Six scenarios under three controllers, and one real call with two flows. */
+export function fixture(): Report {
+  const next = random(7);
+  const scenarios = SHAPES.map((it) => scenarioOf(it, next));
+  return {
+    schema: 1,
+    title: "Weir report: fixture",
+    command: "weir report runs/lund runs/rfc8867 runs/first-call -o report.html",
+    generator: "weir 0.1.0 (fixture)",
+    definitions: [
+      { term: "Utilization", text: "Received bits over capacity, both over the same time." },
+      { term: "Queuing delay", text: "One-way delay of a packet less the path's fixed delay." },
+      { term: "RTT", text: "From sending a packet until the feedback on it arrives." },
+    ],
+    controllers: [...CONTROLLERS, BROWSER],
+    scenarios,
+    runs: scenarios.reduce((n, s) => n + s.groups.reduce((m, g) => m + g.seeds.length, 0), 0),
+  };
+}
+
+function scenarioOf(it: Shape, next: () => number): Scenario {
+  const call = it.id === "demo/first-call";
+  const flows = call ? ["media-1-up", "media-1-down"] : ["media-1"];
+  const groups = flows.flatMap((flow) => [
+    ...CONTROLLERS.map((controller) => groupOf(it, controller, "sim", flow, next)),
+    ...(call ? [groupOf(it, BROWSER, "call", flow, next)] : []),
+  ]);
+  return {
+    id: it.id,
+    title: it.title,
+    source: it.source,
+    description:
+      "One media flow that always meets its target crosses a bottleneck whose capacity changes.",
+    duration_s: it.duration_s,
+    network: [
+      `Bottleneck of ${it.schedule.map(([, rate]) => rate).join(", ")} Mbit/s in turn.`,
+      "Drop-tail queue of 300 ms.",
+      `${it.base_rtt_ms / 2} ms one way in each direction.`,
+    ],
+    groups,
+    paper: call ? [] : paperRows(),
+    findings: call ? [] : findingRows(),
+    sections: call ? sectionRows(groups) : [],
+    sim_real: call ? flows.map(comparison) : [],
+  };
+}
+
+function groupOf(
+  it: Shape,
+  controller: string,
+  engine: Engine,
+  flow: string,
+  next: () => number,
+): Group {
+  const eager = EAGERNESS.get(controller) ?? 0.8;
+  const group = emptyGroup(controller, engine, flow);
+  group.seeds = engine === "call" ? ["1"] : SEEDS;
+  const verb = engine === "call" ? "call" : "run";
+  group.command = `weir ${verb} ${it.id} --controller ${controller} --seeds ${group.seeds.length}`;
+  fillSeries(group, it, eager, next);
+  group.points = group.seeds.map((seed) => pointOf(seed, eager, it, next));
+  const column = (pick: (point: Point) => number | null) =>
+    boxOf(group.points.map(pick).filter((value) => value !== null));
+  if (group.seeds.length > 1) {
+    group.box = {
+      utilization: column((p) => p.utilization),
+      rtt_ms: column((p) => p.rtt_ms),
+      responsiveness_s: column((p) => p.responsiveness_s),
+      loss_percent: column((p) => p.loss_percent),
+    };
+  }
+  if (engine === "call") {
+    group.lateness_us = latenessOf(next);
+    group.warnings = ["12 packets left more than 1 ms late; the processors were 93 % busy."];
+  }
+  return group;
+}
+
+export function emptyGroup(controller: string, engine: Engine, flow: string): Group {
+  return {
+    controller,
+    engine,
+    flow,
+    seeds: [],
+    command: `weir run demo/none --controller ${controller}`,
+    series: {
+      time_s: [],
+      capacity_mbps: [],
+      target_mbps: [],
+      received_mbps: [],
+      rtt_ms: [],
+      queuing_delay_ms: [],
+      loss_percent: [],
+    },
+    events: [],
+    box: { utilization: null, rtt_ms: null, responsiveness_s: null, loss_percent: null },
+    points: [],
+    warnings: [],
+    lateness_us: null,
+  };
+}
+
+function capacityAt(schedule: Schedule, time: number): number {
+  return schedule.findLast(([from]) => from <= time)?.[1] ?? 0;
+}
+
+function fillSeries(group: Group, it: Shape, eager: number, next: () => number): void {
+  const { series } = group;
+  let target = 0.3;
+  let queue = 0;
+  const step = it.duration_s / POINTS;
+  for (let i = 0; i < POINTS; i++) {
+    const time = i * step;
+    const capacity = capacityAt(it.schedule, time);
+    const before = target;
+    const goal = capacity * eager;
+    target += (goal - target) * (target > goal ? 0.6 : 0.12) * step * (0.7 + 0.6 * next());
+    target = Math.min(2.5, Math.max(0.05, target * (0.985 + 0.03 * next())));
+    queue = Math.min(300, Math.max(0, queue + (target - capacity) * 220 * step - 4 * step));
+    const lost = queue >= 300 ? 15 * next() : 0;
+    const received = Math.min(target, capacity) * (0.97 + 0.03 * next());
+    series.time_s.push(round(time));
+    series.capacity_mbps.push(capacity);
+    series.target_mbps.push(round(target));
+    series.received_mbps.push(i < 5 ? null : round(received));
+    series.rtt_ms.push(i < 5 ? null : round(it.base_rtt_ms + queue + 3 * next()));
+    series.queuing_delay_ms.push(i < 5 ? null : round(queue + 2 * next()));
+    series.loss_percent.push(i < 5 ? null : round(lost));
+    if (group.engine === "sim" && Math.abs(target - before) > 0.02) {
+      group.events.push(changeOf(time, before, target, queue));
+    }
+  }
+}
+
+function changeOf(time: number, from: number, target: number, queue: number): RateChange {
+  const down = target < from;
+  return {
+    time_s: round(time),
+    from_mbps: round(from),
+    target_mbps: round(target),
+    reason: down ? "over-use" : "ramp-up",
+    state: down ? "decrease" : "increase",
+    signals: { gradient_ms: round(down ? 0.4 : -0.1), threshold_ms: 12.5, queue_ms: round(queue) },
+  };
+}
+
+function pointOf(seed: string, eager: number, it: Shape, next: () => number): Point {
+  const mean = it.schedule.reduce((sum, [, rate]) => sum + rate, 0) / it.schedule.length;
+  const utilization = eager + 0.06 * (next() - 0.5);
+  return {
+    seed,
+    utilization: round(utilization),
+    throughput_mbps: round(utilization * mean),
+    p95_queuing_delay_ms: round(20 + 180 * eager * next()),
+    loss_percent: round(0.8 * next()),
+    rtt_ms: round(it.base_rtt_ms + 10 + 40 * next()),
+    responsiveness_s: round(1 + 5 * (1 - eager) + next()),
+  };
+}
+
+/** Quartiles by interpolation; whiskers at the extremes less the one outlier that is made up. */
+function boxOf(values: number[]): Box {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (q: number) => {
+    const position = q * (sorted.length - 1);
+    const low = Math.floor(position);
+    const [a, b] = [sorted[low] as number, sorted[Math.ceil(position)] as number];
+    return round(a + (b - a) * (position - low));
+  };
+  const outlier = round(at(1) + 2 * (at(1) - at(0)));
+  const [min, q1, median, q3, max] = [at(0), at(0.25), at(0.5), at(0.75), at(1)];
+  return { min, q1, median, q3, max, outliers: [outlier] };
+}
+
+function latenessOf(next: () => number): Histogram {
+  const edges = [0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 20000];
+  const shares = [900, 4200, 6100, 1800, 420, 60, 14, 8, 0, 4];
+  const counts = shares.map((share) => Math.round(share * (0.9 + 0.2 * next())));
+  return { edges, counts, p50: 31, p99: 180, max: 6120 };
+}
+
+function paperRows(): Scenario["paper"] {
+  return [
+    {
+      where: "Figure 5.1",
+      metric: "Utilization",
+      controller: "gcc-draft",
+      published: "77–79 %",
+      measured: "78.4 %",
+      note: "",
+    },
+    {
+      where: "Figure 5.3",
+      metric: "Responsiveness",
+      controller: "nada",
+      published: "< 2 s",
+      measured: null,
+      note: "The capacity never changes by 250 kbit/s within the section.",
+    },
+  ];
+}
+
+function findingRows(): Scenario["findings"] {
+  const where = "section 5.4";
+  return [
+    {
+      text: "NADA has the best utilization.",
+      where,
+      measured: "NADA 93 %, SCReAM 85 %, GCC 78 %.",
+      holds: true,
+      why: "",
+    },
+    {
+      text: "GCC has loss peaks of 50 %.",
+      where,
+      measured: "The highest peak is 22 %.",
+      holds: false,
+      why: "The queue here holds 300 ms; the paper does not state its size.",
+    },
+    {
+      text: "SCReAM stays at 300 kbit/s.",
+      where,
+      measured: "Between 0.3 and 1.1 Mbit/s.",
+      holds: null,
+      why: "The paper's figure shows one run.",
+    },
+  ];
+}
+
+function sectionRows(groups: Group[]): Scenario["sections"] {
+  const spans: [string, number, number][] = [
+    ["before", 0, 15],
+    ["drop", 15, 25],
+    ["after", 25, 40],
+  ];
+  return groups
+    .filter((group) => group.flow === "media-1-up")
+    .flatMap(({ controller, engine }) =>
+      spans.map(([name, from_s, to_s], i) => ({
+        controller,
+        engine,
+        name,
+        from_s,
+        to_s,
+        utilization: 0.9 - 0.1 * i,
+        rate_mbps: 1.8 - 0.6 * i,
+        p95_queuing_delay_ms: 35 + 60 * i,
+        rtt_ms: engine === "call" ? 62 + 40 * i : null,
+        loss_percent: 0.2 * i,
+      })),
+    );
+}
+
+function comparison(flow: string): Scenario["sim_real"][number] {
+  const row = (metric: string, unit: string, simulated: number | null, real: number | null) => {
+    const error = simulated === null || real === null ? null : round(real - simulated);
+    return { metric, unit, simulated, real, error, note: error === null ? "not in getStats" : "" };
+  };
+  return {
+    flow,
+    sim_controller: "gcc-draft",
+    real_controller: BROWSER,
+    rows: [
+      row("mean received rate", "Mbit/s", 1.21, 1.32),
+      row("mean RTT", "ms", 71, 78.5),
+      row("p95 queuing delay", "ms", 142, 139),
+      row("responsiveness", "s", 2.4, null),
+    ],
+  };
+}
+
+/** The same report with every value that may be missing missing. */
+export function withoutValues(report: Report): Report {
+  const bare = structuredClone(report);
+  for (const scenario of bare.scenarios) {
+    for (const group of scenario.groups) {
+      const { time_s, ...columns } = group.series;
+      for (const column of Object.values(columns)) column.fill(null);
+      group.points = group.points.map(({ seed }) => ({ ...NO_POINT, seed }));
+      group.box = emptyGroup("", "sim", "").box;
+      group.events = [];
+      group.lateness_us = null;
+    }
+    for (const row of scenario.sections) Object.assign(row, NO_SECTION);
+    for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
+    for (const finding of scenario.findings) finding.holds = null;
+    for (const pair of scenario.sim_real) {
+      for (const row of pair.rows) Object.assign(row, { simulated: null, real: null, error: null });
+    }
+  }
+  return bare;
+}
+
+const NO_POINT = {
+  throughput_mbps: null,
+  utilization: null,
+  p95_queuing_delay_ms: null,
+  loss_percent: null,
+  rtt_ms: null,
+  responsiveness_s: null,
+};
+
+const NO_SECTION = {
+  utilization: null,
+  rate_mbps: null,
+  p95_queuing_delay_ms: null,
+  rtt_ms: null,
+  loss_percent: null,
+};
+
+/** The same report with markup in every text. */
+export function hostile(report: Report): Report {
+  const attack = `</script><b>bold</b><img src=x onerror="window.attacked = true">&amp;`;
+  const poison = (value: unknown, key: string): unknown => {
+    if (typeof value === "string") return UNTOUCHED.has(key) ? value : `${value}${attack}`;
+    if (Array.isArray(value)) return value.map((item) => poison(item, key));
+    if (value === null || typeof value !== "object") return value;
+    const named = Object.entries(value).map(([name, item]) => {
+      return [key === "signals" ? `${name}${attack}` : name, poison(item, name)];
+    });
+    return Object.fromEntries(named);
+  };
+  return poison(report, "") as Report;
+}
+
+const UNTOUCHED = new Set(["engine"]);
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+/** Puts a report into the built page as the lab does. */
+export function fill(page: string, report: Report): string {
+  const json = JSON.stringify(report).replaceAll("<", "\\u003c");
+  return page.replace("/*WEIR_DATA*/", () => json);
+}
