@@ -53,7 +53,7 @@ fn what_a_file_leaves_out_has_the_documented_default() {
     let scenario = parse("x.toml", SMALL, None).unwrap();
     assert_eq!(scenario.feedback_interval, TimeDelta::from_millis(50));
     assert_eq!(scenario.up.queue, QueueLimit::Time(TimeDelta::from_millis(300)));
-    assert_eq!(scenario.up.delay, TimeDelta::ZERO);
+    assert_eq!(scenario.up.delay, TimeDelta::ZERO.into());
     assert_eq!(scenario.up.jitter, Jitter::None);
     assert_eq!(scenario.up.loss, LossModel::None);
     assert_eq!(scenario.down, LinkConfig::unlimited(TimeDelta::ZERO));
@@ -127,7 +127,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "\"2Mbps\"",
         "[[\"0s\"]]",
-        "6: network.up.capacity[1]: expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]",
+        "6: network.up.capacity[1]: expected a step such as [\"20s\", \"1500kbps\"]",
     ),
     (
         "\"2Mbps\"",
@@ -297,7 +297,7 @@ fn the_rfc8867_scenario_has_the_ratios_of_its_table() {
     let scenario = one("rfc8867/5.1");
     assert_eq!(steps(&scenario.up), kbps(&[(0, 1000), (40, 2500), (60, 600), (80, 1000)]));
     assert_eq!(scenario.flows[0].stop, Timestamp::from_secs(99));
-    assert_eq!(one("rfc8867/5.1/owd100").up.delay, TimeDelta::from_millis(100));
+    assert_eq!(one("rfc8867/5.1/owd100").up.delay, TimeDelta::from_millis(100).into());
 }
 
 #[test]
@@ -308,9 +308,17 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
     assert_eq!(in_order.up, LinkConfig { jitter, ..base.up.clone() });
     assert_eq!((&in_order.down, &in_order.flows), (&base.down, &base.flows));
     let split = one("lund/sweden-china/split");
-    assert_eq!(split.up.delay + split.down.delay, base.up.delay + base.down.delay);
+    let total = |scenario: &Scenario| {
+        scenario.up.delay.at(Timestamp::ZERO) + scenario.down.delay.at(Timestamp::ZERO)
+    };
+    assert_eq!(total(&split), total(&base));
     let no_jitter = one("lund/no-jitter");
     assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
+    let late = one("lund/no-jitter/late-delay");
+    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(10));
+    assert_eq!(late.up.delay.at(early), TimeDelta::from_millis(1));
+    assert_eq!(late.up.delay.at(added), no_jitter.up.delay.at(added));
+    assert_eq!(LinkConfig { delay: no_jitter.up.delay.clone(), ..late.up }, no_jitter.up);
 }
 
 #[test]
