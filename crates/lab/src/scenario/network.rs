@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
@@ -40,7 +40,7 @@ pub(super) fn links(
 fn link(table: &Table, duration: TimeDelta, base_dir: Option<&Path>) -> Result<LinkConfig> {
     let delay =
         table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
-    let unlimited = LinkConfig::unlimited(TimeDelta::ZERO);
+    let unlimited = LinkConfig::unlimited(delay.clone());
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
         (Some(rate), limit) => {
             (capacity(&rate, duration, base_dir)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
@@ -67,28 +67,29 @@ fn capacity(item: &Item, duration: TimeDelta, base_dir: Option<&Path>) -> Result
     }
     let schedule = match item.elements() {
         None => Schedule::constant(item.rate()?),
-        Some(steps) => {
-            Schedule::new(steps.iter().map(|item| step(item, duration)).collect::<Result<_>>()?)
-        }
+        Some(elements) => Schedule::new(steps(&elements, duration, "1500kbps", Item::rate)?),
     };
     schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
 }
 
-fn step(item: &Item, duration: TimeDelta) -> Result<(Timestamp, Bitrate)> {
-    match item.elements().as_deref() {
-        Some([from, rate]) => Ok((from.moment(duration)?, rate.rate()?)),
-        _ => Err(item.error("expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]")),
-    }
+fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
+    let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
+    Delay::new(steps(&elements, duration, "25ms", Item::time)?)
+        .map_err(|error| item.error(&error.to_string()))
 }
 
-fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
-    let Some(steps) = item.elements() else { return item.time().map(Delay::from) };
-    let step = |item: &Item| match item.elements().as_deref() {
-        Some([from, delay]) => Ok((from.moment(duration)?, delay.time()?)),
-        _ => Err(item.error("expected a time and a delay, such as [\"5s\", \"320ms\"]")),
+/// Values that hold from given times on.
+fn steps<'a, T>(
+    elements: &[Item<'a>],
+    duration: TimeDelta,
+    example: &str,
+    value: impl Fn(&Item<'a>) -> Result<T>,
+) -> Result<Vec<(Timestamp, T)>> {
+    let step = |item: &Item<'a>| match item.elements().as_deref() {
+        Some([from, to]) => Ok((from.moment(duration)?, value(to)?)),
+        _ => Err(item.error(&format!("expected a step such as [\"20s\", \"{example}\"]"))),
     };
-    let steps = steps.iter().map(step).collect::<Result<_>>()?;
-    Delay::new(steps).map_err(|error| item.error(&error.to_string()))
+    elements.iter().map(step).collect()
 }
 
 fn trace(item: &Item, base_dir: Option<&Path>) -> Result<Trace> {

@@ -63,9 +63,7 @@ const FPS_MAX: f64 = 240.0;
 /// Reads a scenario. `id` names it in errors; a trace file is sought in `base_dir`.
 pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> {
     let file = File { id, text };
-    let document = DeTable::parse(text).map_err(|error| {
-        file.error(error.span().unwrap_or(0..0), &format!("not valid TOML: {}", error.message()))
-    })?;
+    let document = DeTable::parse(text).map_err(|error| syntax_error(file, &error))?;
     let top = Table::top(file, &document, TOP)?;
     let title = top.require("title", "\"One line\"")?.prose()?;
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
@@ -89,6 +87,15 @@ pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> 
         expectations: read(&top, "expect", EXPECT, |table| expectation(table, &flows))?,
         flows,
     })
+}
+
+fn syntax_error(file: File, error: &toml::de::Error) -> ScenarioError {
+    let span = error.span().unwrap_or(0..0);
+    let found = match file.text.get(span.clone()).map(str::trim) {
+        None | Some("") => String::new(),
+        Some(found) => format!(", found {}", quoted(found)),
+    };
+    file.error(span, &format!("not valid TOML: {}{found}", error.message()))
 }
 
 fn read<T>(

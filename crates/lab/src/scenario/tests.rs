@@ -127,7 +127,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "\"2Mbps\"",
         "[[\"0s\"]]",
-        "6: network.up.capacity[1]: expected a time and a bitrate, such as [\"20s\", \"1500kbps\"]",
+        "6: network.up.capacity[1]: expected a step such as [\"20s\", \"1500kbps\"]",
     ),
     (
         "\"2Mbps\"",
@@ -308,12 +308,17 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
     assert_eq!(in_order.up, LinkConfig { jitter, ..base.up.clone() });
     assert_eq!((&in_order.down, &in_order.flows), (&base.down, &base.flows));
     let split = one("lund/sweden-china/split");
-    let round_trip = |scenario: &Scenario| {
+    let total = |scenario: &Scenario| {
         scenario.up.delay.at(Timestamp::ZERO) + scenario.down.delay.at(Timestamp::ZERO)
     };
-    assert_eq!(round_trip(&split), round_trip(&base));
+    assert_eq!(total(&split), total(&base));
     let no_jitter = one("lund/no-jitter");
     assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
+    let late = one("lund/no-jitter/late-delay");
+    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(10));
+    assert_eq!(late.up.delay.at(early), TimeDelta::from_millis(1));
+    assert_eq!(late.up.delay.at(added), no_jitter.up.delay.at(added));
+    assert_eq!(LinkConfig { delay: no_jitter.up.delay.clone(), ..late.up }, no_jitter.up);
 }
 
 #[test]
@@ -356,8 +361,8 @@ fn the_network_reads_as_words() {
         one("lund/sweden-china/in-order").network_in_words(),
         [
             "up: 2 Mbit/s, then 500 kbit/s from 20 s, then 2 Mbit/s from 23 s, then 500 kbit/s \
-             from 50 s, then 2 Mbit/s from 55 s, then 500 kbit/s from 90 s, then 2 Mbit/s from 92 s; \
-             queue 75,000 B; delay 321 ms; jitter ±80 ms as netem (in order)",
+             from 50 s, then 2 Mbit/s from 55 s, then 500 kbit/s from 90 s, then 2 Mbit/s from \
+             92 s; queue 75,000 B; delay 321 ms; jitter ±80 ms as netem (in order)",
             "down: unlimited; delay 1 ms",
         ]
     );

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir::units::{Bitrate, TimeDelta};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
 
 use super::{Condition, Scenario};
@@ -30,12 +30,7 @@ fn link(link: &LinkConfig) -> String {
     if link.capacity != Capacity::Unlimited {
         parts.push(queue(link.queue));
     }
-    let delay = |(index, &(from, to)): (usize, &(_, _))| match index {
-        0 => format!("delay {}", time(to)),
-        _ => format!("{} from {}", time(to), time(from - weir::Timestamp::ZERO)),
-    };
-    let delays: Vec<String> = link.delay.steps().iter().enumerate().map(delay).collect();
-    parts.push(delays.join(", then "));
+    parts.push(format!("delay {}", steps(link.delay.steps(), time)));
     parts.extend(jitter(link.jitter));
     parts.extend(loss(link.loss));
     if link.duplicate > 0.0 {
@@ -48,15 +43,17 @@ fn capacity(capacity: &Capacity) -> String {
     match capacity {
         Capacity::Unlimited => "unlimited".into(),
         Capacity::Trace(_) => "a recorded trace".into(),
-        Capacity::Schedule(schedule) => {
-            let step = |(index, &(from, to)): (usize, &(_, Bitrate))| match index {
-                0 => rate(to),
-                _ => format!("then {} from {}", rate(to), time(from - weir::Timestamp::ZERO)),
-            };
-            let steps: Vec<String> = schedule.steps().iter().enumerate().map(step).collect();
-            steps.join(", ")
-        }
+        Capacity::Schedule(schedule) => steps(schedule.steps(), rate),
     }
+}
+
+/// `2 Mbit/s, then 500 kbit/s from 15 s`.
+fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> String {
+    let words = |&(from, to): &(Timestamp, T)| match from {
+        Timestamp::ZERO => value(to),
+        _ => format!("then {} from {}", value(to), time(from - Timestamp::ZERO)),
+    };
+    steps.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
 fn queue(limit: QueueLimit) -> String {
