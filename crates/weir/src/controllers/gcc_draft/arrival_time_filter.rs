@@ -1,4 +1,4 @@
-//! Arrival-time filter: a scalar Kalman filter estimates the mean of the inter-group delay variation.
+//! Arrival-time filter: a scalar Kalman filter for the mean of the inter-group delay variation.
 //!
 //! Implements [GCC §5.3]. Departs from it in GCC-D4 and GCC-D5 (docs/controllers/gcc-draft.md).
 

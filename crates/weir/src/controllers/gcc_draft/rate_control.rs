@@ -308,7 +308,7 @@ mod tests {
         assert_eq!((control.estimate(), last), (kbps(1_500), Reason::ApplicationLimited));
     }
 
-    // GCC-D9: as written a source that falls from 1000 to 100 kbit/s would pull the estimate to 150.
+    // GCC-D9: as written a source that falls from 1000 to 100 kbit/s would pull it down to 150.
     #[test]
     fn a_source_that_falls_silent_does_not_pull_the_estimate_down() {
         let mut control = control(1_000);
