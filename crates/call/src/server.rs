@@ -9,7 +9,7 @@
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,6 +31,8 @@ const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 const OUTBOX_MESSAGES: usize = 256;
 /// Events that may wait for the lab: minutes of reports from both peers.
 const EVENTS_MAX: usize = 1024;
+/// Until a full channel of events is tried again with one that must not be lost.
+const EVENT_RETRY: Duration = Duration::from_millis(10);
 
 const PAGE: &str = include_str!("../page/index.html");
 const SCRIPT: &str = include_str!("../page/call.js");
@@ -245,6 +247,15 @@ impl Call {
         self.events.try_send(event).map_err(|_| format!("{peer} sends faster than the lab reads"))
     }
 
+    /// Emits an event that must not be lost, however far behind the lab is.
+    async fn announce(&self, peer: Peer, kind: EventKind) {
+        let mut event = Event { at: Instant::now(), peer, kind };
+        while let Err(TrySendError::Full(unsent)) = self.events.try_send(event) {
+            event = unsent;
+            tokio::time::sleep(EVENT_RETRY).await;
+        }
+    }
+
     fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Misdeed> {
         let seats = self.seats();
         let Some(outbox) = &seats[peer.index()].outbox else {
@@ -278,10 +289,9 @@ impl Call {
         Ok(messages)
     }
 
-    fn leave(&self, peer: Peer) {
+    async fn leave(&self, peer: Peer) {
         self.seats()[peer.index()].outbox = None;
-        // The lab may be gone before its peers.
-        let _ = self.emit(peer, EventKind::Left);
+        self.announce(peer, EventKind::Left).await;
     }
 
     fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Misdeed> {
@@ -350,11 +360,11 @@ async fn serve_peer(call: Arc<Call>, peer: Peer, mut socket: WebSocket) {
         Err(cause) => return refuse(socket, cause).await,
     };
     if let Err(cause) = converse(&call, peer, &mut socket, messages).await {
-        // A full channel of events has its own end: the lab reads it and finds the peer gone.
-        let _ = call.emit(peer, EventKind::Failed(cause.clone()));
-        refuse(socket, cause).await;
+        // Neither a slow lab nor a peer that does not listen keeps the other from knowing.
+        let failed = EventKind::Failed(cause.clone());
+        tokio::join!(call.announce(peer, failed), refuse(socket, cause));
     }
-    call.leave(peer);
+    call.leave(peer).await;
 }
 
 /// Carries messages both ways until the peer leaves (`Ok`) or breaks a rule.
