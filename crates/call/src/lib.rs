@@ -10,11 +10,13 @@ mod camera;
 pub mod derive;
 mod error;
 mod message;
+mod record;
 mod run;
 mod server;
 pub mod stats;
 
 pub use error::CallError;
 pub use message::{Peer, SetupTimes, VideoConfig};
+pub use record::{Unplayable, record, warnings};
 pub use run::{CallConfig, CallOutcome, PeerOutcome, Progress, STATS_INTERVAL, run_call};
 pub use server::{Event, EventKind, PageConfig, Session};

@@ -26,7 +26,15 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     );
     let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
     let ended = run_command(emulator, &command, peer.as_deref())?;
-    eprintln!("weir: {}", ended.emulation);
+    let emulation = &ended.emulation;
+    if let Some(p99) = emulation.lateness.quantile(0.99) {
+        let (packets, p99, max) =
+            (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
+        eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
+    }
+    for bent in emulation.bent() {
+        eprintln!("weir: this machine bent the run: {bent}");
+    }
     Ok(ExitCode::from(ended.exit_code))
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use weir_lab::record::Record;
+use weir_lab::record::{Record, RunInfo};
 use weir_lab::summary::Summary;
 use weir_net::Seed;
 
@@ -31,7 +31,7 @@ pub fn simulate(
     let algorithms = select::algorithms(&selection.controller)?;
     let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
     if let Some(out) = out {
-        refuse_existing(out, &jobs)?;
+        refuse_existing(out, jobs.iter().map(|job| &job.info))?;
     }
     let threads = selection.jobs.unwrap_or(0);
     anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
@@ -63,9 +63,12 @@ pub fn make(job: &Job<'_>) -> Record {
 }
 
 /// Before anything runs: none of the records may be there already.
-pub fn refuse_existing(out: &std::path::Path, jobs: &[Job<'_>]) -> anyhow::Result<()> {
-    for job in jobs {
-        let folder = out.join(job.info.folder());
+pub fn refuse_existing<'a>(
+    out: &std::path::Path,
+    runs: impl Iterator<Item = &'a RunInfo>,
+) -> anyhow::Result<()> {
+    for info in runs {
+        let folder = out.join(info.folder());
         anyhow::ensure!(
             !folder.exists(),
             "{} exists already: choose another --out, or remove it",

@@ -29,8 +29,16 @@ pub fn number(value: Option<f64>, decimals: usize) -> String {
 /// One line a scenario, controller and flow, averaged over the seeds.
 pub fn results(summaries: &[Summary]) -> String {
     const HEAD: [&str; 10] = [
-        "scenario", "controller", "engine", "flow", "seeds", "utilization", "rate Mbit/s",
-        "queue p95 ms", "RTT mean ms", "loss %",
+        "scenario",
+        "controller",
+        "engine",
+        "flow",
+        "seeds",
+        "utilization",
+        "rate Mbit/s",
+        "queue p95 ms",
+        "RTT mean ms",
+        "loss %",
     ];
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen = Vec::new();

@@ -127,6 +127,7 @@ impl Direction {
                 queued: run.link.queued(time),
                 queuing_delay: run.link.queuing_delay(time),
                 offered_packets: counters.offered_packets - self.counted.offered_packets,
+                offered: counters.offered.saturating_sub(self.counted.offered),
                 lost_packets: counters.lost_packets - self.counted.lost_packets,
                 dropped_packets: counters.dropped_packets - self.counted.dropped_packets,
                 delivered_packets: counters.delivered_packets - self.counted.delivered_packets,

@@ -33,6 +33,8 @@ pub struct Sample {
     pub queuing_delay: TimeDelta,
     /// Packets that came in the interval.
     pub offered_packets: u64,
+    /// Their bytes.
+    pub offered: DataSize,
     /// Packets that the loss model took in the interval.
     pub lost_packets: u64,
     /// Packets that found the queue full in the interval.

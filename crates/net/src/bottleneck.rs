@@ -87,6 +87,8 @@ pub struct Delivery<T> {
 pub struct Counters {
     /// Packets that came, duplicates that the link made not counted.
     pub offered_packets: u64,
+    /// Their bytes.
+    pub offered: DataSize,
     /// Packets that the loss model took.
     pub lost_packets: u64,
     /// Packets that found the queue full.
@@ -153,6 +155,7 @@ impl<T: Clone> Bottleneck<T> {
     /// A packet arrives at the near end.
     pub fn enqueue(&mut self, now: Timestamp, size: DataSize, payload: T) -> Result<(), DropCause> {
         self.counters.offered_packets += 1;
+        self.counters.offered += size;
         if self.loss.draw() {
             self.counters.lost_packets += 1;
             return Err(DropCause::RandomLoss);

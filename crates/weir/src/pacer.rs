@@ -1,6 +1,6 @@
 //! Pacer: spreads the packets of a frame over time at the controller's pacing rate.
 //!
-//! Packets leave in groups of [`BURST`], as [GCC §2] describes; a congestion window, where the
+//! Packets leave in groups of [`BURST`], as [GCC §4] describes; a congestion window, where the
 //! controller has one, holds them back as well.
 
 use alloc::collections::VecDeque;
@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use crate::controller::Target;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// `burst_time`: what the pacing rate allows in this time may leave at once [GCC §2].
+/// `burst_time`: what the pacing rate allows in this time may leave at once [GCC §4].
 pub const BURST: TimeDelta = TimeDelta::from_millis(5);
 
 /// A first-in first-out send queue with a rate.
