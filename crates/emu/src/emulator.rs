@@ -209,6 +209,9 @@ impl Mover {
         }
     }
 
+    /// Sleeps up to the deadline. To spin for the last 100 us would bring the median lateness from 90
+    /// to 35 us, but not the 99th percentile, which other programs decide; and it would take
+    /// processor time from the programs that are measured.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let [tun_a, tun_b] = &self.tuns;
         let woken =

@@ -3,4 +3,7 @@
 //! Everything past [`record`] works from records alone, so a simulated run and a real call are
 //! measured by the same code.
 
+pub mod metrics;
+pub mod record;
 pub mod scenario;
+pub mod summary;

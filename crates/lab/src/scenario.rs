@@ -12,8 +12,10 @@ mod words;
 
 use weir::Algorithm;
 use weir::controller::RateLimits;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::units::{TimeDelta, Timestamp};
 use weir_net::LinkConfig;
+
+pub use weir_sim::{Direction, Source};
 
 pub use error::ScenarioError;
 pub use parse::parse;
@@ -51,15 +53,6 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
 }
 
-/// Which way a flow's media goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From A to B.
-    Up,
-    /// From B to A.
-    Down,
-}
-
 /// One media flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
@@ -77,23 +70,6 @@ pub struct Flow {
     pub limits: RateLimits,
     /// What makes its frames.
     pub source: Source,
-}
-
-/// A media source.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Source {
-    /// Meets its target with every frame, as noise video does.
-    Filler {
-        /// Frames a second.
-        fps: f64,
-        /// Rate beyond which the encoder does not go.
-        cap: Option<Bitrate>,
-    },
-    /// The synthetic source of RFC 8593, with that RFC's parameters.
-    Rfc8593 {
-        /// Frames a second.
-        fps: f64,
-    },
 }
 
 /// A part of a run.
@@ -167,4 +143,26 @@ pub struct Expectation {
     pub controllers: Vec<Algorithm>,
     /// The limit.
     pub condition: Condition,
+}
+
+impl Scenario {
+    /// What to simulate when the command line names this controller.
+    pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
+        let flow = |flow: &Flow| weir_sim::Flow {
+            name: flow.name.clone(),
+            direction: flow.direction,
+            start: flow.start,
+            stop: flow.stop,
+            algorithm: flow.controller.unwrap_or(controller),
+            limits: flow.limits,
+            source: flow.source,
+        };
+        weir_sim::Config {
+            duration: self.duration,
+            up: self.up.clone(),
+            down: self.down.clone(),
+            feedback_interval: self.feedback_interval,
+            flows: self.flows.iter().map(flow).collect(),
+        }
+    }
 }

@@ -228,9 +228,9 @@ impl<'a> Simulator<'a> {
             flow,
             from: old.bitrate,
             to: sender.target().bitrate,
-            reason: metrics.reason.as_str(),
-            state: metrics.state,
-            signals: metrics.signals,
+            reason: metrics.reason.as_str().into(),
+            state: metrics.state.into(),
+            signals: metrics.signals.map(|(name, value)| (name.into(), value)),
         });
     }
 
@@ -252,7 +252,9 @@ impl<'a> Simulator<'a> {
                 target: Some(target.bitrate),
                 pacing_rate: Some(target.pacing_rate),
                 congestion_window: target.window.map(|window| window.congestion_window),
-                queuing_delay: (state.arrived > 0).then(|| state.waited / state.arrived),
+                rtt: state.row.rtt.map(whole_micros),
+                queuing_delay: (state.arrived > 0)
+                    .then(|| whole_micros(state.waited / state.arrived)),
                 queue: link.queued(now),
                 ..state.row
             });
@@ -262,6 +264,11 @@ impl<'a> Simulator<'a> {
         }
         self.deadlines.set(ROWS, Some(now + ROW_INTERVAL));
     }
+}
+
+/// As a record holds it, so that a run measures the same before and after it was written.
+fn whole_micros(time: TimeDelta) -> TimeDelta {
+    TimeDelta::from_micros(time.as_micros())
 }
 
 fn opposite(direction: Direction) -> Direction {

@@ -1,6 +1,7 @@
 //! What a run leaves behind, before it is written to a record. Real calls fill the same shape.
 
-use weir::controller::Signals;
+use std::borrow::Cow;
+
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Time between two rows of a flow.
@@ -50,7 +51,7 @@ pub struct Row {
 }
 
 /// A target bitrate changed, and why.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RateChange {
     /// When.
     pub time: Timestamp,
@@ -61,9 +62,9 @@ pub struct RateChange {
     /// Target bitrate after.
     pub to: Bitrate,
     /// Why, in the controller's or the browser's words.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The controller's state.
-    pub state: &'static str,
-    /// What decided it; a name that is empty stands for no signal.
-    pub signals: Signals,
+    pub state: Cow<'static, str>,
+    /// What decided it: values with the unit in their name. An empty name stands for no signal.
+    pub signals: [(Cow<'static, str>, f64); 4],
 }

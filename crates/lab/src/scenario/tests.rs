@@ -225,6 +225,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
+        "[[expect]]\nmetric = \"rtt_ms\"\nabove = 1",
+        "9: expect[1].metric: there is no metric 'rtt_ms'; write one such as \"utilization\" or \
+         \"rtt_ms.max\"",
+    ),
+    (
+        "",
         "[[expect]]\nmetric = \"rtt_ms.max\"\nabove = inf",
         "10: expect[1].above: expected a number, found the number 'inf'",
     ),
@@ -315,7 +321,7 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
     let no_jitter = one("lund/no-jitter");
     assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
     let late = one("lund/no-jitter/late-delay");
-    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(10));
+    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(5));
     assert_eq!(late.up.delay.at(early), TimeDelta::from_millis(1));
     assert_eq!(late.up.delay.at(added), no_jitter.up.delay.at(added));
     assert_eq!(LinkConfig { delay: no_jitter.up.delay.clone(), ..late.up }, no_jitter.up);

@@ -186,14 +186,21 @@ impl Driver {
             self.advance(start + STEP * step);
             let target = self.controller.target();
             let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
-            credit = (credit + rate * STEP).min(PACKET * 20.0);
+            // What the window holds back stays in the send queue, and the controller hears of it.
+            credit = (credit + rate * STEP).min(PACKET * 200.0);
+            let whole =
+                |credit: DataSize| credit.as_bytes() / PACKET.as_bytes() * PACKET.as_bytes();
+            self.controller.on_media_queued(
+                self.now,
+                rate * STEP,
+                DataSize::from_bytes(whole(credit)),
+            );
             let open = |driver: &Self| {
                 driver.controller.target().window.is_none_or(|w| w.available > DataSize::ZERO)
             };
             while credit >= PACKET && open(self) {
                 credit = credit.saturating_sub(PACKET);
-                self.controller.on_media_queued(self.now, PACKET, PACKET);
-                self.send(PACKET.as_bytes(), 0);
+                self.send(PACKET.as_bytes(), whole(credit));
                 let (packet, send_time) = self.unreported.pop_back().expect("just sent");
                 let dropped = free_at - self.now > TimeDelta::from_millis(300);
                 if !dropped {

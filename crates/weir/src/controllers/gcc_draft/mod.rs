@@ -1,41 +1,212 @@
-//! Holds its start bitrate until the algorithm lands.
+//! Google congestion control as draft-ietf-rmcat-gcc-02 describes it, whole at the sender.
+//!
+//! ```text
+//! FeedbackReport --by arrival--> PreFilter -> ArrivalTimeFilter -> OveruseDetector
+//!      |                         [GCC §5.2]     [GCC §5.3]            [GCC §5.4]
+//!      |                                                                  | usage
+//!      +--> AcknowledgedBitrate --R_hat--> RateControl [GCC §5.5] <-------+
+//!      |                                     | A_hat
+//!      +--> LossBased [GCC §6] --As_hat--> min(A_hat, As_hat) -> Target
+//! ```
+//!
+//! docs/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to GCC-D17.
 
+mod acknowledged_bitrate;
+mod arrival_time_filter;
+mod convergence;
+mod loss_based;
+mod overuse_detector;
+mod pre_filter;
+mod rate_control;
+
+use alloc::vec::Vec;
+
+use self::acknowledged_bitrate::AcknowledgedBitrate;
+use self::arrival_time_filter::ArrivalTimeFilter;
+use self::loss_based::LossBased;
+use self::overuse_detector::{BandwidthUsage, OveruseDetector};
+use self::pre_filter::{Grouping, PreFilter};
+use self::rate_control::{RateControl, Update};
 use crate::controller::{Controller, Metrics, RateLimits, Reason, Target};
 use crate::feedback::{FeedbackReport, SentPacket};
-use crate::units::Timestamp;
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Constant bitrate.
+/// Pacing rate as a multiple of the target bitrate, GCC-D16.
+const PACING_FACTOR: f64 = 1.5;
+/// A packet was sent this long ago, beside a round-trip time, and no feedback has come since: the
+/// estimate is cut, GCC-D13.
+const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
+/// No round-trip time is taken to be longer.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
+
+/// The controller of draft-ietf-rmcat-gcc-02.
 #[derive(Clone, Debug)]
 pub struct GccDraft {
-    limits: RateLimits,
+    pre_filter: PreFilter,
+    filter: ArrivalTimeFilter,
+    detector: OveruseDetector,
+    acknowledged: AcknowledgedBitrate,
+    rate_control: RateControl,
+    loss_based: LossBased,
+    /// The detector's last signal.
+    usage: BandwidthUsage,
+    /// When the feedback on packets in flight is overdue; `None` if none is awaited.
+    feedback_deadline: Option<Timestamp>,
+    rtt: Option<TimeDelta>,
+    target: Bitrate,
+    reason: Reason,
+    /// The arrivals of one report; kept for its memory.
+    arrivals: Vec<Arrival>,
+}
+
+/// A packet that arrived; the order of the fields makes the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival {
+    arrival_time: Timestamp,
+    send_time: Timestamp,
+    size: DataSize,
 }
 
 impl GccDraft {
     /// A controller at the start bitrate.
     pub fn new(limits: RateLimits) -> Self {
-        Self { limits }
+        Self {
+            pre_filter: PreFilter::default(),
+            filter: ArrivalTimeFilter::new(),
+            detector: OveruseDetector::new(),
+            acknowledged: AcknowledgedBitrate::new(),
+            rate_control: RateControl::new(limits),
+            loss_based: LossBased::new(limits),
+            usage: BandwidthUsage::Normal,
+            feedback_deadline: None,
+            rtt: None,
+            target: limits.start(),
+            reason: Reason::Start,
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// Takes the arrivals of a report through the delay-based control [GCC §5]. Returns why `A_hat`
+    /// moved, had it moved.
+    fn run_delay_based(&mut self, now: Timestamp) -> Reason {
+        let mut overuse = false;
+        for arrival in &self.arrivals {
+            self.acknowledged.on_packet(arrival.arrival_time, arrival.size);
+            match self.pre_filter.on_packet(arrival.send_time, arrival.arrival_time) {
+                Grouping::Pending => {}
+                Grouping::Complete(delta) => {
+                    let gradient_ms = self.filter.update(&delta);
+                    self.usage = self.detector.on_gradient(gradient_ms, delta.arrival);
+                    overuse |= self.usage == BandwidthUsage::Overuse;
+                }
+                Grouping::Restarted => {
+                    self.filter = ArrivalTimeFilter::new();
+                    self.detector.restart();
+                    self.usage = BandwidthUsage::Normal;
+                }
+            }
+        }
+        // An over-use between two executions of the rate control must not be missed.
+        let usage = if overuse { BandwidthUsage::Overuse } else { self.usage };
+        let (acknowledged, rtt) = (self.acknowledged.bitrate(), self.rtt.unwrap_or_default());
+        self.rate_control.update(now, &Update { usage, acknowledged, rtt })
+    }
+
+    /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
+    /// that order unless the path reordered.
+    fn collect_arrivals(&mut self, report: &FeedbackReport) {
+        self.arrivals.clear();
+        self.arrivals.extend(report.packets.iter().filter_map(|packet| {
+            let (send_time, size) = (packet.send_time, packet.size);
+            packet.arrival_time.map(|arrival_time| Arrival { arrival_time, send_time, size })
+        }));
+        if !self.arrivals.is_sorted() {
+            self.arrivals.sort_unstable();
+        }
+    }
+
+    /// Time from the sending of the newest packet received to now. A packet that was called lost
+    /// before is no measure of it.
+    fn measure_rtt(&mut self, now: Timestamp, report: &FeedbackReport) {
+        let mut newest_first = report.packets.iter().rev();
+        let newest = newest_first.find(|packet| packet.arrival_time.is_some() && !packet.recovered);
+        if let Some(packet) = newest {
+            self.rtt = Some((now - packet.send_time).clamp(TimeDelta::ZERO, MAX_RTT));
+        }
+    }
+
+    /// The target is the lower one of the two estimates [GCC §6].
+    fn retarget(&mut self, delay_based: Reason) {
+        let (a_hat, as_hat) = (self.rate_control.estimate(), self.loss_based.estimate());
+        let target = a_hat.min(as_hat);
+        if target == self.target {
+            return;
+        }
+        self.reason = match (target > self.target, as_hat < a_hat) {
+            (false, true) => Reason::Loss,
+            (true, true) => Reason::Increase,
+            // The bound by loss rose above an estimate that is being cut.
+            (true, false) if delay_based == Reason::OverUse => Reason::Increase,
+            (_, false) => delay_based,
+        };
+        self.target = target;
     }
 }
 
 impl Controller for GccDraft {
-    fn on_packet_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
-    fn on_feedback(&mut self, _now: Timestamp, _report: &FeedbackReport) {}
-    fn on_timeout(&mut self, _now: Timestamp) {}
+    fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        if self.feedback_deadline.is_none() {
+            let rtt = self.rtt.unwrap_or_default();
+            self.feedback_deadline = Some(now + FEEDBACK_TIMEOUT + rtt);
+        }
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.packets.is_empty() {
+            return;
+        }
+        self.feedback_deadline = None;
+        self.measure_rtt(now, report);
+        self.collect_arrivals(report);
+        let delay_based =
+            if self.arrivals.is_empty() { self.reason } else { self.run_delay_based(now) };
+        self.loss_based.on_counts(now, report.loss_counts(), self.rate_control.estimate());
+        self.retarget(delay_based);
+    }
+
+    /// GCC-D13: the draft says nothing of feedback that stays away.
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {
+            self.feedback_deadline = None;
+            self.rate_control.back_off();
+            self.retarget(Reason::FeedbackLost);
+        }
+    }
+
     fn next_timeout(&self) -> Option<Timestamp> {
-        None
+        self.feedback_deadline
     }
+
     fn target(&self) -> Target {
-        Target { bitrate: self.limits.start(), pacing_rate: self.limits.start(), window: None }
+        // GCC-D16: at exactly the target bitrate the send queue would never drain.
+        Target { bitrate: self.target, pacing_rate: self.target * PACING_FACTOR, window: None }
     }
+
     fn metrics(&self) -> Metrics {
         Metrics {
-            reason: Reason::Start,
-            state: "constant",
-            rtt: None,
+            reason: self.reason,
+            state: self.rate_control.state().as_str(),
+            rtt: self.rtt,
+            // The draft works on the gradient of the delay alone.
             queuing_delay: None,
-            loss_ratio: 0.0,
-            acknowledged_bitrate: None,
-            signals: [("", 0.0); 4],
+            loss_ratio: self.loss_based.loss_ratio(),
+            acknowledged_bitrate: self.acknowledged.bitrate(),
+            signals: [
+                ("gradient_ms", self.detector.scaled_gradient_ms()),
+                ("threshold_ms", self.detector.threshold_ms()),
+                ("a_hat_kbps", self.rate_control.estimate().as_kbps_f64()),
+                ("as_hat_kbps", self.loss_based.estimate().as_kbps_f64()),
+            ],
         }
     }
 }

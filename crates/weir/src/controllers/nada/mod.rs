@@ -1,41 +1,222 @@
-//! Holds its start bitrate until the algorithm lands.
+//! NADA: Network-Assisted Dynamic Adaptation [NADA], the receiver's steps taken at the sender.
+//!
+//! ```text
+//! report -+-> one-way delay --> d_queue --------+
+//!         +-> loss intervals -> warping share --+-> congestion signal -> x_curr -+
+//!         +-> log window -+---> p_loss, p_mark -+                                |
+//!         |               +---> mode -> rmode -----------------------------------+-> reference rate
+//!         +-> receive rate ---> r_recv ------------------------------------------+      |
+//!         +-> rtt ---------------------------------------------------------------+    r_ref
+//!                                                                                       |
+//! send queue -> buffer_len -> shaping buffer <------------------------------------------+
+//!                                   +-> r_vin = target bitrate, r_send = pacing rate
+//! ```
+//!
+//! In the standard a receiver does the upper half and reports three numbers; with feedback on each
+//! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
+//! NADA-D10, are in docs/controllers/nada.md.
 
+mod congestion_signal;
+mod delay;
+mod log_window;
+mod loss_intervals;
+mod mode;
+mod parameters;
+mod receive_rate;
+mod reference_rate;
+mod shaping_buffer;
+mod silence;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use self::congestion_signal::{CongestionSignal, Measurements};
+use self::delay::{MinFilter, OneWayDelay};
+use self::log_window::{Fate, LogWindow};
+use self::loss_intervals::LossIntervals;
+use self::mode::Mode;
+use self::receive_rate::ReceiveRate;
+use self::reference_rate::{Input, ReferenceRate};
+use self::shaping_buffer::ShapingBuffer;
+use self::silence::Silence;
 use crate::controller::{Controller, Metrics, RateLimits, Reason, Target};
-use crate::feedback::{FeedbackReport, SentPacket};
-use crate::units::Timestamp;
+use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Constant bitrate.
+/// The NADA controller.
 #[derive(Clone, Debug)]
 pub struct Nada {
+    parameters: Parameters,
     limits: RateLimits,
+    delay: OneWayDelay,
+    rtt: MinFilter,
+    window: LogWindow,
+    loss_intervals: LossIntervals,
+    /// `p_loss`.
+    loss_ratio: f64,
+    /// `p_mark`.
+    marking_ratio: f64,
+    receive_rate: ReceiveRate,
+    mode: Mode,
+    signal: CongestionSignal,
+    reference: ReferenceRate,
+    shaping: ShapingBuffer,
+    silence: Silence,
+    target: Target,
+    reason: Reason,
 }
 
 impl Nada {
-    /// A controller at the start bitrate.
+    /// A controller with the standard's default parameters.
     pub fn new(limits: RateLimits) -> Self {
-        Self { limits }
+        Self::with_parameters(limits, Parameters::DEFAULT)
+    }
+
+    /// A controller with parameters of one's own, such as another priority.
+    pub fn with_parameters(limits: RateLimits, parameters: Parameters) -> Self {
+        let start = limits.start();
+        Self {
+            parameters,
+            limits,
+            delay: OneWayDelay::new(),
+            rtt: MinFilter::new(),
+            window: LogWindow::default(),
+            loss_intervals: LossIntervals::default(),
+            loss_ratio: 0.0,
+            marking_ratio: 0.0,
+            receive_rate: ReceiveRate::default(),
+            mode: Mode::RampUp,
+            signal: CongestionSignal::default(),
+            reference: ReferenceRate::new(limits),
+            shaping: ShapingBuffer::default(),
+            silence: Silence::default(),
+            target: Target { bitrate: start, pacing_rate: start, window: None },
+            reason: Reason::Start,
+        }
+    }
+
+    /// The receiver's steps for one packet [NADA §4.2].
+    fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport) {
+        let p = &self.parameters;
+        let (number, send_time) = (packet.sequence_number, packet.send_time);
+        let mut fate = Fate { lost: true, ..Fate::default() };
+        if let (Some(arrival), Some(delay)) = (packet.arrival_time, packet.one_way_delay()) {
+            let queuing_delay = self.delay.on_packet(now, send_time, delay);
+            self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
+            fate = Fate {
+                lost: false,
+                marked: packet.ecn == Ecn::Ce,
+                delayed: queuing_delay >= p.qeps,
+            };
+        }
+        self.window.on_packet(number, send_time, fate, p.logwin);
+        self.loss_intervals.on_packet(number, send_time);
+        if fate.lost {
+            let rtt = self.rtt.min().unwrap_or(TimeDelta::ZERO);
+            self.loss_intervals.on_loss(number, send_time, rtt);
+        } else if packet.recovered {
+            self.loss_intervals.on_recovery(number);
+        }
+    }
+
+    /// The steps at the end of `DELTA`: the receiver's report and the sender's answer to it
+    /// [NADA §4.2] [NADA §4.3].
+    fn update(&mut self, now: Timestamp) {
+        let p = &self.parameters;
+        // NADA-D4: smoothed once an update, not once a packet.
+        self.loss_ratio += p.alpha * (self.window.loss_ratio() - self.loss_ratio);
+        self.marking_ratio += p.alpha * (self.window.marking_ratio() - self.marking_ratio);
+        let measured = Measurements {
+            queuing_delay: self.delay.queuing_delay().unwrap_or(TimeDelta::ZERO),
+            warping_share: self.loss_intervals.warping_share(p),
+            loss_ratio: self.loss_ratio,
+            marking_ratio: self.marking_ratio,
+        };
+        self.signal = CongestionSignal::new(&measured, p);
+        self.mode = Mode::of(&self.window);
+        let input = Input {
+            mode: self.mode,
+            signal: self.signal,
+            receive_rate: self.receive_rate.bitrate(p.logwin).unwrap_or(Bitrate::ZERO),
+            rtt: self.rtt.min().unwrap_or(TimeDelta::ZERO),
+        };
+        let before = self.reference.rate();
+        let reason = self.reference.update(now, &input, p);
+        self.retarget(before, reason);
+    }
+
+    /// NADA-D10: splits `r_ref` into the two rates of the target whenever it was decided anew.
+    fn retarget(&mut self, r_ref_before: Bitrate, reason: Reason) {
+        let r_ref = self.reference.rate();
+        let bitrate = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);
+        let pacing_rate = self.shaping.sending_rate(r_ref, &self.limits, &self.parameters);
+        let moved = bitrate.cmp(&self.target.bitrate);
+        if moved.is_ne() {
+            // Where the target does not follow the reference rate, the send queue moved it.
+            let follows = moved == r_ref.cmp(&r_ref_before);
+            self.reason = if follows { reason } else { Reason::SendQueue };
+        }
+        self.target = Target { bitrate, pacing_rate, window: None };
     }
 }
 
 impl Controller for Nada {
-    fn on_packet_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
-    fn on_feedback(&mut self, _now: Timestamp, _report: &FeedbackReport) {}
-    fn on_timeout(&mut self, _now: Timestamp) {}
+    fn on_media_queued(&mut self, _now: Timestamp, _added: DataSize, queued: DataSize) {
+        self.shaping.set_length(queued);
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.shaping.set_length(packet.queued);
+        self.silence.on_packet_sent(now, self.rtt.min(), self.parameters.logwin);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.packets.is_empty() {
+            return;
+        }
+        self.silence.on_feedback();
+        if let Some(rtt) = report.rtt(now) {
+            self.rtt.push(rtt.max(TimeDelta::ZERO));
+        }
+        for packet in &report.packets {
+            self.on_packet_report(now, packet);
+        }
+        if self.reference.is_due(now, &self.parameters) {
+            self.update(now);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.silence.has_ended(now) {
+            let before = self.reference.rate();
+            self.reference.on_silence();
+            self.retarget(before, Reason::FeedbackLost);
+        }
+    }
+
     fn next_timeout(&self) -> Option<Timestamp> {
-        None
+        self.silence.deadline()
     }
+
     fn target(&self) -> Target {
-        Target { bitrate: self.limits.start(), pacing_rate: self.limits.start(), window: None }
+        self.target
     }
+
     fn metrics(&self) -> Metrics {
         Metrics {
-            reason: Reason::Start,
-            state: "constant",
-            rtt: None,
-            queuing_delay: None,
-            loss_ratio: 0.0,
-            acknowledged_bitrate: None,
-            signals: [("", 0.0); 4],
+            reason: self.reason,
+            state: self.mode.as_str(),
+            rtt: self.rtt.min(),
+            queuing_delay: self.delay.queuing_delay(),
+            loss_ratio: self.loss_ratio,
+            acknowledged_bitrate: self.receive_rate.bitrate(self.parameters.logwin),
+            signals: [
+                ("x_curr_ms", self.signal.total().as_millis_f64()),
+                ("d_tilde_ms", self.signal.warped_delay.as_millis_f64()),
+                ("r_ref_kbps", self.reference.rate().as_kbps_f64()),
+                ("p_mark_ratio", self.marking_ratio),
+            ],
         }
     }
 }

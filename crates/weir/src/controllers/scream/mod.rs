@@ -1,41 +1,202 @@
-//! Holds its start bitrate until the algorithm lands.
+//! SCReAM: self-clocked rate adaptation for multimedia, the sender of RFC 8298.
+//!
+//! ```text
+//! report -> bytes in flight -> newest packet -> queuing delay -> delay trend ---+
+//!    |                              |                 |                         v
+//!    |                              |                 +-> delay target -> congestion window (mode)
+//!    +-> lost packets, ECN -> congestion events ------------------------^       |
+//!                                   |                                           v
+//!                                   |      sender transmission: send window, pacing, minimum rate
+//!                                   v
+//! source, sender, receiver -> throughput -> media rate control (every 200 ms) -> target bitrate
+//! ```
+//!
+//! The network limits the bytes in flight, the send queue between source and network limits the
+//! target bitrate. Deviations SCREAM-D1 to SCREAM-D11 are in docs/controllers/scream.md.
 
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Target};
-use crate::feedback::{FeedbackReport, SentPacket};
-use crate::units::Timestamp;
+mod bytes_in_flight;
+mod congestion_events;
+mod congestion_window;
+mod delay_target;
+mod delay_trend;
+mod lost_packets;
+mod media_rate_control;
+mod queuing_delay;
+mod sender_transmission;
+mod throughput;
 
-/// Constant bitrate.
+use crate::controller::{Controller, Metrics, RateLimits, Target};
+use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
+use crate::units::{DataSize, Timestamp};
+
+use bytes_in_flight::{Acknowledgement, BytesInFlight};
+use congestion_events::{Congestion, CongestionEvents};
+use congestion_window::{CongestionWindow, DelaySignals, Mode};
+use delay_target::DelayTarget;
+use delay_trend::DelayTrend;
+use lost_packets::LostPackets;
+use media_rate_control::{Conditions, MediaRateControl, RATE_ADJUST_INTERVAL};
+use queuing_delay::{QueuingDelay, SmoothedRtt};
+use sender_transmission::{SenderTransmission, pacing_rate};
+use throughput::Throughput;
+
+/// The SCReAM controller, RFC 8298.
 #[derive(Clone, Debug)]
 pub struct Scream {
-    limits: RateLimits,
+    flight: BytesInFlight,
+    rtt: SmoothedRtt,
+    queuing_delay: QueuingDelay,
+    trend: DelayTrend,
+    delay_target: DelayTarget,
+    lost: LostPackets,
+    events: CongestionEvents,
+    window: CongestionWindow,
+    transmission: SenderTransmission,
+    throughput: Throughput,
+    media: MediaRateControl,
+    /// End of the running adjustment interval; `None` before the first packet.
+    adjust_at: Option<Timestamp>,
 }
 
 impl Scream {
     /// A controller at the start bitrate.
     pub fn new(limits: RateLimits) -> Self {
-        Self { limits }
+        Self {
+            flight: BytesInFlight::default(),
+            rtt: SmoothedRtt::default(),
+            queuing_delay: QueuingDelay::default(),
+            trend: DelayTrend::default(),
+            delay_target: DelayTarget::default(),
+            lost: LostPackets::default(),
+            events: CongestionEvents::default(),
+            window: CongestionWindow::new(limits.start()),
+            transmission: SenderTransmission::default(),
+            throughput: Throughput::default(),
+            media: MediaRateControl::new(limits),
+            adjust_at: None,
+        }
+    }
+
+    /// `qdelay / qdelay_target`.
+    fn delay_fraction(&self) -> f64 {
+        self.queuing_delay.value() / self.delay_target.value()
+    }
+
+    fn measure_delay(&mut self, now: Timestamp, newest: &PacketReport) {
+        let rtt = self.rtt.update(now - newest.send_time);
+        if let Some(one_way_delay) = newest.one_way_delay() {
+            self.queuing_delay.update(now, one_way_delay, rtt);
+        }
+        self.trend.update(now, self.delay_fraction());
+        self.transmission.on_acknowledged(now, self.flight.bytes());
+    }
+
+    fn back_off(&mut self, congestion: Congestion) {
+        self.window.on_congestion(congestion);
+        self.media.on_congestion(congestion);
+    }
+
+    fn grow_window(&mut self, now: Timestamp, ack: &Acknowledgement) {
+        let mode = self.window.mode();
+        let delay = DelaySignals { fraction: self.delay_fraction(), trend: self.trend.value() };
+        let (in_flight, recent) = (self.flight.bytes(), self.flight.max_bytes(now));
+        self.window.on_acknowledged(now, ack, delay, in_flight, recent);
+        if (mode, self.window.mode()) == (Mode::FastIncrease, Mode::Normal) {
+            self.media.on_incipient_congestion();
+        }
     }
 }
 
 impl Controller for Scream {
-    fn on_packet_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
-    fn on_feedback(&mut self, _now: Timestamp, _report: &FeedbackReport) {}
-    fn on_timeout(&mut self, _now: Timestamp) {}
+    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
+        self.adjust_at.get_or_insert(now + RATE_ADJUST_INTERVAL);
+        self.throughput.on_media(added, queued);
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.adjust_at.get_or_insert(now + RATE_ADJUST_INTERVAL);
+        self.throughput.on_sent(packet.size, packet.queued);
+        self.flight.on_packet_sent(now, packet);
+        self.transmission.on_packet_sent(now, packet.size);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        let ack = self.flight.on_report(report);
+        self.throughput.on_acknowledged(ack.received);
+        if let Some(newest) = &ack.newest {
+            self.measure_delay(now, newest);
+        }
+        self.lost.on_report(now, report, self.rtt.value());
+        let lost = self.lost.take_lost(now);
+        match self.events.on_acknowledged(now, self.rtt.value(), lost, ack.marked) {
+            Some(congestion) => self.back_off(congestion),
+            None if ack.newest.is_some() => self.grow_window(now, &ack),
+            None => {}
+        }
+        if ack.newest.is_some() {
+            let delay = self.queuing_delay.value();
+            self.delay_target.update(delay, self.events.loss_event_rate());
+        }
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        let Some(due) = self.adjust_at.filter(|&due| due <= now) else { return };
+        let elapsed = now - due + RATE_ADJUST_INTERVAL;
+        // The grid is kept unless a whole interval was missed.
+        let next = due + RATE_ADJUST_INTERVAL;
+        self.adjust_at = Some(if next > now { next } else { now + RATE_ADJUST_INTERVAL });
+        self.throughput.end_interval(elapsed);
+        if self.transmission.on_tick(now, RATE_ADJUST_INTERVAL, self.rtt.value()) {
+            self.back_off(Congestion::Silence);
+        } else {
+            self.media.adjust(&Conditions {
+                silent: self.transmission.is_silent(),
+                fast_increase: self.window.mode() == Mode::FastIncrease,
+                current_rate: self.throughput.current_rate(),
+                media_rate: self.throughput.media_rate(),
+                trend: self.trend.value(),
+                trend_memory: self.trend.memory(),
+                queued: self.throughput.queued(),
+            });
+        }
+    }
+
     fn next_timeout(&self) -> Option<Timestamp> {
-        None
+        self.adjust_at
     }
+
     fn target(&self) -> Target {
-        Target { bitrate: self.limits.start(), pacing_rate: self.limits.start(), window: None }
+        let cwnd = self.window.size();
+        Target {
+            bitrate: self.media.target(),
+            pacing_rate: pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate()),
+            window: Some(self.transmission.window(
+                cwnd,
+                self.flight.bytes(),
+                self.delay_fraction(),
+            )),
+        }
     }
+
     fn metrics(&self) -> Metrics {
+        let state = match (self.transmission.is_silent(), self.window.mode()) {
+            (true, _) => "feedback lost",
+            (false, Mode::FastIncrease) => "fast increase",
+            (false, Mode::Normal) => "normal",
+        };
         Metrics {
-            reason: Reason::Start,
-            state: "constant",
-            rtt: None,
-            queuing_delay: None,
-            loss_ratio: 0.0,
-            acknowledged_bitrate: None,
-            signals: [("", 0.0); 4],
+            reason: self.media.reason(),
+            state,
+            rtt: self.rtt.measured(),
+            queuing_delay: self.queuing_delay.measured(),
+            loss_ratio: self.events.loss_event_rate(),
+            acknowledged_bitrate: self.rtt.measured().map(|_| self.throughput.rate_ack()),
+            signals: [
+                ("cwnd_bytes", self.window.size().as_bytes() as f64),
+                ("bytes_in_flight_bytes", self.flight.bytes().as_bytes() as f64),
+                ("qdelay_target_ms", self.delay_target.value().as_millis_f64()),
+                ("qdelay_trend_ratio", self.trend.value()),
+            ],
         }
     }
 }

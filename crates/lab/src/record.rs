@@ -1,0 +1,288 @@
+//! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, and
+//! `call.json` where real browsers ran. `docs/record-format.md` describes each.
+//!
+//! A folder is written beside its place and renamed at the end, so no half-made record is ever seen.
+//! A simulated run's record holds nothing of the machine: equal seeds give equal bytes anywhere.
+
+mod events;
+mod series;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_sim::trace::Trace;
+
+use crate::scenario::{self, Scenario, ScenarioError};
+use crate::summary::Summary;
+
+/// Version of the record's shape.
+pub const SCHEMA: u32 = 1;
+
+const RUN: &str = "run.json";
+const SERIES: &str = "series.csv";
+const EVENTS: &str = "events.jsonl";
+const SUMMARY: &str = "summary.json";
+const CALL: &str = "call.json";
+
+/// What made a run's packets move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Virtual time: everything is simulated.
+    Sim,
+    /// The wall clock: real browsers through the emulator.
+    Call,
+}
+
+impl Engine {
+    /// The word in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Call => "call",
+        }
+    }
+}
+
+/// Which run this is: the head of `run.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunInfo {
+    /// Scenario id.
+    pub scenario: String,
+    /// Controller: an algorithm's name, or the browser's.
+    pub controller: String,
+    /// What moved the packets.
+    pub engine: Engine,
+    /// Seed of everything that was drawn.
+    pub seed: u64,
+}
+
+impl RunInfo {
+    /// The command that makes this run again.
+    pub fn command(&self) -> String {
+        match self.engine {
+            Engine::Sim => {
+                let Self { scenario, controller, seed, .. } = self;
+                format!("weir run {scenario} --controller {controller} --seed {seed}")
+            }
+            Engine::Call => format!("weir call {} --seed {}", self.scenario, self.seed),
+        }
+    }
+
+    /// Where the run's folder lies below the output folder.
+    pub fn folder(&self) -> PathBuf {
+        let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
+        let run = format!("{}-{}-seed{}", self.controller, self.engine.as_str(), self.seed);
+        Path::new(scenario.trim_start_matches('.')).join(run)
+    }
+}
+
+/// A run with all that was noted of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Which run it is.
+    pub info: RunInfo,
+    /// The scenario, parsed from the text that the record carries.
+    pub scenario: Scenario,
+    /// Rows and rate changes.
+    pub trace: Trace,
+    /// What only a real call has: machine, versions, lateness, candidate pair, warnings.
+    pub call: Option<Value>,
+}
+
+/// Why a record could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The folder is there already.
+    #[error("{} exists already: choose another --out, or remove it", .0.display())]
+    Exists(PathBuf),
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the record is not what it should be.
+    #[error("{}: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The scenario that the record carries does not parse.
+    #[error("the scenario in {}: {source}", path.display())]
+    Scenario {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<ScenarioError>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunFile {
+    schema: u32,
+    weir: String,
+    scenario: String,
+    controller: String,
+    engine: Engine,
+    seed: String,
+    command: String,
+    flows: Vec<String>,
+    scenario_text: String,
+}
+
+impl Record {
+    /// Measures the run.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.scenario, &self.info, &self.trace)
+    }
+
+    /// Writes the record below `out`, which need not exist. Returns the record's folder.
+    pub fn write(&self, out: &Path) -> Result<PathBuf, RecordError> {
+        let folder = out.join(self.info.folder());
+        if folder.exists() {
+            return Err(RecordError::Exists(folder));
+        }
+        let parent = folder.parent().expect("a record's folder has two levels");
+        fs::create_dir_all(parent).map_err(io_error(parent))?;
+        let unfinished = Unfinished::new(&folder)?;
+        let write = |name: &str, bytes: Vec<u8>| {
+            let path = unfinished.path.join(name);
+            fs::write(&path, bytes).map_err(io_error(&path))
+        };
+        write(RUN, pretty(&self.run_file()))?;
+        write(SERIES, series::emit(&self.trace))?;
+        write(EVENTS, events::emit(&self.trace))?;
+        write(SUMMARY, pretty(&self.summary()))?;
+        if let Some(call) = &self.call {
+            write(CALL, pretty(call))?;
+        }
+        unfinished.rename_to(&folder)?;
+        Ok(folder)
+    }
+
+    fn run_file(&self) -> RunFile {
+        RunFile {
+            schema: SCHEMA,
+            weir: env!("CARGO_PKG_VERSION").into(),
+            scenario: self.info.scenario.clone(),
+            controller: self.info.controller.clone(),
+            engine: self.info.engine,
+            seed: self.info.seed.to_string(),
+            command: self.info.command(),
+            flows: self.trace.flows.clone(),
+            scenario_text: self.scenario.text.clone(),
+        }
+    }
+
+    /// Reads a record's folder.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let path = folder.join(RUN);
+        let damaged = |what: String| RecordError::Damaged { path: path.clone(), what };
+        let run: RunFile =
+            serde_json::from_str(&read_text(&path)?).map_err(|e| damaged(e.to_string()))?;
+        if run.schema != SCHEMA {
+            let what = format!("record version {}, this weir reads version {SCHEMA}", run.schema);
+            return Err(damaged(what));
+        }
+        let seed = run.seed.parse().map_err(|_| damaged(format!("seed '{}'", run.seed)))?;
+        let scenario = scenario::parse(&run.scenario, &run.scenario_text, Some(folder))
+            .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
+        let mut trace = Trace { flows: run.flows, ..Trace::default() };
+        let series_path = folder.join(SERIES);
+        trace.rows = series::parse(&read_text(&series_path)?, &trace.flows)
+            .map_err(|what| RecordError::Damaged { path: series_path, what })?;
+        let events_path = folder.join(EVENTS);
+        trace.events = events::parse(&read_text(&events_path)?, &trace.flows)
+            .map_err(|what| RecordError::Damaged { path: events_path, what })?;
+        let call_path = folder.join(CALL);
+        let call = if call_path.exists() { Some(read_json(&call_path)?) } else { None };
+        let info = RunInfo {
+            scenario: run.scenario,
+            controller: run.controller,
+            engine: run.engine,
+            seed,
+        };
+        Ok(Self { info, scenario, trace, call })
+    }
+}
+
+/// The record folders below a folder, itself included, by path.
+pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    if folder.join(RUN).is_file() {
+        return Ok(vec![folder.to_path_buf()]);
+    }
+    let mut found = Vec::new();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+        .map_err(io_error(folder))?;
+    entries.sort();
+    let hidden =
+        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    for entry in entries.iter().filter(|entry| entry.is_dir() && !hidden(entry)) {
+        found.extend(find(entry)?);
+    }
+    Ok(found)
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RecordError + use<> {
+    let path = path.to_path_buf();
+    move |source| RecordError::Io { path, source }
+}
+
+fn read_text(path: &Path) -> Result<String, RecordError> {
+    let bytes = fs::read(path).map_err(io_error(path))?;
+    let not_text = |_| RecordError::Damaged { path: path.into(), what: "is not text".into() };
+    String::from_utf8(bytes).map_err(not_text)
+}
+
+fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, RecordError> {
+    let text = read_text(path)?;
+    let damaged =
+        |e: serde_json::Error| RecordError::Damaged { path: path.into(), what: e.to_string() };
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+fn pretty(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serializes");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// A folder that vanishes unless it is renamed to its final name.
+struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn new(folder: &Path) -> Result<Self, RecordError> {
+        let name = folder.file_name().expect("a record's folder has a name").to_string_lossy();
+        let path = folder.with_file_name(format!(".{name}.{}", std::process::id()));
+        fs::create_dir(&path).map_err(io_error(&path))?;
+        Ok(Self { path })
+    }
+
+    fn rename_to(self, folder: &Path) -> Result<(), RecordError> {
+        fs::rename(&self.path, folder).map_err(io_error(folder))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // After the rename there is nothing here any more, and then this fails as it should.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! `events.jsonl`: a line a rate change, with its reason, the controller's state and what decided it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir::units::{Bitrate, Timestamp};
+use weir_sim::trace::{RateChange, Trace};
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    time_us: i64,
+    flow: String,
+    from_bps: u64,
+    to_bps: u64,
+    reason: String,
+    state: String,
+    signals: Map<String, Value>,
+}
+
+pub(super) fn emit(trace: &Trace) -> Vec<u8> {
+    let mut out = Vec::with_capacity(trace.events.len() * 200);
+    for event in &trace.events {
+        let named = event.signals.iter().filter(|(name, _)| !name.is_empty());
+        let line = Line {
+            time_us: event.time.as_micros(),
+            flow: trace.flows[event.flow].clone(),
+            from_bps: event.from.as_bps(),
+            to_bps: event.to.as_bps(),
+            reason: event.reason.to_string(),
+            state: event.state.to_string(),
+            signals: named.map(|(name, value)| (name.to_string(), Value::from(*value))).collect(),
+        };
+        serde_json::to_writer(&mut out, &line).expect("plain data serializes into memory");
+        out.push(b'\n');
+    }
+    out
+}
+
+pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<RateChange>, String> {
+    let parse = |(index, line): (usize, &str)| {
+        let event: Result<Line, _> = serde_json::from_str(line);
+        let event = event.map_err(|e| e.to_string()).and_then(|line| rate_change(line, flows));
+        event.map_err(|what| format!("line {}: {what}", index + 1))
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
+    let mut signals = [const { (Cow::Borrowed(""), 0.0) }; 4];
+    if line.signals.len() > signals.len() {
+        return Err(format!("more than {} signals", signals.len()));
+    }
+    for (signal, (name, value)) in signals.iter_mut().zip(line.signals) {
+        let value = value.as_f64().ok_or_else(|| format!("signal {name} is not a number"))?;
+        *signal = (name.into(), value);
+    }
+    Ok(RateChange {
+        time: Timestamp::from_micros(line.time_us),
+        flow: flows
+            .iter()
+            .position(|flow| *flow == line.flow)
+            .ok_or_else(|| format!("no flow '{}'", line.flow))?,
+        from: Bitrate::from_bps(line.from_bps),
+        to: Bitrate::from_bps(line.to_bps),
+        reason: line.reason.into(),
+        state: line.state.into(),
+        signals,
+    })
+}

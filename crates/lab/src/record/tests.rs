@@ -1,0 +1,102 @@
+use weir_net::Seed;
+
+use super::*;
+use crate::scenario::catalogue;
+
+fn record(seed: u64) -> Record {
+    let scenario = catalogue::find("demo/first-call").unwrap().remove(0);
+    let trace = weir_sim::run(&scenario.sim_config(weir::Algorithm::GccDraft), Seed::new(seed));
+    let info = RunInfo {
+        scenario: scenario.id.clone(),
+        controller: "gcc-draft".into(),
+        engine: Engine::Sim,
+        seed,
+    };
+    Record { info, scenario, trace, call: None }
+}
+
+fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_record_read_back_writes_the_same_bytes_and_the_same_summary() {
+    let out = tempfile::tempdir().unwrap();
+    let record = record(1);
+    let folder = record.write(&out.path().join("first")).unwrap();
+    let again = Record::read(&folder).unwrap();
+    assert_eq!(again.info, record.info);
+    assert_eq!(again.summary(), record.summary());
+    let second = again.write(&out.path().join("second")).unwrap();
+    assert_eq!(bytes(&folder), bytes(&second));
+}
+
+#[test]
+fn equal_seeds_write_equal_bytes() {
+    let out = tempfile::tempdir().unwrap();
+    let first = record(7).write(&out.path().join("first")).unwrap();
+    let second = record(7).write(&out.path().join("second")).unwrap();
+    assert_eq!(bytes(&first), bytes(&second));
+}
+
+#[test]
+fn a_folder_that_exists_is_left_alone_and_nothing_half_made_stays() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    let before = bytes(&folder);
+    let error = record(1).write(out.path()).unwrap_err().to_string();
+    assert!(error.ends_with("exists already: choose another --out, or remove it"), "{error}");
+    assert_eq!(bytes(&folder), before);
+    let names = fs::read_dir(folder.parent().unwrap()).unwrap();
+    assert_eq!(names.count(), 1);
+}
+
+#[test]
+fn records_are_found_below_a_folder_by_path() {
+    let out = tempfile::tempdir().unwrap();
+    let mut folders: Vec<PathBuf> =
+        [2, 1].map(|seed| record(seed).write(out.path()).unwrap()).to_vec();
+    folders.sort();
+    assert_eq!(find(out.path()).unwrap(), folders);
+    assert_eq!(find(&folders[0]).unwrap(), folders[..1]);
+    assert!(find(&out.path().join("nothing")).is_err());
+}
+
+#[test]
+fn a_damaged_file_is_named_with_its_line() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    let damage = |file: &str, from: &str, to: &str| {
+        let path = folder.join(file);
+        let good = fs::read_to_string(&path).unwrap();
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let error = Record::read(&folder).unwrap_err().to_string();
+        fs::write(&path, good).unwrap();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(damage("series.csv", "\n50,", "\n51,").contains("line 2: 51 ms"));
+    assert!(damage("series.csv", "media-1", "media-9").contains("no flow 'media-9-up'"));
+    assert!(damage("series.csv", "time_ms", "time").contains("the first line must be"));
+    assert!(damage("events.jsonl", "\"time_us\"", "\"time\"").contains("line 1"));
+    assert!(damage("run.json", "\"schema\": 1", "\"schema\": 2").contains("record version 2"));
+    assert!(damage("run.json", "duration = ", "length = ").contains("the scenario in"));
+    assert!(Record::read(&folder).is_ok());
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_in_a_record_is_read_or_refused(text in ".{0,200}", line in "[0-9,a-z-]{0,80}") {
+        let flows = ["media-1".to_string()];
+        let _ = events::parse(&text, &flows);
+        let _ = series::parse(&text, &flows);
+        let header = String::from_utf8(series::emit(&Trace::default())).unwrap();
+        let _ = series::parse(&format!("{header}{line}\n"), &flows);
+    }
+}

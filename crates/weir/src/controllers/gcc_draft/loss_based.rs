@@ -1,0 +1,169 @@
+//! Loss-based control: the estimate `As_hat` from the share of packets lost.
+//!
+//! Implements [GCC §6]. Departs from it in GCC-D14 and GCC-D15 (docs/controllers/gcc-draft.md).
+
+use crate::controller::RateLimits;
+use crate::feedback::LossCounts;
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+
+// Parameters [GCC §6].
+/// Above this loss ratio the estimate is cut.
+const HIGH_LOSS: f64 = 0.10;
+/// Below this loss ratio the estimate grows.
+const LOW_LOSS: f64 = 0.02;
+/// The share of the loss ratio that the estimate is cut by.
+const CUT: f64 = 0.5;
+/// Growth in an interval of low loss.
+const INCREASE: f64 = 1.05;
+/// Least time and least number of packets that a loss ratio is taken over, GCC-D14.
+const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const MIN_PACKETS: u64 = 20;
+
+/// Holds `As_hat`.
+#[derive(Clone, Debug)]
+pub(super) struct LossBased {
+    limits: RateLimits,
+    /// `As_hat`, within the limits.
+    estimate_bps: f64,
+    /// `p` of the last interval.
+    loss_ratio: f64,
+    /// The interval that is being counted.
+    interval_start: Option<Timestamp>,
+    counts: LossCounts,
+}
+
+impl LossBased {
+    /// Without a loss there is no bound: GCC-D15.
+    pub(super) fn new(limits: RateLimits) -> Self {
+        Self {
+            limits,
+            estimate_bps: limits.max().as_bps_f64(),
+            loss_ratio: 0.0,
+            interval_start: None,
+            counts: LossCounts::default(),
+        }
+    }
+
+    /// Takes the counts of a report; `delay_based` is `A_hat`.
+    pub(super) fn on_counts(&mut self, now: Timestamp, counts: LossCounts, delay_based: Bitrate) {
+        self.counts.received += counts.received;
+        self.counts.lost += counts.lost;
+        self.counts.recovered += counts.recovered;
+        let start = *self.interval_start.get_or_insert(now);
+        let expected = self.counts.received + self.counts.lost;
+        // GCC-D14: a feedback packet of a few media packets makes no loss ratio.
+        if now - start < INTERVAL || expected < MIN_PACKETS {
+            return;
+        }
+        // As the fraction lost of a receiver report: what arrives late offsets what is missing, and
+        // the difference is never negative [RFC3550 §6.4.1].
+        let lost = self.counts.lost.saturating_sub(self.counts.recovered);
+        self.loss_ratio = lost as f64 / expected as f64;
+        self.counts = LossCounts::default();
+        self.interval_start = Some(now);
+        self.update(delay_based);
+    }
+
+    /// The three rules of [GCC §6].
+    fn update(&mut self, delay_based: Bitrate) {
+        let estimate = if self.loss_ratio > HIGH_LOSS {
+            // GCC-D15: the cut starts from the bitrate in use.
+            let in_use = self.estimate_bps.min(delay_based.as_bps_f64());
+            in_use * (1.0 - CUT * self.loss_ratio)
+        } else if self.loss_ratio < LOW_LOSS {
+            INCREASE * self.estimate_bps
+        } else {
+            self.estimate_bps
+        };
+        let (min, max) = (self.limits.min().as_bps_f64(), self.limits.max().as_bps_f64());
+        self.estimate_bps = estimate.clamp(min, max);
+    }
+
+    /// `As_hat`.
+    pub(super) fn estimate(&self) -> Bitrate {
+        self.limits.clamp(Bitrate::from_bps_f64(self.estimate_bps))
+    }
+
+    pub(super) fn loss_ratio(&self) -> f64 {
+        self.loss_ratio
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    fn counts(received: u64, lost: u64, recovered: u64) -> LossCounts {
+        LossCounts { received, lost, recovered }
+    }
+
+    /// The estimate after whole intervals with these counts, from 1 Mbit/s in use.
+    fn after(intervals: &[LossCounts]) -> Bitrate {
+        let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
+        let mut control = LossBased::new(limits);
+        control.on_counts(Timestamp::ZERO, counts(0, 0, 0), kbps(1_000));
+        for (second, &counts) in (1..).zip(intervals) {
+            control.on_counts(Timestamp::from_secs(second), counts, kbps(1_000));
+        }
+        control.estimate()
+    }
+
+    // [GCC §6]
+    #[test]
+    fn more_than_10_percent_cut_the_estimate_by_half_the_loss_ratio() {
+        assert_eq!(after(&[counts(80, 20, 0)]), kbps(900));
+        assert_eq!(after(&[counts(0, 100, 0)]), kbps(500));
+        assert_eq!(after(&[counts(80, 20, 0), counts(80, 20, 0)]), kbps(810));
+    }
+
+    // [GCC §6]
+    #[test]
+    fn between_2_and_10_percent_the_estimate_stays() {
+        for stays in [counts(98, 2, 0), counts(95, 5, 0), counts(90, 10, 0)] {
+            assert_eq!(after(&[counts(80, 20, 0), stays]), kbps(900));
+        }
+    }
+
+    // [GCC §6]
+    #[test]
+    fn below_2_percent_the_estimate_grows_by_5_percent() {
+        assert_eq!(after(&[counts(80, 20, 0), counts(99, 1, 0)]), kbps(945));
+        assert_eq!(after(&[counts(80, 20, 0), counts(100, 0, 0)]), kbps(945));
+    }
+
+    // [RFC3550 §6.4.1]
+    #[test]
+    fn packets_that_arrive_late_are_not_lost() {
+        assert_eq!(after(&[counts(80, 20, 20)]), kbps(10_000));
+        assert_eq!(after(&[counts(80, 20, 10)]), kbps(10_000), "10 % is not more than 10 %");
+        assert_eq!(after(&[counts(80, 20, 0), counts(80, 20, 40)]), kbps(945), "never negative");
+    }
+
+    // GCC-D14
+    #[test]
+    fn a_loss_ratio_is_taken_over_a_second_and_20_packets() {
+        let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
+        let mut control = LossBased::new(limits);
+        let mut at = |ms, counts| {
+            control.on_counts(Timestamp::from_millis(ms), counts, kbps(1_000));
+            control.estimate()
+        };
+        assert_eq!(at(0, counts(5, 5, 0)), kbps(10_000));
+        assert_eq!(at(999, counts(8, 0, 0)), kbps(10_000), "too early");
+        assert_eq!(at(1_500, counts(1, 0, 0)), kbps(10_000), "too few");
+        assert_eq!(at(1_550, counts(1, 0, 0)), kbps(875), "5 of 20 in one interval");
+    }
+
+    #[test]
+    fn the_estimate_stays_within_the_limits() {
+        assert_eq!(after(&[counts(0, 100, 0); 50]), kbps(50));
+        let all: alloc::vec::Vec<_> = core::iter::once(counts(0, 100, 0))
+            .chain(core::iter::repeat_n(counts(100, 0, 0), 200))
+            .collect();
+        assert_eq!(after(&all), kbps(10_000));
+    }
+}

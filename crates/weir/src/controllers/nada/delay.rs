@@ -1,0 +1,173 @@
+//! Estimation of one-way delay and queuing delay [NADA §5.1.1].
+//!
+//! The clocks of sender and receiver need not agree: the base delay carries the same offset as
+//! every sample, and the difference of the two is the queuing delay.
+
+use crate::units::{TimeDelta, Timestamp};
+
+/// The queuing delay is the minimum of this many samples [NADA §5.1.1].
+const FILTER_SAMPLES: usize = 15;
+/// The base delay is the minimum over this many periods: ten minutes in all [NADA §5.1.1].
+const BASE_PERIODS: usize = 10;
+/// Length of one of the base delay's periods.
+const BASE_PERIOD: TimeDelta = TimeDelta::from_secs(60);
+
+/// Minimum of the newest [`FILTER_SAMPLES`] samples.
+#[derive(Clone, Debug)]
+pub(super) struct MinFilter {
+    /// A ring; empty places hold `TimeDelta::MAX`.
+    samples: [TimeDelta; FILTER_SAMPLES],
+    next: usize,
+}
+
+impl MinFilter {
+    pub(super) const fn new() -> Self {
+        Self { samples: [TimeDelta::MAX; FILTER_SAMPLES], next: 0 }
+    }
+
+    pub(super) fn push(&mut self, sample: TimeDelta) {
+        self.samples[self.next] = sample;
+        self.next = (self.next + 1) % FILTER_SAMPLES;
+    }
+
+    /// `None` before the first sample.
+    pub(super) fn min(&self) -> Option<TimeDelta> {
+        self.samples.into_iter().min().filter(|&min| min < TimeDelta::MAX)
+    }
+}
+
+/// `d_base`: minimum of the one-way delay over [`BASE_PERIODS`].
+#[derive(Clone, Debug)]
+struct BaseDelay {
+    /// Minimum of each period, a ring; empty places hold `TimeDelta::MAX`.
+    periods: [TimeDelta; BASE_PERIODS],
+    current: usize,
+    /// When the current period ends.
+    period_end: Timestamp,
+    /// Minimum of all periods.
+    min: TimeDelta,
+}
+
+impl BaseDelay {
+    fn new(now: Timestamp, sample: TimeDelta) -> Self {
+        let mut periods = [TimeDelta::MAX; BASE_PERIODS];
+        periods[0] = sample;
+        Self { periods, current: 0, period_end: now + BASE_PERIOD, min: sample }
+    }
+
+    fn update(&mut self, now: Timestamp, sample: TimeDelta) {
+        if now < self.period_end {
+            let period = &mut self.periods[self.current];
+            *period = sample.min(*period);
+            self.min = sample.min(self.min);
+            return;
+        }
+        // A silence longer than a period ages the other periods by one only: they stay the best
+        // guess.
+        self.current = (self.current + 1) % BASE_PERIODS;
+        self.periods[self.current] = sample;
+        self.period_end = now + BASE_PERIOD;
+        self.min = self.periods.into_iter().min().expect("the ring has places");
+    }
+}
+
+/// `d_fwd`, `d_base` and `d_queue`.
+#[derive(Clone, Debug)]
+pub(super) struct OneWayDelay {
+    base: Option<BaseDelay>,
+    /// The newest samples of `d_fwd`.
+    newest: MinFilter,
+}
+
+impl OneWayDelay {
+    pub(super) const fn new() -> Self {
+        Self { base: None, newest: MinFilter::new() }
+    }
+
+    /// Takes a packet's one-way delay and returns `d_fwd - d_base` of this packet.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Timestamp,
+        send_time: Timestamp,
+        delay: TimeDelta,
+    ) -> TimeDelta {
+        let base = self.base.get_or_insert_with(|| BaseDelay::new(now, delay));
+        // NADA-D7: no packet queues for longer than its feedback took to come back: the clock
+        // stepped.
+        if delay - base.min > now - send_time {
+            *base = BaseDelay::new(now, delay);
+            self.newest = MinFilter::new();
+        }
+        base.update(now, delay);
+        self.newest.push(delay);
+        delay - base.min
+    }
+
+    /// `d_queue`: minimum of the newest samples less the base delay; `None` before the first
+    /// packet.
+    pub(super) fn queuing_delay(&self) -> Option<TimeDelta> {
+        Some(self.newest.min()? - self.base.as_ref()?.min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(200);
+
+    fn ms(ms: i64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    /// Feeds a delay at `at` seconds with feedback that took `RTT`.
+    fn feed(delay: &mut OneWayDelay, at: i64, sample: TimeDelta) -> TimeDelta {
+        let now = Timestamp::from_secs(at);
+        delay.on_packet(now, now - RTT, sample)
+    }
+
+    // [NADA §5.1.1]
+    #[test]
+    fn the_queuing_delay_is_the_minimum_of_15_samples_above_the_base() {
+        let mut delay = OneWayDelay::new();
+        assert_eq!(delay.queuing_delay(), None);
+        assert_eq!(feed(&mut delay, 0, ms(20)), ms(0));
+        for sample in 0..14 {
+            assert_eq!(feed(&mut delay, 0, ms(60 + sample)), ms(40 + sample));
+            assert_eq!(delay.queuing_delay(), Some(ms(0)), "the first sample is among the 15");
+        }
+        feed(&mut delay, 0, ms(80));
+        assert_eq!(delay.queuing_delay(), Some(ms(40)));
+    }
+
+    #[test]
+    fn clocks_may_disagree_by_any_offset() {
+        for offset in [ms(-7_200_000), ms(0), ms(7_200_000)] {
+            let mut delay = OneWayDelay::new();
+            feed(&mut delay, 0, offset);
+            assert_eq!(feed(&mut delay, 0, offset + ms(33)), ms(33));
+        }
+    }
+
+    // [NADA §5.1.1]
+    #[test]
+    fn the_base_delay_is_forgotten_after_ten_minutes() {
+        let mut delay = OneWayDelay::new();
+        feed(&mut delay, 0, ms(20));
+        for second in 1..600 {
+            assert_eq!(feed(&mut delay, second, ms(120)), ms(100), "at {second} s");
+        }
+        assert_eq!(feed(&mut delay, 600, ms(120)), ms(0));
+    }
+
+    // NADA-D7
+    #[test]
+    fn a_delay_beyond_the_feedback_time_is_a_stepped_clock() {
+        let mut delay = OneWayDelay::new();
+        feed(&mut delay, 0, ms(20));
+        assert_eq!(feed(&mut delay, 1, ms(220)), ms(200));
+        assert_eq!(feed(&mut delay, 2, ms(3_600_000)), ms(0));
+        assert_eq!(delay.queuing_delay(), Some(ms(0)));
+        assert_eq!(feed(&mut delay, 3, ms(20)), ms(0), "a step back is a new minimum");
+    }
+}

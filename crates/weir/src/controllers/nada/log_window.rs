@@ -1,0 +1,184 @@
+//! Statistics of the packets sent in the last `LOGWIN`: how many were lost, marked or delayed [NADA
+//! §5.1.2].
+//!
+//! The window ends at the newest packet of which feedback spoke and moves by send time, because a
+//! lost packet has no other. Counters run along, so a packet costs the same however many there are.
+
+use alloc::collections::VecDeque;
+
+use crate::units::{TimeDelta, Timestamp};
+
+/// Most packets kept: 250 Mbit/s of full packets in 500 ms.
+const MAX_PACKETS: usize = 1 << 13;
+
+/// What feedback said of one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fate {
+    pub(super) lost: bool,
+    pub(super) marked: bool,
+    /// Its own `d_fwd - d_base` reached `QEPS`.
+    pub(super) delayed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sequence_number: i64,
+    send_time: Timestamp,
+    fate: Fate,
+}
+
+/// The statistics window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogWindow {
+    /// By rising sequence number.
+    entries: VecDeque<Entry>,
+    lost: usize,
+    marked: usize,
+    delayed: usize,
+}
+
+impl LogWindow {
+    /// Takes what feedback said of a packet; a second word on the same packet replaces the first.
+    pub(super) fn on_packet(
+        &mut self,
+        sequence_number: i64,
+        send_time: Timestamp,
+        fate: Fate,
+        length: TimeDelta,
+    ) {
+        let entry = Entry { sequence_number, send_time, fate };
+        match self.entries.back() {
+            Some(newest) if sequence_number <= newest.sequence_number => {
+                match self.entries.binary_search_by_key(&sequence_number, |e| e.sequence_number) {
+                    Ok(at) => {
+                        let old = core::mem::replace(&mut self.entries[at].fate, fate);
+                        self.uncount(old);
+                        self.count(fate);
+                    }
+                    // Older than the window: nothing to say about its time.
+                    Err(0) => {}
+                    Err(at) => {
+                        self.entries.insert(at, entry);
+                        self.count(fate);
+                    }
+                }
+            }
+            _ => {
+                self.entries.push_back(entry);
+                self.count(fate);
+            }
+        }
+        let newest = self.entries.back().map_or(send_time, |newest| newest.send_time);
+        while let Some(oldest) = self.entries.front().copied()
+            && (oldest.send_time <= newest - length || self.entries.len() > MAX_PACKETS)
+        {
+            self.entries.pop_front();
+            self.uncount(oldest.fate);
+        }
+    }
+
+    fn count(&mut self, fate: Fate) {
+        self.lost += usize::from(fate.lost);
+        self.marked += usize::from(fate.marked);
+        self.delayed += usize::from(fate.delayed);
+    }
+
+    fn uncount(&mut self, fate: Fate) {
+        self.lost -= usize::from(fate.lost);
+        self.marked -= usize::from(fate.marked);
+        self.delayed -= usize::from(fate.delayed);
+    }
+
+    /// `p_inst` of losses, 0.0..=1.0.
+    pub(super) fn loss_ratio(&self) -> f64 {
+        self.share(self.lost)
+    }
+
+    /// `p_inst` of marks, 0.0..=1.0.
+    pub(super) fn marking_ratio(&self) -> f64 {
+        self.share(self.marked)
+    }
+
+    fn share(&self, count: usize) -> f64 {
+        count as f64 / self.entries.len().max(1) as f64
+    }
+
+    /// Whether a packet of the window is missing.
+    pub(super) fn has_loss(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Whether a packet of the window met a queue.
+    pub(super) fn has_delay(&self) -> bool {
+        self.delayed > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: TimeDelta = TimeDelta::from_millis(500);
+    const FINE: Fate = Fate { lost: false, marked: false, delayed: false };
+    const LOST: Fate = Fate { lost: true, ..FINE };
+
+    /// A packet every 10 ms, numbered by its send time.
+    fn feed(window: &mut LogWindow, number: i64, fate: Fate) {
+        window.on_packet(number, Timestamp::from_millis(10 * number), fate, LENGTH);
+    }
+
+    // [NADA §5.1.2]
+    #[test]
+    fn ratios_count_the_packets_of_the_last_500_ms() {
+        let mut window = LogWindow::default();
+        feed(&mut window, 0, LOST);
+        feed(&mut window, 1, Fate { marked: true, delayed: true, ..FINE });
+        for number in 2..50 {
+            feed(&mut window, number, FINE);
+        }
+        assert_eq!(window.loss_ratio(), 1.0 / 50.0);
+        assert_eq!(window.marking_ratio(), 1.0 / 50.0);
+        feed(&mut window, 50, FINE);
+        assert_eq!(window.loss_ratio(), 0.0);
+        assert!(!window.has_loss() && window.marking_ratio() > 0.0 && window.has_delay());
+        feed(&mut window, 51, FINE);
+        assert!(window.marking_ratio() == 0.0 && !window.has_delay());
+    }
+
+    // NADA-D5
+    #[test]
+    fn a_packet_that_turns_up_is_no_longer_lost() {
+        let mut window = LogWindow::default();
+        feed(&mut window, 0, FINE);
+        feed(&mut window, 1, LOST);
+        feed(&mut window, 2, FINE);
+        assert_eq!(window.loss_ratio(), 1.0 / 3.0);
+        feed(&mut window, 1, FINE);
+        assert!(!window.has_loss());
+    }
+
+    #[test]
+    fn a_report_that_comes_late_finds_its_place_or_is_too_old() {
+        let mut window = LogWindow::default();
+        for number in [100, 102] {
+            feed(&mut window, number, FINE);
+        }
+        feed(&mut window, 101, LOST);
+        feed(&mut window, 3, LOST);
+        assert_eq!(window.loss_ratio(), 1.0 / 3.0);
+    }
+
+    #[test]
+    fn an_empty_window_has_ratios_of_zero() {
+        assert_eq!(LogWindow::default().loss_ratio(), 0.0);
+    }
+
+    #[test]
+    fn memory_is_bounded_when_time_stands_still() {
+        let mut window = LogWindow::default();
+        for number in 0..100_000 {
+            window.on_packet(number, Timestamp::ZERO, LOST, LENGTH);
+        }
+        assert_eq!((window.entries.len(), window.lost), (MAX_PACKETS, MAX_PACKETS));
+    }
+}

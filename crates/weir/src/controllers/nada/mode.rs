@@ -1,0 +1,57 @@
+//! The rate adaptation mode `rmode` [NADA §4.2].
+
+use super::log_window::LogWindow;
+
+/// Which of the two updates the reference rate takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// `rmode` 0: the path shows no sign of congestion.
+    RampUp,
+    /// `rmode` 1: it shows one.
+    Gradual,
+}
+
+impl Mode {
+    /// Ramp-up if within `LOGWIN` no packet was lost and none met a queue [NADA §4.2]. The test
+    /// asks for the packets themselves, not for `p_loss`, which decays for ever without becoming
+    /// zero.
+    pub(super) fn of(window: &LogWindow) -> Self {
+        match (window.has_loss(), window.has_delay()) {
+            (false, false) => Self::RampUp,
+            (true, _) | (_, true) => Self::Gradual,
+        }
+    }
+
+    /// The standard's name.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::RampUp => "accelerated ramp-up",
+            Self::Gradual => "gradual update",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log_window::Fate;
+    use super::*;
+    use crate::units::{TimeDelta, Timestamp};
+
+    // [NADA §4.2]
+    #[test]
+    fn ramp_up_needs_500_ms_without_loss_and_queue_whatever_was_marked() {
+        for bits in 0..8_u8 {
+            let fate = Fate { lost: bits & 1 > 0, delayed: bits & 2 > 0, marked: bits & 4 > 0 };
+            let mut window = LogWindow::default();
+            let mut feed = |number: i64, fate| {
+                let sent = Timestamp::from_millis(number * 100);
+                window.on_packet(number, sent, fate, TimeDelta::from_millis(500));
+                Mode::of(&window)
+            };
+            let expected = if bits & 3 == 0 { Mode::RampUp } else { Mode::Gradual };
+            assert_eq!(feed(0, fate), expected, "{fate:?}");
+            assert_eq!(feed(4, Fate::default()), expected, "{fate:?}");
+            assert_eq!(feed(5, Fate::default()), Mode::RampUp, "{fate:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Reference rate calculator: moves `r_ref` by the congestion signal [NADA §4.3].
+
+use super::congestion_signal::CongestionSignal;
+use super::mode::Mode;
+use super::parameters::Parameters;
+use crate::controller::{RateLimits, Reason};
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+
+/// NADA-D2: an update waits for this share of `DELTA`, so that reports of 50 ms stay aligned with
+/// it.
+const UPDATE_AFTER: f64 = 0.75;
+/// NADA-D2: longest `delta` that an update counts; the standard's analysis holds below it.
+const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
+/// NADA-D9: share of the rate that a silence of the feedback leaves.
+const SILENCE_FACTOR: f64 = 0.5;
+
+/// What an update is made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input {
+    /// `rmode`.
+    pub(super) mode: Mode,
+    /// `x_curr` in parts.
+    pub(super) signal: CongestionSignal,
+    /// `r_recv`.
+    pub(super) receive_rate: Bitrate,
+    /// `rtt`.
+    pub(super) rtt: TimeDelta,
+}
+
+/// `r_ref` and what it remembers.
+#[derive(Clone, Debug)]
+pub(super) struct ReferenceRate {
+    limits: RateLimits,
+    /// `r_ref`, always within the limits.
+    rate: Bitrate,
+    /// `x_prev`.
+    previous_signal: TimeDelta,
+    /// `t_last`.
+    updated: Option<Timestamp>,
+}
+
+impl ReferenceRate {
+    pub(super) fn new(limits: RateLimits) -> Self {
+        // NADA-D1: from the start bitrate, not from `RMIN`.
+        let rate = limits.start();
+        Self { limits, rate, previous_signal: TimeDelta::ZERO, updated: None }
+    }
+
+    /// `r_ref`.
+    pub(super) fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
+    /// Whether `DELTA` has passed since the last update.
+    pub(super) fn is_due(&self, now: Timestamp, p: &Parameters) -> bool {
+        self.updated.is_none_or(|updated| now - updated >= p.delta * UPDATE_AFTER)
+    }
+
+    /// Moves `r_ref` and says why.
+    pub(super) fn update(&mut self, now: Timestamp, input: &Input, p: &Parameters) -> Reason {
+        let delta = self.updated.map_or(p.delta, |updated| (now - updated).min(DELTA_MAX));
+        let (rate, reason) = match input.mode {
+            Mode::RampUp => (self.ramp_up(input, p), Reason::RampUp),
+            Mode::Gradual => self.gradual(delta, input, p),
+        };
+        self.rate = self.limits.clamp(rate); // [NADA §4.3]
+        self.previous_signal = input.signal.total();
+        self.updated = Some(now);
+        reason
+    }
+
+    /// Accelerated ramp-up: as far beyond what arrives as makes a queue of `QBOUND` [NADA §4.3].
+    fn ramp_up(&self, input: &Input, p: &Parameters) -> Bitrate {
+        let gamma = p.gamma_max.min(p.qbound / (input.rtt + p.delta + p.dfilt));
+        self.rate.max(input.receive_rate * (1.0 + gamma))
+    }
+
+    /// Gradual update: by the signal's offset from its equilibrium and by its change [NADA §4.3].
+    fn gradual(&self, delta: TimeDelta, input: &Input, p: &Parameters) -> (Bitrate, Reason) {
+        let signal = input.signal.total();
+        let offset = signal - p.xref * (p.prio * (self.limits.max() / self.rate)); // x_offset
+        let change = signal - self.previous_signal; // x_diff
+        let decrease =
+            p.kappa * (delta / p.tau) * (offset / p.tau) + p.kappa * p.eta * (change / p.tau);
+        let rate = self.rate * (1.0 - decrease);
+        if rate < self.rate {
+            return (rate, input.signal.main_cause());
+        }
+        // NADA-D8: a source that sends less than it may proves nothing about the path.
+        let proven = self.rate.max(input.receive_rate * (1.0 + p.gamma_max));
+        if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
+    }
+
+    /// NADA-D9: feedback stays away.
+    pub(super) fn on_silence(&mut self) {
+        self.rate = self.limits.clamp(self.rate * SILENCE_FACTOR);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::congestion_signal::Measurements;
+    use super::*;
+
+    const P: Parameters = Parameters::DEFAULT;
+
+    fn ms(ms: i64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+    fn limits(min: u64, start: u64, max: u64) -> RateLimits {
+        RateLimits::new(kbps(min), kbps(start), kbps(max)).unwrap()
+    }
+    fn delayed(queuing_delay: TimeDelta) -> CongestionSignal {
+        let measured =
+            Measurements { queuing_delay, warping_share: 0.0, loss_ratio: 0.0, marking_ratio: 0.0 };
+        CongestionSignal::new(&measured, &P)
+    }
+    fn gradual(signal_ms: i64, receive_kbps: u64) -> Input {
+        Input {
+            mode: Mode::Gradual,
+            signal: delayed(ms(signal_ms)),
+            receive_rate: kbps(receive_kbps),
+            rtt: ms(100),
+        }
+    }
+    fn ramp_up(rtt_ms: i64, receive_kbps: u64) -> Input {
+        Input { mode: Mode::RampUp, rtt: ms(rtt_ms), ..gradual(0, receive_kbps) }
+    }
+    /// Updates 100 ms apart; returns the last reason.
+    fn run(rate: &mut ReferenceRate, inputs: &[Input]) -> Reason {
+        let start = rate.updated.unwrap_or(Timestamp::ZERO);
+        let mut reason = Reason::Start;
+        for (step, input) in (1..).zip(inputs) {
+            reason = rate.update(start + ms(100) * step, input, &P);
+        }
+        reason
+    }
+
+    // NADA-D1
+    #[test]
+    fn it_starts_at_the_start_bitrate() {
+        assert_eq!(ReferenceRate::new(limits(150, 300, 1500)).rate(), kbps(300));
+    }
+
+    // [NADA §4.3]: 50 / (100 + 100 + 120) = 0.15625.
+    #[test]
+    fn ramp_up_at_100_ms_sets_15_6_percent_above_the_receiving_rate() {
+        let mut rate = ReferenceRate::new(limits(150, 300, 1500));
+        assert_eq!(run(&mut rate, &[ramp_up(100, 640)]), Reason::RampUp);
+        assert_eq!(rate.rate(), kbps(740));
+    }
+
+    // [NADA §4.3]
+    #[test]
+    fn ramp_up_never_lowers_the_rate() {
+        let mut rate = ReferenceRate::new(limits(150, 900, 1500));
+        run(&mut rate, &[ramp_up(100, 640)]);
+        assert_eq!(rate.rate(), kbps(900));
+    }
+
+    // [NADA §4.3]: with the default DELTA and DFILT even rtt = 0 stays below GAMMA_MAX.
+    #[test]
+    fn the_ramp_up_gain_is_bounded_by_gamma_max() {
+        let mut rate = ReferenceRate::new(limits(150, 300, 1500));
+        run(&mut rate, &[ramp_up(0, 440)]);
+        assert_eq!(rate.rate(), kbps(540), "50 / 220");
+        let quick = Parameters { delta: ms(10), dfilt: ms(10), ..P };
+        rate.update(Timestamp::from_secs(9), &ramp_up(0, 440), &quick);
+        assert_eq!(rate.rate(), kbps(660), "GAMMA_MAX");
+    }
+
+    // [NADA §4.3]: x_curr = PRIO * XREF * RMAX / r_ref, for weights 1 and 2.
+    #[test]
+    fn at_equilibrium_the_rate_stands_still() {
+        for (prio, signal_ms) in [(1.0, 20), (2.0, 40)] {
+            let weighted = Parameters { prio, ..P };
+            let mut rate = ReferenceRate::new(limits(150, 750, 1500));
+            rate.previous_signal = ms(signal_ms);
+            rate.update(Timestamp::ZERO, &gradual(signal_ms, 750), &weighted);
+            assert_eq!(rate.rate(), kbps(750));
+        }
+    }
+
+    // [NADA §4.3]: 0.5 * (100/500) * (25 - 10*1500/1000)/500 + 0.5 * 2 * (25 - 15)/500 = 0.022.
+    #[test]
+    fn the_gradual_update_adds_a_tenth_of_the_offset_to_the_change() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+        rate.previous_signal = ms(15);
+        assert_eq!(run(&mut rate, &[gradual(25, 1000)]), Reason::QueuingDelay);
+        assert_eq!(rate.rate(), kbps(978));
+    }
+
+    // [NADA §4.3]: 0.5 * (100/500) * (0 - 15)/500 = -0.003.
+    #[test]
+    fn a_signal_below_equilibrium_raises_the_rate() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+        assert_eq!(run(&mut rate, &[gradual(0, 1000)]), Reason::Increase);
+        assert_eq!(rate.rate(), kbps(1003));
+    }
+
+    // [NADA §4.3], NADA-D6
+    #[test]
+    fn the_largest_swing_of_the_signal_ends_at_the_limits() {
+        let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+        run(&mut rate, &[gradual(500, 1000)]);
+        assert_eq!(rate.rate(), kbps(150));
+        run(&mut rate, &[gradual(0, 9000)]);
+        assert_eq!(rate.rate(), kbps(150) * (1.0 + 1.0 + 0.02), "at most about a doubling");
+    }
+
+    // NADA-D2
+    #[test]
+    fn an_update_is_due_75_ms_after_the_last() {
+        let mut rate = ReferenceRate::new(limits(150, 300, 1500));
+        assert!(rate.is_due(Timestamp::ZERO, &P));
+        run(&mut rate, &[ramp_up(100, 300)]);
+        assert!(!rate.is_due(Timestamp::from_millis(174), &P));
+        assert!(rate.is_due(Timestamp::from_millis(175), &P));
+    }
+
+    // NADA-D2
+    #[test]
+    fn a_gap_of_an_hour_counts_as_250_ms() {
+        let after = |gap| {
+            let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
+            run(&mut rate, &[gradual(115, 1000)]);
+            rate.update(rate.updated.unwrap() + gap, &gradual(115, 1000), &P);
+            rate.rate()
+        };
+        assert_eq!(after(TimeDelta::from_secs(3600)), after(ms(250)));
+        assert!(after(ms(250)) < after(ms(100)));
+    }
+
+    // NADA-D8
+    #[test]
+    fn gradual_growth_ends_at_one_and_a_half_times_what_arrives() {
+        let mut rate = ReferenceRate::new(limits(150, 149 + 1, 1500));
+        let reason = run(&mut rate, &[gradual(0, 120); 1000]);
+        assert_eq!((rate.rate(), reason), (kbps(180), Reason::ApplicationLimited));
+    }
+
+    // NADA-D9
+    #[test]
+    fn a_silence_halves_the_rate_down_to_the_minimum() {
+        let mut rate = ReferenceRate::new(limits(150, 400, 1500));
+        rate.on_silence();
+        assert_eq!(rate.rate(), kbps(200));
+        rate.on_silence();
+        assert_eq!(rate.rate(), kbps(150));
+    }
+}

@@ -1,0 +1,82 @@
+//! Watches for feedback that stays away (NADA-D9).
+//!
+//! The standard does not say what a sender does without feedback; [RFC8836 §2] asks to read missing
+//! feedback as a sign of congestion.
+
+use crate::units::{TimeDelta, Timestamp};
+
+/// Stands for the round-trip time until one is measured.
+const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
+
+/// Runs from the first packet that is sent after a report, until the next report.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Silence {
+    deadline: Option<Timestamp>,
+}
+
+impl Silence {
+    /// A packet left: its feedback is due a round-trip time later, and `LOGWIN` after that nothing
+    /// is known of the path any more.
+    pub(super) fn on_packet_sent(
+        &mut self,
+        now: Timestamp,
+        rtt: Option<TimeDelta>,
+        logwin: TimeDelta,
+    ) {
+        if self.deadline.is_none() {
+            let rtt = rtt.unwrap_or(RTT_UNKNOWN).max(TimeDelta::ZERO);
+            self.deadline = Some(now + rtt + logwin);
+        }
+    }
+
+    /// Feedback came.
+    pub(super) fn on_feedback(&mut self) {
+        self.deadline = None;
+    }
+
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.deadline
+    }
+
+    /// True once for a deadline that has passed. The next packet sent sets the next one, so a
+    /// source that pauses is not punished for its own silence.
+    pub(super) fn has_ended(&mut self, now: Timestamp) -> bool {
+        self.deadline.take_if(|deadline| *deadline <= now).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGWIN: TimeDelta = TimeDelta::from_millis(500);
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    // NADA-D9
+    #[test]
+    fn it_ends_a_round_trip_time_and_500_ms_after_the_first_packet_sent() {
+        let mut silence = Silence::default();
+        assert_eq!(silence.deadline(), None);
+        for sent in [0, 400] {
+            silence.on_packet_sent(at(sent), Some(TimeDelta::from_millis(100)), LOGWIN);
+        }
+        assert_eq!(silence.deadline(), Some(at(600)));
+        assert!(!silence.has_ended(at(599)));
+        assert!(silence.has_ended(at(600)));
+        assert_eq!(silence.deadline(), None);
+        assert!(!silence.has_ended(at(700)), "nothing was sent since");
+    }
+
+    // NADA-D9
+    #[test]
+    fn feedback_ends_the_watch_and_an_unknown_round_trip_time_counts_as_a_second() {
+        let mut silence = Silence::default();
+        silence.on_packet_sent(at(0), None, LOGWIN);
+        assert_eq!(silence.deadline(), Some(at(1500)));
+        silence.on_feedback();
+        assert_eq!(silence.deadline(), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The controller as a whole, report by report. Closed loops are in tests/nada_loop.rs.
+
+use alloc::vec::Vec;
+
+use super::*;
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+fn nada(min: u64, start: u64, max: u64) -> Nada {
+    Nada::new(RateLimits::new(kbps(min), kbps(start), kbps(max)).unwrap())
+}
+
+/// 1250 bytes every 10 ms: 1 Mbit/s. Sent at ten times its number, 40 ms on its way.
+fn packet(number: i64) -> PacketReport {
+    PacketReport {
+        sequence_number: number,
+        size: DataSize::from_bytes(1250),
+        send_time: at(10 * number),
+        arrival_time: Some(at(10 * number + 40)),
+        ecn: Ecn::Ect0,
+        recovered: false,
+    }
+}
+fn lost(number: i64) -> PacketReport {
+    PacketReport { arrival_time: None, ..packet(number) }
+}
+/// Reports of ten packets, every 100 ms, each 80 ms after its last packet left.
+fn feed(nada: &mut Nada, rounds: core::ops::Range<i64>, make: impl Fn(i64) -> PacketReport) {
+    for round in rounds {
+        let packets: Vec<_> = (10 * round..10 * (round + 1)).map(&make).collect();
+        let report = FeedbackReport { packets, missing_feedback: 0 };
+        nada.on_feedback(at(100 * round + 170), &report);
+    }
+}
+
+// [NADA §4.3]: gamma = 50 / (80 + 100 + 120).
+#[test]
+fn a_clean_path_ramps_up_to_a_sixth_more_than_what_arrives() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    assert_eq!(nada.target().bitrate, Bitrate::from_bps(1_166_667));
+    let metrics = nada.metrics();
+    assert_eq!((metrics.reason, metrics.state), (Reason::RampUp, "accelerated ramp-up"));
+    assert_eq!(metrics.rtt, Some(TimeDelta::from_millis(80)));
+    assert_eq!(metrics.queuing_delay, Some(TimeDelta::ZERO));
+    assert_eq!(metrics.acknowledged_bitrate, Some(kbps(1000)));
+}
+
+// [NADA §4.2]: p_loss decays for ever; the ramp-up must not wait for it.
+#[test]
+fn ramp_up_returns_500_ms_after_a_loss_although_its_smoothed_ratio_is_not_zero() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, |number| if number == 35 { lost(number) } else { packet(number) });
+    feed(&mut nada, 10..200, packet);
+    let metrics = nada.metrics();
+    assert!(metrics.loss_ratio > 0.0 && metrics.loss_ratio < 1e-9, "{}", metrics.loss_ratio);
+    assert_eq!(metrics.state, "accelerated ramp-up");
+}
+
+// [NADA §4.2]
+#[test]
+fn the_state_follows_the_newest_500_ms() {
+    let mut nada = nada(150, 300, 2500);
+    let mut state_after = |round: i64| {
+        feed(&mut nada, round..round + 1, |n| if n == 35 { lost(n) } else { packet(n) });
+        nada.metrics().state
+    };
+    let states: Vec<_> = (0..10).map(&mut state_after).collect();
+    let ramp_up = |round: &usize| states[*round] == "accelerated ramp-up";
+    assert_eq!((0..10).filter(ramp_up).collect::<Vec<_>>(), [0, 1, 2, 8, 9]);
+}
+
+// NADA-D5
+#[test]
+fn a_packet_that_turns_up_ends_the_gradual_update_at_once() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..4, |number| if number == 35 { lost(number) } else { packet(number) });
+    assert_eq!(nada.metrics().state, "gradual update");
+    feed(&mut nada, 4..5, |number| match number {
+        40 => PacketReport { recovered: true, arrival_time: Some(at(395)), ..packet(35) },
+        _ => packet(number),
+    });
+    assert_eq!(nada.metrics().state, "accelerated ramp-up");
+}
+
+// NADA-D4
+#[test]
+fn reports_of_nothing_but_losses_lower_the_rate_to_the_minimum() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    feed(&mut nada, 10..20, lost);
+    assert_eq!(nada.target().bitrate, kbps(150));
+    assert_eq!(nada.metrics().reason, Reason::Loss);
+}
+
+// [NADA §4.2]: in gradual update, which a queue of 20 ms brings about, marks count.
+#[test]
+fn marks_lower_the_rate_and_are_named_as_the_reason() {
+    let run = |ecn| {
+        let mut nada = nada(150, 300, 2500);
+        feed(&mut nada, 0..10, packet);
+        feed(&mut nada, 10..13, |number| PacketReport {
+            arrival_time: Some(at(10 * number + 60)),
+            ecn,
+            ..packet(number)
+        });
+        (nada.target().bitrate, nada.metrics().reason)
+    };
+    let (marked, unmarked) = (run(Ecn::Ce), run(Ecn::Ect0));
+    assert!(marked.0 < unmarked.0, "{marked:?} {unmarked:?}");
+    assert_eq!(marked.1, Reason::Ecn);
+}
+
+// [NADA §5.2.2], NADA-D10
+#[test]
+fn a_full_send_queue_lowers_the_target_and_raises_the_pacing_rate_at_the_next_update() {
+    let mut nada = nada(150, 300, 1000);
+    feed(&mut nada, 0..10, packet);
+    assert_eq!(nada.target().bitrate, kbps(1000));
+    nada.on_media_queued(at(1075), DataSize::from_bytes(9000), DataSize::from_bytes(9000));
+    assert_eq!(nada.target().bitrate, kbps(1000));
+    feed(&mut nada, 10..11, packet);
+    assert_eq!((nada.target().bitrate, nada.metrics().reason), (kbps(950), Reason::SendQueue));
+    assert_eq!(nada.target().pacing_rate, kbps(1000), "RMAX bounds the sending rate");
+}
+
+// NADA-D9
+#[test]
+fn silence_halves_the_rate_each_time_it_lasts_too_long() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    let before = nada.target().bitrate;
+    let sent = SentPacket {
+        sequence_number: 100,
+        size: DataSize::from_bytes(1250),
+        queued: DataSize::ZERO,
+    };
+    nada.on_packet_sent(at(2000), &sent);
+    assert_eq!(nada.next_timeout(), Some(at(2000 + 80 + 500)));
+    nada.on_timeout(at(2580));
+    assert_eq!(nada.target().bitrate, before * 0.5);
+    assert_eq!(nada.metrics().reason, Reason::FeedbackLost);
+    assert_eq!(nada.next_timeout(), None);
+    nada.on_packet_sent(at(2590), &sent);
+    assert!(nada.next_timeout() > Some(at(2590)));
+}
+
+#[test]
+fn clocks_with_any_offset_give_the_same_rates() {
+    let run = |offset| {
+        let mut nada = nada(150, 300, 2500);
+        feed(&mut nada, 0..30, |number| {
+            let queue = TimeDelta::from_micros(number * number % 37 * 1000);
+            let packet = packet(number);
+            PacketReport { arrival_time: packet.arrival_time.map(|t| t + queue + offset), ..packet }
+        });
+        (nada.target(), nada.metrics())
+    };
+    let hours = |hours: i64| TimeDelta::from_secs(3600 * hours);
+    assert_eq!(run(hours(0)), run(hours(5)));
+    assert_eq!(run(hours(0)), run(hours(-5)));
+}
+
+#[test]
+fn a_minimum_equal_to_the_maximum_holds_through_everything() {
+    let mut nada = nada(500, 500, 500);
+    feed(&mut nada, 0..5, packet);
+    feed(&mut nada, 5..10, lost);
+    nada.on_timeout(at(99_000));
+    assert_eq!((nada.target().bitrate, nada.target().pacing_rate), (kbps(500), kbps(500)));
+    assert_eq!(nada.metrics().reason, Reason::Start);
+}
+
+#[test]
+fn an_empty_report_changes_nothing() {
+    let mut nada = nada(150, 300, 2500);
+    nada.on_feedback(at(0), &FeedbackReport::default());
+    assert_eq!(nada.target().bitrate, kbps(300));
+    assert_eq!(nada.metrics().acknowledged_bitrate, None);
+}

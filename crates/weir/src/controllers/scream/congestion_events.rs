@@ -1,0 +1,154 @@
+//! Congestion events: loss and ECN marks, at most one event in a round trip.
+//!
+//! Implements the trigger of [SCREAM §4.1.2.1] and `loss_event_rate` of [SCREAM §4.1.1.2].
+
+use crate::controller::Reason;
+use crate::units::{TimeDelta, Timestamp};
+
+/// `BETA_LOSS`: factor of the congestion window at a loss event [SCREAM §4.1.1.1].
+const BETA_LOSS: f64 = 0.8;
+/// `BETA_ECN`: factor of window and target bitrate at an ECN event [SCREAM §4.1.1.1].
+const BETA_ECN: f64 = 0.9;
+/// `BETA_R`: factor of the target bitrate at a loss event [SCREAM §4.1.1.1].
+const BETA_R: f64 = 0.9;
+/// Gain of `loss_event_rate`, per round trip (SCREAM-D6).
+const LOSS_EVENT_GAIN: f64 = 0.01;
+
+/// What congested the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Congestion {
+    /// Packets were lost.
+    Loss,
+    /// Packets were marked.
+    Ecn,
+    /// Acknowledgements stay away (SCREAM-D2).
+    Silence,
+}
+
+impl Congestion {
+    /// Factor of the congestion window [SCREAM §4.1.2.1].
+    pub const fn window_factor(self) -> f64 {
+        match self {
+            Self::Loss | Self::Silence => BETA_LOSS,
+            Self::Ecn => BETA_ECN,
+        }
+    }
+
+    /// Factor of the target bitrate [SCREAM §4.1.3].
+    pub const fn rate_factor(self) -> f64 {
+        match self {
+            Self::Loss | Self::Silence => BETA_R,
+            Self::Ecn => BETA_ECN,
+        }
+    }
+
+    /// The reason for the lower target bitrate.
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Loss => Reason::Loss,
+            Self::Ecn => Reason::Ecn,
+            Self::Silence => Reason::FeedbackLost,
+        }
+    }
+}
+
+/// Limits congestion events to one in a round trip, and counts the round trips with loss.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CongestionEvents {
+    last: Option<Timestamp>,
+    round_trip_start: Timestamp,
+    loss_in_round_trip: bool,
+    loss_event_rate: f64,
+}
+
+impl CongestionEvents {
+    /// The event, if any, that this acknowledgement makes. Loss outranks marks.
+    pub fn on_acknowledged(
+        &mut self,
+        now: Timestamp,
+        rtt: TimeDelta,
+        lost: bool,
+        marked: bool,
+    ) -> Option<Congestion> {
+        self.count_round_trip(now, rtt, lost);
+        let congestion = match (lost, marked) {
+            (true, _) => Congestion::Loss,
+            (false, true) => Congestion::Ecn,
+            (false, false) => return None,
+        };
+        if self.last.is_some_and(|last| now - last <= rtt) {
+            return None;
+        }
+        self.last = Some(now);
+        Some(congestion)
+    }
+
+    fn count_round_trip(&mut self, now: Timestamp, rtt: TimeDelta, lost: bool) {
+        self.loss_in_round_trip |= lost;
+        if now - self.round_trip_start >= rtt {
+            // SCREAM-D6: the RFC gives the meaning of the rate, and no filter.
+            let sample = f64::from(u8::from(self.loss_in_round_trip));
+            self.loss_event_rate += LOSS_EVENT_GAIN * (sample - self.loss_event_rate);
+            self.loss_in_round_trip = false;
+            self.round_trip_start = now;
+        }
+    }
+
+    /// `loss_event_rate`: share of round trips with lost packets, 0.0..=1.0.
+    pub fn loss_event_rate(&self) -> f64 {
+        self.loss_event_rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(1_000 + millis)
+    }
+
+    // [SCREAM §4.1.2.1]
+    #[test]
+    fn a_second_event_needs_more_than_one_round_trip() {
+        let mut events = CongestionEvents::default();
+        assert_eq!(events.on_acknowledged(at(0), RTT, true, false), Some(Congestion::Loss));
+        assert_eq!(events.on_acknowledged(at(50), RTT, true, true), None);
+        assert_eq!(events.on_acknowledged(at(100), RTT, false, true), None);
+        assert_eq!(events.on_acknowledged(at(101), RTT, false, true), Some(Congestion::Ecn));
+    }
+
+    // [SCREAM §4.1.2.1]
+    #[test]
+    fn loss_outranks_a_mark_and_silence_of_both_is_no_event() {
+        let mut events = CongestionEvents::default();
+        assert_eq!(events.on_acknowledged(at(0), RTT, false, false), None);
+        assert_eq!(events.on_acknowledged(at(0), RTT, true, true), Some(Congestion::Loss));
+    }
+
+    // [SCREAM §4.1.1.1], [SCREAM §4.1.2.1], [SCREAM §4.1.3]
+    #[test]
+    fn each_congestion_has_its_factors_and_its_reason() {
+        let table = [Congestion::Loss, Congestion::Ecn, Congestion::Silence]
+            .map(|c| (c.window_factor(), c.rate_factor(), c.reason()));
+        assert_eq!(
+            table,
+            [(0.8, 0.9, Reason::Loss), (0.9, 0.9, Reason::Ecn), (0.8, 0.9, Reason::FeedbackLost),]
+        );
+    }
+
+    // [SCREAM §4.1.1.2], SCREAM-D6
+    #[test]
+    fn the_loss_event_rate_counts_round_trips_not_packets() {
+        let mut events = CongestionEvents::default();
+        events.on_acknowledged(at(0), RTT, true, false);
+        assert_eq!(events.loss_event_rate(), 0.01);
+        events.on_acknowledged(at(30), RTT, true, false);
+        events.on_acknowledged(at(60), RTT, true, false);
+        assert_eq!(events.loss_event_rate(), 0.01);
+        events.on_acknowledged(at(100), RTT, false, false);
+        assert_eq!(events.loss_event_rate(), 0.01 + 0.01 * (1.0 - 0.01));
+    }
+}

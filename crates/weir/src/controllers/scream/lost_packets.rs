@@ -1,0 +1,148 @@
+//! Lost packet detection: a packet called missing is lost once the reordering window has passed.
+//!
+//! Implements [SCREAM §4.1.2.4]. The bounds of the window are SCREAM-D5.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use crate::feedback::FeedbackReport;
+use crate::units::{TimeDelta, Timestamp};
+
+/// Missing packets that are remembered, so that a late one is known.
+const MAX_MISSING: usize = 1024;
+/// Losses in a row, none of them only late, after which the window closes again: `reo_wnd_persist`
+/// [RFC8985 §6.2].
+const PERSIST: u32 = 16;
+
+/// Tells lost packets from late ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LostPackets {
+    /// The lost flag: sequence number of each missing packet, and when feedback said so.
+    missing: BTreeMap<i64, Timestamp>,
+    /// Missing packets that are not lost yet, by that time.
+    waiting: VecDeque<(Timestamp, i64)>,
+    reordering_window: TimeDelta,
+    /// Losses since a missing packet turned up.
+    losses: u32,
+}
+
+impl LostPackets {
+    /// Takes over what a report says is missing, and what it says is there after all.
+    pub fn on_report(&mut self, now: Timestamp, report: &FeedbackReport, rtt: TimeDelta) {
+        for packet in &report.packets {
+            if packet.arrival_time.is_none() {
+                self.missing.insert(packet.sequence_number, now);
+                self.waiting.push_back((now, packet.sequence_number));
+            } else if packet.recovered
+                && let Some(since) = self.missing.remove(&packet.sequence_number)
+            {
+                // The reordering delay: from the report that missed it to the one that has it.
+                // SCREAM-D5: at most one round trip, as [RFC8985 §6.2].
+                self.reordering_window = self.reordering_window.max(now - since).min(rtt);
+                self.losses = 0;
+            }
+        }
+        while self.missing.len() > MAX_MISSING {
+            self.missing.pop_first();
+        }
+    }
+
+    /// Whether packets are lost whose reordering window ended by `now`. Each is told once.
+    pub fn take_lost(&mut self, now: Timestamp) -> bool {
+        let mut lost = false;
+        while let Some(&(since, number)) = self.waiting.front()
+            && (since + self.reordering_window <= now || self.waiting.len() > MAX_MISSING)
+        {
+            self.waiting.pop_front();
+            if self.missing.get(&number) == Some(&since) {
+                lost = true;
+                self.losses += 1;
+            }
+        }
+        if self.losses >= PERSIST {
+            // SCREAM-D5: the path reorders no more.
+            self.reordering_window = TimeDelta::ZERO;
+            self.losses = 0;
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::{Ecn, PacketReport};
+    use crate::units::DataSize;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(200);
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn packet(sequence_number: i64, received: bool, recovered: bool) -> PacketReport {
+        PacketReport {
+            sequence_number,
+            size: DataSize::from_bytes(1000),
+            send_time: Timestamp::ZERO,
+            arrival_time: received.then_some(Timestamp::ZERO),
+            ecn: Ecn::NotEct,
+            recovered,
+        }
+    }
+
+    fn report<const N: usize>(packets: [PacketReport; N]) -> FeedbackReport {
+        FeedbackReport { packets: packets.into(), missing_feedback: 0 }
+    }
+
+    // [SCREAM §4.1.2.4]
+    #[test]
+    fn a_missing_packet_is_lost_at_once_while_nothing_was_reordered() {
+        let mut lost = LostPackets::default();
+        lost.on_report(at(0), &report([packet(1, false, false), packet(2, true, false)]), RTT);
+        assert!(lost.take_lost(at(0)));
+        assert!(!lost.take_lost(at(0)));
+    }
+
+    // [SCREAM §4.1.2.4]
+    #[test]
+    fn the_window_opens_to_the_time_from_missing_to_received() {
+        let mut lost = LostPackets::default();
+        lost.on_report(at(0), &report([packet(1, false, false)]), RTT);
+        lost.on_report(at(50), &report([packet(1, true, true)]), RTT);
+        lost.on_report(at(100), &report([packet(3, false, false), packet(4, false, false)]), RTT);
+        assert!(!lost.take_lost(at(149)));
+        lost.on_report(at(149), &report([packet(3, true, true)]), RTT);
+        assert!(lost.take_lost(at(150)), "4 stayed away");
+    }
+
+    // SCREAM-D5
+    #[test]
+    fn the_window_is_at_most_one_round_trip() {
+        let mut lost = LostPackets::default();
+        lost.on_report(at(0), &report([packet(1, false, false)]), RTT);
+        lost.on_report(at(9_000), &report([packet(1, true, true)]), RTT);
+        assert_eq!(lost.reordering_window, RTT);
+    }
+
+    // SCREAM-D5
+    #[test]
+    fn the_window_closes_after_16_losses_without_a_late_packet() {
+        let mut lost = LostPackets { reordering_window: RTT, ..LostPackets::default() };
+        for number in 0..16 {
+            assert_eq!(lost.reordering_window, RTT);
+            lost.on_report(at(number * 1_000), &report([packet(number, false, false)]), RTT);
+            assert!(lost.take_lost(at(number * 1_000 + 200)));
+        }
+        assert_eq!(lost.reordering_window, TimeDelta::ZERO);
+    }
+
+    #[test]
+    fn memory_is_bounded_when_everything_is_lost() {
+        let mut lost = LostPackets { reordering_window: RTT, ..LostPackets::default() };
+        for number in 0..5_000 {
+            lost.on_report(at(0), &report([packet(number, false, false)]), RTT);
+            lost.take_lost(at(0));
+        }
+        assert!(lost.missing.len() <= MAX_MISSING && lost.waiting.len() <= MAX_MISSING);
+    }
+}

@@ -1,0 +1,152 @@
+//! Queuing delay: one-way delay minus the base delay, and the smoothed round-trip time.
+//!
+//! Implements `qdelay` as [SCREAM §4.1.2] takes it from [RFC6817 §3.4.2]: a history of one-minute
+//! minima, no smoothing. Departs from it in SCREAM-D3 (docs/controllers/scream.md).
+
+use crate::units::{TimeDelta, Timestamp};
+
+/// `BASE_HISTORY`: minutes over which the base delay is the minimum [RFC6817 §3.4.2].
+const BASE_HISTORY: usize = 10;
+const MINUTE: TimeDelta = TimeDelta::from_secs(60);
+/// Gain of the smoothed round-trip time [RFC6298 §2].
+const RTT_GAIN: f64 = 1.0 / 8.0;
+/// Round-trip time before the first sample [RFC9002 §6.2.2] (SCREAM-D1).
+pub(super) const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(333);
+/// Range of a round-trip time: a window over zero time is no rate, and after 10 s a sender has
+/// forgotten what it sent.
+const RTT_MIN: TimeDelta = TimeDelta::from_millis(1);
+const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
+
+/// `s_rtt`: the time from sending a packet to its acknowledgement, smoothed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SmoothedRtt {
+    smoothed: Option<TimeDelta>,
+}
+
+impl SmoothedRtt {
+    /// Takes a sample and returns it, moved into the possible range.
+    pub fn update(&mut self, sample: TimeDelta) -> TimeDelta {
+        let sample = sample.clamp(RTT_MIN, RTT_MAX);
+        self.smoothed = Some(match self.smoothed {
+            None => sample,
+            Some(smoothed) => smoothed + (sample - smoothed) * RTT_GAIN,
+        });
+        sample
+    }
+
+    /// `s_rtt`, once there was an acknowledgement.
+    pub fn measured(&self) -> Option<TimeDelta> {
+        self.smoothed
+    }
+
+    /// `s_rtt`, or what stands for it before the first acknowledgement.
+    pub fn value(&self) -> TimeDelta {
+        self.smoothed.unwrap_or(INITIAL_RTT)
+    }
+}
+
+/// Estimates the queuing delay from one-way delays with an unknown clock offset.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueuingDelay {
+    /// Minimum one-way delay of each of the last minutes; `MAX` for a minute without a sample.
+    minima: Option<[TimeDelta; BASE_HISTORY]>,
+    /// Number of the minute that `minima[0]` belongs to.
+    minute: i64,
+    current: Option<TimeDelta>,
+}
+
+impl QueuingDelay {
+    /// Takes the one-way delay of the packet that a report newly acknowledges, and its `rtt`.
+    pub fn update(&mut self, now: Timestamp, one_way_delay: TimeDelta, rtt: TimeDelta) {
+        let minute = now.as_nanos().div_euclid(MINUTE.as_nanos());
+        let minima = self.minima.get_or_insert([TimeDelta::MAX; BASE_HISTORY]);
+        let passed = usize::try_from(minute - self.minute).unwrap_or(BASE_HISTORY);
+        minima.rotate_right(passed.min(BASE_HISTORY));
+        minima[..passed.min(BASE_HISTORY)].fill(TimeDelta::MAX);
+        self.minute = minute;
+        minima[0] = minima[0].min(one_way_delay);
+        let base = minima.iter().copied().min().unwrap_or(one_way_delay);
+        let mut delay = one_way_delay - base;
+        if delay > rtt {
+            // SCREAM-D3: no queue holds a packet longer than its round trip took; the receiver's
+            // clock was set, so the history is worth nothing.
+            *minima = [TimeDelta::MAX; BASE_HISTORY];
+            minima[0] = one_way_delay;
+            delay = TimeDelta::ZERO;
+        }
+        self.current = Some(delay);
+    }
+
+    /// `qdelay`, once there was an acknowledgement.
+    pub fn measured(&self) -> Option<TimeDelta> {
+        self.current
+    }
+
+    /// `qdelay`; zero before the first acknowledgement.
+    pub fn value(&self) -> TimeDelta {
+        self.current.unwrap_or(TimeDelta::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(300);
+
+    fn ms(millis: i64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    /// Queuing delay in ms after each (time in s, one-way delay in ms).
+    fn delays<const N: usize>(samples: [(i64, i64); N]) -> [i64; N] {
+        let mut delay = QueuingDelay::default();
+        samples.map(|(at, sample)| {
+            delay.update(Timestamp::from_secs(at), ms(sample), RTT);
+            delay.value().as_millis()
+        })
+    }
+
+    // [RFC6817 §3.4.2]
+    #[test]
+    fn the_delay_is_counted_from_the_lowest_seen() {
+        assert_eq!(delays([(0, -5_000), (1, -4_950), (2, -5_010), (3, -4_950)]), [0, 50, 0, 60]);
+    }
+
+    // [RFC6817 §3.4.2]
+    #[test]
+    fn a_base_is_forgotten_ten_minutes_after_its_minute() {
+        assert_eq!(delays([(59, 20), (599, 50), (600, 50)]), [0, 30, 0]);
+    }
+
+    // SCREAM-D3
+    #[test]
+    fn a_delay_above_the_round_trip_time_restarts_the_history() {
+        assert_eq!(delays([(0, 20), (1, 320), (2, 321), (3, 330)]), [0, 300, 0, 9]);
+        let hour = 3_600_000;
+        assert_eq!(delays([(0, 20), (1, 20 + hour), (2, 25 + hour)]), [0, 0, 5]);
+    }
+
+    #[test]
+    fn a_long_pause_forgets_the_base_and_time_far_away_does_no_harm() {
+        assert_eq!(delays([(0, 20), (1_000_000, 90), (9_000_000_000, 95)]), [0, 0, 0]);
+    }
+
+    // [RFC6298 §2]
+    #[test]
+    fn the_round_trip_time_moves_an_eighth_of_the_way() {
+        let mut rtt = SmoothedRtt::default();
+        assert_eq!((rtt.measured(), rtt.value()), (None, ms(333)));
+        rtt.update(ms(100));
+        assert_eq!(rtt.value(), ms(100));
+        rtt.update(ms(180));
+        assert_eq!(rtt.value(), ms(110));
+    }
+
+    #[test]
+    fn an_impossible_round_trip_time_is_moved_into_the_possible() {
+        let mut rtt = SmoothedRtt::default();
+        assert_eq!(rtt.update(ms(-1)), ms(1));
+        assert_eq!(rtt.update(TimeDelta::MAX), TimeDelta::from_secs(10));
+    }
+}
