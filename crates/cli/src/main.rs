@@ -1,1 +1,39 @@
-fn main() {}
+//! `weir`: simulate a scenario, call it for real, and lay the results side by side.
+
+mod args;
+mod bench;
+mod call;
+mod check;
+mod compare;
+mod interrupt;
+mod link;
+mod list;
+mod report;
+mod run;
+mod select;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Bad input, or something that the machine lacks: nothing was run, or nothing could be.
+const COULD_NOT_RUN: u8 = 2;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let result = match args.command {
+        args::Command::List(args) => list::list(&args),
+        args::Command::Run(args) => run::run(&args),
+        args::Command::Call(args) => call::call(&args),
+        args::Command::Link(args) => link::link(&args),
+        args::Command::Report(args) => report::report(&args),
+        args::Command::Compare(args) => compare::compare(&args),
+        args::Command::Check(args) => check::check(&args),
+        args::Command::Bench(args) => bench::bench(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("weir: {error:#}");
+        ExitCode::from(COULD_NOT_RUN)
+    })
+}

@@ -51,8 +51,9 @@ const MBPS: Path = Path {
 struct Flow {
     controller: Nada,
     limits: RateLimits,
-    /// Target bitrate at the last check.
+    /// Target bitrate at the last check, and how often it changed this second.
     bitrate: Bitrate,
+    changes: u64,
     pacer: Pacer<()>,
     next_number: i64,
     /// Sent and not judged: number, send time, arrival or lost, CE.
@@ -68,6 +69,8 @@ struct Second {
     delivered_kbps: f64,
     max_queue_ms: f64,
     lost: u64,
+    /// Changes of the target bitrate.
+    changes: u64,
 }
 
 impl Flow {
@@ -76,6 +79,7 @@ impl Flow {
         Self {
             limits,
             bitrate: limits.start(),
+            changes: 0,
             pacer: Pacer::new(&controller.target()),
             controller,
             next_number: 0,
@@ -195,6 +199,7 @@ impl Flow {
             target.bitrate,
             metrics.reason.as_str()
         );
+        self.changes += u64::from(target.bitrate != self.bitrate);
         self.bitrate = target.bitrate;
     }
 }
@@ -210,7 +215,7 @@ fn run<const N: usize>(
     let mut queue_end = Timestamp::ZERO;
     for second in 0..seconds {
         for (flow, seen) in flows.iter_mut().zip(&mut seen) {
-            flow.delivered = DataSize::ZERO;
+            (flow.delivered, flow.changes) = (DataSize::ZERO, 0);
             seen.push(Second::default());
         }
         for ms in 1000 * second..1000 * (second + 1) {
@@ -224,6 +229,7 @@ fn run<const N: usize>(
         for (flow, seen) in flows.iter().zip(&mut seen) {
             let last = seen.last_mut().expect("pushed above");
             last.target_kbps = flow.controller.target().bitrate.as_kbps_f64();
+            last.changes = flow.changes;
             last.delivered_kbps = (flow.delivered / TimeDelta::from_secs(1)).as_kbps_f64();
         }
     }
@@ -361,6 +367,14 @@ fn it_keeps_its_rate_over_a_pause_of_20_seconds() {
 fn marks_keep_the_queue_shorter_than_delay_alone() {
     let queue = |ecn| mean(&alone(60, |_| Path { ecn, ..MBPS })[10..], |s| s.max_queue_ms);
     assert_within(queue(true) / queue(false), 0.0..0.5);
+}
+
+// NADA-D2, NADA-D10
+#[test]
+fn the_target_moves_once_a_delta_although_reports_come_twice_as_often() {
+    let seen = alone(60, |_| MBPS);
+    assert!(seen.iter().all(|second| second.changes <= 10));
+    assert_within(mean(&seen[5..], |second| second.changes as f64), 9.0..10.1);
 }
 
 #[test]

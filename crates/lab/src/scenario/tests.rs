@@ -321,7 +321,7 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
     let no_jitter = one("lund/no-jitter");
     assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
     let late = one("lund/no-jitter/late-delay");
-    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(5));
+    let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(10));
     assert_eq!(late.up.delay.at(early), TimeDelta::from_millis(1));
     assert_eq!(late.up.delay.at(added), no_jitter.up.delay.at(added));
     assert_eq!(LinkConfig { delay: no_jitter.up.delay.clone(), ..late.up }, no_jitter.up);

@@ -158,6 +158,39 @@ mod tests {
         assert_eq!(at(1_550, counts(1, 0, 0)), kbps(875), "5 of 20 in one interval");
     }
 
+    // GCC-D14: as written, at 20 feedback packets a second.
+    #[test]
+    fn rules_run_on_each_feedback_packet_would_grow_by_165_percent_a_second_and_not_hold() {
+        let limits = RateLimits::new(kbps(50), kbps(300), kbps(100_000)).unwrap();
+        let mut control = LossBased { estimate_bps: 1e6, ..LossBased::new(limits) };
+        let mut reports = |lost_of_five: &[u32]| {
+            for lost in lost_of_five {
+                control.loss_ratio = f64::from(*lost) / 5.0;
+                control.update(kbps(100_000));
+            }
+            control.estimate().as_bps()
+        };
+        assert_eq!(reports(&[0; 20]), 2_653_298);
+        // 5 % loss, one packet in 20: three reports in four see none and one sees 20 %.
+        assert_eq!(reports(&[0, 0, 0, 1]), 2_764_371);
+    }
+
+    // GCC-D15: as written, 22 s of 20 % loss pass before a bound of 10 Mbit/s reaches 1 Mbit/s.
+    #[test]
+    fn a_cut_of_a_bound_far_above_the_bitrate_in_use_would_change_nothing() {
+        let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
+        let cuts_to_1_mbps = |delay_based| {
+            let mut control = LossBased { loss_ratio: 0.2, ..LossBased::new(limits) };
+            let estimates = core::iter::repeat_with(|| {
+                control.update(delay_based);
+                control.estimate()
+            });
+            1 + estimates.take_while(|estimate| *estimate >= kbps(1_000)).count()
+        };
+        assert_eq!(cuts_to_1_mbps(Bitrate::MAX), 22);
+        assert_eq!(cuts_to_1_mbps(kbps(1_000)), 1);
+    }
+
     #[test]
     fn the_estimate_stays_within_the_limits() {
         assert_eq!(after(&[counts(0, 100, 0); 50]), kbps(50));

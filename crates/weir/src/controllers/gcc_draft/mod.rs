@@ -14,10 +14,14 @@
 mod acknowledged_bitrate;
 mod arrival_time_filter;
 mod convergence;
+#[cfg(test)]
+mod evidence;
 mod loss_based;
 mod overuse_detector;
 mod pre_filter;
 mod rate_control;
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 

@@ -88,8 +88,9 @@ impl LossIntervals {
         if weights > 0.0 { (sum / weights).max(1.0) } else { 0.0 }
     }
 
-    /// How much of the queuing delay is to be warped: 1 until the last loss expires after `loss_exp
-    /// = MULTILOSS * loss_int` packets, then falling to 0 over one more `loss_int` [NADA §4.2].
+    /// How much of the queuing delay is to be warped: 1 until the last loss expires, `loss_exp` =
+    /// `MULTILOSS * loss_int` packets after it, then falling to 0 over one more `loss_int`
+    /// [NADA §4.2].
     pub(super) fn warping_share(&self, parameters: &Parameters) -> f64 {
         if !self.has_event() {
             return 0.0;

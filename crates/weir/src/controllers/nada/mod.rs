@@ -1,14 +1,14 @@
-//! NADA: Network-Assisted Dynamic Adaptation [NADA], the receiver's steps taken at the sender.
+//! NADA: Network-Assisted Dynamic Adaptation [NADA §4], the receiver's steps taken at the sender.
 //!
 //! ```text
-//! report -+-> one-way delay --> d_queue --------+
-//!         +-> loss intervals -> warping share --+-> congestion signal -> x_curr -+
-//!         +-> log window -+---> p_loss, p_mark -+                                |
-//!         |               +---> mode -> rmode -----------------------------------+-> reference rate
-//!         +-> receive rate ---> r_recv ------------------------------------------+      |
-//!         +-> rtt ---------------------------------------------------------------+    r_ref
-//!                                                                                       |
-//! send queue -> buffer_len -> shaping buffer <------------------------------------------+
+//! report -+-> one-way delay --> d_queue -------+
+//!         +-> loss intervals -> warping share -+-> congestion signal -> x_curr +
+//!         +-> log window -+---> p_loss, p_mark +                               |
+//!         |               +---> mode -> rmode ---------------------------------+-> reference rate
+//!         +-> receive rate ---> r_recv ----------------------------------------+      |
+//!         +-> rtt -------------------------------------------------------------+    r_ref
+//!                                                                                     |
+//! send queue -> buffer_len -> shaping buffer <----------------------------------------+
 //!                                   +-> r_vin = target bitrate, r_send = pacing rate
 //! ```
 //!

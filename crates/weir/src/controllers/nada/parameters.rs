@@ -2,7 +2,7 @@
 
 use crate::units::TimeDelta;
 
-/// The parameters of [NADA] Table 2 under the standard's symbols. `RMIN` and `RMAX` are the
+/// The parameters of Table 2 [NADA §4.1] under the standard's symbols. `RMIN` and `RMAX` are the
 /// controller's [`RateLimits`](crate::RateLimits). Times and reference ratios must be positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
@@ -86,5 +86,5 @@ impl Default for Parameters {
     }
 }
 
-// The standard asks that a loss weighs more than a mark [NADA].
+// The standard asks that a loss weighs more than a mark [NADA §4.1].
 const _: () = assert!(Parameters::DEFAULT.dloss.as_nanos() > Parameters::DEFAULT.dmark.as_nanos());

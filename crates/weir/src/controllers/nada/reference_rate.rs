@@ -230,8 +230,10 @@ mod tests {
             rate.update(rate.updated.unwrap() + gap, &gradual(115, 1000), &P);
             rate.rate()
         };
-        assert_eq!(after(TimeDelta::from_secs(3600)), after(ms(250)));
-        assert!(after(ms(250)) < after(ms(100)));
+        // 750 kbit/s * (1 - 0.5 * (250/500) * (115 - 20)/500).
+        assert_eq!(after(TimeDelta::from_secs(3600)), Bitrate::from_bps(714_375));
+        assert_eq!(after(ms(250)), Bitrate::from_bps(714_375));
+        assert_eq!(after(ms(100)), Bitrate::from_bps(735_750));
     }
 
     // NADA-D8

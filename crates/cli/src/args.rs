@@ -1,0 +1,192 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  weir list
+  weir run lund/rmcat-ns3 --controller all --seeds 5 --out runs
+  weir call demo/first-call --out runs
+  weir report runs -o report.html
+  weir link demo/first-call -- ping -c 5 10.45.0.2";
+
+/// Congestion control of real-time media: how does a call behave on this network under this
+/// controller, and why?
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show the scenarios.
+    List(List),
+    /// Simulate scenarios in virtual time.
+    Run(Run),
+    /// Make real calls: two headless Chromium through the scenario's emulated network.
+    Call(Call),
+    /// Run a command inside a scenario's emulated network.
+    Link(Link),
+    /// Write one self-contained HTML report over recorded runs.
+    Report(Report),
+    /// Show how two sets of runs differ.
+    Compare(Compare),
+    /// Hold scenarios to their expectations: exit 0 all hold, 1 one fails, 2 could not run.
+    Check(Check),
+    /// Measure how fast simulator and controllers are on this machine.
+    Bench(Bench),
+}
+
+/// Which runs to make.
+#[derive(ClapArgs)]
+pub struct Selection {
+    /// Scenario id, pattern ('lund/*') or TOML file.
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// Controllers, separated by commas, or `all`.
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub controller: String,
+    /// Run with each of the seeds 1 to N.
+    #[arg(long, value_name = "N", conflicts_with = "seed")]
+    pub seeds: Option<u64>,
+    /// Run with this one seed (default: 1).
+    #[arg(long, value_name = "K")]
+    pub seed: Option<u64>,
+    /// Runs at a time; the results do not depend on it (default: one a core).
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
+/// Where results go.
+#[derive(ClapArgs)]
+pub struct Output {
+    /// Write a record of each run below this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON array, an element a run, instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir list`
+#[derive(ClapArgs)]
+pub struct List {
+    /// Print one JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir run`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir run lund/rmcat-ns3
+  weir run 'lund/*' --controller nada,scream --seeds 5 --out runs
+  weir run my-scenario.toml --seed 7331 --json")]
+pub struct Run {
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `weir call`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+The browsers use their own congestion control; --controller is accepted and has no effect on them.
+Calls are made one at a time, because contention bends them.
+
+Examples:
+  weir call demo/first-call
+  weir call demo/first-call --seeds 3 --out runs --json")]
+pub struct Call {
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `weir link`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B.
+
+Examples:
+  weir link demo/first-call -- ping -c 5 10.45.0.2
+  weir link demo/first-call --peer 'iperf3 -s -1' -- iperf3 -C cubic -c 10.45.0.2
+  weir link --self-test")]
+pub struct Link {
+    /// Scenario id or TOML file.
+    #[arg(value_name = "SCENARIO", required_unless_present = "self_test")]
+    pub scenario: Option<String>,
+    /// Run this on host B meanwhile, split at blanks.
+    #[arg(long, value_name = "COMMAND")]
+    pub peer: Option<String>,
+    /// Seed of the network's losses and jitter.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub seed: u64,
+    /// Compare ping and iperf3 with what the network was asked to be, and print the error.
+    #[arg(long, conflicts_with_all = ["scenario", "command", "peer"])]
+    pub self_test: bool,
+    /// What to run on host A.
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "self_test")]
+    pub command: Vec<String>,
+}
+
+/// `weir report`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir run 'lund/*' --seeds 5 --out runs && weir report runs -o report.html")]
+pub struct Report {
+    /// Folders with records, as `--out` wrote them.
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// The report.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+}
+
+/// `weir compare`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir compare runs-before runs-after")]
+pub struct Compare {
+    /// Records before.
+    #[arg(value_name = "DIR")]
+    pub before: PathBuf,
+    /// Records after.
+    #[arg(value_name = "DIR")]
+    pub after: PathBuf,
+    /// Print one JSON array.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir check`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir check 'rfc8867/*' --controller all --junit check.xml")]
+pub struct Check {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Write the outcome as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+/// `weir bench`
+#[derive(ClapArgs)]
+pub struct Bench {
+    /// Measurements of each figure; the median is printed.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub repeat: usize,
+}

@@ -1,0 +1,85 @@
+//! `weir bench`: how fast simulator and controllers are here.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use weir::Algorithm;
+use weir_lab::scenario::catalogue;
+use weir_net::Seed;
+
+use crate::args::Bench;
+use crate::table;
+
+const SCENARIO: &str = "lund/rmcat-ns3";
+/// Simulated seconds per CPU second of ns-3 3.37 with a point-to-point link, measured once on a machine
+/// of two cores like CI's.
+const NS3_POINT_TO_POINT: f64 = 459.0;
+/// What we aim at.
+const GOAL: f64 = 10_000.0;
+/// Runs that the scaling over cores is measured with.
+const BATCH: u64 = 60;
+
+/// Prints speeds as ratios.
+pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(args.repeat > 0, "--repeat 0 measures nothing: write a number from 1 on");
+    let scenario = &catalogue::find(SCENARIO)?[0];
+    let simulated = scenario.duration.as_secs_f64();
+    println!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes");
+    let mut rows = Vec::new();
+    for algorithm in Algorithm::ALL {
+        let config = scenario.sim_config(algorithm);
+        let seconds = median(args.repeat, || {
+            black_box(weir_sim::run(&config, Seed::new(1)));
+        });
+        let speed = simulated / seconds.as_secs_f64();
+        rows.push(vec![
+            algorithm.name().into(),
+            format!("{:.1}", seconds.as_secs_f64() * 1e3),
+            format!("{speed:.0}"),
+            format!("{:.2}", speed / GOAL),
+            format!("{:.1}", speed / NS3_POINT_TO_POINT),
+        ]);
+    }
+    let head = ["controller", "ms a run", "x real time", "of 10,000", "of ns-3's 459"];
+    print!("{}", table::aligned(&head, &rows, 1));
+    scaling(args.repeat, scenario)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same batch of runs on one core and on all.
+fn scaling(repeat: usize, scenario: &weir_lab::scenario::Scenario) -> anyhow::Result<()> {
+    let config = scenario.sim_config(Algorithm::GccDraft);
+    let cores = std::thread::available_parallelism()?.get();
+    let batch_on = |threads: usize| -> anyhow::Result<Duration> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        Ok(median(repeat, || {
+            pool.install(|| {
+                (1..=BATCH).into_par_iter().for_each(|seed| {
+                    black_box(weir_sim::run(&config, Seed::new(seed)));
+                });
+            });
+        }))
+    };
+    let (one, all) = (batch_on(1)?, batch_on(cores)?);
+    let ratio = one.as_secs_f64() / all.as_secs_f64();
+    println!("\n{BATCH} runs with --jobs 1: {:.0} ms", one.as_secs_f64() * 1e3);
+    println!("{BATCH} runs with --jobs {cores}: {:.0} ms", all.as_secs_f64() * 1e3);
+    println!("ratio {ratio:.2} on {cores} cores");
+    Ok(())
+}
+
+/// Median time of a piece of work, after one run to warm up.
+fn median(repeat: usize, mut work: impl FnMut()) -> Duration {
+    work();
+    let mut times: Vec<Duration> = (0..repeat)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[times.len() / 2]
+}

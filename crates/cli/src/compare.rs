@@ -1,0 +1,121 @@
+//! `weir compare`: what differs between two sets of runs.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use weir_lab::metrics::mean;
+use weir_lab::record::{self, Record};
+use weir_lab::summary::Summary;
+
+use crate::args::Compare;
+use crate::table;
+
+const METRICS: [&str; 7] = [
+    "utilization",
+    "rate_mbps.mean",
+    "queuing_delay_ms.mean",
+    "queuing_delay_ms.p95",
+    "rtt_ms.mean",
+    "loss_ratio.mean",
+    "responsiveness_s",
+];
+
+struct Difference {
+    scenario: String,
+    controller: String,
+    engine: String,
+    flow: String,
+    metric: &'static str,
+    before: f64,
+    after: f64,
+}
+
+/// Prints the metrics of flows that both sets have, averaged over each set's seeds.
+pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let differences = differences(&before, &after);
+    anyhow::ensure!(
+        !differences.is_empty(),
+        "no scenario, controller and engine stands in both {} and {}",
+        args.before.display(),
+        args.after.display()
+    );
+    if args.json {
+        let rows: Vec<_> = differences.iter().map(to_json).collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        const HEAD: [&str; 8] =
+            ["scenario", "controller", "engine", "flow", "metric", "before", "after", "change"];
+        let rows: Vec<_> = differences.iter().map(to_cells).collect();
+        print!("{}", table::aligned(&HEAD, &rows, 5));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The summaries of all records below a folder.
+pub fn read(folder: &Path) -> anyhow::Result<Vec<Summary>> {
+    let folders = record::find(folder)?;
+    anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
+    folders.iter().map(|folder| Ok(Record::read(folder)?.summary())).collect()
+}
+
+fn differences(before: &[Summary], after: &[Summary]) -> Vec<Difference> {
+    let mut differences: Vec<Difference> = Vec::new();
+    for summary in before {
+        let key = (&summary.scenario, &summary.controller, &summary.engine);
+        let done = |d: &Difference| (&d.scenario, &d.controller, &d.engine) == key;
+        if differences.iter().any(done) {
+            continue;
+        }
+        for flow in &summary.flows {
+            for metric in METRICS {
+                let over_seeds = |set: &[Summary]| {
+                    let same = set
+                        .iter()
+                        .filter(|run| (&run.scenario, &run.controller, &run.engine) == key);
+                    mean(same.filter_map(|run| run.metric(Some(&flow.flow), metric)).collect())
+                };
+                let (Some(before), Some(after)) = (over_seeds(before), over_seeds(after)) else {
+                    continue;
+                };
+                differences.push(Difference {
+                    scenario: summary.scenario.clone(),
+                    controller: summary.controller.clone(),
+                    engine: summary.engine.clone(),
+                    flow: flow.flow.clone(),
+                    metric,
+                    before,
+                    after,
+                });
+            }
+        }
+    }
+    differences
+}
+
+fn to_json(difference: &Difference) -> serde_json::Value {
+    json!({
+        "scenario": difference.scenario,
+        "controller": difference.controller,
+        "engine": difference.engine,
+        "flow": difference.flow,
+        "metric": difference.metric,
+        "before": difference.before,
+        "after": difference.after,
+        "change": difference.after - difference.before,
+    })
+}
+
+fn to_cells(difference: &Difference) -> Vec<String> {
+    vec![
+        difference.scenario.clone(),
+        difference.controller.clone(),
+        difference.engine.clone(),
+        difference.flow.clone(),
+        difference.metric.into(),
+        table::number(Some(difference.before), 4),
+        table::number(Some(difference.after), 4),
+        format!("{:+.4}", difference.after - difference.before),
+    ]
+}

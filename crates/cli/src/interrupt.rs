@@ -1,0 +1,33 @@
+//! Ctrl-C: long work asks here whether to stop, and cleans up by returning.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, bail};
+
+/// Set once the user or the system asks the program to stop.
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From here on, Ctrl-C, SIGTERM and SIGHUP only set the flag.
+    pub fn listen() -> anyhow::Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&flag);
+        ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
+            .context("cannot listen for Ctrl-C")?;
+        Ok(Self(flag))
+    }
+
+    /// The flag itself, for work that checks it in its own loop.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    /// An error once the program was asked to stop.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            bail!("interrupted; what was finished is kept, nothing half-made is left");
+        }
+        Ok(())
+    }
+}

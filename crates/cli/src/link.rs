@@ -1,0 +1,37 @@
+//! `weir link`: any command inside a scenario's network, in real time.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use weir_emu::{Emulator, run_command, self_test};
+use weir_lab::scenario::catalogue;
+use weir_net::Seed;
+
+use crate::args::Link;
+
+/// Runs the command, or the self-test, and passes its exit code on.
+pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
+    if args.self_test {
+        return test();
+    }
+    // The command line demands a scenario where there is no self-test.
+    let name = args.scenario.as_deref().unwrap_or_default();
+    let scenario = catalogue::find(name)?.remove(0);
+    let emulator = Emulator::new(&scenario.up, &scenario.down, Seed::new(args.seed))?;
+    let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
+    let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
+    anyhow::ensure!(
+        peer.as_ref().is_none_or(|words| !words.is_empty()),
+        "--peer is empty: write a command, such as --peer 'iperf3 -s -1'"
+    );
+    let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
+    let ended = run_command(emulator, &command, peer.as_deref())?;
+    eprintln!("weir: {}", ended.emulation);
+    Ok(ExitCode::from(ended.exit_code))
+}
+
+fn test() -> anyhow::Result<ExitCode> {
+    let result = self_test()?;
+    print!("{result}");
+    Ok(if result.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

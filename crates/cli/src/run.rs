@@ -1,0 +1,96 @@
+//! `weir run`: simulate scenarios, several at a time.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use weir_lab::record::Record;
+use weir_lab::summary::Summary;
+use weir_net::Seed;
+
+use crate::args::{Output, Run, Selection};
+use crate::interrupt::Interrupt;
+use crate::select::{self, Job};
+use crate::table;
+
+/// Runs and prints.
+pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
+    let summaries = simulate(&args.selection, args.output.out.as_deref())?;
+    print(&summaries, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the selected runs, and their records where a folder for them is given. The results come in
+/// the selection's order, whatever the number of jobs.
+pub fn simulate(
+    selection: &Selection,
+    out: Option<&std::path::Path>,
+) -> anyhow::Result<Vec<Summary>> {
+    let scenarios = select::scenarios(&selection.scenarios)?;
+    let algorithms = select::algorithms(&selection.controller)?;
+    let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
+    if let Some(out) = out {
+        refuse_existing(out, &jobs)?;
+    }
+    let threads = selection.jobs.unwrap_or(0);
+    anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .context("cannot start the worker threads")?;
+    let interrupt = Interrupt::listen()?;
+    let bar = progress(jobs.len());
+    let one = |job: &Job<'_>| {
+        interrupt.check()?;
+        let record = make(job);
+        if let Some(out) = out {
+            record.write(out)?;
+        }
+        bar.inc(1);
+        Ok(record.summary())
+    };
+    let summaries = pool.install(|| jobs.par_iter().map(one).collect());
+    bar.finish_and_clear();
+    summaries
+}
+
+/// Simulates one run.
+pub fn make(job: &Job<'_>) -> Record {
+    let config = job.scenario.sim_config(job.algorithm);
+    let trace = weir_sim::run(&config, Seed::new(job.info.seed));
+    Record { info: job.info.clone(), scenario: job.scenario.clone(), trace, call: None }
+}
+
+/// Before anything runs: none of the records may be there already.
+pub fn refuse_existing(out: &std::path::Path, jobs: &[Job<'_>]) -> anyhow::Result<()> {
+    for job in jobs {
+        let folder = out.join(job.info.folder());
+        anyhow::ensure!(
+            !folder.exists(),
+            "{} exists already: choose another --out, or remove it",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+fn progress(length: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
+        .expect("the template is valid");
+    // Drawn on stderr, and only where that is a terminal.
+    ProgressBar::new(length as u64).with_style(style)
+}
+
+/// Prints results as JSON or as a table.
+pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
+    if output.json {
+        println!("{}", serde_json::to_string_pretty(summaries)?);
+    } else {
+        print!("{}", table::results(summaries));
+        if let Some(out) = &output.out {
+            println!("\nrecords in {}; `weir report {0}` draws them", out.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! From the command line's words to the runs that they stand for.
+
+use anyhow::{Context, bail};
+use weir::Algorithm;
+use weir_lab::record::{Engine, RunInfo};
+use weir_lab::scenario::{Scenario, catalogue};
+
+use crate::args::Selection;
+
+/// One run to make.
+pub struct Job<'a> {
+    pub scenario: &'a Scenario,
+    pub algorithm: Algorithm,
+    pub info: RunInfo,
+}
+
+/// The scenarios of all names, each once, in the order of the command line.
+pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    let mut found: Vec<Scenario> = Vec::new();
+    for name in names {
+        for scenario in catalogue::find(name)? {
+            if !found.iter().any(|known| known.id == scenario.id) {
+                found.push(scenario);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The controllers of a list such as `nada,scream`, or `all`.
+pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
+    if list == "all" {
+        return Ok(Algorithm::ALL.to_vec());
+    }
+    let mut algorithms = Vec::new();
+    for name in list.split(',').map(str::trim) {
+        let algorithm: Algorithm =
+            name.parse().with_context(|| format!("--controller '{name}'"))?;
+        if !algorithms.contains(&algorithm) {
+            algorithms.push(algorithm);
+        }
+    }
+    Ok(algorithms)
+}
+
+/// The seeds that were asked for.
+pub fn seeds(selection: &Selection) -> anyhow::Result<Vec<u64>> {
+    match (selection.seeds, selection.seed) {
+        (Some(0), _) => bail!("--seeds 0 makes no run: write a number from 1 on"),
+        (Some(n), _) => Ok((1..=n).collect()),
+        (None, seed) => Ok(vec![seed.unwrap_or(1)]),
+    }
+}
+
+/// Every scenario under every controller with every seed, in that order of nesting.
+pub fn jobs<'a>(
+    scenarios: &'a [Scenario],
+    algorithms: &[Algorithm],
+    seeds: &[u64],
+) -> Vec<Job<'a>> {
+    let mut jobs = Vec::new();
+    for scenario in scenarios {
+        for &algorithm in algorithms {
+            for &seed in seeds {
+                let info = RunInfo {
+                    scenario: scenario.id.clone(),
+                    controller: algorithm.name().into(),
+                    engine: Engine::Sim,
+                    seed,
+                };
+                jobs.push(Job { scenario, algorithm, info });
+            }
+        }
+    }
+    jobs
+}

@@ -1,0 +1,73 @@
+//! Results as text tables.
+
+use weir_lab::metrics::mean;
+use weir_lab::summary::{FlowSummary, Summary};
+
+/// Columns aligned by width: the first to the left, numbers to the right.
+pub fn aligned(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let text = padded.collect::<Vec<String>>().join("  ");
+        format!("{}\n", text.trim_end())
+    };
+    let head: Vec<String> = head.iter().map(|cell| cell.to_string()).collect();
+    std::iter::once(line(&head)).chain(rows.iter().map(|row| line(row))).collect()
+}
+
+/// A number with so many decimals, or a dash.
+pub fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".into(), |value| format!("{value:.decimals$}"))
+}
+
+/// One line a scenario, controller and flow, averaged over the seeds.
+pub fn results(summaries: &[Summary]) -> String {
+    const HEAD: [&str; 10] = [
+        "scenario", "controller", "engine", "flow", "seeds", "utilization", "rate Mbit/s",
+        "queue p95 ms", "RTT mean ms", "loss %",
+    ];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut seen = Vec::new();
+    for summary in summaries {
+        let key = (&summary.scenario, &summary.controller, &summary.engine);
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let same = |other: &&Summary| (&other.scenario, &other.controller, &other.engine) == key;
+        let group: Vec<&Summary> = summaries.iter().filter(same).collect();
+        for flow in &summary.flows {
+            let over_seeds = |path: &str| {
+                mean(group.iter().filter_map(|run| run.metric(Some(&flow.flow), path)).collect())
+            };
+            rows.push(line(summary, flow, group.len(), over_seeds));
+        }
+    }
+    aligned(&HEAD, &rows, 4)
+}
+
+fn line(
+    summary: &Summary,
+    flow: &FlowSummary,
+    seeds: usize,
+    over_seeds: impl Fn(&str) -> Option<f64>,
+) -> Vec<String> {
+    vec![
+        summary.scenario.clone(),
+        summary.controller.clone(),
+        summary.engine.clone(),
+        flow.flow.clone(),
+        seeds.to_string(),
+        number(over_seeds("utilization"), 3),
+        number(over_seeds("rate_mbps.mean"), 3),
+        number(over_seeds("queuing_delay_ms.p95"), 1),
+        number(over_seeds("rtt_ms.mean"), 1),
+        number(over_seeds("loss_ratio.mean").map(|ratio| ratio * 100.0), 2),
+    ]
+}
