@@ -87,7 +87,7 @@ fn a_pause_of_the_source_leaves_the_target_where_it_was() {
     assert!(received > 850.0, "{received}");
 }
 
-// GCC-D13: 0.85 a second; from 60 s on 8 % a second are possible again.
+// GCC-D13: 0.85 a second and round-trip time while it lasts.
 #[test]
 fn an_outage_lowers_the_target_and_its_end_lets_it_rise() {
     let trace = drive(&Path { outage: 40..50, ..Path::new(&[(0, 1_000)]) }, 90);

@@ -1,4 +1,4 @@
-//! Arrival-time filter: a scalar Kalman filter estimates the mean of the inter-group delay variation.
+//! Arrival-time filter: a scalar Kalman filter for the mean of the inter-group delay variation.
 //!
 //! Implements [GCC §5.3]. Departs from it in GCC-D4 and GCC-D5 (docs/controllers/gcc-draft.md).
 
@@ -93,7 +93,7 @@ mod tests {
         assert!((0.001..=0.1).contains(&NOISE_WEIGHT));
     }
 
-    // [GCC §5.3]: k = 0.101 / 1.101, m = k * 1, e = (1 - k) * 0.101; the variance stays at its floor.
+    // [GCC §5.3]: k = 0.101 / 1.101, m = k * 1, e = (1 - k) * 0.101; the variance is at its floor.
     #[test]
     fn the_first_group_moves_the_estimate_by_the_kalman_gain() {
         let mut filter = ArrivalTimeFilter::new();

@@ -1,6 +1,6 @@
 //! Rate control: a state machine turns the detector's signal into the delay-based estimate `A_hat`.
 //!
-//! Implements [GCC §5.5]. Departs from it in GCC-D9 to GCC-D12 (docs/controllers/gcc-draft.md).
+//! Implements [GCC §5.5]. Departs from it in GCC-D9 to GCC-D13 (docs/controllers/gcc-draft.md).
 
 use super::convergence::{Convergence, Growth};
 use super::overuse_detector::BandwidthUsage::{self, Normal, Overuse, Underuse};
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!((control.estimate(), last), (kbps(1_500), Reason::ApplicationLimited));
     }
 
-    // GCC-D9: as written a source that falls from 1000 to 100 kbit/s would pull the estimate to 150.
+    // GCC-D9: as written a source that falls from 1000 to 100 kbit/s would pull it down to 150.
     #[test]
     fn a_source_that_falls_silent_does_not_pull_the_estimate_down() {
         let mut control = control(1_000);
