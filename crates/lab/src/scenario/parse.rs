@@ -9,6 +9,8 @@ use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 
+use crate::metrics::Metrics;
+
 use super::error::{ScenarioError, nearest, quoted};
 use super::reader::{File, Item, Table};
 use super::{
@@ -274,7 +276,16 @@ fn prose_or_empty(table: &Table, key: &'static str) -> Result<String> {
 }
 
 fn metric(table: &Table) -> Result<String> {
-    table.require("metric", "\"utilization\"")?.prose()
+    let item = table.require("metric", "\"utilization\"")?;
+    let path = item.prose()?;
+    if Metrics::has_path(&path) {
+        return Ok(path);
+    }
+    let message = format!(
+        "there is no metric {}; write one such as \"utilization\" or \"rtt_ms.max\"",
+        quoted(&path)
+    );
+    Err(item.error(&message))
 }
 
 fn flow_name(table: &Table, flows: &[Flow]) -> Result<Option<String>> {

@@ -225,6 +225,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
+        "[[expect]]\nmetric = \"rtt_ms\"\nabove = 1",
+        "9: expect[1].metric: there is no metric 'rtt_ms'; write one such as \"utilization\" or \
+         \"rtt_ms.max\"",
+    ),
+    (
+        "",
         "[[expect]]\nmetric = \"rtt_ms.max\"\nabove = inf",
         "10: expect[1].above: expected a number, found the number 'inf'",
     ),
