@@ -6,9 +6,23 @@ mod driver;
 
 use driver::{Driver, Feedback, Op};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, TimeDelta};
 use weir::{Algorithm, Timestamp};
+
+/// A fixed search, so that a build does not fail by chance. `PROPTEST_CASES=20000` searches wider and
+/// `PROPTEST_RNG_SEED=7` elsewhere.
+fn config(cases: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let set = |name: &str| std::env::var_os(name).is_some();
+    ProptestConfig {
+        cases: if set("PROPTEST_CASES") { asked.cases } else { cases },
+        rng_seed: if set("PROPTEST_RNG_SEED") { asked.rng_seed } else { RngSeed::Fixed(1) },
+        failure_persistence: None,
+        ..asked
+    }
+}
 
 fn limits(min: u64, start: u64, max: u64) -> RateLimits {
     let kbps = Bitrate::from_kbps;
@@ -48,7 +62,7 @@ fn every_algorithm() -> impl Strategy<Value = Algorithm> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(config(256))]
 
     #[test]
     fn hostile_feedback_breaks_no_invariant(
@@ -93,7 +107,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(config(48))]
 
     /// Whatever happened: two minutes on a clean 1 Mbit/s link bring the rate back to at least half.
     #[test]

@@ -10,7 +10,7 @@ use crate::units::{TimeDelta, Timestamp};
 pub(super) const BURST_TIME: TimeDelta = TimeDelta::from_millis(5);
 /// How long the arrivals of one group may last, GCC-D2.
 const MAX_GROUP_DURATION: TimeDelta = TimeDelta::from_millis(100);
-/// A step of the arrival clock, or of the send clock backwards, that no queue explains, GCC-D3.
+/// A step of either clock that no queue explains, or a pause, GCC-D3.
 const MAX_GAP: TimeDelta = TimeDelta::from_secs(3);
 
 /// Makes groups out of packets, in the order of their arrival.
@@ -71,7 +71,7 @@ impl PreFilter {
             return Grouping::Pending;
         };
         let since = between(group.last, packet);
-        if since.arrival.abs() > MAX_GAP || since.departure < -MAX_GAP {
+        if since.arrival.abs() > MAX_GAP || since.departure.abs() > MAX_GAP {
             // GCC-D3: a pause or a jump of a clock starts the groups afresh.
             *self = Self { previous: None, current: Some(Group { first: packet, last: packet }) };
             return Grouping::Restarted;
