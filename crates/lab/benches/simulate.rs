@@ -1,0 +1,24 @@
+//! How long a simulated run takes: `lund/rmcat-ns3`, 200 s with one flow, full packet path, feedback
+//! as TWCC bytes.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use weir::Algorithm;
+use weir_lab::scenario::catalogue;
+use weir_net::Seed;
+
+fn simulate(criterion: &mut Criterion) {
+    let scenario = catalogue::find("lund/rmcat-ns3").expect("it is in the catalogue").remove(0);
+    let mut group = criterion.benchmark_group("lund/rmcat-ns3, 200 s");
+    for algorithm in Algorithm::ALL {
+        let config = scenario.sim_config(algorithm);
+        group.bench_function(algorithm.name(), |bencher| {
+            bencher.iter(|| black_box(weir_sim::run(&config, Seed::new(1))));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, simulate);
+criterion_main!(benches);
