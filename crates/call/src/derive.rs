@@ -91,17 +91,15 @@ pub struct Received {
     pub jitter_buffer_delay: Option<TimeDelta>,
 }
 
-/// A change of the encoder's target bitrate.
+/// A change of the browser's bandwidth estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateChange {
+pub struct EstimateChange {
     /// When it was first seen: at most one report interval after it happened.
     pub time: Timestamp,
-    /// Target before.
+    /// Estimate before.
     pub from: Bitrate,
-    /// Target after.
+    /// Estimate after.
     pub to: Bitrate,
-    /// What the browser says limits the quality after the change.
-    pub reason: LimitationReason,
 }
 
 /// The intervals between `reports`, without the first.
@@ -111,17 +109,16 @@ pub fn intervals(reports: &[TimedReport]) -> Vec<Interval> {
     reports.windows(2).skip(1).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
 }
 
-/// The changes of the encoder's target that the intervals show, in order.
-pub fn rate_changes(intervals: &[Interval]) -> Vec<RateChange> {
-    let targets = intervals.iter().filter_map(|interval| {
-        let sent = interval.sent.as_ref()?;
-        Some((interval.end, sent.target_bitrate?, sent.limitation))
-    });
+/// The changes of a sender's bandwidth estimate that the intervals show, in order. The estimate is the
+/// target of the browser's congestion control; what the encoder gets of it is less.
+pub fn estimate_changes(intervals: &[Interval]) -> Vec<EstimateChange> {
+    let estimates =
+        intervals.iter().filter_map(|interval| Some((interval.end, interval.estimated_bitrate?)));
     let mut changes = Vec::new();
     let mut previous = None;
-    for (time, to, reason) in targets {
+    for (time, to) in estimates {
         if let Some(from) = previous.filter(|from| *from != to) {
-            changes.push(RateChange { time, from, to, reason });
+            changes.push(EstimateChange { time, from, to });
         }
         previous = Some(to);
     }
@@ -370,26 +367,19 @@ mod tests {
     }
 
     #[test]
-    fn rate_changes_carry_the_reason_of_the_browser() {
-        let sent = |ms, kbps, limitation| Interval {
+    fn an_estimate_that_stays_is_no_change() {
+        let estimate = |ms, kbps| Interval {
             end: Timestamp::from_millis(ms),
-            sent: Some(Sent {
-                target_bitrate: Some(Bitrate::from_kbps(kbps)),
-                limitation,
-                ..Sent::default()
-            }),
+            estimated_bitrate: Some(Bitrate::from_kbps(kbps)),
             ..Interval::default()
         };
-        let none = LimitationReason::None;
-        let bandwidth = LimitationReason::Bandwidth;
-        let series = [sent(500, 300, none), sent(1000, 300, none), sent(1500, 200, bandwidth)];
-        let change = RateChange {
+        let series = [estimate(500, 300), estimate(1000, 300), estimate(1500, 200)];
+        let change = EstimateChange {
             time: Timestamp::from_millis(1500),
             from: Bitrate::from_kbps(300),
             to: Bitrate::from_kbps(200),
-            reason: bandwidth,
         };
-        assert_eq!(rate_changes(&series), [change]);
+        assert_eq!(estimate_changes(&series), [change]);
     }
 
     #[test]

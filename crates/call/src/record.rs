@@ -1,8 +1,9 @@
 //! From a scenario to a call, and from a call to a record of the same shape as a simulated run's.
 //!
 //! Capacity, queue, sent, received and lost packets come from the emulator, which sees every IP packet
-//! (RTCP, STUN and DTLS included, a few per cent); target bitrate and round-trip time come from
-//! getStats, every 500 ms, and stand in each row of 50 ms that they hold for.
+//! (RTCP, STUN and DTLS included, a few per cent); target bitrate (the browser's bandwidth estimate)
+//! and round-trip time come from getStats, every 500 ms, and stand in each row of 50 ms that they hold
+//! for.
 
 use std::borrow::Cow;
 
@@ -18,7 +19,6 @@ use weir_sim::trace::{RateChange, Row, Trace};
 use crate::derive::{self, Interval};
 use crate::message::VideoConfig;
 use crate::run::{CallConfig, CallOutcome, PeerOutcome};
-use crate::stats::LimitationReason;
 
 /// Why browsers cannot play a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ pub fn record(scenario: &Scenario, info: RunInfo, outcome: &CallOutcome) -> Reco
         };
         let intervals = sender.intervals();
         trace.rows.extend(rows(index, link, &intervals));
-        let changes = derive::rate_changes(&intervals).into_iter();
+        let changes = derive::estimate_changes(&intervals).into_iter();
         trace.events.extend(changes.map(|change| rate_change(index, change)));
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
@@ -103,7 +103,8 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             time: sample.time,
             flow,
             capacity: sample.capacity,
-            target: sent.and_then(|sent| sent.target_bitrate),
+            // The encoder's share of it is `target_bps` in call.json.
+            target: sent.and(interval).and_then(|interval| interval.estimated_bitrate),
             pacing_rate: None,
             congestion_window: None,
             // What came to the bottleneck: the emulator does not see the sender's own queue.
@@ -123,19 +124,13 @@ fn whole_micros(time: TimeDelta) -> TimeDelta {
     TimeDelta::from_micros(time.as_micros())
 }
 
-fn rate_change(flow: usize, change: derive::RateChange) -> RateChange {
-    let reason = match change.reason {
-        LimitationReason::None => "no limit (getStats)",
-        LimitationReason::Cpu => "cpu (getStats)",
-        LimitationReason::Bandwidth => "bandwidth (getStats)",
-        LimitationReason::Other => "other (getStats)",
-    };
+fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     RateChange {
         time: change.time,
         flow,
         from: change.from,
         to: change.to,
-        reason: reason.into(),
+        reason: "not told by getStats".into(),
         state: "browser".into(),
         signals: [const { (Cow::Borrowed(""), 0.0) }; 4],
     }
@@ -185,6 +180,7 @@ fn peer_json(peer: &PeerOutcome) -> Value {
         let sent = interval.sent.as_ref();
         json!({
             "time_s": interval.end.as_secs_f64(),
+            "target_bps": sent.and_then(|sent| sent.target_bitrate).map(|rate| rate.as_bps()),
             "send_bps": sent.map(|sent| sent.send_rate.as_bps()),
             "receive_bps": received.map(|received| received.receive_rate.as_bps()),
             "loss_ratio": received.and_then(|received| received.loss_ratio),
