@@ -265,7 +265,7 @@ fn findings_are_judged_by_the_means_over_the_seeds() {
     let none = None;
     assert_eq!(holds(&nada), [Some(true), Some(false), none, none, none]);
     let gcc = judged("gcc-draft", Engine::Sim, 1, 0.5);
-    let both = [&nada[..], &[gcc.clone()]].concat();
+    let both = [&nada[..], std::slice::from_ref(&gcc)].concat();
     assert_eq!(holds(&both), [Some(true), Some(false), Some(true), Some(false), none]);
     // GCC alone has no rival; a real call is none.
     let real = judged("chromium", Engine::Call, 1, 0.1);
