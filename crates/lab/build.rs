@@ -1,4 +1,4 @@
-//! Lists the scenario files, so that the program carries them with it.
+//! Lists the scenario files and takes the report viewer, so that the program carries them with it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,20 @@ fn main() -> io::Result<()> {
     }
     source.push_str("]\n");
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
-    fs::write(Path::new(&out).join("scenarios.rs"), source)
+    fs::write(Path::new(&out).join("scenarios.rs"), source)?;
+    fs::write(Path::new(&out).join("report.html"), viewer()?)
+}
+
+/// The report viewer's page; empty if it has not been built, for the rest builds without it.
+fn viewer() -> io::Result<String> {
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
+    let page = web.join("dist/report.html");
+    // Cargo takes a missing path for a changed one, each time: what is watched must be there.
+    let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
+    if let Some(path) = watched {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    if page.is_file() { fs::read_to_string(page) } else { Ok(String::new()) }
 }
 
 /// The id of a scenario file, `lund/rmcat-ns3`, and its whole path.

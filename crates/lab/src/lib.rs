@@ -5,5 +5,6 @@
 
 pub mod metrics;
 pub mod record;
+pub mod report;
 pub mod scenario;
 pub mod summary;

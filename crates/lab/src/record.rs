@@ -63,12 +63,15 @@ pub struct RunInfo {
 impl RunInfo {
     /// The command that makes this run again.
     pub fn command(&self) -> String {
+        self.command_with(&format!("--seed {}", self.seed))
+    }
+
+    /// The command for runs like this one, with `seeds` for an option that names theirs.
+    pub(crate) fn command_with(&self, seeds: &str) -> String {
+        let Self { scenario, controller, .. } = self;
         match self.engine {
-            Engine::Sim => {
-                let Self { scenario, controller, seed, .. } = self;
-                format!("weir run {scenario} --controller {controller} --seed {seed}")
-            }
-            Engine::Call => format!("weir call {} --seed {}", self.scenario, self.seed),
+            Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
+            Engine::Call => format!("weir call {scenario} {seeds}"),
         }
     }
 

@@ -1,0 +1,254 @@
+//! The report: everything that the page of `web/` shows, from records alone, in one HTML file.
+//!
+//! ```text
+//! records -> runs, measured -> series, events, boxes, tables -> JSON inside the viewer's page
+//! ```
+//!
+//! The page computes nothing that a reader could take for a measurement; it draws what stands here.
+//! Records are sorted first, so their order on the command line does not change a byte.
+
+mod boxes;
+mod definitions;
+mod events;
+mod format;
+mod page;
+mod series;
+mod sim_real;
+mod tables;
+
+use weir::Algorithm;
+use weir_sim::trace::Row;
+
+use crate::metrics;
+use crate::record::{Engine, Record};
+use crate::summary::{FlowSummary, Summary};
+use format::{Boxes, Group, Histogram, Point, Scenario};
+
+pub use format::Report;
+pub use page::ReportError;
+
+/// A run and what was measured of it.
+struct Run<'a> {
+    record: &'a Record,
+    summary: Summary,
+    /// Rows of each flow, as the trace counts them.
+    rows: Vec<Vec<Row>>,
+}
+
+impl<'a> Run<'a> {
+    fn of(record: &'a Record) -> Self {
+        let mut rows = vec![Vec::new(); record.trace.flows.len()];
+        for row in &record.trace.rows {
+            rows[row.flow].push(*row);
+        }
+        Self { record, summary: record.summary(), rows }
+    }
+
+    fn flow_index(&self, flow: &str) -> Option<usize> {
+        self.record.trace.flows.iter().position(|name| name == flow)
+    }
+
+    fn rows(&self, flow: &str) -> Option<&[Row]> {
+        self.flow_index(flow).map(|index| self.rows[index].as_slice())
+    }
+
+    fn flow(&self, flow: &str) -> Option<&FlowSummary> {
+        self.summary.flows.iter().find(|summary| summary.flow == flow)
+    }
+
+    fn seed(&self) -> String {
+        self.record.info.seed.to_string()
+    }
+}
+
+/// All runs of one controller under one engine, by seed.
+struct Column<'a> {
+    controller: &'a str,
+    engine: Engine,
+    runs: &'a [Run<'a>],
+}
+
+impl<'a> Column<'a> {
+    /// `runs` are not empty and of one controller and engine.
+    fn of(runs: &'a [Run<'a>]) -> Self {
+        let info = &runs[0].record.info;
+        Self { controller: &info.controller, engine: info.engine, runs }
+    }
+
+    /// Mean over the runs that have the value.
+    fn mean(&self, value: impl Fn(&Run<'_>) -> Option<f64>) -> Option<f64> {
+        metrics::mean(self.runs.iter().filter_map(value).collect())
+    }
+}
+
+impl Report {
+    /// Measures the records. `command` is the command that makes this report.
+    pub fn of(records: &[Record], command: &str) -> Self {
+        let controllers = controllers(records);
+        let rank = |name: &str| controllers.iter().position(|controller| controller == name);
+        let mut sorted: Vec<&Record> = records.iter().collect();
+        let key = |record: &Record| {
+            let info = &record.info;
+            (info.scenario.clone(), info.engine, rank(&info.controller), info.seed)
+        };
+        // Calls with one seed differ: their content orders them, whatever the order of the files.
+        sorted.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a).cmp(&content(b))));
+        // The same record given twice is one run.
+        sorted.dedup();
+        let runs: Vec<Run<'_>> = sorted.into_iter().map(Run::of).collect();
+        let of_scenario = |a: &Run<'_>, b: &Run<'_>| a.summary.scenario == b.summary.scenario;
+        let scenarios: Vec<Scenario> = runs.chunk_by(of_scenario).map(scenario).collect();
+        let title = match scenarios.as_slice() {
+            [only] => format!("Weir report: {}", only.id),
+            _ => "Weir report".into(),
+        };
+        Self {
+            schema: 1,
+            title,
+            command: command.into(),
+            generator: format!("weir {}", env!("CARGO_PKG_VERSION")),
+            definitions: definitions::of(&scenarios),
+            controllers,
+            scenarios,
+            runs: runs.len(),
+        }
+    }
+}
+
+/// The algorithms in their own order, then the browsers by name.
+fn controllers(records: &[Record]) -> Vec<String> {
+    let rank = |name: &str| Algorithm::ALL.iter().position(|algorithm| algorithm.name() == name);
+    let mut names: Vec<String> = records.iter().map(|r| r.info.controller.clone()).collect();
+    names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
+    names.dedup();
+    names
+}
+
+/// All of a record as text: equal for equal records.
+fn content(record: &Record) -> String {
+    format!("{record:?}")
+}
+
+/// Runs of one scenario, by engine, controller and seed.
+fn scenario(runs: &[Run<'_>]) -> Scenario {
+    let of_column = |a: &Run<'_>, b: &Run<'_>| {
+        let (a, b) = (&a.record.info, &b.record.info);
+        (a.engine, &a.controller) == (b.engine, &b.controller)
+    };
+    let columns: Vec<Column<'_>> = runs.chunk_by(of_column).map(Column::of).collect();
+    let mut flows: Vec<&str> = Vec::new();
+    for flow in runs.iter().flat_map(|run| &run.record.trace.flows) {
+        if !flows.contains(&flow.as_str()) {
+            flows.push(flow);
+        }
+    }
+    let shown = &runs[0].record.scenario;
+    let group = |flow| columns.iter().filter_map(move |column| group(column, flow, shown));
+    Scenario {
+        id: runs[0].record.info.scenario.clone(),
+        title: shown.title.clone(),
+        source: shown.source.clone(),
+        description: shown.description.clone(),
+        duration_s: shown.duration.as_secs_f64(),
+        network: shown.network_in_words(),
+        groups: flows.iter().flat_map(|flow| group(flow)).collect(),
+        paper: tables::paper(shown, &columns),
+        findings: tables::findings(shown, &columns),
+        sections: tables::sections(shown, &columns, &flows),
+        sim_real: sim_real::compare(shown, &columns, &flows),
+    }
+}
+
+/// A column at one flow; `None` if none of its runs has the flow.
+fn group(column: &Column<'_>, flow: &str, shown: &crate::scenario::Scenario) -> Option<Group> {
+    let runs: Vec<&Run<'_>> =
+        column.runs.iter().filter(|run| run.flow_index(flow).is_some()).collect();
+    let first = runs.first()?;
+    let rows: Vec<&[Row]> = runs.iter().filter_map(|run| run.rows(flow)).collect();
+    let points: Vec<Point> = runs.iter().filter_map(|run| point(run, flow)).collect();
+    let values = |of: fn(&Point) -> Option<f64>| boxes::of(points.iter().filter_map(of).collect());
+    let index = first.flow_index(flow)?;
+    let events = first.record.trace.events.iter().filter(|event| event.flow == index);
+    Some(Group {
+        controller: column.controller.into(),
+        engine: column.engine,
+        flow: flow.into(),
+        seeds: runs.iter().map(|run| run.seed()).collect(),
+        command: command(&runs),
+        series: series::average(&rows, shown.duration),
+        events: events::thin(events, shown.duration),
+        boxes: Boxes {
+            utilization: values(|point| point.utilization),
+            rtt_ms: values(|point| point.rtt_ms),
+            responsiveness_s: values(|point| point.responsiveness_s),
+            loss_percent: values(|point| point.loss_percent),
+        },
+        points,
+        warnings: warnings(&runs, shown),
+        lateness_us: worst_lateness(&runs),
+    })
+}
+
+fn point(run: &Run<'_>, flow: &str) -> Option<Point> {
+    let metrics = &run.flow(flow)?.metrics;
+    Some(Point {
+        seed: run.seed(),
+        throughput_mbps: metrics.rate_mbps.map(|rate| rate.mean),
+        utilization: metrics.utilization,
+        p95_queuing_delay_ms: metrics.queuing_delay_ms.map(|delay| delay.p95),
+        loss_percent: metrics.loss_ratio.map(|loss| loss.mean * 100.0),
+        rtt_ms: metrics.rtt_ms.map(|rtt| rtt.mean),
+        responsiveness_s: metrics.responsiveness_s,
+    })
+}
+
+/// The command that makes these runs again: one for seeds 1 to N, else one a seed.
+fn command(runs: &[&Run<'_>]) -> String {
+    let seeds = runs.iter().map(|run| run.record.info.seed);
+    let first = &runs[0].record.info;
+    if runs.len() > 1 && seeds.eq(1..=runs.len() as u64) {
+        return first.command_with(&format!("--seeds {}", runs.len()));
+    }
+    let mut commands: Vec<String> = runs.iter().map(|run| run.record.info.command()).collect();
+    commands.dedup();
+    commands.join(" && ")
+}
+
+/// What the records warn of, and runs of another text than the one that the report shows.
+fn warnings(runs: &[&Run<'_>], shown: &crate::scenario::Scenario) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for run in runs {
+        let mut warn = |text: &str| {
+            warnings.push(match runs.len() {
+                1 => text.into(),
+                _ => format!("seed {}: {text}", run.seed()),
+            });
+        };
+        if run.record.scenario.text != shown.text {
+            warn("this run's scenario file differs from the one that the report describes");
+        }
+        let call = run.record.call.as_ref();
+        let noted = call.and_then(|call| call.get("warnings")?.as_array());
+        noted.into_iter().flatten().filter_map(|text| text.as_str()).for_each(warn);
+    }
+    warnings
+}
+
+/// The histogram of the run that released its packets latest, by the 99th percentile.
+fn worst_lateness(runs: &[&Run<'_>]) -> Option<Histogram> {
+    let histogram = |run: &&Run<'_>| -> Option<Histogram> {
+        let value = run.record.call.as_ref()?.get("lateness_us")?;
+        let histogram: Histogram = serde_json::from_value(value.clone()).ok()?;
+        (histogram.edges.len() == histogram.counts.len() + 1).then_some(histogram)
+    };
+    runs.iter().filter_map(histogram).max_by(|a, b| a.p99.total_cmp(&b.p99))
+}
+
+/// Rounds to a number of decimals, so that a file of curves stays small.
+fn rounded(value: f64, decimals: i32) -> f64 {
+    let scale = 10_f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests;

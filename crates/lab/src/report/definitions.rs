@@ -1,0 +1,118 @@
+//! What each metric of the report means.
+
+use super::events::{MAX_CHANGES, MERGED};
+use super::format::{Definition, Scenario};
+use super::series::{MAX_GAP, WINDOW};
+
+/// What plots and tables of every report show.
+const ALWAYS: &[(&str, &str)] = &[
+    (
+        "Utilization",
+        "Received bits over the bits that the bottleneck could carry, both over the same time. The \
+         \"link utilization\" of lund is another metric: target_utilization.",
+    ),
+    (
+        "Received rate, throughput",
+        "IP bytes that reached the receiver, headers included, over the time.",
+    ),
+    (
+        "Target bitrate",
+        "What the controller asks of the media source, headers included; in a real call what the \
+         browser gives its encoder.",
+    ),
+    ("Capacity", "What the bottleneck carries in the flow's direction."),
+    (
+        "Queuing delay",
+        "Time that packets waited in the bottleneck's queue. Percentiles are over rows of 50 ms, each \
+         the mean of its packets.",
+    ),
+    (
+        "Round-trip time (RTT)",
+        "Simulated: feedback response time, from sending a packet until the feedback on it arrives, \
+         the wait for that feedback included; the shortest of each 50 ms. Real call: as the browser's \
+         getStats tells it, from RTCP, without that wait.",
+    ),
+    ("Loss", "Packets lost over packets sent."),
+    (
+        "Responsiveness",
+        "Time from a change of the capacity until the target differs by 250 kbit/s from what it was \
+         at the change, in steps of 50 ms; mean over the changes that were answered (lund, section \
+         5.2).",
+    ),
+    (
+        "Box plots",
+        "Over the means of each seed, as lund, section 5.2: quartiles are the medians of the lower \
+         and upper half (the median belongs to both where the count is odd); whiskers end at the \
+         lowest and highest values that are no outliers. The thesis does not say what an outlier is: \
+         here a value more than 1.5 interquartile ranges outside the box. One run has no box.",
+    ),
+];
+
+const SIM_REAL: (&str, &str) = (
+    "Time to 90 %",
+    "Time from a change of the capacity until the received rate of a whole second first reaches 90 % \
+     of the new capacity; not reached if the next change or the end comes first.",
+);
+
+/// Metrics that stand in a report by their path, where a published value or finding names them.
+const PATHS: &[(&str, &str)] = &[
+    (
+        "target_utilization",
+        "Mean over 50-ms rows of target bitrate over capacity: the \"link utilization\" of lund, \
+         section 5.2. It exceeds what arrives where the target exceeds the capacity.",
+    ),
+    ("rate_mbps.mean", "Mean received rate, Mbit/s."),
+    ("rate_mbps.std", "Standard deviation of the received rate of whole seconds, Mbit/s."),
+    ("loss_ratio.mean", "Packets lost over packets sent, 0 to 1, over the whole time."),
+    ("loss_ratio.max", "Packets lost over packets sent, 0 to 1: the largest of any second."),
+    ("responsiveness_up_s", "Responsiveness over the changes upward, in s."),
+    ("responsiveness_down_s", "Responsiveness over the changes downward, in s."),
+    (
+        "convergence_s",
+        "Time from the start or a change of the capacity until the received rate of a second first \
+         comes within 10 % of its mean over the second half of the time to the next change; mean \
+         over these, in s.",
+    ),
+    ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
+];
+
+/// The definitions that a report over these scenarios needs.
+pub(super) fn of(scenarios: &[Scenario]) -> Vec<Definition> {
+    let define = |&(term, text): &(&str, &str)| Definition { term: term.into(), text: text.into() };
+    let mut definitions: Vec<Definition> = ALWAYS.iter().map(define).collect();
+    if scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()) {
+        definitions.push(define(&SIM_REAL));
+    }
+    let named = |path: &str| {
+        scenarios.iter().any(|scenario| {
+            let in_finding = |text: &str| text.split(' ').next() == Some(path);
+            scenario.paper.iter().any(|row| row.metric == path)
+                || scenario.findings.iter().any(|finding| in_finding(&finding.measured))
+        })
+    };
+    definitions.extend(PATHS.iter().filter(|(path, _)| named(path)).map(define));
+    definitions.push(curves());
+    definitions.push(rate_changes());
+    definitions
+}
+
+fn curves() -> Definition {
+    let text = format!(
+        "Mean over the seeds of each run's curve, interpolated linearly where a value is missing for \
+         {} s or less. A point is the mean since the point before, capacity the last value, received \
+         rate and loss over {} ms at least. Where runs have no value there is a gap.",
+        MAX_GAP.as_secs_f64(),
+        WINDOW.as_millis()
+    );
+    Definition { term: "Curves".into(), text }
+}
+
+fn rate_changes() -> Definition {
+    let text = format!(
+        "Changes of the target in the run of the first seed. Those that follow each other within {} s \
+         for the same reason and in the same direction are one; of more than {MAX_CHANGES} the \
+         largest of each of {MAX_CHANGES} equal spans of time are shown.",
+        MERGED.as_secs_f64()
+    );
+    Definition { term: "Rate changes".into(), text }
+}

@@ -1,0 +1,190 @@
+//! The report's data as the page reads it: the same shape as `web/src/format.ts`.
+//!
+//! Every number carries its unit in its name; `None` (`null`) means that the value does not apply or
+//! that nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::record::Engine;
+
+/// Everything that one report shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    pub(super) schema: u32,
+    pub(super) title: String,
+    /// The command that made it.
+    pub(super) command: String,
+    /// Program and version.
+    pub(super) generator: String,
+    pub(super) definitions: Vec<Definition>,
+    /// In the order that fixes their colours.
+    pub(super) controllers: Vec<String>,
+    pub(super) scenarios: Vec<Scenario>,
+    /// Number of runs over all scenarios, controllers and seeds.
+    pub(super) runs: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Definition {
+    pub term: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Scenario {
+    pub id: String,
+    pub title: String,
+    pub source: String,
+    pub description: String,
+    pub duration_s: f64,
+    /// The network in words, a fact each.
+    pub network: Vec<String>,
+    pub groups: Vec<Group>,
+    pub paper: Vec<PaperRow>,
+    pub findings: Vec<Finding>,
+    pub sections: Vec<SectionRow>,
+    pub sim_real: Vec<SimReal>,
+}
+
+/// All runs of one controller under one engine, seen at one flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Group {
+    pub controller: String,
+    pub engine: Engine,
+    pub flow: String,
+    pub seeds: Vec<String>,
+    /// The command that makes these runs again.
+    pub command: String,
+    pub series: Series,
+    /// Rate changes of the first seed, by time.
+    pub events: Vec<RateChange>,
+    #[serde(rename = "box")]
+    pub boxes: Boxes,
+    pub points: Vec<Point>,
+    pub warnings: Vec<String>,
+    /// How late the emulator released packets; `None` for simulated runs.
+    pub lateness_us: Option<Histogram>,
+}
+
+/// Averages over the seeds; each column has an entry a point of time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Series {
+    pub time_s: Vec<f64>,
+    pub capacity_mbps: Vec<Option<f64>>,
+    pub target_mbps: Vec<Option<f64>>,
+    pub received_mbps: Vec<Option<f64>>,
+    pub rtt_ms: Vec<Option<f64>>,
+    pub queuing_delay_ms: Vec<Option<f64>>,
+    pub loss_percent: Vec<Option<f64>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct RateChange {
+    pub time_s: f64,
+    pub from_mbps: f64,
+    pub target_mbps: f64,
+    pub reason: String,
+    pub state: String,
+    /// The controller's signals at the change; the unit is in the name.
+    pub signals: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Boxes {
+    pub utilization: Option<BoxPlot>,
+    pub rtt_ms: Option<BoxPlot>,
+    pub responsiveness_s: Option<BoxPlot>,
+    pub loss_percent: Option<BoxPlot>,
+}
+
+/// `min` and `max` are the ends of the whiskers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct BoxPlot {
+    pub min: f64,
+    pub q1: f64,
+    pub median: f64,
+    pub q3: f64,
+    pub max: f64,
+    pub outliers: Vec<f64>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Point {
+    pub seed: String,
+    pub throughput_mbps: Option<f64>,
+    pub utilization: Option<f64>,
+    pub p95_queuing_delay_ms: Option<f64>,
+    pub loss_percent: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub responsiveness_s: Option<f64>,
+}
+
+/// As `call.json` holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Histogram {
+    /// One more than `counts`.
+    pub edges: Vec<f64>,
+    pub counts: Vec<u64>,
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// A published value beside ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct PaperRow {
+    #[serde(rename = "where")]
+    pub location: String,
+    pub metric: String,
+    pub controller: Option<String>,
+    pub published: String,
+    pub measured: Option<String>,
+    pub note: String,
+}
+
+/// A published statement and whether ours agrees; `holds` is `None` where that cannot be said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Finding {
+    pub text: String,
+    #[serde(rename = "where")]
+    pub location: String,
+    pub measured: String,
+    pub holds: Option<bool>,
+    pub why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SectionRow {
+    pub controller: String,
+    pub engine: Engine,
+    pub name: String,
+    pub from_s: f64,
+    pub to_s: f64,
+    pub utilization: Option<f64>,
+    pub rate_mbps: Option<f64>,
+    pub p95_queuing_delay_ms: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub loss_percent: Option<f64>,
+}
+
+/// One flow of real calls beside its simulation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SimReal {
+    pub flow: String,
+    pub sim_controller: String,
+    pub real_controller: String,
+    pub rows: Vec<SimRealRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SimRealRow {
+    pub metric: String,
+    pub unit: String,
+    pub simulated: Option<f64>,
+    pub real: Option<f64>,
+    /// Real minus simulated.
+    pub error: Option<f64>,
+    pub note: String,
+}

@@ -1,0 +1,93 @@
+//! The file: the viewer's page with the report's JSON in it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Report;
+
+/// The viewer as `make web` built it before this crate was built; empty if it had not.
+const VIEWER: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+const PLACEHOLDER: &str = "/*WEIR_DATA*/";
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The program does not carry the page.
+    #[error("this weir was built without the report viewer: run `make web`, then build again")]
+    NoViewer,
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// What was written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Report {
+    /// Writes one HTML file that opens offline. A file that is there already is replaced, and only by
+    /// a whole one.
+    pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
+        let html = self.html(VIEWER).ok_or(ReportError::NoViewer)?;
+        let Some(name) = path.file_name() else {
+            let source = io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name");
+            return Err(ReportError::Io { path: path.into(), source });
+        };
+        let sibling =
+            path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+        let written = fs::write(&sibling, html).and_then(|()| fs::rename(&sibling, path));
+        written.map_err(|source| {
+            // Where even this fails, the error below says more.
+            let _ = fs::remove_file(&sibling);
+            ReportError::Io { path: path.into(), source }
+        })
+    }
+
+    /// The viewer's page with the data in it; `None` if that is no viewer.
+    fn html(&self, viewer: &str) -> Option<String> {
+        let (head, tail) = viewer.split_once(PLACEHOLDER)?;
+        Some([head, &self.json(), tail].concat())
+    }
+
+    /// JSON that cannot end the element that it stands in, whatever a scenario's title says.
+    pub(super) fn json(&self) -> String {
+        let json = serde_json::to_string(self).expect("plain data serializes");
+        json.replace('<', r"\u003c")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_replaces_the_placeholder_and_nothing_else() {
+        let report = Report::of(&[], "weir report '/*WEIR_DATA*/' $& </script>");
+        let html = report.html("<script>/*WEIR_DATA*/</script>").unwrap();
+        let json = html.strip_prefix("<script>").unwrap().strip_suffix("</script>").unwrap();
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(value["command"], "weir report '/*WEIR_DATA*/' $& </script>");
+        assert!(!json.contains('<'));
+        assert_eq!(report.html(""), None);
+    }
+
+    #[test]
+    fn a_program_without_the_viewer_says_how_to_get_it() {
+        let error = ReportError::NoViewer.to_string();
+        assert!(error.contains("run `make web`, then build again"), "{error}");
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_leaves_nothing_behind() {
+        let out = tempfile::tempdir().unwrap();
+        let taken = out.path().join("report.html");
+        fs::create_dir(&taken).unwrap();
+        let error = Report::of(&[], "weir report").write_html(&taken);
+        // Without the viewer nothing is written at all.
+        assert!(error.is_err());
+        assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,206 @@
+//! Curves: the mean over the seeds of each run's curve, on one grid of time.
+//!
+//! As lund, section 5.2: each run's points are interpolated linearly, and the mean of the runs is the
+//! curve. The grid has at most [`MAX_POINTS`] points, each at the end of a span of whole rows. A value
+//! is the mean over the rows of its span, a rate or a loss ratio one over [`WINDOW`] at least: 50 ms
+//! hold a few packets, and their count would look like a changing rate.
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_sim::trace::{ROW_INTERVAL, Row};
+
+use super::format::Series;
+use super::rounded;
+use crate::metrics::mean;
+
+/// More points than a screen has columns say nothing.
+const MAX_POINTS: i64 = 1_200;
+/// Shortest time over which received rate and loss are taken, as the plots of [RFC8868 §3.1].
+pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
+/// A longer time without a value is a gap in the curve; a browser reports round-trip times about once
+/// a second.
+pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
+
+/// The mean curve of some runs' rows of one flow, over a run's whole time.
+pub(super) fn average(runs: &[&[Row]], duration: TimeDelta) -> Series {
+    let grid = Grid::over(duration);
+    let column = |decimals: i32, value: fn(&Cell<'_>) -> Option<f64>| -> Vec<Option<f64>> {
+        let curves: Vec<Vec<Option<f64>>> = runs
+            .iter()
+            .map(|rows| grid.cells(rows).map(|cell| value(&cell)).collect())
+            .map(|curve| interpolated(curve, grid.max_gap()))
+            .collect();
+        let at = |point: usize| mean(curves.iter().filter_map(|curve| curve[point]).collect());
+        (0..grid.ends.len()).map(|point| at(point).map(|value| rounded(value, decimals))).collect()
+    };
+    Series {
+        time_s: grid.ends.iter().map(|end| end.as_secs_f64()).collect(),
+        capacity_mbps: column(4, |cell| Some(cell.span.last()?.capacity?.as_mbps_f64())),
+        target_mbps: column(4, |cell| {
+            mean_of(cell.span, |row| row.target.map(Bitrate::as_mbps_f64))
+        }),
+        received_mbps: column(4, received_mbps),
+        rtt_ms: column(2, |cell| mean_of(cell.span, |row| row.rtt.map(TimeDelta::as_millis_f64))),
+        queuing_delay_ms: column(2, |cell| {
+            mean_of(cell.span, |row| row.queuing_delay.map(TimeDelta::as_millis_f64))
+        }),
+        loss_percent: column(3, loss_percent),
+    }
+}
+
+/// The rows that make one point of a curve.
+struct Cell<'a> {
+    /// Since the point before.
+    span: &'a [Row],
+    /// The same time, or [`WINDOW`] where that is longer.
+    window: &'a [Row],
+}
+
+struct Grid {
+    step: TimeDelta,
+    ends: Vec<Timestamp>,
+}
+
+impl Grid {
+    fn over(duration: TimeDelta) -> Self {
+        let rows = (duration.as_nanos() as u64).div_ceil(ROW_INTERVAL.as_nanos() as u64) as i64;
+        let rows_per_point = (rows as u64).div_ceil(MAX_POINTS as u64).max(1) as i64;
+        let step = ROW_INTERVAL * rows_per_point;
+        let points = (rows as u64).div_ceil(rows_per_point as u64) as i64;
+        let end = Timestamp::ZERO + duration;
+        let ends = (1..=points).map(|point| (Timestamp::ZERO + step * point).min(end)).collect();
+        Self { step, ends }
+    }
+
+    fn cells<'a>(&'a self, rows: &'a [Row]) -> impl Iterator<Item = Cell<'a>> {
+        self.ends.iter().map(|&end| Cell {
+            span: ending_at(rows, end, self.step),
+            window: ending_at(rows, end, self.step.max(WINDOW)),
+        })
+    }
+
+    /// [`MAX_GAP`] in points.
+    fn max_gap(&self) -> usize {
+        (MAX_GAP / self.step) as usize
+    }
+}
+
+/// The rows of the time that ends at `end`.
+fn ending_at(rows: &[Row], end: Timestamp, length: TimeDelta) -> &[Row] {
+    let until = |time| rows.partition_point(|row| row.time <= time);
+    &rows[until(end - length)..until(end)]
+}
+
+fn mean_of(rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+    mean(rows.iter().filter_map(value).collect())
+}
+
+fn received_mbps(cell: &Cell<'_>) -> Option<f64> {
+    // A flow that has ended has a window still, but receives nothing.
+    cell.span.last()?;
+    let received: DataSize = cell.window.iter().map(|row| row.received).sum();
+    Some((received / (ROW_INTERVAL * cell.window.len() as i64)).as_mbps_f64())
+}
+
+fn loss_percent(cell: &Cell<'_>) -> Option<f64> {
+    cell.span.last()?;
+    let sent: u64 = cell.window.iter().map(|row| row.sent_packets).sum();
+    let lost: u64 = cell.window.iter().map(|row| row.lost_packets).sum();
+    // A packet may be lost in a later row than it was sent in.
+    (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0) * 100.0)
+}
+
+/// Fills gaps of at most `max_gap` points with the line between their ends.
+fn interpolated(mut curve: Vec<Option<f64>>, max_gap: usize) -> Vec<Option<f64>> {
+    let mut last: Option<(usize, f64)> = None;
+    for point in 0..curve.len() {
+        let Some(value) = curve[point] else { continue };
+        if let Some((from, start)) = last
+            && point - from <= max_gap
+        {
+            let slope = (value - start) / (point - from) as f64;
+            for (distance, between) in (1..).zip(&mut curve[from + 1..point]) {
+                *between = Some(start + slope * f64::from(distance));
+            }
+        }
+        last = Some((point, value));
+    }
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 rows, so that a point of the grid is a row; row `index` receives what `received` says.
+    fn rows(received: impl Fn(i64) -> u64) -> Vec<Row> {
+        (0..1_000)
+            .map(|index| Row {
+                time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
+                capacity: Some(Bitrate::from_kbps(if index < 500 { 2_000 } else { 500 })),
+                target: Some(Bitrate::from_kbps(1_000)),
+                received: DataSize::from_bytes(received(index)),
+                sent_packets: 5,
+                ..Row::default()
+            })
+            .collect()
+    }
+
+    const LENGTH: TimeDelta = TimeDelta::from_secs(50);
+
+    #[test]
+    fn gaps_are_filled_with_a_line_up_to_their_limit() {
+        let gap = |curve: &[Option<f64>], limit| interpolated(curve.to_vec(), limit);
+        let curve = [None, Some(1.0), None, None, None, Some(3.0), None];
+        assert_eq!(
+            gap(&curve, 4),
+            [None, Some(1.0), Some(1.5), Some(2.0), Some(2.5), Some(3.0), None]
+        );
+        assert_eq!(gap(&curve, 3), curve);
+    }
+
+    #[test]
+    fn the_curve_is_the_mean_of_the_runs_that_have_a_value() {
+        let [mut first, mut second] = [rows(|_| 1_250), rows(|_| 3_750)];
+        first[10].rtt = Some(TimeDelta::from_millis(40));
+        first[14].rtt = Some(TimeDelta::from_millis(80));
+        second[12].rtt = Some(TimeDelta::from_millis(100));
+        let series = average(&[&first, &second], LENGTH);
+        // 200 and 600 kbit/s.
+        assert_eq!(series.received_mbps[500], Some(0.4));
+        assert_eq!(
+            series.rtt_ms[9..16],
+            [None, Some(40.0), Some(50.0), Some(80.0), Some(70.0), Some(80.0), None]
+        );
+    }
+
+    #[test]
+    fn received_rate_is_taken_over_200_ms() {
+        // All that 200 ms bring comes in one row of four: 5000 B in 200 ms are 200 kbit/s.
+        let rows = rows(|index| if index % 4 == 0 { 5_000 } else { 0 });
+        let series = average(&[&rows], LENGTH);
+        assert!(series.received_mbps[3..].iter().all(|rate| *rate == Some(0.2)));
+    }
+
+    #[test]
+    fn loss_is_per_cent_of_the_packets_sent_and_unknown_where_none_was() {
+        let mut rows = rows(|_| 0);
+        rows[100].lost_packets = 1;
+        rows[200..].iter_mut().for_each(|row| row.sent_packets = 0);
+        let series = average(&[&rows], LENGTH);
+        // One of the twenty packets of 200 ms.
+        assert_eq!(series.loss_percent[99..105], [0.0, 5.0, 5.0, 5.0, 5.0, 0.0].map(Some));
+        assert_eq!(series.loss_percent[300], None);
+    }
+
+    #[test]
+    fn a_long_run_has_no_more_points_than_a_screen_shows() {
+        let series = average(&[&rows(|_| 1_250)], TimeDelta::from_secs(200));
+        // 4000 rows, four a point.
+        assert_eq!(series.time_s.len(), 1_000);
+        assert_eq!(series.time_s[..2], [0.2, 0.4]);
+        // The span from 24.8 to 25 s is the last before the drop.
+        assert_eq!(series.capacity_mbps[124..126], [Some(2.0), Some(0.5)]);
+        assert_eq!(series.target_mbps[249], Some(1.0));
+        assert_eq!(series.target_mbps[250], None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Simulated beside real: each flow of the real calls beside its simulation, with the error.
+
+use weir::units::Bitrate;
+use weir_net::Capacity;
+
+use super::format::{SimReal, SimRealRow};
+use super::{Column, Run, rounded};
+use crate::metrics::{CapacityChange, Metrics, capacity_changes, mean, time_to_90_percent};
+use crate::record::Engine;
+use crate::scenario::{Direction, Scenario};
+
+const DECIMALS: i32 = 6;
+/// A simulated and a real value that carry one name are not measured in one way.
+const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
+                        feedback included. Real: as the browser's getStats tells it, from RTCP, \
+                        where that wait is subtracted.";
+
+/// What stands in a row beside the two values.
+struct Metric {
+    name: &'static str,
+    unit: &'static str,
+    value: fn(&Metrics) -> Option<f64>,
+    note: &'static str,
+}
+
+const METRICS: [Metric; 5] = [
+    Metric {
+        name: "Received rate, mean",
+        unit: "Mbit/s",
+        value: |metrics| Some(metrics.rate_mbps?.mean),
+        note: "",
+    },
+    Metric {
+        name: "Utilization",
+        unit: "%",
+        value: |metrics| Some(metrics.utilization? * 100.0),
+        note: "",
+    },
+    Metric {
+        name: "Queuing delay, 95th percentile",
+        unit: "ms",
+        value: |metrics| Some(metrics.queuing_delay_ms?.p95),
+        note: "",
+    },
+    Metric {
+        name: "Round-trip time, mean",
+        unit: "ms",
+        value: |metrics| Some(metrics.rtt_ms?.mean),
+        note: RTT_NOTE,
+    },
+    Metric {
+        name: "Loss",
+        unit: "%",
+        value: |metrics| Some(metrics.loss_ratio?.mean * 100.0),
+        note: "",
+    },
+];
+
+/// For each flow every simulated controller beside every real one; empty without both engines.
+pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
+    let of = |engine: Engine, flow: &str| -> Vec<&Column<'_>> {
+        let has_flow = |column: &&Column<'_>| {
+            column.engine == engine && column.runs.iter().any(|run| run.flow(flow).is_some())
+        };
+        columns.iter().filter(has_flow).collect()
+    };
+    let mut pairs = Vec::new();
+    for flow in flows {
+        for sim in of(Engine::Sim, flow) {
+            for real in of(Engine::Call, flow) {
+                let mut rows: Vec<SimRealRow> =
+                    METRICS.iter().map(|metric| metric_row(metric, flow, sim, real)).collect();
+                rows.extend(change_rows(scenario, flow, sim, real));
+                pairs.push(SimReal {
+                    flow: (*flow).into(),
+                    sim_controller: sim.controller.into(),
+                    real_controller: real.controller.into(),
+                    rows,
+                });
+            }
+        }
+    }
+    pairs
+}
+
+fn metric_row(metric: &Metric, flow: &str, sim: &Column<'_>, real: &Column<'_>) -> SimRealRow {
+    let mean = |column: &Column<'_>| column.mean(|run| (metric.value)(&run.flow(flow)?.metrics));
+    row(metric.name, metric.unit, mean(sim), mean(real), metric.note.into())
+}
+
+fn row(
+    metric: &str,
+    unit: &str,
+    simulated: Option<f64>,
+    real: Option<f64>,
+    note: String,
+) -> SimRealRow {
+    let round = |value: f64| rounded(value, DECIMALS);
+    SimRealRow {
+        metric: metric.into(),
+        unit: unit.into(),
+        simulated: simulated.map(round),
+        real: real.map(round),
+        error: simulated.zip(real).map(|(simulated, real)| round(real - simulated)),
+        note,
+    }
+}
+
+/// A row a step of the capacity that the scenario schedules. A recorded trace has a step a second,
+/// and no controller could reach each.
+fn change_rows(
+    scenario: &Scenario,
+    flow: &str,
+    sim: &Column<'_>,
+    real: &Column<'_>,
+) -> Vec<SimRealRow> {
+    let wanted = scenario.flows.iter().find(|candidate| candidate.name == flow);
+    let link = wanted.map(|flow| match flow.direction {
+        Direction::Up => &scenario.up,
+        Direction::Down => &scenario.down,
+    });
+    if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
+        return Vec::new();
+    }
+    let changes = changes(&sim.runs[0], flow);
+    changes
+        .iter()
+        .enumerate()
+        .map(|(index, change)| {
+            let simulated = times_to_90_percent(sim, flow, index, change.capacity);
+            let real = times_to_90_percent(real, flow, index, change.capacity);
+            let name = format!(
+                "Time to 90 % of {} Mbit/s from {} s",
+                change.capacity.as_mbps_f64(),
+                rounded(change.time.as_secs_f64(), 3)
+            );
+            let notes =
+                [("simulated", simulated.as_slice()), ("real", real.as_slice())].map(not_reached);
+            let note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let mean = |times: &[Option<f64>]| mean(times.iter().copied().flatten().collect());
+            row(&name, "s", mean(&simulated), mean(&real), note)
+        })
+        .collect()
+}
+
+fn changes(run: &Run<'_>, flow: &str) -> Vec<CapacityChange> {
+    run.rows(flow).map(capacity_changes).unwrap_or_default()
+}
+
+/// An entry a run that saw the change; `None` where it did not get there.
+fn times_to_90_percent(
+    column: &Column<'_>,
+    flow: &str,
+    index: usize,
+    capacity: Bitrate,
+) -> Vec<Option<f64>> {
+    let time = |run: &Run<'_>| {
+        let change = changes(run, flow).get(index).copied()?;
+        (change.capacity == capacity).then(|| time_to_90_percent(run.rows(flow)?, &change))
+    };
+    column.runs.iter().filter_map(time).collect()
+}
+
+fn not_reached((engine, times): (&str, &[Option<f64>])) -> Option<String> {
+    let missed = times.iter().filter(|time| time.is_none()).count();
+    let runs = times.len();
+    let noun = if runs == 1 { "run" } else { "runs" };
+    (missed > 0).then(|| format!("Not reached in {missed} of {runs} {engine} {noun}."))
+}

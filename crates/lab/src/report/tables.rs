@@ -1,0 +1,161 @@
+//! Tables: published values and findings beside ours, and the sections of a run.
+//!
+//! Papers are about algorithms, so their values stand beside simulated runs, means over the seeds.
+
+use super::format::{Finding, PaperRow, SectionRow};
+use super::{Column, Run, rounded};
+use crate::metrics::Metrics;
+use crate::record::Engine;
+use crate::scenario::{Condition, PaperValue, Scenario};
+
+const DECIMALS: i32 = 6;
+
+fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Column<'b>> {
+    columns.iter().filter(|column| column.engine == Engine::Sim)
+}
+
+/// A row a published value and controller that it is about; one that has no run stays, unmeasured.
+pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow> {
+    let row = |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| {
+        let metric = |run: &Run<'_>| run.summary.metric(value.flow.as_deref(), &value.metric);
+        PaperRow {
+            location: value.location.clone(),
+            metric: value.metric.clone(),
+            controller: controller.map(Into::into),
+            published: value.published.clone(),
+            measured: column.and_then(|column| mean_and_range(column, metric)),
+            note: value.note.clone(),
+        }
+    };
+    let rows = |value: &PaperValue| -> Vec<PaperRow> {
+        match value.controller {
+            Some(algorithm) => {
+                let name = algorithm.name();
+                let column = simulated(columns).find(|column| column.controller == name);
+                vec![row(value, Some(name), column)]
+            }
+            None if simulated(columns).next().is_none() => vec![row(value, None, None)],
+            None => simulated(columns)
+                .map(|column| row(value, Some(column.controller), Some(column)))
+                .collect(),
+        }
+    };
+    scenario.paper.iter().flat_map(rows).collect()
+}
+
+/// `0.784 (0.779 to 0.790)`: the mean over the seeds and their range.
+fn mean_and_range(column: &Column<'_>, metric: impl Fn(&Run<'_>) -> Option<f64>) -> Option<String> {
+    let mean = significant(column.mean(&metric)?);
+    let values = || column.runs.iter().filter_map(&metric);
+    let low = significant(values().fold(f64::INFINITY, f64::min));
+    let high = significant(values().fold(f64::NEG_INFINITY, f64::max));
+    Some(if low == high { mean } else { format!("{mean} ({low} to {high})") })
+}
+
+/// Three significant digits, without an exponent.
+fn significant(value: f64) -> String {
+    let magnitude = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let decimals = (2.0 - magnitude).clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// Findings with what was measured and whether it agrees.
+pub(super) fn findings(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<Finding> {
+    scenario.findings.iter().map(|finding| judge(finding, columns)).collect()
+}
+
+fn judge(finding: &crate::scenario::Finding, columns: &[Column<'_>]) -> Finding {
+    let name = finding.controller.name();
+    let value = |column: &Column<'_>| column.mean(|run| run.summary.metric(None, &finding.metric));
+    let ours = simulated(columns).find(|column| column.controller == name).and_then(value);
+    let rivals: Vec<(&str, f64)> = simulated(columns)
+        .filter(|column| column.controller != name)
+        .filter_map(|column| Some((column.controller, value(column)?)))
+        .collect();
+    let against_rivals = matches!(finding.condition, Condition::Highest | Condition::Lowest);
+    let holds = ours.and_then(|ours| match finding.condition {
+        Condition::Below(limit) => Some(ours <= limit),
+        Condition::Above(limit) => Some(ours >= limit),
+        Condition::Highest | Condition::Lowest if rivals.is_empty() => None,
+        Condition::Highest => Some(rivals.iter().all(|rival| rival.1 <= ours)),
+        Condition::Lowest => Some(rivals.iter().all(|rival| rival.1 >= ours)),
+    });
+    let mut measured = match ours {
+        Some(ours) => format!("{} of {name} is {}", finding.metric, significant(ours)),
+        None => format!("{} of {name} was not measured", finding.metric),
+    };
+    if !against_rivals {
+        measured += &format!(" (holds if {})", finding.condition);
+    } else if rivals.is_empty() {
+        measured += "; no other controller has a value";
+    } else {
+        let each: Vec<String> =
+            rivals.iter().map(|(name, value)| format!("{name} {}", significant(*value))).collect();
+        measured += &format!("; {}", each.join(", "));
+    }
+    Finding {
+        text: finding.text.clone(),
+        location: finding.location.clone(),
+        measured,
+        holds,
+        why: finding.why.clone(),
+    }
+}
+
+/// A row a section, flow and column: means over the seeds.
+pub(super) fn sections(
+    scenario: &Scenario,
+    columns: &[Column<'_>],
+    flows: &[&str],
+) -> Vec<SectionRow> {
+    let mut rows = Vec::new();
+    for (index, section) in scenario.sections.iter().enumerate() {
+        for flow in flows {
+            let name = match flows {
+                [_] => section.name.clone(),
+                _ => format!("{}, {flow}", section.name),
+            };
+            let has_flow =
+                |column: &&Column<'_>| column.runs.iter().any(|run| run.flow_index(flow).is_some());
+            rows.extend(columns.iter().filter(has_flow).map(|column| {
+                let mean = |value: fn(&Metrics) -> Option<f64>| {
+                    let of_run =
+                        |run: &Run<'_>| value(&run.flow(flow)?.sections.get(index)?.metrics);
+                    column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
+                };
+                SectionRow {
+                    controller: column.controller.into(),
+                    engine: column.engine,
+                    name: name.clone(),
+                    from_s: section.from.as_secs_f64(),
+                    to_s: section.to.as_secs_f64(),
+                    utilization: mean(|metrics| metrics.utilization),
+                    rate_mbps: mean(|metrics| Some(metrics.rate_mbps?.mean)),
+                    p95_queuing_delay_ms: mean(|metrics| Some(metrics.queuing_delay_ms?.p95)),
+                    rtt_ms: mean(|metrics| Some(metrics.rtt_ms?.mean)),
+                    loss_percent: mean(|metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+                }
+            }));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_significant() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (0.78449, "0.784"),
+            (0.001234, "0.00123"),
+            (12.345, "12.3"),
+            (1003.7, "1004"),
+            (-0.5, "-0.500"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+use serde_json::{Value, json};
+use weir_net::Seed;
+
+use super::*;
+use crate::record::RunInfo;
+use crate::scenario::{self, catalogue};
+
+fn simulated(id: &str, algorithm: Algorithm, seed: u64) -> Record {
+    let scenario = catalogue::find(id).unwrap().remove(0);
+    let trace = weir_sim::run(&scenario.sim_config(algorithm), Seed::new(seed));
+    let info = RunInfo {
+        scenario: scenario.id.clone(),
+        controller: algorithm.name().into(),
+        engine: Engine::Sim,
+        seed,
+    };
+    Record { info, scenario, trace, call: None }
+}
+
+/// A record in the shape of a call's: the trace is simulated, for there is no browser here.
+fn call(seed: u64) -> Record {
+    let mut record = simulated("demo/first-call", Algorithm::GccDraft, seed);
+    record.info.engine = Engine::Call;
+    record.info.controller = "chromium".into();
+    record.call = Some(json!({
+        "warnings": ["the processors were busy for 97 % of the time (limit 95 %)"],
+        "lateness_us": {"edges": [0, 8, 16], "counts": [9, 1], "p50": 8, "p99": 12, "max": 12},
+    }));
+    record
+}
+
+fn json(records: &[Record]) -> Value {
+    serde_json::from_str(&Report::of(records, "weir report runs").json()).unwrap()
+}
+
+/// Names of members that `web/src/format.ts` gives to an interface.
+fn members(interface: &str) -> Vec<String> {
+    let source = include_str!("../../../../web/src/format.ts");
+    let start = format!("export interface {interface} {{\n");
+    let (_, body) = source.split_once(&start).unwrap();
+    let (body, _) = body.split_once("\n}").unwrap();
+    let name = |line: &str| Some(line.trim().split_once(": ")?.0.to_string());
+    body.lines().filter_map(name).filter(|name| !name.starts_with(['*', '/'])).collect()
+}
+
+fn assert_shape(value: &Value, interface: &str) {
+    let keys: Vec<&String> = value.as_object().expect(interface).keys().collect();
+    let mut wanted = members(interface);
+    wanted.sort();
+    let mut found = keys.clone();
+    found.sort();
+    assert_eq!(found, wanted.iter().collect::<Vec<_>>(), "{interface}");
+}
+
+#[test]
+fn a_report_has_every_member_that_the_page_reads_and_no_other() {
+    let records: Vec<Record> = [1, 2]
+        .into_iter()
+        .flat_map(|seed| {
+            [
+                simulated("demo/first-call", Algorithm::GccDraft, seed),
+                simulated("lund/sudden-reduction", Algorithm::Nada, seed),
+            ]
+        })
+        .chain([call(1)])
+        .collect();
+    let report = json(&records);
+    assert_shape(&report, "Report");
+    assert_eq!(report["runs"], 5);
+    assert_eq!(report["controllers"], json!(["gcc-draft", "nada", "chromium"]));
+    assert_shape(&report["definitions"][0], "Definition");
+    let [demo, lund] = report["scenarios"].as_array().unwrap().as_slice() else { panic!() };
+    for scenario in [demo, lund] {
+        assert_shape(scenario, "Scenario");
+        for group in scenario["groups"].as_array().unwrap() {
+            assert_shape(group, "Group");
+            assert_shape(&group["series"], "Series");
+            assert_shape(&group["events"][0], "RateChange");
+            assert_shape(&group["box"], "Boxes");
+            assert_shape(&group["points"][0], "Point");
+            let points = group["series"]["time_s"].as_array().unwrap().len();
+            for (name, column) in group["series"].as_object().unwrap() {
+                assert_eq!(column.as_array().unwrap().len(), points, "{name}");
+            }
+        }
+        assert_shape(&scenario["groups"][0]["box"]["utilization"], "Box");
+        assert_shape(&scenario["sections"][0], "SectionRow");
+    }
+    assert_shape(&lund["paper"][0], "PaperRow");
+    assert_shape(&lund["findings"][0], "Finding");
+    assert_shape(&demo["sim_real"][0], "SimReal");
+    assert_shape(&demo["sim_real"][0]["rows"][0], "SimRealRow");
+    let real = demo["groups"].as_array().unwrap().iter().find(|g| g["engine"] == "call").unwrap();
+    assert_shape(&real["lateness_us"], "Histogram");
+}
+
+#[test]
+fn the_order_of_the_records_does_not_change_a_byte() {
+    let mut records = vec![
+        simulated("demo/first-call", Algorithm::Scream, 1),
+        simulated("demo/first-call", Algorithm::GccDraft, 2),
+        simulated("demo/first-call", Algorithm::GccDraft, 1),
+        call(1),
+    ];
+    // A second call with the same seed, which went another way.
+    let mut other = call(2);
+    other.info.seed = 1;
+    records.push(other);
+    let first = Report::of(&records, "weir report runs").json();
+    records.reverse();
+    assert_eq!(Report::of(&records, "weir report runs").json(), first);
+    records.swap(0, 2);
+    records.push(records[0].clone());
+    assert_eq!(Report::of(&records, "weir report runs").json(), first, "a record given twice");
+}
+
+#[test]
+fn groups_are_by_flow_then_engine_then_controller() {
+    let records = [
+        call(1),
+        simulated("demo/first-call", Algorithm::Scream, 1),
+        simulated("demo/first-call", Algorithm::GccDraft, 1),
+    ];
+    let report = json(&records);
+    let groups = report["scenarios"][0]["groups"].as_array().unwrap();
+    let name =
+        |group: &Value| format!("{} {}", group["flow"], group["controller"]).replace('"', "");
+    let names: Vec<String> = groups.iter().map(name).collect();
+    let controllers = ["gcc-draft", "scream", "chromium"];
+    let expected: Vec<String> = ["media-1-up", "media-1-down"]
+        .iter()
+        .flat_map(|flow| controllers.map(|controller| format!("{flow} {controller}")))
+        .collect();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_group_carries_the_command_that_makes_its_runs_again() {
+    let command = |seeds: &[u64]| {
+        let records: Vec<Record> =
+            seeds.iter().map(|seed| simulated("demo/first-call", Algorithm::Nada, *seed)).collect();
+        json(&records)["scenarios"][0]["groups"][0]["command"].as_str().unwrap().to_string()
+    };
+    let run = "weir run demo/first-call --controller nada";
+    assert_eq!(command(&[2, 1]), format!("{run} --seeds 2"));
+    assert_eq!(command(&[7]), format!("{run} --seed 7"));
+    assert_eq!(command(&[1, 3]), format!("{run} --seed 1 && {run} --seed 3"));
+}
+
+#[test]
+fn hostile_text_stays_inside_the_json() {
+    let mut record = simulated("demo/first-call", Algorithm::Nada, 1);
+    let title = "</script><script>alert(1)</script><!-- \u{2028} \" \\";
+    record.scenario.title = title.into();
+    let text = Report::of(&[record], "weir report runs").json();
+    assert!(!text.contains('<'));
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["scenarios"][0]["title"], title);
+}
+
+#[test]
+fn warnings_and_the_worst_lateness_come_from_the_calls() {
+    let mut late = call(2);
+    late.call.as_mut().unwrap()["lateness_us"]["p99"] = json!(15);
+    let report = json(&[call(1), late]);
+    let group = &report["scenarios"][0]["groups"][0];
+    assert_eq!(group["lateness_us"]["p99"], 15.0);
+    let warnings = group["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2);
+    assert!(warnings[1].as_str().unwrap().starts_with("seed 2: the processors were busy"));
+    let sim = json(&[simulated("demo/first-call", Algorithm::Nada, 1)]);
+    assert_eq!(sim["scenarios"][0]["groups"][0]["lateness_us"], Value::Null);
+    assert_eq!(sim["scenarios"][0]["groups"][0]["warnings"], json!([]));
+}
+
+#[test]
+fn a_run_of_another_scenario_text_is_warned_of() {
+    let first = simulated("demo/first-call", Algorithm::Nada, 1);
+    let mut second = simulated("demo/first-call", Algorithm::Nada, 2);
+    second.scenario.text.push_str("# edited\n");
+    let report = json(&[first, second]);
+    let warnings = &report["scenarios"][0]["groups"][0]["warnings"];
+    assert_eq!(warnings.as_array().unwrap().len(), 1);
+    assert!(warnings[0].as_str().unwrap().starts_with("seed 2: this run's scenario file differs"));
+}
+
+const JUDGED: &str = r#"
+title = "A test"
+source = "This test"
+description = "Two seconds."
+duration = "2s"
+[network.up]
+capacity = [["0s", "1600kbps"], ["1s", "3200kbps"]]
+[[flow]]
+[[paper]]
+location = "Table 1"
+metric = "utilization"
+published = "0.5"
+[[paper]]
+location = "Table 2"
+metric = "utilization"
+controller = "scream"
+published = "0.9"
+[[finding]]
+text = "NADA uses at least 0.375 of the link."
+location = "Section 1"
+controller = "nada"
+metric = "utilization"
+above = 0.375
+[[finding]]
+text = "NADA uses at most 0.374 of the link."
+location = "Section 2"
+controller = "nada"
+metric = "utilization"
+below = 0.374
+[[finding]]
+text = "GCC uses most of the link."
+location = "Section 3"
+controller = "gcc-draft"
+metric = "utilization"
+is = "highest"
+[[finding]]
+text = "GCC uses least of the link."
+location = "Section 4"
+controller = "gcc-draft"
+metric = "utilization"
+is = "lowest"
+[[finding]]
+text = "SCReAM uses most of the link."
+location = "Section 5"
+controller = "scream"
+metric = "utilization"
+is = "highest"
+"#;
+
+/// A run of two seconds that receives a share of what the link carries.
+fn judged(controller: &str, engine: Engine, seed: u64, share: f64) -> Record {
+    use weir::units::{Bitrate, Timestamp};
+    use weir_sim::trace::{ROW_INTERVAL, Trace};
+
+    let scenario = scenario::parse("test/judged", JUDGED, None).unwrap();
+    let row = |index: i64| {
+        let capacity = Bitrate::from_kbps(if index < 20 { 1_600 } else { 3_200 });
+        Row {
+            time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
+            capacity: Some(capacity),
+            received: (capacity * ROW_INTERVAL) * share,
+            ..Row::default()
+        }
+    };
+    let rows = (0..40).map(row).collect();
+    let trace = Trace { flows: vec!["media-1".into()], rows, events: Vec::new() };
+    let (scenario_id, controller) = (scenario.id.clone(), controller.into());
+    let info = RunInfo { scenario: scenario_id, controller, engine, seed };
+    Record { info, scenario, trace, call: None }
+}
+
+#[test]
+fn findings_are_judged_by_the_means_over_the_seeds() {
+    // 0.25 and 0.5 have a mean of 0.375, exactly in binary.
+    let nada = [(1, 0.25), (2, 0.5)].map(|(seed, share)| judged("nada", Engine::Sim, seed, share));
+    let holds = |records: &[Record]| -> Vec<Option<bool>> {
+        Report::of(records, "").scenarios[0].findings.iter().map(|f| f.holds).collect()
+    };
+    let none = None;
+    assert_eq!(holds(&nada), [Some(true), Some(false), none, none, none]);
+    let gcc = judged("gcc-draft", Engine::Sim, 1, 0.5);
+    let both = [&nada[..], std::slice::from_ref(&gcc)].concat();
+    assert_eq!(holds(&both), [Some(true), Some(false), Some(true), Some(false), none]);
+    // GCC alone has no rival; a real call is none.
+    let real = judged("chromium", Engine::Call, 1, 0.1);
+    assert_eq!(holds(&[gcc, real]), [none; 5]);
+    let measured: Vec<String> =
+        Report::of(&both, "").scenarios[0].findings.iter().map(|f| f.measured.clone()).collect();
+    assert_eq!(
+        measured,
+        [
+            "utilization of nada is 0.375 (holds if at least 0.375)",
+            "utilization of nada is 0.375 (holds if at most 0.374)",
+            "utilization of gcc-draft is 0.500; nada 0.375",
+            "utilization of gcc-draft is 0.500; nada 0.375",
+            "utilization of scream was not measured; gcc-draft 0.500, nada 0.375",
+        ]
+    );
+}
+
+#[test]
+fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
+    let nada = [(1, 0.25), (2, 0.5)].map(|(seed, share)| judged("nada", Engine::Sim, seed, share));
+    let records = [&nada[..], &[judged("gcc-draft", Engine::Sim, 1, 0.5)]].concat();
+    let report = Report::of(&records, "");
+    let rows = report.scenarios[0].paper.iter();
+    let cells: Vec<_> =
+        rows.map(|row| (row.controller.as_deref().unwrap(), row.measured.as_deref())).collect();
+    assert_eq!(
+        cells,
+        [("gcc-draft", Some("0.500")), ("nada", Some("0.375 (0.250 to 0.500)")), ("scream", None)]
+    );
+}
+
+#[test]
+fn a_real_call_stands_beside_each_simulation_with_its_error() {
+    let records = [
+        judged("nada", Engine::Sim, 1, 1.0),
+        judged("nada", Engine::Sim, 2, 0.5),
+        judged("chromium", Engine::Call, 1, 0.5),
+    ];
+    let report = Report::of(&records, "");
+    let [pair] = report.scenarios[0].sim_real.as_slice() else { panic!("one pair") };
+    assert_eq!((&*pair.sim_controller, &*pair.real_controller), ("nada", "chromium"));
+    let row = |name: &str| pair.rows.iter().find(|row| row.metric == name).unwrap();
+    let rate = row("Received rate, mean");
+    assert_eq!((rate.simulated, rate.real, rate.error), (Some(1.8), Some(1.2), Some(-0.6)));
+    let rtt = row("Round-trip time, mean");
+    assert_eq!((rtt.simulated, rtt.error), (None, None));
+    assert!(rtt.note.contains("getStats"));
+    // Seed 2 and the call stay below 90 %.
+    let reached = row("Time to 90 % of 3.2 Mbit/s from 1 s");
+    assert_eq!((reached.simulated, reached.real, reached.error), (Some(1.0), None, None));
+    assert_eq!(
+        reached.note,
+        "Not reached in 1 of 2 simulated runs. Not reached in 1 of 1 real run."
+    );
+}
+
+#[test]
+fn only_the_metrics_that_are_shown_are_defined() {
+    let terms = |records: &[Record]| -> Vec<String> {
+        Report::of(records, "").definitions.into_iter().map(|d| d.term).collect()
+    };
+    let sim = terms(&[judged("nada", Engine::Sim, 1, 1.0)]);
+    assert!(sim.contains(&"Utilization".into()));
+    assert!(!sim.contains(&"target_utilization".into()));
+    assert!(!sim.contains(&"Time to 90 %".into()));
+    let lund = terms(&[simulated("lund/rmcat-ns3", Algorithm::Nada, 1)]);
+    assert!(lund.contains(&"target_utilization".into()));
+    assert!(lund.contains(&"loss_ratio.max".into()));
+}
