@@ -13,26 +13,28 @@ const ALWAYS: &[(&str, &str)] = &[
     ),
     (
         "Received rate, throughput",
-        "IP bytes that reached the receiver, headers included, over the time.",
+        "IP bytes that left the network for the receiver, over the time. Simulated: of the flow, \
+         headers included. Real call: of its direction, RTCP, STUN and DTLS included.",
     ),
     (
         "Target bitrate",
-        "What the controller asks of the media source, headers included; in a real call what the \
-         browser gives its encoder.",
+        "What the controller asks of the media source, headers included. Real call: the browser's \
+         estimate of what the path carries, from getStats.",
     ),
     ("Capacity", "What the bottleneck carries in the flow's direction."),
     (
         "Queuing delay",
-        "Time that packets waited in the bottleneck's queue. Percentiles are over rows of 50 ms, each \
-         the mean of its packets.",
+        "Simulated: time that packets waited in the bottleneck's queue, the mean of each 50 ms. Real \
+         call: the time that the emulator's queue would take at the end of each 50 ms. Percentiles \
+         are over these values.",
     ),
     (
         "Round-trip time (RTT)",
         "Simulated: feedback response time, from sending a packet until the feedback on it arrives, \
-         the wait for that feedback included; the shortest of each 50 ms. Real call: as the browser's \
-         getStats tells it, from RTCP, without that wait.",
+         the wait for that feedback included; the shortest of each 50 ms. Real call: as getStats has \
+         it, from RTCP or STUN, without such a wait.",
     ),
-    ("Loss", "Packets lost over packets sent."),
+    ("Loss", "Packets that the network lost or dropped, over packets sent."),
     (
         "Responsiveness",
         "Time from a change of the capacity until the target differs by 250 kbit/s from what it was \
@@ -51,7 +53,8 @@ const ALWAYS: &[(&str, &str)] = &[
 const SIM_REAL: (&str, &str) = (
     "Time to 90 %",
     "Time from a change of the capacity until the received rate of a whole second first reaches 90 % \
-     of the new capacity; not reached if the next change or the end comes first.",
+     of the new capacity, so 1 s at the least, also where the capacity fell below the rate; not \
+     reached if the next change or the end comes first.",
 );
 
 /// Metrics that stand in a report by their path, where a published value or finding names them.

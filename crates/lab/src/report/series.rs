@@ -16,8 +16,8 @@ use crate::metrics::mean;
 const MAX_POINTS: i64 = 1_200;
 /// Shortest time over which received rate and loss are taken, as the plots of [RFC8868 §3.1].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
-/// A longer time without a value is a gap in the curve; a browser reports round-trip times about once
-/// a second.
+/// A longer time without a value is a gap in the curve: feedback that stays away for longer is worth
+/// seeing.
 pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
 /// The mean curve of some runs' rows of one flow, over a run's whole time.
