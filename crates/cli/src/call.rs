@@ -66,6 +66,7 @@ fn make(scenario: &Scenario, info: RunInfo, interrupt: &Interrupt) -> anyhow::Re
     };
     let outcome = run_call(&config, &interrupt.flag(), &mut progress);
     bar.finish_and_clear();
+    interrupt.check()?;
     let record = weir_call::record(scenario, info, &outcome?);
     for warning in weir_call::warnings(&record) {
         eprintln!("weir: {warning}");

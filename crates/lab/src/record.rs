@@ -7,6 +7,7 @@
 mod events;
 mod series;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,6 +143,9 @@ struct RunFile {
     command: String,
     flows: Vec<String>,
     scenario_text: String,
+    /// Trace files that the scenario names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    traces: BTreeMap<String, String>,
 }
 
 impl Record {
@@ -185,6 +189,7 @@ impl Record {
             command: self.info.command(),
             flows: self.trace.flows.clone(),
             scenario_text: self.scenario.text.clone(),
+            traces: self.scenario.traces.clone(),
         }
     }
 
@@ -199,7 +204,7 @@ impl Record {
             return Err(damaged(what));
         }
         let seed = run.seed.parse().map_err(|_| damaged(format!("seed '{}'", run.seed)))?;
-        let scenario = scenario::parse(&run.scenario, &run.scenario_text, Some(folder))
+        let scenario = scenario::parse_recorded(&run.scenario, &run.scenario_text, &run.traces)
             .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
         let mut trace = Trace { flows: run.flows, ..Trace::default() };
         let series_path = folder.join(SERIES);
