@@ -107,7 +107,10 @@ impl Report {
             title,
             command: command.into(),
             generator: format!("weir {}", env!("CARGO_PKG_VERSION")),
-            definitions: definitions::of(&scenarios),
+            definitions: definitions::of(
+                runs.iter().map(|run| &run.record.scenario),
+                scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()),
+            ),
             controllers,
             scenarios,
             runs: runs.len(),

@@ -10,10 +10,15 @@ use crate::record::Engine;
 use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;
-/// A simulated and a real value that carry one name are not measured in one way.
+
+// Where a simulated and a real value that carry one name are not measured in one way.
+const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
+                         (a few per cent).";
+const QUEUE_NOTE: &str = "Simulated: mean wait of the packets that arrived in each 50 ms. Real: \
+                          what the emulator's queue would take at the end of each 50 ms.";
 const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
-                        feedback included. Real: as the browser's getStats tells it, from RTCP, \
-                        where that wait is subtracted.";
+                        feedback included. Real: as getStats has it, from RTCP or STUN, without \
+                        such a wait.";
 
 /// What stands in a row beside the two values.
 struct Metric {
@@ -28,19 +33,19 @@ const METRICS: [Metric; 5] = [
         name: "Received rate, mean",
         unit: "Mbit/s",
         value: |metrics| Some(metrics.rate_mbps?.mean),
-        note: "",
+        note: RATE_NOTE,
     },
     Metric {
         name: "Utilization",
         unit: "%",
         value: |metrics| Some(metrics.utilization? * 100.0),
-        note: "",
+        note: RATE_NOTE,
     },
     Metric {
         name: "Queuing delay, 95th percentile",
         unit: "ms",
         value: |metrics| Some(metrics.queuing_delay_ms?.p95),
-        note: "",
+        note: QUEUE_NOTE,
     },
     Metric {
         name: "Round-trip time, mean",
@@ -52,7 +57,7 @@ const METRICS: [Metric; 5] = [
         name: "Loss",
         unit: "%",
         value: |metrics| Some(metrics.loss_ratio?.mean * 100.0),
-        note: "",
+        note: RATE_NOTE,
     },
 ];
 
