@@ -113,7 +113,7 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             sent_packets: sample.offered_packets,
             lost_packets: sample.lost_packets + sample.dropped_packets,
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
-            queuing_delay: Some(whole_micros(sample.queuing_delay)),
+            queuing_delay: sample.waited.map(whole_micros),
             queue: sample.queued,
         }
     };

@@ -27,9 +27,8 @@ const ALWAYS: &[(&str, &str)] = &[
     ("Capacity", "What the bottleneck carries in the flow's direction."),
     (
         "Queuing delay",
-        "Simulated: time that packets waited in the bottleneck's queue, the mean of each 50 ms. \
-         Real call: the time that the emulator's queue would take at the end of each 50 ms. \
-         Percentiles are over these values.",
+        "Time that packets waited in the bottleneck's queue, the mean of those that arrived in \
+         each 50 ms; in a real call, the bottleneck is the emulator's. Percentiles are over these values.",
     ),
     (
         "Round-trip time (RTT)",
@@ -49,7 +48,8 @@ const ALWAYS: &[(&str, &str)] = &[
         "Over the means of each seed, as lund, section 5.2: quartiles are the medians of the lower \
          and upper half (the median belongs to both where the count is odd); whiskers end at the \
          lowest and highest values that are no outliers. The thesis does not say what an outlier \
-         is: here a value more than 1.5 interquartile ranges outside the box. One run has no box.",
+         is: here a value more than 1.5 interquartile ranges outside the box. One run has no box. Where \
+         nothing in a scenario is random, all seeds give the same run, and a box is a line.",
     ),
 ];
 

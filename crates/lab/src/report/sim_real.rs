@@ -14,8 +14,6 @@ const DECIMALS: i32 = 6;
 // Where a simulated and a real value that carry one name are not measured in one way.
 const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
                          (a few per cent).";
-const QUEUE_NOTE: &str = "Simulated: mean wait of the packets that arrived in each 50 ms. Real: \
-                          what the emulator's queue would take at the end of each 50 ms.";
 const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
                         feedback included. Real: as getStats has it, from RTCP or STUN, without \
                         such a wait.";
@@ -45,7 +43,7 @@ const METRICS: [Metric; 5] = [
         name: "Queuing delay, 95th percentile",
         unit: "ms",
         value: |metrics| Some(metrics.queuing_delay_ms?.p95),
-        note: QUEUE_NOTE,
+        note: "",
     },
     Metric {
         name: "Round-trip time, mean",
