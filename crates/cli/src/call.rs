@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::{CallConfig, Progress, run_call};
-use weir_lab::record::{Engine, Record, RunInfo};
+use weir_lab::record::Record;
+use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
 use weir_lab::summary::Summary;
 

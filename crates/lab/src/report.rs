@@ -20,7 +20,8 @@ use weir::Algorithm;
 use weir_sim::trace::Row;
 
 use crate::metrics;
-use crate::record::{Engine, Record};
+use crate::record::Record;
+use crate::run::Engine;
 use crate::summary::{FlowSummary, Summary};
 use format::{Boxes, Group, Histogram, Point, Scenario};
 

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::record::Engine;
+use crate::run::Engine;
 
 /// Everything that one report shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]

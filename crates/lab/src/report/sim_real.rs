@@ -6,7 +6,7 @@ use weir_net::Capacity;
 use super::format::{SimReal, SimRealRow};
 use super::{Column, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, capacity_changes, mean, time_to_90_percent};
-use crate::record::Engine;
+use crate::run::Engine;
 use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;

@@ -5,7 +5,7 @@
 use super::format::{Finding, PaperRow, SectionRow};
 use super::{Column, Run, rounded};
 use crate::metrics::Metrics;
-use crate::record::Engine;
+use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
