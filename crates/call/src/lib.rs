@@ -2,7 +2,7 @@
 //! between them, and what they report.
 //!
 //! [`run_call`] makes one call from set-up to tear-down. [`Session`] is the server alone, for
-//! browsers that somebody else opens. [`derive`] turns what they report into the values of each
+//! browsers that somebody else opens. [`mod@derive`] turns what they report into the values of each
 //! interval.
 
 mod browser;

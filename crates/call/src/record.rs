@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{DirectionRecord, Emulation, Sample};
-use weir_lab::record::{Record, RunInfo};
+use weir_lab::record::Record;
+use weir_lab::run::RunInfo;
 use weir_lab::scenario::Source;
 use weir_lab::scenario::{Direction, Flow, Scenario};
 use weir_net::Seed;
@@ -113,7 +114,7 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             sent_packets: sample.offered_packets,
             lost_packets: sample.lost_packets + sample.dropped_packets,
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
-            queuing_delay: Some(whole_micros(sample.queuing_delay)),
+            queuing_delay: sample.waited.map(whole_micros),
             queue: sample.queued,
         }
     };

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::{CallConfig, Progress, run_call};
-use weir_lab::record::{Engine, Record, RunInfo};
+use weir_lab::record::Record;
+use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
 use weir_lab::summary::Summary;
 
@@ -66,6 +67,7 @@ fn make(scenario: &Scenario, info: RunInfo, interrupt: &Interrupt) -> anyhow::Re
     };
     let outcome = run_call(&config, &interrupt.flag(), &mut progress);
     bar.finish_and_clear();
+    interrupt.check()?;
     let record = weir_call::record(scenario, info, &outcome?);
     for warning in weir_call::warnings(&record) {
         eprintln!("weir: {warning}");

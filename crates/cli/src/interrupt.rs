@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+
+/// The program was asked to stop.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; what was finished is kept, nothing half-made is left")]
+pub struct Interrupted;
 
 /// Set once the user or the system asks the program to stop.
 pub struct Interrupt(Arc<AtomicBool>);
@@ -26,7 +31,7 @@ impl Interrupt {
     /// An error once the program was asked to stop.
     pub fn check(&self) -> anyhow::Result<()> {
         if self.0.load(Ordering::Relaxed) {
-            bail!("interrupted; what was finished is kept, nothing half-made is left");
+            return Err(Interrupted.into());
         }
         Ok(())
     }

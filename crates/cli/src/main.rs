@@ -19,6 +19,8 @@ use clap::Parser;
 
 /// Bad input, or something that the machine lacks: nothing was run, or nothing could be.
 const COULD_NOT_RUN: u8 = 2;
+/// Ctrl-C, as shells say it: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir: {error:#}");
-        ExitCode::from(COULD_NOT_RUN)
+        let interrupted = error.is::<interrupt::Interrupted>();
+        ExitCode::from(if interrupted { INTERRUPTED } else { COULD_NOT_RUN })
     })
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use weir_lab::record::{Record, RunInfo};
+use weir_lab::record::Record;
+use weir_lab::run::RunInfo;
 use weir_lab::summary::Summary;
 use weir_net::Seed;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use weir::Algorithm;
-use weir_lab::record::{Engine, RunInfo};
+use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Scenario, catalogue};
 
 use crate::args::Selection;

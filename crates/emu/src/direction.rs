@@ -121,6 +121,8 @@ impl Direction {
                 return;
             }
             let counters = run.link.counters();
+            let arrived = counters.delivered_packets - self.counted.delivered_packets;
+            let waited = counters.waited - self.counted.waited;
             self.samples.push(Sample {
                 time,
                 capacity: run.link.capacity(time),
@@ -130,8 +132,9 @@ impl Direction {
                 offered: counters.offered.saturating_sub(self.counted.offered),
                 lost_packets: counters.lost_packets - self.counted.lost_packets,
                 dropped_packets: counters.dropped_packets - self.counted.dropped_packets,
-                delivered_packets: counters.delivered_packets - self.counted.delivered_packets,
+                delivered_packets: arrived,
                 delivered: counters.delivered.saturating_sub(self.counted.delivered),
+                waited: (arrived > 0).then(|| waited / arrived.cast_signed()),
             });
             self.counted = counters;
         }

@@ -43,6 +43,8 @@ pub struct Sample {
     pub delivered_packets: u64,
     /// Bytes that arrived in the interval.
     pub delivered: DataSize,
+    /// Mean time that the packets which arrived in the interval had waited; `None` without packets.
+    pub waited: Option<TimeDelta>,
 }
 
 /// One direction of the link over the run.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
-use weir_emu::{Child, Emulator, Error, Host, run_command};
+use weir_emu::{Child, Emulator, Error, Host, SAMPLE_INTERVAL, run_command};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
@@ -113,6 +113,8 @@ fn no_ping_returns_before_the_path_allows() {
     assert_eq!(times.len(), 10, "{output}");
     // ping prints three digits, of which the last is 0.1 ms.
     assert!(times.iter().all(|time| *time >= least - 0.1), "{least} {times:?}");
+    // A packet is in the samples once its interval is over.
+    std::thread::sleep(Duration::from_nanos(2 * SAMPLE_INTERVAL.as_nanos() as u64));
     let run = emulator.stop().unwrap();
     assert_eq!((run.up.counters.delivered_packets, run.foreign_packets), (10, 0));
     assert_eq!((run.down.counters.delivered_packets, run.refused_packets), (10, 0));

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::Criterion;
 use weir::Algorithm;
 use weir_lab::scenario::catalogue;
 use weir_net::Seed;
@@ -20,5 +20,8 @@ fn simulate(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, simulate);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    simulate(&mut criterion);
+    criterion.final_summary();
+}

@@ -6,5 +6,6 @@
 pub mod metrics;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod scenario;
 pub mod summary;

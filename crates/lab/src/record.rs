@@ -7,6 +7,7 @@
 mod events;
 mod series;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_sim::trace::Trace;
 
+use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::summary::Summary;
 
@@ -26,63 +28,6 @@ const SERIES: &str = "series.csv";
 const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
-
-/// What made a run's packets move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Engine {
-    /// Virtual time: everything is simulated.
-    Sim,
-    /// The wall clock: real browsers through the emulator.
-    Call,
-}
-
-impl Engine {
-    /// The word in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sim => "sim",
-            Self::Call => "call",
-        }
-    }
-}
-
-/// Which run this is: the head of `run.json`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunInfo {
-    /// Scenario id.
-    pub scenario: String,
-    /// Controller: an algorithm's name, or the browser's.
-    pub controller: String,
-    /// What moved the packets.
-    pub engine: Engine,
-    /// Seed of everything that was drawn.
-    pub seed: u64,
-}
-
-impl RunInfo {
-    /// The command that makes this run again.
-    pub fn command(&self) -> String {
-        self.command_with(&format!("--seed {}", self.seed))
-    }
-
-    /// The command for runs like this one, with `seeds` for an option that names theirs.
-    pub(crate) fn command_with(&self, seeds: &str) -> String {
-        let Self { scenario, controller, .. } = self;
-        match self.engine {
-            Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
-            Engine::Call => format!("weir call {scenario} {seeds}"),
-        }
-    }
-
-    /// Where the run's folder lies below the output folder.
-    pub fn folder(&self) -> PathBuf {
-        let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
-        let run = format!("{}-{}-seed{}", self.controller, self.engine.as_str(), self.seed);
-        Path::new(scenario.trim_start_matches('.')).join(run)
-    }
-}
 
 /// A run with all that was noted of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +87,9 @@ struct RunFile {
     command: String,
     flows: Vec<String>,
     scenario_text: String,
+    /// Trace files that the scenario names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    traces: BTreeMap<String, String>,
 }
 
 impl Record {
@@ -185,6 +133,7 @@ impl Record {
             command: self.info.command(),
             flows: self.trace.flows.clone(),
             scenario_text: self.scenario.text.clone(),
+            traces: self.scenario.traces.clone(),
         }
     }
 
@@ -199,7 +148,7 @@ impl Record {
             return Err(damaged(what));
         }
         let seed = run.seed.parse().map_err(|_| damaged(format!("seed '{}'", run.seed)))?;
-        let scenario = scenario::parse(&run.scenario, &run.scenario_text, Some(folder))
+        let scenario = scenario::parse_recorded(&run.scenario, &run.scenario_text, &run.traces)
             .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
         let mut trace = Trace { flows: run.flows, ..Trace::default() };
         let series_path = folder.join(SERIES);

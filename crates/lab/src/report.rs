@@ -20,7 +20,8 @@ use weir::Algorithm;
 use weir_sim::trace::Row;
 
 use crate::metrics;
-use crate::record::{Engine, Record};
+use crate::record::Record;
+use crate::run::Engine;
 use crate::summary::{FlowSummary, Summary};
 use format::{Boxes, Group, Histogram, Point, Scenario};
 
@@ -107,7 +108,10 @@ impl Report {
             title,
             command: command.into(),
             generator: format!("weir {}", env!("CARGO_PKG_VERSION")),
-            definitions: definitions::of(&scenarios),
+            definitions: definitions::of(
+                runs.iter().map(|run| &run.record.scenario),
+                scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()),
+            ),
             controllers,
             scenarios,
             runs: runs.len(),

@@ -8,7 +8,10 @@ mod quantity;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod trace_files;
 mod words;
+
+use std::collections::BTreeMap;
 
 use weir::Algorithm;
 use weir::controller::RateLimits;
@@ -18,7 +21,7 @@ use weir_net::LinkConfig;
 pub use weir_sim::{Direction, Source};
 
 pub use error::ScenarioError;
-pub use parse::parse;
+pub use parse::{parse, parse_recorded};
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +30,8 @@ pub struct Scenario {
     pub id: String,
     /// The file, word for word.
     pub text: String,
+    /// The trace files that it names, word for word, by name.
+    pub traces: BTreeMap<String, String>,
     /// One line.
     pub title: String,
     /// Where it comes from: paper and section, or standard and section.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_sim::trace::{Row, Trace};
 
 use crate::metrics::{Metrics, utilization};
-use crate::record::RunInfo;
+use crate::run::RunInfo;
 use crate::scenario::{Condition, Scenario};
 
 /// Version of the summary's shape.

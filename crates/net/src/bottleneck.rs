@@ -99,6 +99,8 @@ pub struct Counters {
     pub delivered_packets: u64,
     /// Bytes that arrived.
     pub delivered: DataSize,
+    /// How long the packets that arrived had waited in the queue, all together.
+    pub waited: TimeDelta,
 }
 
 #[derive(Clone, Debug)]
@@ -245,6 +247,7 @@ impl<T: Clone> Bottleneck<T> {
         let delivery = self.line.pop(now)?;
         self.counters.delivered_packets += 1;
         self.counters.delivered += delivery.size;
+        self.counters.waited += delivery.queuing_delay;
         Some(delivery)
     }
 

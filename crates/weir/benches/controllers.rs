@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput};
 use weir::controller::RateLimits;
 use weir::feedback::{Ecn, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -73,5 +73,8 @@ fn controllers(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, controllers);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    controllers(&mut criterion);
+    criterion.final_summary();
+}

@@ -32,7 +32,7 @@ export function scatterPlot(view: ScatterView, surface: Surface): Plot {
     option: {
       ...baseOption(),
       legend,
-      grid: { left: 60, right: 20, top, height: BODY, outerBoundsMode: "none" },
+      grid: { left: 72, right: 20, top, height: BODY, outerBoundsMode: "none" },
       xAxis: { ...valueAxis(X_NAME, 28), min: 0 },
       yAxis: { ...valueAxis(view.yName, 42), min: 0 },
       tooltip: { ...tooltipOption((item) => tip(view, item)), trigger: "item" },

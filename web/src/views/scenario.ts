@@ -142,7 +142,7 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
 function boxView(scenario: Scenario, palette: Palette): HTMLElement {
   const title = "Box plots over the seeds";
   const { shown, missing } = boxPanels(scenario);
-  if (shown.length === 0) return part(title, empty("No metric was measured over the seeds."));
+  if (shown.length === 0) return part(title, empty("No box: each controller ran with one seed, or nothing was measured."));
   const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
   return figure({
     title,
@@ -176,7 +176,7 @@ function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
 // Simulated beside real
 
 function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLElement {
-  const title = `Simulated beside real, ${pair.flow}`;
+  const title = `Simulated beside real: ${pair.sim_controller}, ${pair.flow}`;
   const words = `${pair.sim_controller} (simulated) beside ${pair.real_controller} (real call)`;
   const groups = comparedGroups(scenario, pair)
     .filter((group) => group !== null)

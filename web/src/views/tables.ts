@@ -81,7 +81,7 @@ function span(row: SectionRow): string {
 export function errorTable(pair: SimReal): HTMLElement {
   if (pair.rows.length === 0) return empty("No metric was measured both ways.");
   return table<SimReal["rows"][number]>(
-    `Simulated beside real, ${pair.flow}`,
+    `Simulated beside real: ${pair.sim_controller}, ${pair.flow}`,
     [
       { head: "Metric", cell: (row) => row.metric },
       { head: "Unit", cell: (row) => row.unit },

@@ -80,7 +80,7 @@ export interface TimeView {
 /** A curve has no symbols, yet the legend would draw one. */
 const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
 const CAPACITY = "capacity";
-const LEFT = 60;
+const LEFT = 72;
 const RIGHT = 14;
 const TITLE = 20;
 const PANEL_GAP = 14;

@@ -46,6 +46,22 @@ fn equal_seeds_write_equal_bytes() {
 }
 
 #[test]
+fn a_record_carries_the_trace_that_its_scenario_names() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("line.mahi"), "2\n4\n6\n").unwrap();
+    let mut record = record(1);
+    let text = record.scenario.text.replacen(
+        "capacity = [[\"0s\", \"2Mbps\"], [\"15s\", \"500kbps\"], [\"25s\", \"2Mbps\"]]",
+        "capacity = { trace = \"line.mahi\" }",
+        1,
+    );
+    record.scenario = scenario::parse("mine", &text, Some(place.path())).unwrap();
+    let folder = record.write(&place.path().join("runs")).unwrap();
+    fs::remove_file(place.path().join("line.mahi")).unwrap();
+    assert_eq!(Record::read(&folder).unwrap().scenario.up, record.scenario.up);
+}
+
+#[test]
 fn a_folder_that_exists_is_left_alone_and_nothing_half_made_stays() {
     let out = tempfile::tempdir().unwrap();
     let folder = record(1).write(out.path()).unwrap();

@@ -1,8 +1,11 @@
 //! What each metric of the report means.
 
+use std::collections::BTreeSet;
+
 use super::events::{MAX_CHANGES, MERGED};
-use super::format::{Definition, Scenario};
+use super::format::Definition;
 use super::series::{MAX_GAP, WINDOW};
+use crate::scenario::Scenario;
 
 /// What plots and tables of every report show.
 const ALWAYS: &[(&str, &str)] = &[
@@ -13,45 +16,48 @@ const ALWAYS: &[(&str, &str)] = &[
     ),
     (
         "Received rate, throughput",
-        "IP bytes that reached the receiver, headers included, over the time.",
+        "IP bytes that left the network for the receiver, over the time. Simulated: of the flow, \
+         headers included. Real call: of its direction, RTCP, STUN and DTLS included.",
     ),
     (
         "Target bitrate",
-        "What the controller asks of the media source, headers included; in a real call what the \
-         browser gives its encoder.",
+        "What the controller asks of the media source, headers included. Real call: the browser's \
+         estimate of what the path carries, from getStats.",
     ),
     ("Capacity", "What the bottleneck carries in the flow's direction."),
     (
         "Queuing delay",
-        "Time that packets waited in the bottleneck's queue. Percentiles are over rows of 50 ms, each \
-         the mean of its packets.",
+        "Time that packets waited in the bottleneck's queue, the mean of those that arrived in \
+         each 50 ms; in a real call, the bottleneck is the emulator's. Percentiles are over these values.",
     ),
     (
         "Round-trip time (RTT)",
-        "Simulated: feedback response time, from sending a packet until the feedback on it arrives, \
-         the wait for that feedback included; the shortest of each 50 ms. Real call: as the browser's \
-         getStats tells it, from RTCP, without that wait.",
+        "Simulated: feedback response time, from sending a packet until the feedback on it \
+         arrives, the wait for that feedback included; the shortest of each 50 ms. Real call: as \
+         getStats has it, from RTCP or STUN, without such a wait.",
     ),
-    ("Loss", "Packets lost over packets sent."),
+    ("Loss", "Packets that the network lost or dropped, over packets sent."),
     (
         "Responsiveness",
-        "Time from a change of the capacity until the target differs by 250 kbit/s from what it was \
-         at the change, in steps of 50 ms; mean over the changes that were answered (lund, section \
-         5.2).",
+        "Time from a change of the capacity until the target differs by 250 kbit/s from what it \
+         was at the change, in steps of 50 ms; mean over the changes that were answered (lund, \
+         section 5.2).",
     ),
     (
         "Box plots",
         "Over the means of each seed, as lund, section 5.2: quartiles are the medians of the lower \
          and upper half (the median belongs to both where the count is odd); whiskers end at the \
-         lowest and highest values that are no outliers. The thesis does not say what an outlier is: \
-         here a value more than 1.5 interquartile ranges outside the box. One run has no box.",
+         lowest and highest values that are no outliers. The thesis does not say what an outlier \
+         is: here a value more than 1.5 interquartile ranges outside the box. One run has no box. Where \
+         nothing in a scenario is random, all seeds give the same run, and a box is a line.",
     ),
 ];
 
 const SIM_REAL: (&str, &str) = (
     "Time to 90 %",
-    "Time from a change of the capacity until the received rate of a whole second first reaches 90 % \
-     of the new capacity; not reached if the next change or the end comes first.",
+    "Time from a change of the capacity until the received rate of a whole second first reaches 90 \
+     % of the new capacity, so 1 s at the least, also where the capacity fell below the rate; not \
+     reached if the next change or the end comes first.",
 );
 
 /// Metrics that stand in a report by their path, where a published value or finding names them.
@@ -76,21 +82,23 @@ const PATHS: &[(&str, &str)] = &[
     ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
 ];
 
-/// The definitions that a report over these scenarios needs.
-pub(super) fn of(scenarios: &[Scenario]) -> Vec<Definition> {
+/// The definitions that a report over runs of these scenarios needs.
+pub(super) fn of<'a>(
+    scenarios: impl Iterator<Item = &'a Scenario>,
+    has_sim_real: bool,
+) -> Vec<Definition> {
+    let named: BTreeSet<&str> = scenarios
+        .flat_map(|scenario| {
+            let paper = scenario.paper.iter().map(|value| value.metric.as_str());
+            paper.chain(scenario.findings.iter().map(|finding| finding.metric.as_str()))
+        })
+        .collect();
     let define = |&(term, text): &(&str, &str)| Definition { term: term.into(), text: text.into() };
     let mut definitions: Vec<Definition> = ALWAYS.iter().map(define).collect();
-    if scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()) {
+    if has_sim_real {
         definitions.push(define(&SIM_REAL));
     }
-    let named = |path: &str| {
-        scenarios.iter().any(|scenario| {
-            let in_finding = |text: &str| text.split(' ').next() == Some(path);
-            scenario.paper.iter().any(|row| row.metric == path)
-                || scenario.findings.iter().any(|finding| in_finding(&finding.measured))
-        })
-    };
-    definitions.extend(PATHS.iter().filter(|(path, _)| named(path)).map(define));
+    definitions.extend(PATHS.iter().filter(|(path, _)| named.contains(path)).map(define));
     definitions.push(curves());
     definitions.push(rate_changes());
     definitions
@@ -98,9 +106,9 @@ pub(super) fn of(scenarios: &[Scenario]) -> Vec<Definition> {
 
 fn curves() -> Definition {
     let text = format!(
-        "Mean over the seeds of each run's curve, interpolated linearly where a value is missing for \
-         {} s or less. A point is the mean since the point before, capacity the last value, received \
-         rate and loss over {} ms at least. Where runs have no value there is a gap.",
+        "Mean over the seeds of each run's curve, interpolated linearly where a value is missing \
+         for {} s or less. A point is the mean since the point before, capacity the last value, \
+         received rate and loss over {} ms at least. Where runs have no value there is a gap.",
         MAX_GAP.as_secs_f64(),
         WINDOW.as_millis()
     );
@@ -109,9 +117,9 @@ fn curves() -> Definition {
 
 fn rate_changes() -> Definition {
     let text = format!(
-        "Changes of the target in the run of the first seed. Those that follow each other within {} s \
-         for the same reason and in the same direction are one; of more than {MAX_CHANGES} the \
-         largest of each of {MAX_CHANGES} equal spans of time are shown.",
+        "Changes of the target in the run of the first seed. Those that follow each other within \
+         {} s for the same reason and in the same direction are one; of more than {MAX_CHANGES} \
+         the largest of each of {MAX_CHANGES} equal spans of time are shown.",
         MERGED.as_secs_f64()
     );
     Definition { term: "Rate changes".into(), text }

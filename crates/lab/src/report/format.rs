@@ -1,12 +1,12 @@
 //! The report's data as the page reads it: the same shape as `web/src/format.ts`.
 //!
-//! Every number carries its unit in its name; `None` (`null`) means that the value does not apply or
-//! that nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
+//! Every number carries its unit in its name; `None` (`null`) means that the value does not apply
+//! or that nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::record::Engine;
+use crate::run::Engine;
 
 /// Everything that one report shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -28,8 +28,8 @@ pub enum ReportError {
 }
 
 impl Report {
-    /// Writes one HTML file that opens offline. A file that is there already is replaced, and only by
-    /// a whole one.
+    /// Writes one HTML file that opens offline. A file that is there already is replaced, and only
+    /// by a whole one.
     pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
         let html = self.html(VIEWER).ok_or(ReportError::NoViewer)?;
         let Some(name) = path.file_name() else {

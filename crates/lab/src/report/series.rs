@@ -1,9 +1,9 @@
 //! Curves: the mean over the seeds of each run's curve, on one grid of time.
 //!
-//! As lund, section 5.2: each run's points are interpolated linearly, and the mean of the runs is the
-//! curve. The grid has at most [`MAX_POINTS`] points, each at the end of a span of whole rows. A value
-//! is the mean over the rows of its span, a rate or a loss ratio one over [`WINDOW`] at least: 50 ms
-//! hold a few packets, and their count would look like a changing rate.
+//! As lund, section 5.2: each run's points are interpolated linearly, and the mean of the runs is
+//! the curve. The grid has at most [`MAX_POINTS`] points, each at the end of a span of whole rows.
+//! A value is the mean over the rows of its span, a rate or a loss ratio one over [`WINDOW`] at
+//! least: 50 ms hold a few packets, and their count would look like a changing rate.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
@@ -14,10 +14,10 @@ use crate::metrics::mean;
 
 /// More points than a screen has columns say nothing.
 const MAX_POINTS: i64 = 1_200;
-/// Shortest time over which received rate and loss are taken, as the plots of [RFC8868 §3.1].
+/// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
-/// A longer time without a value is a gap in the curve; a browser reports round-trip times about once
-/// a second.
+/// A longer time without a value is a gap in the curve: feedback that stays away for longer is
+/// worth seeing.
 pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
 /// The mean curve of some runs' rows of one flow, over a run's whole time.

@@ -6,14 +6,17 @@ use weir_net::Capacity;
 use super::format::{SimReal, SimRealRow};
 use super::{Column, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, capacity_changes, mean, time_to_90_percent};
-use crate::record::Engine;
+use crate::run::Engine;
 use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;
-/// A simulated and a real value that carry one name are not measured in one way.
+
+// Where a simulated and a real value that carry one name are not measured in one way.
+const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
+                         (a few per cent).";
 const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
-                        feedback included. Real: as the browser's getStats tells it, from RTCP, \
-                        where that wait is subtracted.";
+                        feedback included. Real: as getStats has it, from RTCP or STUN, without \
+                        such a wait.";
 
 /// What stands in a row beside the two values.
 struct Metric {
@@ -28,13 +31,13 @@ const METRICS: [Metric; 5] = [
         name: "Received rate, mean",
         unit: "Mbit/s",
         value: |metrics| Some(metrics.rate_mbps?.mean),
-        note: "",
+        note: RATE_NOTE,
     },
     Metric {
         name: "Utilization",
         unit: "%",
         value: |metrics| Some(metrics.utilization? * 100.0),
-        note: "",
+        note: RATE_NOTE,
     },
     Metric {
         name: "Queuing delay, 95th percentile",
@@ -52,7 +55,7 @@ const METRICS: [Metric; 5] = [
         name: "Loss",
         unit: "%",
         value: |metrics| Some(metrics.loss_ratio?.mean * 100.0),
-        note: "",
+        note: RATE_NOTE,
     },
 ];
 

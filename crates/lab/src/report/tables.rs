@@ -5,7 +5,7 @@
 use super::format::{Finding, PaperRow, SectionRow};
 use super::{Column, Run, rounded};
 use crate::metrics::Metrics;
-use crate::record::Engine;
+use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
@@ -52,10 +52,12 @@ fn mean_and_range(column: &Column<'_>, metric: impl Fn(&Run<'_>) -> Option<f64>)
     Some(if low == high { mean } else { format!("{mean} ({low} to {high})") })
 }
 
-/// Three significant digits, without an exponent.
+/// Three significant digits, without an exponent; zero is `0`.
 fn significant(value: f64) -> String {
-    let magnitude = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
-    let decimals = (2.0 - magnitude).clamp(0.0, 9.0) as usize;
+    if value == 0.0 {
+        return "0".into();
+    }
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{value:.decimals$}")
 }
 
@@ -148,7 +150,7 @@ mod tests {
     #[test]
     fn three_digits_are_significant() {
         for (value, text) in [
-            (0.0, "0.00"),
+            (0.0, "0"),
             (0.78449, "0.784"),
             (0.001234, "0.00123"),
             (12.345, "12.3"),

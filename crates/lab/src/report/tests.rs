@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use weir_net::Seed;
 
 use super::*;
-use crate::record::RunInfo;
+use crate::run::RunInfo;
 use crate::scenario::{self, catalogue};
 
 fn simulated(id: &str, algorithm: Algorithm, seed: u64) -> Record {

@@ -1,13 +1,12 @@
 //! The `[network]` table.
 
-use std::path::Path;
-
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
+use super::trace_files::TraceFiles;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -24,26 +23,26 @@ const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
 pub(super) fn links(
     top: &Table,
     duration: TimeDelta,
-    base_dir: Option<&Path>,
+    files: &TraceFiles<'_>,
 ) -> Result<(LinkConfig, LinkConfig)> {
     let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(NETWORK)?;
     if let Some(kind) = network.get("kind") {
         kind.choice(&[("bottleneck", ())])?;
     }
     let link = |key| match network.get(key) {
-        Some(item) => link(&item.table(LINK)?, duration, base_dir),
+        Some(item) => link(&item.table(LINK)?, duration, files),
         None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
     };
     Ok((link("up")?, link("down")?))
 }
 
-fn link(table: &Table, duration: TimeDelta, base_dir: Option<&Path>) -> Result<LinkConfig> {
+fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<LinkConfig> {
     let delay =
         table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
     let unlimited = LinkConfig::unlimited(delay.clone());
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
         (Some(rate), limit) => {
-            (capacity(&rate, duration, base_dir)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+            (capacity(&rate, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
         }
         (None, None) => (unlimited.capacity, unlimited.queue),
         (None, Some(limit)) => {
@@ -60,10 +59,10 @@ fn link(table: &Table, duration: TimeDelta, base_dir: Option<&Path>) -> Result<L
     })
 }
 
-fn capacity(item: &Item, duration: TimeDelta, base_dir: Option<&Path>) -> Result<Capacity> {
+fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Capacity> {
     if item.is_table() {
         let path = item.table(TRACE)?.require("trace", "\"uplink.mahi\"")?;
-        return trace(&path, base_dir).map(Capacity::Trace);
+        return trace(&path, files).map(Capacity::Trace);
     }
     let schedule = match item.elements() {
         None => Schedule::constant(item.rate()?),
@@ -92,18 +91,10 @@ fn steps<'a, T>(
     elements.iter().map(step).collect()
 }
 
-fn trace(item: &Item, base_dir: Option<&Path>) -> Result<Trace> {
+fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<Trace> {
     let name = item.string("a file name")?;
-    let Some(base_dir) = base_dir else {
-        return Err(item.error("a trace file needs a scenario file beside it; pass its path"));
-    };
-    let path = base_dir.join(name);
-    // A device or a pipe may never end.
-    let text = match path.is_file() {
-        true => std::fs::read_to_string(&path).map_err(|error| error.to_string()),
-        false => Err("there is no such file beside the scenario".into()),
-    };
-    let text = text
+    let text = files
+        .read(name)
         .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
     Trace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
 }

@@ -2,6 +2,7 @@
 //!
 //! docs/scenario-format.md describes the format; the key tables below are its index.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml::de::DeTable;
@@ -13,6 +14,7 @@ use crate::metrics::Metrics;
 
 use super::error::{ScenarioError, nearest, quoted};
 use super::reader::{File, Item, Table};
+use super::trace_files::TraceFiles;
 use super::{
     Condition, Direction, Expectation, Finding, Flow, PaperValue, Scenario, Section, Source,
     network,
@@ -64,6 +66,15 @@ const FPS_MAX: f64 = 240.0;
 
 /// Reads a scenario. `id` names it in errors; a trace file is sought in `base_dir`.
 pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> {
+    read_from(id, text, TraceFiles::beside(base_dir))
+}
+
+/// Reads a scenario from a record, which holds the trace files that it names.
+pub fn parse_recorded(id: &str, text: &str, traces: &BTreeMap<String, String>) -> Result<Scenario> {
+    read_from(id, text, TraceFiles::recorded(traces))
+}
+
+fn read_from(id: &str, text: &str, files: TraceFiles<'_>) -> Result<Scenario> {
     let file = File { id, text };
     let document = DeTable::parse(text).map_err(|error| syntax_error(file, &error))?;
     let top = Table::top(file, &document, TOP)?;
@@ -71,11 +82,12 @@ pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> 
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
-    let (up, down) = network::links(&top, duration, base_dir)?;
+    let (up, down) = network::links(&top, duration, &files)?;
     let flows = flows(&top, duration)?;
     Ok(Scenario {
         id: id.into(),
         text: text.into(),
+        traces: files.into_read(),
         title,
         source,
         description,

@@ -331,7 +331,7 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
 fn a_pattern_finds_what_lies_below_too() {
     let found: Vec<String> =
         find("rfc8867/*").unwrap().into_iter().map(|scenario| scenario.id).collect();
-    assert_eq!(found, ["rfc8867/5.1", "rfc8867/5.1/owd100"]);
+    assert_eq!(found, ["rfc8867/5.1", "rfc8867/5.1/owd100", "rfc8867/5.1/peers"]);
 }
 
 #[test]

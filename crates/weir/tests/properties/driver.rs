@@ -136,7 +136,7 @@ impl Driver {
                 size: packet.size,
                 send_time,
                 arrival_time: (!lost).then_some(arrival),
-                ecn: if draw % 97 == 0 { Ecn::Ce } else { Ecn::NotEct },
+                ecn: if draw.is_multiple_of(97) { Ecn::Ce } else { Ecn::NotEct },
                 recovered: false,
             });
         }

@@ -38,7 +38,7 @@ fn any_feedback() -> impl Strategy<Value = Feedback> {
     (0_usize..200, 0.0_f64..1.0, 0_i64..400, any::<u64>(), any::<bool>(), any::<bool>()).prop_map(
         |(packets, loss, jitter_ms, salt, all_lost, repeat)| Feedback {
             packets,
-            loss: if all_lost && salt % 4 == 0 { 1.0 } else { loss * loss },
+            loss: if all_lost && salt.is_multiple_of(4) { 1.0 } else { loss * loss },
             jitter: TimeDelta::from_millis(jitter_ms),
             salt,
             repeat,

@@ -1,0 +1,351 @@
+//! The command line as a user meets it: the contract of `--json`, equal bytes, and bad input.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const NOBODY: u32 = 65_534;
+
+fn weir() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+}
+
+fn run(args: &[&str]) -> Output {
+    weir().args(args).output().expect("the program starts")
+}
+
+/// Bad input: exit 2, nothing on stdout, one line on stderr, which is returned.
+fn refused(args: &[&str]) -> String {
+    let output = run(args);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    stderr
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push((path.display().to_string(), fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A scenario file with one line replaced.
+fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
+    const GOOD: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"2s\"\n\
+        [network.up]\ncapacity = \"2Mbps\"\ndelay = \"5ms\"\n[[flow]]\n";
+    let key = line.split(' ').next().unwrap();
+    let text: String = GOOD
+        .lines()
+        .map(|old| if old.starts_with(&format!("{key} ")) { line } else { old })
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
+    let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
+    let runs = runs.as_array().unwrap();
+    assert_eq!(runs.len(), 2 * 3 * 2);
+    let keys: Vec<&String> = runs[0].as_object().unwrap().keys().collect();
+    let contract = [
+        "schema",
+        "scenario",
+        "controller",
+        "engine",
+        "seed",
+        "duration_s",
+        "link",
+        "flows",
+        "paper",
+        "expect",
+    ];
+    assert_eq!(keys, contract);
+    assert_eq!(runs[1]["seed"], "2");
+    assert_eq!(runs[0]["engine"], "sim");
+    let flow = &runs[0]["flows"][0];
+    for key in [
+        "flow",
+        "kind",
+        "utilization",
+        "rate_mbps",
+        "queuing_delay_ms",
+        "rtt_ms",
+        "loss_ratio",
+        "responsiveness_s",
+        "convergence_s",
+        "sections",
+    ] {
+        assert!(flow.get(key).is_some(), "{key}");
+    }
+    for key in ["mean", "p25", "p50", "p90", "p95", "max"] {
+        assert!(flow["queuing_delay_ms"][key].is_number(), "{key}");
+        assert!(flow["rtt_ms"][key].is_number(), "{key}");
+    }
+    assert!(flow["sections"][0]["utilization"].is_number());
+}
+
+#[test]
+fn an_unlimited_link_gives_null_and_not_a_number_made_up() {
+    let (_folder, path) = scenario_with("capacity = \"2Mbps\"");
+    let text = fs::read_to_string(&path).unwrap().replace("capacity = \"2Mbps\"\n", "");
+    fs::write(&path, text).unwrap();
+    let runs = json(&["run", &path, "--controller", "nada", "--json"]);
+    assert!(runs[0]["link"]["utilization"].is_null());
+    assert!(runs[0]["flows"][0]["utilization"].is_null());
+}
+
+#[test]
+fn the_bytes_of_records_do_not_depend_on_the_number_of_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["1", "2"].map(|jobs| {
+        let out = folder.path().join(jobs);
+        let path = out.display().to_string();
+        let args = ["run", "lund/sweden-china", "--seeds", "3", "--jobs", jobs, "--out", &path];
+        assert!(run(&args).status.success());
+        let strip = |(name, bytes): (String, Vec<u8>)| (name.replace(&path, ""), bytes);
+        files(&out).into_iter().map(strip).collect::<Vec<_>>()
+    });
+    assert_eq!(made[0].len(), 3 * 3 * 4);
+    assert_eq!(made[0], made[1]);
+}
+
+#[test]
+fn a_record_is_reported_and_compared_and_the_report_stands_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("runs").display().to_string();
+    assert!(run(&["run", "demo/first-call", "--out", &out]).status.success());
+    let output = run(&["compare", &out, &out, "--json"]);
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(rows.as_array().unwrap().iter().all(|row| row["change"] == 0.0));
+    let report = folder.path().join("report.html");
+    let output = run(&["report", &out, "-o", &report.display().to_string()]);
+    if output.status.success() {
+        let html = fs::read_to_string(report).unwrap();
+        assert!(html.contains("demo/first-call"));
+        assert!(!html.contains("src=\"http") && !html.contains("href=\"http"));
+    } else {
+        // Built without the viewer: the error says how to build it.
+        assert!(String::from_utf8(output.stderr).unwrap().contains("make web"));
+        println!("skipped: the report, because this weir was built without its viewer");
+    }
+}
+
+#[test]
+fn unknown_names_are_refused_with_what_exists() {
+    assert!(refused(&["run", "lund/rmcat-ns4"]).contains("did you mean lund/rmcat-ns3"));
+    assert!(refused(&["run", "nothing/*"]).contains("no scenario"));
+    let error = refused(&["run", "lund/rmcat-ns3", "--controller", "bbr"]);
+    assert!(error.contains("gcc-draft nada scream"), "{error}");
+    assert!(refused(&["run", "absent.toml"]).contains("absent.toml"));
+    assert!(refused(&["report", "absent"]).contains("absent"));
+    assert!(refused(&["compare", "absent", "absent"]).contains("absent"));
+    assert!(refused(&["link", "absent", "--", "true"]).contains("no scenario"));
+    assert!(refused(&["call", "absent"]).contains("no scenario"));
+    assert!(refused(&["check", "absent"]).contains("no scenario"));
+}
+
+#[test]
+fn bad_scenario_files_are_refused_with_their_line() {
+    let cases = [
+        ("capacity = \"-2Mbps\"", "6: "),
+        ("capacity = \"0Mbps\"", "above zero"),
+        ("capacity = \"2Mb\"", "Mbps"),
+        ("capacity = [[\"0s\", \"2Mbps\"], [\"1s\", \"0kbps\"]]", "above zero"),
+        ("delay = \"5\"", "7: "),
+        ("duration = \"0s\"", "above zero"),
+        ("capacity = { trace = \"absent.mahi\" }", "absent.mahi"),
+    ];
+    for (line, expected) in cases {
+        let (_folder, path) = scenario_with(line);
+        let error = refused(&["run", &path]);
+        assert!(error.contains(expected), "{line}: {error}");
+    }
+    let (_folder, path) = scenario_with("duration = \"2s\"\nlength = \"3s\"");
+    assert!(refused(&["run", &path]).contains("length"));
+}
+
+#[test]
+fn a_trace_with_text_in_it_is_refused_with_its_line() {
+    let (folder, path) = scenario_with("capacity = { trace = \"bad.mahi\" }");
+    fs::write(folder.path().join("bad.mahi"), "1\n2\nhello\n").unwrap();
+    let error = refused(&["run", &path]);
+    assert!(error.contains("bad.mahi") && error.contains("line 3"), "{error}");
+}
+
+#[test]
+fn an_output_folder_that_holds_the_run_already_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let args = ["run", "lund/no-jitter", "--controller", "nada", "--out", &out];
+    assert!(run(&args).status.success());
+    let before = files(folder.path());
+    assert!(refused(&args).contains("exists already"));
+    let more = ["run", "lund/no-jitter", "--seeds", "2", "--controller", "nada", "--out", &out];
+    assert!(refused(&more).contains("exists already"));
+    assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn numbers_that_make_no_run_are_refused() {
+    assert!(refused(&["run", "lund/no-jitter", "--seeds", "0"]).contains("from 1"));
+    assert!(refused(&["run", "lund/no-jitter", "--jobs", "0"]).contains("from 1"));
+    assert_eq!(run(&["run", "lund/no-jitter", "--seeds", "x"]).status.code(), Some(2));
+    assert_eq!(run(&["run"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_gate_passes_fails_or_cannot_run() {
+    let check = |limit: &str| {
+        let (_folder, path) = scenario_with("duration = \"2s\"");
+        let text = fs::read_to_string(&path).unwrap();
+        let expect = format!("[[expect]]\nmetric = \"utilization\"\n{limit}\n");
+        fs::write(&path, text + &expect).unwrap();
+        let junit = format!("{path}.xml");
+        let code = run(&["check", &path, "--junit", &junit]).status.code();
+        (code, fs::read_to_string(junit).unwrap())
+    };
+    let (code, junit) = check("above = 0.01");
+    assert_eq!(code, Some(0));
+    assert!(junit.contains("failures=\"0\""));
+    let (code, junit) = check("above = 0.99");
+    assert_eq!(code, Some(1));
+    assert!(junit.contains("replay: weir run"));
+    let (_folder, path) = scenario_with("duration = \"2s\"");
+    assert!(refused(&["check", &path]).contains("[[expect]]"));
+}
+
+#[test]
+fn a_missing_browser_is_named() {
+    let output = weir()
+        .args(["call", "demo/first-call"])
+        .env("WEIR_BROWSER", "/absent/browser")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("/absent/browser"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn without_root_the_emulator_says_what_to_do() {
+    if !am_root() {
+        println!("skipped: needs root to become another user");
+        return;
+    }
+    // Where nobody may not enter the build folder, a copy elsewhere can be run.
+    let folder = tempfile::Builder::new().prefix("weir-test-").tempdir().unwrap();
+    let program = folder.path().join("weir");
+    fs::copy(env!("CARGO_BIN_EXE_weir"), &program).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path(), open).unwrap();
+    let output = Command::new(program)
+        .args(["link", "demo/first-call", "--", "true"])
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("root"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_half_made_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let mut child = weir()
+        .args(["run", "lund/*", "--seeds", "2000", "--out", &out])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(|| fs::read_dir(folder.path()).is_ok_and(|mut entries| entries.next().is_some()));
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let below = |name: String| name.replace(&out, "");
+    let names: Vec<String> =
+        files(folder.path()).into_iter().map(|(name, _)| below(name)).collect();
+    assert!(names.iter().all(|name| !name.contains("/.")), "a half-made record is left");
+    let count = |file: &str| names.iter().filter(|name| name.ends_with(file)).count();
+    assert_eq!(count("run.json"), count("summary.json"));
+    assert!(count("run.json") > 0);
+}
+
+#[test]
+fn link_passes_the_exit_code_on_and_an_interrupt_ends_the_command() {
+    if !am_root() {
+        println!("skipped: needs root for network namespaces");
+        return;
+    }
+    let ended = run(&["link", "demo/first-call", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(ended.status.code(), Some(7), "{}", String::from_utf8_lossy(&ended.stderr));
+    let missing = run(&["link", "demo/first-call", "--", "absent-program"]);
+    assert_eq!(missing.status.code(), Some(2));
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let script = format!("touch {}; exec sleep 31.4159", started.display());
+    let mut child = weir()
+        .args(["link", "demo/first-call", "--", "sh", "-c", &script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| started.exists());
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    wait_for(|| !processes().contains("31.4159"));
+}
+
+fn am_root() -> bool {
+    // SAFETY: geteuid reads a number of the calling process and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn interrupt(process: u32) {
+    // SAFETY: the process is a child that has not been waited for, so the number is still its own.
+    let result = unsafe { libc::kill(process as libc::pid_t, libc::SIGINT) };
+    assert_eq!(result, 0);
+}
+
+/// Command lines of all processes.
+fn processes() -> String {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let command = |path: &Path| fs::read(path.join("cmdline")).ok();
+    let lines = entries.filter_map(|entry| command(&entry.path()));
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ") + "\n").collect()
+}
+
+/// Waits for something that another process does; gives up after a minute, which is a failure.
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,221 @@
+//! What reviewers would otherwise have to look for in every change.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use weir_lab::scenario::catalogue;
+
+/// What a crate of this workspace may depend on. Tests and benches may use more.
+const DEPENDENCIES: [(&str, &[&str]); 8] = [
+    ("weir", &[]),
+    ("wire", &[]),
+    ("net", &["weir"]),
+    ("sim", &["weir", "weir-net", "weir-wire"]),
+    ("emu", &["weir", "weir-net"]),
+    ("lab", &["weir", "weir-net", "weir-sim"]),
+    ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
+    ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
+];
+/// Crates below the drivers: time comes to them as an argument.
+const WITHOUT_CLOCK: [&str; 5] = ["weir", "wire", "net", "sim", "lab"];
+const LONGEST_FILE: usize = 600;
+/// Folders of things that were made, not written.
+const MADE: [&str; 8] =
+    ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The text files of the project below a folder, by path from the root.
+fn files_below(folder: &str) -> Vec<(String, String)> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let is_made = MADE.contains(&name.as_str()) || name == "report.html";
+            if path.is_dir() && !is_made {
+                folders.push(path);
+            } else if path.is_file() && !is_made {
+                let Ok(text) = fs::read_to_string(&path) else { continue };
+                let path = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                found.push((path, text));
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "nothing below {folder}");
+    found
+}
+
+fn with_ending(folder: &str, ending: &str) -> Vec<(String, String)> {
+    let mut files = files_below(folder);
+    files.retain(|(path, _)| path.ends_with(ending));
+    files
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// First cells of a page's table rows.
+fn first_cells(page: &str) -> BTreeSet<&str> {
+    page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect()
+}
+
+/// The tags of all `[TAG §...]` in a text.
+fn citations(text: &str) -> impl Iterator<Item = &str> {
+    text.split('[').skip(1).filter_map(|rest| {
+        let (tag, _) = rest.split_once(" §")?;
+        let is_tag = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-';
+        (!tag.is_empty() && tag.bytes().all(is_tag)).then_some(tag)
+    })
+}
+
+/// All `NAME-D1` in a text.
+fn deviations(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.filter(|word| {
+        let Some((name, number)) = word.split_once("-D") else { return false };
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_name && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[test]
+fn every_citation_tag_is_in_the_table_of_specs() {
+    let page = read("docs/specs.md");
+    let known = first_cells(&page);
+    let (mut cited, mut unknown) = (0, Vec::new());
+    for (path, text) in with_ending("crates", ".rs") {
+        cited += citations(&text).count();
+        let tags = citations(&text).filter(|tag| !known.contains(tag));
+        unknown.extend(tags.map(|tag| format!("{path}: {tag}")));
+    }
+    assert!(cited > 100, "only {cited} citations found");
+    assert_eq!(unknown, [""; 0]);
+}
+
+#[test]
+fn every_deviation_in_the_code_is_indexed_and_explained() {
+    let index = read("docs/deviations.md");
+    let indexed = first_cells(&index);
+    let pages = with_ending("docs/controllers", ".md");
+    let is_explained = |name: &str| {
+        let heads = [format!("**{name}, "), format!("**{name},\n"), format!("| {name} |")];
+        pages.iter().any(|(_, text)| heads.iter().any(|head| text.contains(head)))
+    };
+    let mut missing = BTreeSet::new();
+    for (path, text) in with_ending("crates", ".rs") {
+        let without = deviations(&text).filter(|name| !indexed.contains(name));
+        missing.extend(without.map(|name| format!("{path}: {name} is not in docs/deviations.md")));
+    }
+    let numbers: BTreeSet<&str> = deviations(&index).collect();
+    assert!(numbers.len() > 30, "only {} deviations found", numbers.len());
+    let bare = numbers.iter().filter(|name| !is_explained(name));
+    missing.extend(bare.map(|name| format!("{name} is not on its controller's page")));
+    assert_eq!(missing, BTreeSet::new());
+}
+
+#[test]
+fn crates_depend_on_each_other_in_one_direction() {
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let folders: BTreeSet<String> =
+        folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let known: BTreeSet<String> = DEPENDENCIES.iter().map(|(name, _)| (*name).into()).collect();
+    assert_eq!(folders, known, "say in DEPENDENCIES what a new crate may use");
+    for (name, allowed) in DEPENDENCIES {
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        let section = manifest.split("\n[").find_map(|part| part.strip_prefix("dependencies]"));
+        for line in section.unwrap().lines().filter(|line| line.starts_with("weir")) {
+            let used = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(allowed.contains(&used), "{name} must not depend on {used}");
+        }
+    }
+}
+
+#[test]
+fn nothing_below_the_drivers_reads_a_clock() {
+    for name in WITHOUT_CLOCK {
+        for (path, text) in with_ending(&format!("crates/{name}/src"), ".rs") {
+            for word in ["std::time", "Instant", "SystemTime"] {
+                assert!(!text.contains(word), "{path} names {word}: take `now` as an argument");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_file_names_a_folder_of_somebodys_machine() {
+    let here = root().to_str().unwrap().to_owned();
+    let homes = ["home", "root", "Users"].map(|folder| format!("/{folder}/"));
+    for (path, text) in files_below("") {
+        for folder in homes.iter().chain([&here]) {
+            let at = text.lines().position(|line| line.contains(folder.as_str()));
+            assert_eq!(at, None, "{path} names {folder}");
+        }
+    }
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    for (path, text) in with_ending("crates", ".rs") {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST_FILE, "{path} has {lines} lines");
+    }
+}
+
+#[test]
+fn every_scenario_file_is_in_the_catalogue_under_its_path() {
+    let files = with_ending("scenarios", ".toml");
+    let from_files: Vec<&str> = files
+        .iter()
+        .map(|(path, _)| path.strip_prefix("scenarios/").unwrap().strip_suffix(".toml").unwrap())
+        .collect();
+    let from_files: BTreeSet<&str> = from_files.into_iter().collect();
+    assert_eq!(catalogue::ids().collect::<BTreeSet<_>>(), from_files);
+}
+
+#[test]
+fn pages_and_scripts_name_only_scenarios_that_exist() {
+    let sources: BTreeSet<&str> = catalogue::ids().filter_map(|id| id.split('/').next()).collect();
+    let mut pages = with_ending("docs", ".md");
+    pages.extend(with_ending("scripts", ".sh"));
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"];
+    pages.extend(others.map(|path| (path.to_owned(), read(path))));
+    let mut named = 0;
+    for (path, text) in &pages {
+        let words = text.split(|c: char| c.is_whitespace() || "`'\"(),;:|".contains(c));
+        for word in words.map(|word| word.trim_end_matches('.')) {
+            let source = word.split_once('/').map(|(source, _)| source);
+            if source.is_some_and(|source| sources.contains(source)) {
+                named += 1;
+                assert!(catalogue::find(word).is_ok(), "{path} names {word}");
+            }
+        }
+    }
+    assert!(named > 10, "only {named} scenarios named");
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    for (path, text) in with_ending("", ".md") {
+        let folder = root().join(&path).parent().unwrap().to_owned();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let is_elsewhere = target.is_empty() || target.contains("://");
+            assert!(is_elsewhere || folder.join(target).exists(), "{path} links to {target}");
+        }
+    }
+}
+
+#[test]
+fn the_finders_find() {
+    let text =
+        "a [GCC §5.4] b [RFC8868 §4.1, NR-BPDV] [x §1] [NADA] see GCC-D12. RFC-D, x-D1 A-D3b";
+    assert_eq!(citations(text).collect::<Vec<_>>(), ["GCC", "RFC8868"]);
+    assert_eq!(deviations(text).collect::<Vec<_>>(), ["GCC-D12"]);
+    assert!(first_cells("| tag | title |\n|---|---|\n| GCC | x |").contains("GCC"));
+}

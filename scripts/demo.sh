@@ -1,0 +1,30 @@
+#!/bin/sh
+# Simulates the first scenarios under every controller, makes one real call, and lays both side by side in
+# report.html, whose path is the last line. `make demo` builds first.
+set -eu
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+weir=$target/release/weir
+out=$target/demo
+rm -rf "$out"
+
+"$weir" run lund/rmcat-ns3 lund/sudden-reduction lund/sweden-china lund/no-jitter rfc8867/5.1 \
+    --controller all --seeds 5 --out "$out"
+"$weir" run demo/first-call --controller all --seed 1 --out "$out"
+
+reason=$(scripts/missing-for-calls.sh)
+call=0
+if [ -n "$reason" ]; then
+    echo "demo: the real call was skipped: $reason"
+else
+    echo 'demo: a real call of two browsers, about a minute'
+    "$weir" call demo/first-call --out "$out" || call=$?
+fi
+
+"$weir" report "$out" -o report.html > /dev/null
+if [ "$call" -ne 0 ]; then
+    echo 'demo: the real call FAILED, see above; the report is without it'
+fi
+echo "$PWD/report.html"
+exit "$call"

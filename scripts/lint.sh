@@ -1,0 +1,9 @@
+#!/bin/sh
+# Format, clippy and documentation, each without a warning.
+set -eux
+cd "$(dirname "$0")/.."
+
+cargo fmt --all --check
+cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml --check
+cargo clippy --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
