@@ -295,7 +295,7 @@ describe.skipIf(!available)("the page", () => {
     const notes = await page.locator("section.scenario").first().locator(".empty").allInnerTexts();
     expect(notes).toEqual([
       "No values over time were recorded.",
-      "No metric was measured over the seeds.",
+      "No box: each controller ran with one seed, or nothing was measured.",
       "No run has both a throughput and a queuing delay.",
     ]);
     expect(await page.locator("main").innerText()).not.toMatch(/\b(null|NaN|undefined)\b/);

@@ -66,7 +66,7 @@ fn first_cells(page: &str) -> BTreeSet<&str> {
     page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect()
 }
 
-/// The tags of all `[TAG §...]` in a text.
+/// The tags of all citations in a text.
 fn citations(text: &str) -> impl Iterator<Item = &str> {
     text.split('[').skip(1).filter_map(|rest| {
         let (tag, _) = rest.split_once(" §")?;
@@ -75,7 +75,7 @@ fn citations(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// All `NAME-D1` in a text.
+/// The numbers of all deviations in a text.
 fn deviations(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     words.filter(|word| {
