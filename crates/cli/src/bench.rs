@@ -10,6 +10,7 @@ use weir_lab::scenario::catalogue;
 use weir_net::Seed;
 
 use crate::args::Bench;
+use crate::output;
 use crate::table;
 
 const SCENARIO: &str = "lund/rmcat-ns3";
@@ -26,7 +27,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.repeat > 0, "--repeat 0 measures nothing: write a number from 1 on");
     let scenario = &catalogue::find(SCENARIO)?[0];
     let simulated = scenario.duration.as_secs_f64();
-    println!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes");
+    output::line(&format!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes"))?;
     let mut rows = Vec::new();
     for algorithm in Algorithm::ALL {
         let config = scenario.sim_config(algorithm);
@@ -43,7 +44,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
         ]);
     }
     let head = ["controller", "ms a run", "x real time", "of 10,000", "of ns-3's 459"];
-    print!("{}", table::aligned(&head, &rows, 1));
+    output::print(&table::aligned(&head, &rows, 1))?;
     scaling(args.repeat, scenario)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -64,9 +65,9 @@ fn scaling(repeat: usize, scenario: &weir_lab::scenario::Scenario) -> anyhow::Re
     };
     let (one, all) = (batch_on(1)?, batch_on(cores)?);
     let ratio = one.as_secs_f64() / all.as_secs_f64();
-    println!("\n{BATCH} runs with --jobs 1: {:.0} ms", one.as_secs_f64() * 1e3);
-    println!("{BATCH} runs with --jobs {cores}: {:.0} ms", all.as_secs_f64() * 1e3);
-    println!("ratio {ratio:.2} on {cores} cores");
+    output::line(&format!("\n{BATCH} runs with --jobs 1: {:.0} ms", one.as_secs_f64() * 1e3))?;
+    output::line(&format!("{BATCH} runs with --jobs {cores}: {:.0} ms", all.as_secs_f64() * 1e3))?;
+    output::line(&format!("ratio {ratio:.2} on {cores} cores"))?;
     Ok(())
 }
 

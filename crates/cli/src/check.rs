@@ -7,6 +7,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::summary::{ExpectRow, Summary};
 
 use crate::args::Check;
+use crate::output;
 use crate::run::simulate;
 use crate::table;
 
@@ -21,13 +22,13 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     );
     const HEAD: [&str; 7] =
         ["scenario", "controller", "seed", "verdict", "expectation", "measured", "limit"];
-    print!("{}", table::aligned(&HEAD, &lines, 5));
+    output::print(&table::aligned(&HEAD, &lines, 5))?;
     if let Some(path) = &args.junit {
         std::fs::write(path, junit(&summaries)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let failed = summaries.iter().flat_map(|run| &run.expect).filter(|row| !row.pass).count();
-    println!("\n{} expectations, {failed} failed", lines.len());
+    output::line(&format!("\n{} expectations, {failed} failed", lines.len()))?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

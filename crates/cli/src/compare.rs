@@ -9,6 +9,7 @@ use weir_lab::record::{self, Record};
 use weir_lab::summary::Summary;
 
 use crate::args::Compare;
+use crate::output;
 use crate::table;
 
 const METRICS: [&str; 7] = [
@@ -43,12 +44,12 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
     );
     if args.json {
         let rows: Vec<_> = differences.iter().map(to_json).collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        output::line(&serde_json::to_string_pretty(&rows)?)?;
     } else {
         const HEAD: [&str; 8] =
             ["scenario", "controller", "engine", "flow", "metric", "before", "after", "change"];
         let rows: Vec<_> = differences.iter().map(to_cells).collect();
-        print!("{}", table::aligned(&HEAD, &rows, 5));
+        output::print(&table::aligned(&HEAD, &rows, 5))?;
     }
     Ok(ExitCode::SUCCESS)
 }

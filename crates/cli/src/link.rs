@@ -8,6 +8,7 @@ use weir_lab::scenario::catalogue;
 use weir_net::Seed;
 
 use crate::args::Link;
+use crate::output;
 
 /// Runs the command, or the self-test, and passes its exit code on.
 pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
@@ -40,6 +41,6 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
 
 fn test() -> anyhow::Result<ExitCode> {
     let result = self_test()?;
-    print!("{result}");
+    output::print(&result.to_string())?;
     Ok(if result.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

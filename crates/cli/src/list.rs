@@ -6,6 +6,7 @@ use serde_json::json;
 use weir_lab::scenario::{Scenario, catalogue};
 
 use crate::args::List;
+use crate::output;
 use crate::table;
 
 /// Prints the catalogue.
@@ -13,14 +14,14 @@ pub fn list(args: &List) -> anyhow::Result<ExitCode> {
     let scenarios = catalogue::find("*")?;
     if args.json {
         let entries: Vec<_> = scenarios.iter().map(entry).collect();
-        println!("{}", serde_json::to_string_pretty(&entries)?);
+        output::line(&serde_json::to_string_pretty(&entries)?)?;
     } else {
         let row = |scenario: &Scenario| {
             let seconds = format!("{:.0} s", scenario.duration.as_secs_f64());
             vec![scenario.id.clone(), seconds, scenario.title.clone()]
         };
         let rows: Vec<_> = scenarios.iter().map(row).collect();
-        print!("{}", table::aligned(&["scenario", "length", "title"], &rows, 3));
+        output::print(&table::aligned(&["scenario", "length", "title"], &rows, 3))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ mod compare;
 mod interrupt;
 mod link;
 mod list;
+mod output;
 mod report;
 mod run;
 mod select;

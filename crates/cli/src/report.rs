@@ -6,6 +6,7 @@ use weir_lab::record::{self, Record};
 use weir_lab::report::Report as Document;
 
 use crate::args::Report;
+use crate::output;
 
 /// Reads the records and writes the report.
 pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
@@ -19,7 +20,7 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
     }
     let document = Document::of(&records, &command(args));
     document.write_html(&args.output)?;
-    println!("{}", args.output.display());
+    output::line(&args.output.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 

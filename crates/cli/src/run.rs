@@ -12,6 +12,7 @@ use weir_net::Seed;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::select::{self, Job};
 use crate::table;
 
@@ -89,11 +90,11 @@ fn progress(length: usize) -> ProgressBar {
 /// Prints results as JSON or as a table.
 pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        println!("{}", serde_json::to_string_pretty(summaries)?);
+        output::line(&serde_json::to_string_pretty(summaries)?)?;
     } else {
-        print!("{}", table::results(summaries));
+        output::print(&table::results(summaries))?;
         if let Some(out) = &output.out {
-            println!("\nrecords in {}; `weir report {0}` draws them", out.display());
+            output::line(&format!("\nrecords in {}; `weir report {0}` draws them", out.display()))?;
         }
     }
     Ok(())

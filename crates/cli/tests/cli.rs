@@ -155,6 +155,20 @@ fn a_record_is_reported_and_compared_and_the_report_stands_alone() {
 }
 
 #[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let mut child = weir()
+        .args(["list", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn unknown_names_are_refused_with_what_exists() {
     assert!(refused(&["run", "lund/rmcat-ns4"]).contains("did you mean lund/rmcat-ns3"));
     assert!(refused(&["run", "nothing/*"]).contains("no scenario"));
