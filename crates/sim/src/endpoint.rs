@@ -1,7 +1,7 @@
 //! The two ends of a media flow: packets out, feedback in; packets in, feedback out.
 
 use weir::controller::{Controller, Target};
-use weir::feedback::{ArrivalRecorder, FeedbackReport, SendHistory, TwccHeader};
+use weir::feedback::{ArrivalRecorder, FeedbackReport, Outgoing, SendHistory, TwccHeader};
 use weir::pacer::Pacer;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
@@ -103,7 +103,9 @@ impl Sender {
     /// The next packet, if one may leave now.
     pub(crate) fn send(&mut self, now: Timestamp) -> Option<(DataSize, MediaHeader)> {
         let (size, queued) = self.pacer.dequeue(now)?;
-        let packet = self.history.on_packet_sent(now, size, self.pacer.queued());
+        let packet = self
+            .history
+            .on_packet_sent(now, Outgoing { queued: self.pacer.queued(), ..Outgoing::media(size) });
         let header = RtpHeader {
             marker: queued.marker,
             payload_type: PAYLOAD_TYPE,

@@ -30,9 +30,14 @@ fn reports() -> Vec<FeedbackReport> {
                 arrival_time: (number % 100 != 37).then_some(arrival),
                 ecn: Ecn::NotEct,
                 recovered: false,
+                probe: None,
             }
         });
-        FeedbackReport { packets: packets.collect(), missing_feedback: 0 }
+        FeedbackReport {
+            packets: packets.collect(),
+            missing_feedback: 0,
+            ..FeedbackReport::default()
+        }
     };
     (0..PACKETS / BATCH).map(report).collect()
 }
@@ -54,6 +59,8 @@ fn controllers(criterion: &mut Criterion) {
                                 sequence_number: packet.sequence_number,
                                 size: packet.size,
                                 queued: DataSize::ZERO,
+                                probe: None,
+                                padding: false,
                             };
                             controller.on_packet_sent(packet.send_time, &sent);
                         }

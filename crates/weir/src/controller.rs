@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::feedback::{FeedbackReport, SentPacket};
+use crate::feedback::{Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// A sender-side congestion controller: a pure state machine.
@@ -25,6 +25,10 @@ pub trait Controller {
     /// A feedback report arrived from the receiver.
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport);
 
+    /// The receiver says what it wants at most (REMB); `None` takes that back. It caps the target
+    /// bitrate from now on, down to the lowest that the limits allow.
+    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);
+
     /// The time given by [`Controller::next_timeout`] has passed.
     fn on_timeout(&mut self, now: Timestamp);
 
@@ -38,6 +42,13 @@ pub trait Controller {
     fn metrics(&self) -> Metrics;
 }
 
+impl Target {
+    /// A target of two rates alone: no window, no padding, no probe.
+    pub const fn new(bitrate: Bitrate, pacing_rate: Bitrate) -> Self {
+        Self { bitrate, pacing_rate, window: None, padding_rate: Bitrate::ZERO, probe: None }
+    }
+}
+
 /// What a controller asks of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -48,7 +59,29 @@ pub struct Target {
     pub pacing_rate: Bitrate,
     /// The congestion window and what is left of it; `None` for a purely rate-based controller.
     pub window: Option<Window>,
+    /// Padding fills what the send rate lacks to this rate; zero for none.
+    pub padding_rate: Bitrate,
+    /// A burst by which the controller wants to learn what the path carries. The sender starts it when
+    /// it sees a new id, and is done with it once `size` has left in at least `packets` packets.
+    pub probe: Option<Probe>,
 }
+
+/// A burst of packets at a rate of its own, media first, then padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Tells it from all others of this controller.
+    pub id: ProbeId,
+    /// Rate at which its packets leave.
+    pub rate: Bitrate,
+    /// Bytes that it takes at least.
+    pub size: DataSize,
+    /// Packets that it takes at least.
+    pub packets: u32,
+}
+
+/// A probe's number: rises by one with each probe of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProbeId(pub u32);
 
 /// A limit on the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +135,59 @@ impl RateLimits {
     pub fn clamp(&self, bitrate: Bitrate) -> Bitrate {
         bitrate.clamp(self.min, self.max)
     }
+    /// The bitrate cut to what the receiver allows, but not below the lowest.
+    pub fn cap(&self, bitrate: Bitrate, receiver_limit: Option<Bitrate>) -> Bitrate {
+        receiver_limit.map_or(bitrate, |limit| bitrate.min(limit.max(self.min)))
+    }
+}
+
+/// What a product tells a controller before the first packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Range of the target bitrate.
+    pub limits: RateLimits,
+    /// What the sender puts into the ECN bits of its packets, and so what a mark means.
+    pub ecn: EcnMode,
+    /// Weight against the other flows of a bottleneck, above zero; 1 is usual.
+    pub priority: f64,
+    /// Switches on the controller's documented deviation for paths that lose packets at random.
+    pub tolerate_random_loss: bool,
+}
+
+impl Settings {
+    /// These limits, no ECN, priority 1, the standard's response to loss.
+    pub const fn new(limits: RateLimits) -> Self {
+        Self { limits, ecn: EcnMode::Off, priority: 1.0, tolerate_random_loss: false }
+    }
+}
+
+/// How a sender uses ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Packets are Not-ECT: queues drop them instead of marking.
+    #[default]
+    Off,
+    /// Packets are ECT(0): a mark weighs as a loss does [RFC3168 §5].
+    Classic,
+    /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4.1].
+    L4s,
+}
+
+impl From<RateLimits> for Settings {
+    fn from(limits: RateLimits) -> Self {
+        Self::new(limits)
+    }
+}
+
+impl EcnMode {
+    /// The codepoint of the packets.
+    pub const fn codepoint(self) -> Ecn {
+        match self {
+            Self::Off => Ecn::NotEct,
+            Self::Classic => Ecn::Ect0,
+            Self::L4s => Ecn::Ect1,
+        }
+    }
 }
 
 /// Why a target bitrate last changed.
@@ -122,6 +208,10 @@ pub enum Reason {
     Loss,
     /// Packets were marked Congestion Experienced.
     Ecn,
+    /// A probe found more capacity.
+    Probe,
+    /// The receiver set or lifted its limit.
+    ReceiverLimit,
     /// The sender's own queue is too long.
     SendQueue,
     /// The source sends less than it may.
@@ -141,6 +231,8 @@ impl Reason {
             Self::QueuingDelay => "queuing delay",
             Self::Loss => "loss",
             Self::Ecn => "ECN",
+            Self::Probe => "probe",
+            Self::ReceiverLimit => "receiver limit",
             Self::SendQueue => "send queue",
             Self::ApplicationLimited => "application-limited",
             Self::FeedbackLost => "feedback lost",

@@ -10,11 +10,12 @@ mod history;
 mod unwrap;
 
 pub use arrivals::ArrivalRecorder;
-pub use history::{SendHistory, TwccHeader};
+pub use history::{Outgoing, SendHistory, TwccHeader};
 pub use unwrap::{SeqUnwrapper, Unwrapper};
 
 use alloc::vec::Vec;
 
+use crate::controller::ProbeId;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// The two ECN bits of the IP header [RFC3168 §5].
@@ -41,6 +42,10 @@ pub struct SentPacket {
     pub size: DataSize,
     /// What was left in the send queue behind it.
     pub queued: DataSize,
+    /// The probe that it belongs to.
+    pub probe: Option<ProbeId>,
+    /// It carries no media and no repair of media.
+    pub padding: bool,
 }
 
 /// The fate of one packet, as far as feedback told.
@@ -58,6 +63,8 @@ pub struct PacketReport {
     pub ecn: Ecn,
     /// An earlier report called it lost: it was only late.
     pub recovered: bool,
+    /// As in [`SentPacket::probe`].
+    pub probe: Option<ProbeId>,
 }
 
 impl PacketReport {
@@ -75,6 +82,23 @@ pub struct FeedbackReport {
     pub packets: Vec<PacketReport>,
     /// Feedback packets that were sent and did not arrive since the last report, where that is known.
     pub missing_feedback: u32,
+    /// What the arrival times are worth.
+    pub arrival_times: ArrivalTimes,
+    /// The arrival times are by another clock than those of the last report, so that one-way delays
+    /// of the two cannot be compared: a base delay has to be found anew.
+    pub new_clock: bool,
+}
+
+/// Where the arrival times of a report come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrivalTimes {
+    /// The receiver measured each packet.
+    #[default]
+    Measured,
+    /// From RTCP receiver reports alone: the send time plus the last round-trip time, the same for all
+    /// packets of a report. Which packets were lost is a guess, how many is not. Good for delays,
+    /// worthless for gradients.
+    RoundTrip,
 }
 
 impl FeedbackReport {

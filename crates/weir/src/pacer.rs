@@ -90,7 +90,7 @@ mod tests {
             congestion_window: DataSize::from_bytes(10_000),
             available: DataSize::from_bytes(bytes),
         });
-        Target { bitrate: rate, pacing_rate: rate, window }
+        Target { window, ..Target::new(rate, rate) }
     }
 
     fn drain(pacer: &mut Pacer<u32>) -> alloc::vec::Vec<(i64, u32)> {

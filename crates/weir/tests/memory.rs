@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 use weir::Algorithm;
 use weir::controller::RateLimits;
-use weir::feedback::{ArrivalRecorder, SendHistory, TwccHeader};
+use weir::feedback::{ArrivalRecorder, Outgoing, SendHistory, TwccHeader};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 static LIVE_BYTES: AtomicIsize = AtomicIsize::new(0);
@@ -38,7 +38,10 @@ fn step(step: i64, parts: &mut Parts) {
     let now = Timestamp::ZERO + TimeDelta::from_millis(50) * step;
     for index in 0..10 {
         let send_time = now + TimeDelta::from_millis(5) * index;
-        let packet = parts.history.on_packet_sent(send_time, SIZE, DataSize::ZERO);
+        let packet = parts.history.on_packet_sent(
+            send_time,
+            Outgoing { queued: DataSize::ZERO, ..Outgoing::media(SIZE) },
+        );
         parts.controller.on_packet_sent(send_time, &packet);
         if packet.sequence_number % 100 != 37 {
             let arrival = send_time + TimeDelta::from_millis(25);

@@ -112,7 +112,13 @@ impl Flow {
         while let Some((size, ())) = self.pacer.dequeue(now) {
             let number = self.next_number;
             self.next_number += 1;
-            let packet = SentPacket { sequence_number: number, size, queued: self.pacer.queued() };
+            let packet = SentPacket {
+                sequence_number: number,
+                size,
+                queued: self.pacer.queued(),
+                probe: None,
+                padding: false,
+            };
             self.controller.on_packet_sent(now, &packet);
             let queue = (*queue_end - now).max(TimeDelta::ZERO);
             let lost = queue > TimeDelta::from_millis(300) || dice(number) < path.loss;
@@ -135,6 +141,7 @@ impl Flow {
                     Ecn::Ect1
                 },
                 recovered: false,
+                probe: None,
             });
         }
     }
@@ -161,7 +168,10 @@ impl Flow {
             }
             if !packets.is_empty() && !path.feedback_lost {
                 let back = now + TimeDelta::from_millis(path.one_way_ms);
-                self.reports.push_back((back, FeedbackReport { packets, missing_feedback: 0 }));
+                self.reports.push_back((
+                    back,
+                    FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() },
+                ));
             }
         }
         while self.reports.front().is_some_and(|(at, _)| *at <= now) {

@@ -119,7 +119,10 @@ impl Loop {
     fn send(&mut self, size: DataSize) {
         let (sequence_number, queued) = (self.next_number, self.pacer.queued());
         self.next_number += 1;
-        self.controller.on_packet_sent(self.now, &SentPacket { sequence_number, size, queued });
+        self.controller.on_packet_sent(
+            self.now,
+            &SentPacket { sequence_number, size, queued, probe: None, padding: false },
+        );
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let queue = self.busy_until.max(self.now) - self.now;
         let lost = queue > self.queue_limit || (self.random >> 33) % 100 < self.loss_percent;
@@ -140,6 +143,7 @@ impl Loop {
             arrival_time,
             ecn,
             recovered: false,
+            probe: None,
         });
     }
 
@@ -152,7 +156,8 @@ impl Loop {
             packet.arrival_time = packet.arrival_time.map(|at| at + self.clock_offset);
         }
         if !self.feedback_lost {
-            let report = FeedbackReport { packets, missing_feedback: 0 };
+            let report =
+                FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() };
             self.reports.push_back((self.now + self.one_way_delay, report));
         }
     }

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::controller::{Controller, RateLimits};
+use crate::controller::{Controller, Settings};
 
 /// A congestion-control algorithm by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,11 +36,12 @@ impl Algorithm {
     }
 
     /// A fresh controller with the standard's default parameters.
-    pub fn build(self, limits: RateLimits) -> Box<dyn Controller + Send> {
+    pub fn build(self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
+        let settings = settings.into();
         match self {
-            Self::GccDraft => Box::new(gcc_draft::GccDraft::new(limits)),
-            Self::Nada => Box::new(nada::Nada::new(limits)),
-            Self::Scream => Box::new(scream::Scream::new(limits)),
+            Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
+            Self::Nada => Box::new(nada::Nada::new(settings)),
+            Self::Scream => Box::new(scream::Scream::new(settings)),
         }
     }
 }

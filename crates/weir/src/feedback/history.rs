@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::{Ecn, FeedbackReport, PacketReport, SentPacket, Unwrapper};
+use crate::controller::ProbeId;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// Packets older than this are forgotten: feedback on them is worth nothing any more.
@@ -12,6 +13,26 @@ const MAX_PACKETS: usize = 1 << 15;
 /// One tick of a TWCC reference time (64 ms) and of a receive delta (250 us), in microseconds.
 const REFERENCE_TICK_US: i64 = 64_000;
 const DELTA_TICK_US: i64 = 250;
+
+/// A packet that is about to leave: [`SentPacket`] before it has a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// As in [`SentPacket::size`].
+    pub size: DataSize,
+    /// As in [`SentPacket::queued`].
+    pub queued: DataSize,
+    /// As in [`SentPacket::probe`].
+    pub probe: Option<ProbeId>,
+    /// As in [`SentPacket::padding`].
+    pub padding: bool,
+}
+
+impl Outgoing {
+    /// A media packet of this size with nothing behind it.
+    pub const fn media(size: DataSize) -> Self {
+        Self { size, queued: DataSize::ZERO, probe: None, padding: false }
+    }
+}
 
 /// The fields of a transport-wide feedback packet that stand before its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +54,7 @@ enum Fate {
 struct Entry {
     send_time: Timestamp,
     size: DataSize,
+    probe: Option<ProbeId>,
     fate: Fate,
 }
 
@@ -62,12 +84,7 @@ impl SendHistory {
     }
 
     /// Notes a packet as sent and numbers it.
-    pub fn on_packet_sent(
-        &mut self,
-        now: Timestamp,
-        size: DataSize,
-        queued: DataSize,
-    ) -> SentPacket {
+    pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
         while self.entries.len() >= MAX_PACKETS
             || self.entries.front().is_some_and(|entry| entry.send_time + HISTORY < now)
         {
@@ -75,8 +92,9 @@ impl SendHistory {
             self.first += 1;
         }
         let sequence_number = self.next_sequence_number();
-        self.entries.push_back(Entry { send_time: now, size, fate: Fate::Unknown });
-        SentPacket { sequence_number, size, queued }
+        let Outgoing { size, queued, probe, padding } = packet;
+        self.entries.push_back(Entry { send_time: now, size, probe, fate: Fate::Unknown });
+        SentPacket { sequence_number, size, queued, probe, padding }
     }
 
     /// Joins a transport-wide feedback packet with what was sent. `arrivals` gives, by rising sequence
@@ -122,6 +140,7 @@ impl SendHistory {
             arrival_time,
             ecn: Ecn::NotEct,
             recovered,
+            probe: entry.probe,
         });
     }
 
@@ -149,7 +168,7 @@ mod tests {
     fn history_of(first: u16, packets: i64) -> SendHistory {
         let mut history = SendHistory::new(first);
         for number in 0..packets {
-            history.on_packet_sent(Timestamp::from_millis(number), SIZE, DataSize::ZERO);
+            history.on_packet_sent(Timestamp::from_millis(number), Outgoing::media(SIZE));
         }
         history
     }
@@ -197,7 +216,7 @@ mod tests {
     fn packets_that_were_never_sent_or_are_forgotten_are_ignored() {
         let mut history = history_of(0, 2);
         assert_eq!(history.on_twcc(header(0), [(2, Some(1)), (40_000, Some(1))].into_iter()), None);
-        history.on_packet_sent(Timestamp::from_secs(60), SIZE, DataSize::ZERO);
+        history.on_packet_sent(Timestamp::from_secs(60), Outgoing::media(SIZE));
         assert_eq!(history.on_twcc(header(1), [(0, Some(1))].into_iter()), None);
     }
 
@@ -231,7 +250,7 @@ mod tests {
     fn memory_is_bounded_by_half_the_number_space() {
         let mut history = SendHistory::new(0);
         for _ in 0..100_000 {
-            history.on_packet_sent(Timestamp::ZERO, SIZE, DataSize::ZERO);
+            history.on_packet_sent(Timestamp::ZERO, Outgoing::media(SIZE));
         }
         assert_eq!(history.entries.len(), MAX_PACKETS);
         assert_eq!(history.next_sequence_number(), 100_000);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::vec::Vec; // the crate itself is no_std
 
 use super::weir::controller::Controller;
-use super::weir::feedback::{ArrivalRecorder, SendHistory, TwccHeader};
+use super::weir::feedback::{ArrivalRecorder, Outgoing, SendHistory, TwccHeader};
 use super::weir::pacer::Pacer;
 use super::weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -217,7 +217,10 @@ impl<'a> Loop<'a> {
 
     fn send(&mut self, now: Timestamp, controller: &mut dyn Controller) {
         while let Some((size, frame_time)) = self.pacer.dequeue(now) {
-            let packet = self.history.on_packet_sent(now, size, self.pacer.queued());
+            let packet = self.history.on_packet_sent(
+                now,
+                Outgoing { queued: self.pacer.queued(), ..Outgoing::media(size) },
+            );
             controller.on_packet_sent(now, &packet);
             let transmission = size / self.path.capacity_at(now);
             let leaves = self.busy_until.max(now) + transmission;

@@ -109,6 +109,8 @@ impl Driver {
             sequence_number: self.next_number,
             size: DataSize::from_bytes(bytes),
             queued: DataSize::from_bytes(queued),
+            probe: None,
+            padding: false,
         };
         self.next_number += 1;
         self.last_sent = self.now;
@@ -138,6 +140,7 @@ impl Driver {
                 arrival_time: (!lost).then_some(arrival),
                 ecn: if draw.is_multiple_of(97) { Ecn::Ce } else { Ecn::NotEct },
                 recovered: false,
+                probe: None,
             });
         }
         self.reported.extend(packets.iter().copied());
@@ -145,7 +148,10 @@ impl Driver {
             self.reported.pop_front();
         }
         let missing_feedback = (feedback.salt % 3) as u32;
-        self.controller.on_feedback(self.now, &FeedbackReport { packets, missing_feedback });
+        self.controller.on_feedback(
+            self.now,
+            &FeedbackReport { packets, missing_feedback, ..FeedbackReport::default() },
+        );
     }
 
     fn check(&self) {
@@ -214,6 +220,7 @@ impl Driver {
                     arrival_time: (!dropped).then_some(arrival),
                     ecn: Ecn::NotEct,
                     recovered: false,
+                    probe: None,
                 });
             }
             if step % 10 == 0 {
@@ -235,7 +242,8 @@ impl Driver {
             on_the_way.iter().rposition(|p| p.arrival_time.is_some_and(|time| time <= horizon));
         if let Some(last) = arrived {
             let packets = on_the_way.drain(..=last).collect();
-            let report = FeedbackReport { packets, missing_feedback: 0 };
+            let report =
+                FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() };
             self.controller.on_feedback(self.now, &report);
         }
     }

@@ -31,7 +31,7 @@ use self::loss_based::LossBased;
 use self::overuse_detector::{BandwidthUsage, OveruseDetector};
 use self::pre_filter::{Grouping, PreFilter};
 use self::rate_control::{RateControl, Update};
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
 use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -57,6 +57,8 @@ pub struct GccDraft {
     /// When the feedback on packets in flight is overdue; `None` if none is awaited.
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
+    limits: RateLimits,
+    receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
     /// The arrivals of one report; kept for its memory.
@@ -73,7 +75,8 @@ struct Arrival {
 
 impl GccDraft {
     /// A controller at the start bitrate.
-    pub fn new(limits: RateLimits) -> Self {
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        let limits = settings.into().limits;
         Self {
             pre_filter: PreFilter::default(),
             filter: ArrivalTimeFilter::new(),
@@ -84,6 +87,8 @@ impl GccDraft {
             usage: BandwidthUsage::Normal,
             feedback_deadline: None,
             rtt: None,
+            limits,
+            receiver_limit: None,
             target: limits.start(),
             reason: Reason::Start,
             arrivals: Vec::new(),
@@ -142,11 +147,13 @@ impl GccDraft {
     /// The target is the lower one of the two estimates [GCC §6].
     fn retarget(&mut self, delay_based: Reason) {
         let (a_hat, as_hat) = (self.rate_control.estimate(), self.loss_based.estimate());
-        let target = a_hat.min(as_hat);
+        let estimate = a_hat.min(as_hat);
+        let target = self.limits.cap(estimate, self.receiver_limit);
         if target == self.target {
             return;
         }
         self.reason = match (target > self.target, as_hat < a_hat) {
+            _ if target < estimate => Reason::ReceiverLimit,
             (false, true) => Reason::Loss,
             (true, true) => Reason::Increase,
             // The bound by loss rose above an estimate that is being cut.
@@ -178,6 +185,11 @@ impl Controller for GccDraft {
         self.retarget(delay_based);
     }
 
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.retarget(Reason::ReceiverLimit);
+    }
+
     /// GCC-D13: the draft says nothing of feedback that stays away.
     fn on_timeout(&mut self, now: Timestamp) {
         if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {
@@ -193,7 +205,7 @@ impl Controller for GccDraft {
 
     fn target(&self) -> Target {
         // GCC-D16: at exactly the target bitrate the send queue would never drain.
-        Target { bitrate: self.target, pacing_rate: self.target * PACING_FACTOR, window: None }
+        Target::new(self.target, self.target * PACING_FACTOR)
     }
 
     fn metrics(&self) -> Metrics {

@@ -24,11 +24,12 @@ fn packet(number: i64, send_ms: i64, arrival_ms: Option<i64>) -> PacketReport {
         arrival_time: arrival_ms.map(at),
         ecn: Ecn::NotEct,
         recovered: false,
+        probe: None,
     }
 }
 
 fn report(packets: Vec<PacketReport>) -> FeedbackReport {
-    FeedbackReport { packets, missing_feedback: 0 }
+    FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() }
 }
 
 /// Feedback each 50 ms on 1 Mbit/s: a packet each 10 ms, with what it waits at its sending time.
@@ -41,7 +42,13 @@ fn feed(controller: &mut GccDraft, from_ms: i64, to_ms: i64, wait_ms: impl Fn(i6
 }
 
 fn send(controller: &mut GccDraft, ms: i64) {
-    let packet = SentPacket { sequence_number: 0, size: SIZE, queued: DataSize::ZERO };
+    let packet = SentPacket {
+        sequence_number: 0,
+        size: SIZE,
+        queued: DataSize::ZERO,
+        probe: None,
+        padding: false,
+    };
     controller.on_packet_sent(at(ms), &packet);
 }
 

@@ -40,7 +40,7 @@ use self::receive_rate::ReceiveRate;
 use self::reference_rate::{Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use self::silence::Silence;
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -49,6 +49,7 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 pub struct Nada {
     parameters: Parameters,
     limits: RateLimits,
+    receiver_limit: Option<Bitrate>,
     delay: OneWayDelay,
     rtt: MinFilter,
     window: LogWindow,
@@ -69,8 +70,9 @@ pub struct Nada {
 
 impl Nada {
     /// A controller with the standard's default parameters.
-    pub fn new(limits: RateLimits) -> Self {
-        Self::with_parameters(limits, Parameters::DEFAULT)
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        let Settings { limits, priority, .. } = settings.into();
+        Self::with_parameters(limits, Parameters { prio: priority, ..Parameters::DEFAULT })
     }
 
     /// A controller with parameters of one's own, such as another priority.
@@ -79,6 +81,7 @@ impl Nada {
         Self {
             parameters,
             limits,
+            receiver_limit: None,
             delay: OneWayDelay::new(),
             rtt: MinFilter::new(),
             window: LogWindow::default(),
@@ -91,7 +94,7 @@ impl Nada {
             reference: ReferenceRate::new(limits),
             shaping: ShapingBuffer::default(),
             silence: Silence::default(),
-            target: Target { bitrate: start, pacing_rate: start, window: None },
+            target: Target::new(start, start),
             reason: Reason::Start,
         }
     }
@@ -149,15 +152,20 @@ impl Nada {
     /// NADA-D10: splits `r_ref` into the two rates of the target whenever it was decided anew.
     fn retarget(&mut self, r_ref_before: Bitrate, reason: Reason) {
         let r_ref = self.reference.rate();
-        let bitrate = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);
+        let shaped = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);
+        let bitrate = self.limits.cap(shaped, self.receiver_limit);
         let pacing_rate = self.shaping.sending_rate(r_ref, &self.limits, &self.parameters);
         let moved = bitrate.cmp(&self.target.bitrate);
         if moved.is_ne() {
             // Where the target does not follow the reference rate, the send queue moved it.
             let follows = moved == r_ref.cmp(&r_ref_before);
-            self.reason = if follows { reason } else { Reason::SendQueue };
+            self.reason = match (bitrate < shaped, follows) {
+                (true, _) => Reason::ReceiverLimit,
+                (false, true) => reason,
+                (false, false) => Reason::SendQueue,
+            };
         }
-        self.target = Target { bitrate, pacing_rate, window: None };
+        self.target = Target::new(bitrate, pacing_rate);
     }
 }
 
@@ -185,6 +193,11 @@ impl Controller for Nada {
         if self.reference.is_due(now, &self.parameters) {
             self.update(now);
         }
+    }
+
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.retarget(self.reference.rate(), Reason::ReceiverLimit);
     }
 
     fn on_timeout(&mut self, now: Timestamp) {

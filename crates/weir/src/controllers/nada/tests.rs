@@ -23,6 +23,7 @@ fn packet(number: i64) -> PacketReport {
         arrival_time: Some(at(10 * number + 40)),
         ecn: Ecn::Ect0,
         recovered: false,
+        probe: None,
     }
 }
 fn lost(number: i64) -> PacketReport {
@@ -32,7 +33,7 @@ fn lost(number: i64) -> PacketReport {
 fn feed(nada: &mut Nada, rounds: core::ops::Range<i64>, make: impl Fn(i64) -> PacketReport) {
     for round in rounds {
         let packets: Vec<_> = (10 * round..10 * (round + 1)).map(&make).collect();
-        let report = FeedbackReport { packets, missing_feedback: 0 };
+        let report = FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() };
         nada.on_feedback(at(100 * round + 170), &report);
     }
 }
@@ -138,6 +139,8 @@ fn silence_halves_the_rate_each_time_it_lasts_too_long() {
         sequence_number: 100,
         size: DataSize::from_bytes(1250),
         queued: DataSize::ZERO,
+        probe: None,
+        padding: false,
     };
     nada.on_packet_sent(at(2000), &sent);
     assert_eq!(nada.next_timeout(), Some(at(2000 + 80 + 500)));

@@ -133,7 +133,13 @@ mod tests {
         let mut flight = BytesInFlight::default();
         for sequence_number in 0..packets {
             let size = DataSize::from_bytes(1000);
-            let packet = SentPacket { sequence_number, size, queued: DataSize::ZERO };
+            let packet = SentPacket {
+                sequence_number,
+                size,
+                queued: DataSize::ZERO,
+                probe: None,
+                padding: false,
+            };
             flight.on_packet_sent(Timestamp::ZERO, &packet);
         }
         flight
@@ -147,10 +153,12 @@ mod tests {
             arrival_time: received.then_some(Timestamp::from_millis(50)),
             ecn: Ecn::NotEct,
             recovered: false,
+            probe: None,
         };
         FeedbackReport {
             packets: numbers.iter().map(packet).collect::<Vec<_>>(),
             missing_feedback: 0,
+            ..FeedbackReport::default()
         }
     }
 
@@ -192,6 +200,8 @@ mod tests {
             sequence_number: 3,
             size: DataSize::from_bytes(700),
             queued: DataSize::ZERO,
+            probe: None,
+            padding: false,
         };
         flight.on_packet_sent(Timestamp::from_secs(1), &packet);
         assert_eq!(flight.max_bytes(Timestamp::from_secs(5)), DataSize::from_bytes(700));

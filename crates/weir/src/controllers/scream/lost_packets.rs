@@ -87,11 +87,12 @@ mod tests {
             arrival_time: received.then_some(Timestamp::ZERO),
             ecn: Ecn::NotEct,
             recovered,
+            probe: None,
         }
     }
 
     fn report<const N: usize>(packets: [PacketReport; N]) -> FeedbackReport {
-        FeedbackReport { packets: packets.into(), missing_feedback: 0 }
+        FeedbackReport { packets: packets.into(), missing_feedback: 0, ..FeedbackReport::default() }
     }
 
     // [SCREAM §4.1.2.4]

@@ -25,9 +25,9 @@ mod queuing_delay;
 mod sender_transmission;
 mod throughput;
 
-use crate::controller::{Controller, Metrics, RateLimits, Target};
+use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
 use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
-use crate::units::{DataSize, Timestamp};
+use crate::units::{Bitrate, DataSize, Timestamp};
 
 use bytes_in_flight::{Acknowledgement, BytesInFlight};
 use congestion_events::{Congestion, CongestionEvents};
@@ -54,13 +54,16 @@ pub struct Scream {
     transmission: SenderTransmission,
     throughput: Throughput,
     media: MediaRateControl,
+    limits: RateLimits,
+    receiver_limit: Option<Bitrate>,
     /// End of the running adjustment interval; `None` before the first packet.
     adjust_at: Option<Timestamp>,
 }
 
 impl Scream {
     /// A controller at the start bitrate.
-    pub fn new(limits: RateLimits) -> Self {
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        let limits = settings.into().limits;
         Self {
             flight: BytesInFlight::default(),
             rtt: SmoothedRtt::default(),
@@ -73,6 +76,8 @@ impl Scream {
             transmission: SenderTransmission::default(),
             throughput: Throughput::default(),
             media: MediaRateControl::new(limits),
+            limits,
+            receiver_limit: None,
             adjust_at: None,
         }
     }
@@ -139,6 +144,10 @@ impl Controller for Scream {
         }
     }
 
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+    }
+
     fn on_timeout(&mut self, now: Timestamp) {
         let Some(due) = self.adjust_at.filter(|&due| due <= now) else { return };
         let elapsed = now - due + RATE_ADJUST_INTERVAL;
@@ -167,15 +176,11 @@ impl Controller for Scream {
 
     fn target(&self) -> Target {
         let cwnd = self.window.size();
-        Target {
-            bitrate: self.media.target(),
-            pacing_rate: pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate()),
-            window: Some(self.transmission.window(
-                cwnd,
-                self.flight.bytes(),
-                self.delay_fraction(),
-            )),
-        }
+        let bitrate = self.limits.cap(self.media.target(), self.receiver_limit);
+        let pacing_rate = pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate());
+        let fraction = self.delay_fraction();
+        let window = self.transmission.window(cwnd, self.flight.bytes(), fraction);
+        Target { window: Some(window), ..Target::new(bitrate, pacing_rate) }
     }
 
     fn metrics(&self) -> Metrics {
@@ -185,7 +190,10 @@ impl Controller for Scream {
             (false, Mode::Normal) => "normal",
         };
         Metrics {
-            reason: self.media.reason(),
+            reason: match self.receiver_limit {
+                Some(limit) if limit < self.media.target() => Reason::ReceiverLimit,
+                _ => self.media.reason(),
+            },
             state,
             rtt: self.rtt.measured(),
             queuing_delay: self.queuing_delay.measured(),
