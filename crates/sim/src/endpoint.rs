@@ -22,7 +22,7 @@ const MAX_RTP_PACKET: u64 = 1_200;
 /// Largest feedback packet.
 const MAX_FEEDBACK: usize = 1_200;
 /// RTP header with a one-byte header extension that carries the transport-wide sequence number.
-const RTP_HEADER: usize = RtpHeader::MAX_SIZE;
+const RTP_HEADER: usize = 12 + 8;
 /// What every media packet takes besides its payload.
 const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
 /// Largest media packet on the wire.
@@ -113,6 +113,7 @@ impl Sender {
             timestamp: queued.rtp_timestamp,
             ssrc: self.ssrc,
             transport_sequence_number: Some((EXTENSION_ID, packet.sequence_number as u16)),
+            abs_send_time: None,
         };
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];

@@ -18,6 +18,8 @@ pub enum Error {
     NoStatus,
     /// A TWCC packet with the reserved packet status symbol.
     ReservedSymbol,
+    /// A REMB packet whose bitrate needs more than 64 bits.
+    Overflow,
 }
 
 impl fmt::Display for Error {
@@ -30,6 +32,7 @@ impl fmt::Display for Error {
             Self::Padding => "padding count does not fit the packet",
             Self::NoStatus => "feedback has no packet status",
             Self::ReservedSymbol => "feedback uses the reserved packet status symbol",
+            Self::Overflow => "bitrate does not fit 64 bits",
         })
     }
 }

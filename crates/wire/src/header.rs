@@ -28,6 +28,8 @@ pub const SENDER_REPORT: u8 = 200;
 pub const RECEIVER_REPORT: u8 = 201;
 /// Packet type of transport-layer feedback [RFC4585 §6.2].
 pub const TRANSPORT_FEEDBACK: u8 = 205;
+/// Packet type of payload-specific feedback [RFC4585 §6.3].
+pub const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// Bytes in the common header.
 pub(crate) const SIZE: usize = 4;

@@ -1,8 +1,8 @@
 //! RTP and RTCP on the wire: bytes to values and back, without allocation on the way in.
 //!
-//! Two layers. A *view* (`rtp::View`, `twcc::View`, `report::View`) borrows bytes that its `parse` has
+//! Two layers. A *view* (`rtp::View`, `twcc::View`, ...) borrows bytes that its `parse` has
 //! checked once, so that its getters cannot fail; `parse` is total on hostile input. A *value*
-//! (`RtpHeader`, `Report`, or the arrivals given to `twcc::Builder`) cannot say what the format
+//! (`RtpHeader`, `Report`, `Remb`, or the arrivals given to `twcc::Builder`) cannot say what the format
 //! cannot carry, and its `emit` writes the exact bytes. All fields are big-endian; bit 0 is the most
 //! significant.
 //!
@@ -17,6 +17,7 @@ extern crate alloc;
 mod bytes;
 mod error;
 pub mod header;
+pub mod remb;
 pub mod report;
 pub mod rtp;
 pub mod twcc;

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_wire::header::Packets;
 use weir_wire::report::{Report, View};
-use weir_wire::twcc;
+use weir_wire::{remb, twcc};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut walked = 0;
@@ -18,6 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
         if let Ok(view) = View::new(packet) {
             check_report(view);
+        }
+        if let Ok(view) = remb::View::new(packet) {
+            check_remb(view);
         }
     }
     assert_eq!(walked, bytes.len());
@@ -36,4 +39,14 @@ fn check_report(view: View<'_>) {
     let again = View::parse(&bytes).expect("what is written can be read");
     assert_eq!(again.to_string(), view.to_string());
     assert!(again.blocks().eq(blocks.iter().copied()));
+}
+
+fn check_remb(view: remb::View<'_>) {
+    let ssrcs: Vec<_> = view.ssrcs().collect();
+    let remb = remb::Remb::new(view.sender_ssrc(), view.bitrate_bps(), &ssrcs)
+        .expect("a read count has eight bits");
+    let mut bytes = vec![0; remb.size()];
+    assert_eq!(remb.emit(&mut bytes), bytes.len());
+    let again = remb::View::parse(&bytes).expect("what is written can be read");
+    assert_eq!(again.to_string(), view.to_string());
 }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_wire::rtp::{Element, ExtensionId, RtpHeader, View, elements_size, emit_elements};
+use weir_wire::rtp::{Element, ExtensionIds, RtpHeader, View, elements_size, emit_elements};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(view) = View::parse(bytes) else { return };
@@ -11,11 +11,15 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(!view.to_string().is_empty());
 
     let elements: Vec<Element<'_>> = view.elements().collect();
-    for element in &elements {
-        let header = view.header(element.id());
+    for pair in elements.windows(2) {
+        let ids = ExtensionIds {
+            transport_sequence_number: Some(pair[0].id()),
+            abs_send_time: Some(pair[1].id()),
+        };
+        let header = view.header(ids);
         let mut again = [0; RtpHeader::MAX_SIZE];
         let size = header.emit(&mut again);
-        assert_eq!(View::parse(&again[..size]).expect("just written").header(element.id()), header);
+        assert_eq!(View::parse(&again[..size]).expect("just written").header(ids), header);
     }
     check_elements(&elements, view);
 });
@@ -25,8 +29,7 @@ fn check_elements(elements: &[Element<'_>], view: View<'_>) {
     if elements_size(elements) > 4 * usize::from(u16::MAX) {
         return; // The two-byte form of a full one-byte block may not fit.
     }
-    let id = ExtensionId::new(1).expect("not zero");
-    let bare = RtpHeader { transport_sequence_number: None, ..view.header(id) };
+    let bare = view.header(ExtensionIds::default());
     let mut bytes = vec![0; bare.size() + elements_size(elements)];
     let size = bare.emit(&mut bytes);
     assert_eq!(size + emit_elements(elements, &mut bytes[size..]), bytes.len());

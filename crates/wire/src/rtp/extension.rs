@@ -1,5 +1,5 @@
-//! RTP header extension elements in both forms [RFC8285 §4.2, §4.3], and the transport-wide
-//! sequence number that they carry.
+//! RTP header extension elements in both forms [RFC8285 §4.2, §4.3], and two things that they carry:
+//! the transport-wide sequence number and the absolute send time.
 //!
 //! ```text
 //!   one-byte form                      two-byte form
@@ -16,7 +16,7 @@
 use core::num::NonZeroU8;
 
 use crate::Error;
-use crate::bytes::{Field, read_u16, write_u16};
+use crate::bytes::{Field, read_u16, read_u24, write_u16};
 
 mod field {
     use super::Field;
@@ -67,6 +67,12 @@ impl<'a> Element<'a> {
     /// `None` if the data is longer than 255 bytes.
     pub fn new(id: ExtensionId, data: &'a [u8]) -> Option<Self> {
         (data.len() <= usize::from(u8::MAX)).then_some(Self { id, data })
+    }
+
+    /// An element of a few bytes.
+    pub(super) const fn of_array<const N: usize>(id: ExtensionId, data: &'a [u8; N]) -> Self {
+        const { assert!(N <= u8::MAX as usize) };
+        Self { id, data }
     }
 
     /// The local identifier.
@@ -255,6 +261,45 @@ impl TransportSequenceNumber {
     }
 }
 
+/// The data of the absolute send time extension [REMB §3]: when a packet left, by the sender's clock,
+/// in 24 bits of seconds, 18 of them behind the point. It wraps every 64 s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbsSendTime(u32);
+
+impl AbsSendTime {
+    /// Ticks in a second: one is 3.8 us.
+    pub const TICKS_PER_SECOND: i64 = 1 << 18;
+    const BITS: u32 = 24;
+
+    /// Keeps the low 24 bits.
+    pub const fn from_ticks(ticks: i64) -> Self {
+        Self((ticks & ((1 << Self::BITS) - 1)) as u32)
+    }
+
+    /// The last tick that is not after a time in nanoseconds, whatever its origin.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        const NANOS_PER_SECOND: i128 = 1_000_000_000;
+        let ticks = nanos as i128 * Self::TICKS_PER_SECOND as i128;
+        Self::from_ticks(ticks.div_euclid(NANOS_PER_SECOND) as i64)
+    }
+
+    /// The 24 bits on the wire.
+    pub const fn ticks(self) -> u32 {
+        self.0
+    }
+
+    /// The data of an element.
+    pub const fn to_bytes(self) -> [u8; 3] {
+        let [_, bytes @ ..] = self.0.to_be_bytes();
+        bytes
+    }
+
+    /// `None` unless the data has three bytes.
+    pub fn parse(data: &[u8]) -> Option<Self> {
+        (data.len() == 3).then(|| Self(read_u24(data, 0..3)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec;
@@ -353,5 +398,26 @@ mod tests {
         for len in [0, 1, 3, 5] {
             assert_eq!(TransportSequenceNumber::parse(&[1; 5][..len]), None);
         }
+    }
+
+    // [REMB §3]: 1.5 s are 6 bits of 1 and 18 bits of one half.
+    #[test]
+    fn an_absolute_send_time_is_in_seconds_with_18_bits_behind_the_point() {
+        let time = AbsSendTime::from_nanos(1_500_000_000);
+        assert_eq!(time.to_bytes(), [0x06, 0, 0]);
+        assert_eq!(AbsSendTime::parse(&[0x06, 0, 0]), Some(time));
+        assert_eq!(i64::from(time.ticks()), AbsSendTime::TICKS_PER_SECOND * 3 / 2);
+        for len in [0, 1, 2, 4] {
+            assert_eq!(AbsSendTime::parse(&[1; 4][..len]), None);
+        }
+    }
+
+    // [REMB §3]
+    #[test]
+    fn an_absolute_send_time_wraps_after_64_seconds() {
+        assert_eq!(AbsSendTime::from_nanos(64_000_000_000), AbsSendTime::from_ticks(0));
+        assert_eq!(AbsSendTime::from_nanos(-1).to_bytes(), [0xff; 3]);
+        let years = i64::MAX / 64_000_000_000 * 64_000_000_000;
+        assert_eq!(AbsSendTime::from_nanos(years), AbsSendTime::from_ticks(0), "no overflow");
     }
 }

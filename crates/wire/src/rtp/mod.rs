@@ -17,7 +17,7 @@
 //! ```
 //!
 //! A view reads any packet. The value, `RtpHeader`, is what a congestion-controlled sender needs: no
-//! CSRC, and at most one extension, the transport-wide sequence number.
+//! CSRC, and at most two extensions, the transport-wide sequence number and the absolute send time.
 
 mod extension;
 
@@ -27,8 +27,8 @@ use crate::Error;
 use crate::bytes::{Field, read_u16, read_u32, write_u16, write_u32};
 use crate::header::VERSION;
 pub use extension::{
-    Element, Elements, ExtensionId, FeedbackRequest, TransportSequenceNumber, elements_size,
-    emit_elements,
+    AbsSendTime, Element, Elements, ExtensionId, FeedbackRequest, TransportSequenceNumber,
+    elements_size, emit_elements,
 };
 
 mod field {
@@ -63,6 +63,15 @@ impl PayloadType {
     }
 }
 
+/// The ids that signalling agreed for the extensions of [`RtpHeader`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionIds {
+    /// For [`RtpHeader::transport_sequence_number`].
+    pub transport_sequence_number: Option<ExtensionId>,
+    /// For [`RtpHeader::abs_send_time`].
+    pub abs_send_time: Option<ExtensionId>,
+}
+
 /// The header of an RTP packet of a congestion-controlled flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpHeader {
@@ -78,18 +87,20 @@ pub struct RtpHeader {
     pub ssrc: u32,
     /// Number of this packet among all of its transport, under the extension id agreed for it.
     pub transport_sequence_number: Option<(ExtensionId, u16)>,
+    /// When this packet left, under the extension id agreed for it.
+    pub abs_send_time: Option<(ExtensionId, AbsSendTime)>,
 }
 
 impl RtpHeader {
-    /// Bytes of the largest header.
-    pub const MAX_SIZE: usize = field::CSRCS + 8;
+    /// Bytes of the largest header: with both extensions in the two-byte form.
+    pub const MAX_SIZE: usize = field::CSRCS + 16;
 
     /// Bytes that `emit` writes.
-    pub const fn size(&self) -> usize {
-        match self.transport_sequence_number {
-            Some(_) => Self::MAX_SIZE,
-            None => field::CSRCS,
-        }
+    pub fn size(&self) -> usize {
+        self.with_elements(|elements| match elements {
+            [] => field::CSRCS,
+            _ => field::CSRCS + elements_size(elements),
+        })
     }
 
     /// Writes the header to the front of `buffer` and returns its size; the payload follows there.
@@ -97,20 +108,33 @@ impl RtpHeader {
     /// # Panics
     /// If `buffer` is shorter than `size`.
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
-        let extension_flag =
-            if self.transport_sequence_number.is_some() { EXTENSION_FLAG } else { 0 };
-        buffer[field::FLAGS] = VERSION << 6 | extension_flag;
+        buffer[field::FLAGS] = VERSION << 6;
         let marker_flag = if self.marker { MARKER_FLAG } else { 0 };
         buffer[field::PAYLOAD_TYPE] = marker_flag | self.payload_type.get();
         write_u16(buffer, field::SEQUENCE_NUMBER, self.sequence_number);
         write_u32(buffer, field::TIMESTAMP, self.timestamp);
         write_u32(buffer, field::SSRC, self.ssrc);
-        let Some((id, number)) = self.transport_sequence_number else {
-            return field::CSRCS;
-        };
-        let number = number.to_be_bytes();
-        let element = Element::new(id, &number).expect("two bytes fit any element");
-        field::CSRCS + emit_elements(&[element], &mut buffer[field::CSRCS..])
+        self.with_elements(|elements| {
+            if elements.is_empty() {
+                return field::CSRCS;
+            }
+            buffer[field::FLAGS] |= EXTENSION_FLAG;
+            field::CSRCS + emit_elements(elements, &mut buffer[field::CSRCS..])
+        })
+    }
+
+    /// Hands over the extension elements, which are made of bytes on the stack.
+    fn with_elements<T>(&self, take: impl FnOnce(&[Element<'_>]) -> T) -> T {
+        let number = self.transport_sequence_number.map(|(id, number)| (id, number.to_be_bytes()));
+        let time = self.abs_send_time.map(|(id, time)| (id, time.to_bytes()));
+        match (&number, &time) {
+            (None, None) => take(&[]),
+            (Some((id, data)), None) => take(&[Element::of_array(*id, data)]),
+            (None, Some((id, data))) => take(&[Element::of_array(*id, data)]),
+            (Some((number_id, number)), Some((time_id, time))) => {
+                take(&[Element::of_array(*number_id, number), Element::of_array(*time_id, time)])
+            }
+        }
     }
 }
 
@@ -120,10 +144,14 @@ impl fmt::Display for RtpHeader {
         let (payload_type, marker) = (payload_type.get(), if marker { ", marker" } else { "" });
         write!(f, "RTP ssrc {ssrc:#010x}, type {payload_type}, seq {sequence_number}")?;
         write!(f, ", time {timestamp}{marker}")?;
-        match self.transport_sequence_number {
-            Some((_, number)) => write!(f, ", transport seq {number}"),
-            None => Ok(()),
+        if let Some((_, number)) = self.transport_sequence_number {
+            write!(f, ", transport seq {number}")?;
         }
+        if let Some((_, time)) = self.abs_send_time {
+            let seconds = f64::from(time.ticks()) / AbsSendTime::TICKS_PER_SECOND as f64;
+            write!(f, ", sent {seconds:.3} s")?;
+        }
+        Ok(())
     }
 }
 
@@ -212,24 +240,29 @@ impl<'a> View<'a> {
         TransportSequenceNumber::parse(self.element(id)?)
     }
 
+    /// The absolute send time, if an element with this id holds one.
+    pub fn abs_send_time(&self, id: ExtensionId) -> Option<AbsSendTime> {
+        AbsSendTime::parse(self.element(id)?)
+    }
+
     /// The payload without padding.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The header as a value, with the transport-wide sequence number under this id; CSRCs and other
-    /// extensions stay behind.
-    pub fn header(&self, transport_sequence_number_id: ExtensionId) -> RtpHeader {
-        let id = transport_sequence_number_id;
+    /// The header as a value, with the extensions under these ids; CSRCs and other extensions stay
+    /// behind.
+    pub fn header(&self, ids: ExtensionIds) -> RtpHeader {
         RtpHeader {
             marker: self.marker(),
             payload_type: self.payload_type(),
             sequence_number: self.sequence_number(),
             timestamp: self.timestamp(),
             ssrc: self.ssrc(),
-            transport_sequence_number: self
-                .transport_sequence_number(id)
-                .map(|number| (id, number.sequence_number)),
+            transport_sequence_number: ids
+                .transport_sequence_number
+                .and_then(|id| Some((id, self.transport_sequence_number(id)?.sequence_number))),
+            abs_send_time: ids.abs_send_time.and_then(|id| Some((id, self.abs_send_time(id)?))),
         }
     }
 }
@@ -250,6 +283,7 @@ mod tests {
 
     use super::*;
 
+    const ID_3: ExtensionId = ExtensionId::new(3).unwrap();
     const ID_5: ExtensionId = ExtensionId::new(5).unwrap();
     const ID_15: ExtensionId = ExtensionId::new(15).unwrap();
 
@@ -260,6 +294,7 @@ mod tests {
         timestamp: 0x0001_5f90,
         ssrc: 0x0bad_cafe,
         transport_sequence_number: Some((ID_5, 0x1234)),
+        abs_send_time: None,
     };
     const BYTES: [u8; 20] = [
         0x90, 0xe0, 0xff, 0xfe, // V=2, X; marker and type 96; sequence number
@@ -268,6 +303,11 @@ mod tests {
         0xbe, 0xde, 0x00, 0x01, // one-byte form, one word
         0x51, 0x12, 0x34, 0x00, // id 5, two bytes; padding
     ];
+
+    /// The transport-wide sequence number under this id, nothing else.
+    fn number(id: ExtensionId) -> ExtensionIds {
+        ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None }
+    }
 
     fn emit(header: &RtpHeader) -> Vec<u8> {
         let mut bytes = alloc::vec![0xaa; RtpHeader::MAX_SIZE];
@@ -282,7 +322,7 @@ mod tests {
     fn a_header_with_a_one_byte_extension_is_written_and_read() {
         assert_eq!(emit(&HEADER), BYTES);
         let view = View::parse(&BYTES).unwrap();
-        assert_eq!(view.header(ID_5), HEADER);
+        assert_eq!(view.header(number(ID_5)), HEADER);
         assert_eq!(view.payload(), []);
         assert_eq!(
             HEADER.to_string(),
@@ -300,7 +340,32 @@ mod tests {
         let header = RtpHeader { transport_sequence_number: Some((ID_15, 0x1234)), ..HEADER };
         let bytes = emit(&header);
         assert_eq!(bytes[12..], [0x10, 0x00, 0x00, 0x01, 15, 2, 0x12, 0x34]);
-        assert_eq!(View::parse(&bytes).unwrap().header(ID_15), header);
+        assert_eq!(View::parse(&bytes).unwrap().header(number(ID_15)), header);
+    }
+
+    // [REMB §3]
+    #[test]
+    fn a_header_carries_when_it_was_sent_alone_or_behind_the_sequence_number() {
+        let time = AbsSendTime::from_nanos(1_500_000_000);
+        let header = RtpHeader { abs_send_time: Some((ID_3, time)), ..HEADER };
+        let bytes = emit(&header);
+        assert_eq!(bytes[12..], [0xbe, 0xde, 0, 2, 0x51, 0x12, 0x34, 0x32, 0x06, 0, 0, 0]);
+        let both =
+            ExtensionIds { transport_sequence_number: Some(ID_5), abs_send_time: Some(ID_3) };
+        assert_eq!(View::parse(&bytes).unwrap().header(both), header);
+        assert!(header.to_string().ends_with(", transport seq 4660, sent 1.500 s"));
+
+        let alone = RtpHeader { transport_sequence_number: None, ..header };
+        let bytes = emit(&alone);
+        assert_eq!(bytes[12..], [0xbe, 0xde, 0, 1, 0x32, 0x06, 0, 0]);
+        assert_eq!(View::parse(&bytes).unwrap().header(both), alone);
+    }
+
+    #[test]
+    fn the_largest_header_has_both_extensions_in_the_two_byte_form() {
+        let time = AbsSendTime::from_ticks(0);
+        let header = RtpHeader { abs_send_time: Some((ID_15, time)), ..HEADER };
+        assert_eq!(header.size(), RtpHeader::MAX_SIZE);
     }
 
     #[test]
@@ -309,7 +374,7 @@ mod tests {
         let bytes = emit(&header);
         assert_eq!(bytes[..2], [0x80, 0x60]);
         assert_eq!(bytes.len(), 12);
-        assert_eq!(View::parse(&bytes).unwrap().header(ID_5), header);
+        assert_eq!(View::parse(&bytes).unwrap().header(number(ID_5)), header);
     }
 
     #[test]
@@ -326,7 +391,7 @@ mod tests {
         bytes.splice(12..12, [0, 0, 0, 1, 0, 0, 0, 2]);
         let view = View::parse(&bytes).unwrap();
         assert!(view.csrcs().eq([1, 2]));
-        assert_eq!(view.header(ID_5), HEADER);
+        assert_eq!(view.header(number(ID_5)), HEADER);
     }
 
     #[test]
