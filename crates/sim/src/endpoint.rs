@@ -2,7 +2,7 @@
 
 use weir::controller::{Controller, Target};
 use weir::feedback::{ArrivalRecorder, FeedbackReport, Outgoing, SendHistory, TwccHeader};
-use weir::pacer::Pacer;
+use weir::pacer::{Pacer, Release};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader, TransportSequenceNumber};
@@ -49,6 +49,8 @@ pub(crate) struct Sender {
     target: Target,
     ssrc: u32,
     rtp_sequence_number: u16,
+    /// What the last packet carried: padding has its timestamp.
+    last: Queued,
 }
 
 impl Sender {
@@ -63,6 +65,7 @@ impl Sender {
             target,
             ssrc: index as u32 + 1,
             rtp_sequence_number: 0,
+            last: Queued { rtp_timestamp: 0, marker: false },
         }
     }
 
@@ -102,10 +105,12 @@ impl Sender {
 
     /// The next packet, if one may leave now.
     pub(crate) fn send(&mut self, now: Timestamp) -> Option<(DataSize, MediaHeader)> {
-        let (size, queued) = self.pacer.dequeue(now)?;
-        let packet = self
-            .history
-            .on_packet_sent(now, Outgoing { queued: self.pacer.queued(), ..Outgoing::media(size) });
+        let Release { size, media, probe } = self.pacer.dequeue(now)?;
+        let padding = media.is_none();
+        let queued = media.unwrap_or(Queued { marker: false, ..self.last });
+        self.last = queued;
+        let outgoing = Outgoing { size, queued: self.pacer.queued(), probe, padding };
+        let packet = self.history.on_packet_sent(now, outgoing);
         let header = RtpHeader {
             marker: queued.marker,
             payload_type: PAYLOAD_TYPE,

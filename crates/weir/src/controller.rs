@@ -43,9 +43,13 @@ pub trait Controller {
 }
 
 impl Target {
+    /// `burst_time`: the burst of a controller that does not ask for another one [GCC §4].
+    pub const BURST: TimeDelta = TimeDelta::from_millis(5);
+
     /// A target of two rates alone: no window, no padding, no probe.
     pub const fn new(bitrate: Bitrate, pacing_rate: Bitrate) -> Self {
-        Self { bitrate, pacing_rate, window: None, padding_rate: Bitrate::ZERO, probe: None }
+        let padding_rate = Bitrate::ZERO;
+        Self { bitrate, pacing_rate, burst: Self::BURST, window: None, padding_rate, probe: None }
     }
 }
 
@@ -57,6 +61,8 @@ pub struct Target {
     pub bitrate: Bitrate,
     /// Rate at which the pacer releases queued packets.
     pub pacing_rate: Bitrate,
+    /// What the pacing rate allows in this time may leave at once.
+    pub burst: TimeDelta,
     /// The congestion window and what is left of it; `None` for a purely rate-based controller.
     pub window: Option<Window>,
     /// Padding fills what the send rate lacks to this rate; zero for none.

@@ -1,52 +1,125 @@
-//! Pacer: spreads the packets of a frame over time at the controller's pacing rate.
+//! Pacer: spreads the packets of a frame over time at the controller's pacing rate, and sends the
+//! probes and the padding that a controller asks for.
 //!
-//! Packets leave in groups of [`BURST`], as [GCC §4] describes; a congestion window, where the
-//! controller has one, holds them back as well.
+//! Packets leave in groups of the target's burst, as [GCC §4] describes; a congestion window, where the
+//! controller has one, holds them back as well. The packets of a probe leave one by one at the
+//! probe's rate. Padding is made by the driver, one packet each time the pacer asks for it.
 
 use alloc::collections::VecDeque;
 
-use crate::controller::Target;
+use crate::controller::{Probe, ProbeId, Target};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// `burst_time`: what the pacing rate allows in this time may leave at once [GCC §4].
-pub const BURST: TimeDelta = TimeDelta::from_millis(5);
+/// Size of a padding packet as the lab counts it: RTP counts padding in one byte, so 255 bytes
+/// [RFC3550 §5.1], with the headers of IP, UDP, RTP and SRTP before and behind them.
+pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
+/// What media sends above the padding rate keeps padding away for no longer than this.
+const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
 /// A first-in first-out send queue with a rate.
 #[derive(Clone, Debug)]
 pub struct Pacer<T> {
     queue: VecDeque<(DataSize, T)>,
     queued: DataSize,
-    rate: Bitrate,
-    /// When the packets sent so far would have left at exactly the pacing rate.
-    paid_until: Timestamp,
+    /// What leaves at the pacing rate.
+    paced: Account,
+    /// How far ahead of it packets may leave.
+    burst: TimeDelta,
+    /// What leaves at the padding rate: all packets count, padding waits for it.
+    padded: Account,
     /// Whether the controller's send window has room for a packet.
     window_open: bool,
+    probing: Option<Probing>,
+    /// The newest probe that was begun.
+    last_probe: Option<ProbeId>,
+}
+
+/// A packet that leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release<T> {
+    /// Its size.
+    pub size: DataSize,
+    /// What was put into the queue; `None` asks the driver for a padding packet of this size.
+    pub media: Option<T>,
+    /// The probe that it belongs to.
+    pub probe: Option<ProbeId>,
+}
+
+/// When all that was sent would have left at exactly a rate.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    rate: Bitrate,
+    paid_until: Timestamp,
+}
+
+impl Account {
+    /// What was sent ahead of the old rate is paid off at the new one.
+    fn set_rate(&mut self, now: Timestamp, rate: Bitrate) {
+        if rate == self.rate {
+            return;
+        }
+        if self.paid_until > now {
+            let ahead = self.rate * (self.paid_until - now);
+            // A rate of zero sends nothing, so there is nothing to pay off.
+            let time = if rate == Bitrate::ZERO { TimeDelta::ZERO } else { ahead / rate };
+            self.paid_until = now + time;
+        }
+        self.rate = rate;
+    }
+
+    fn charge(&mut self, now: Timestamp, size: DataSize) {
+        if self.rate > Bitrate::ZERO {
+            self.paid_until = self.paid_until.max(now) + size / self.rate;
+        }
+    }
+}
+
+/// A probe at work.
+#[derive(Clone, Copy, Debug)]
+struct Probing {
+    probe: Probe,
+    /// When its next packet leaves.
+    due: Timestamp,
+    sent: DataSize,
+    packets: u32,
+}
+
+impl Probing {
+    fn is_complete(&self) -> bool {
+        self.sent >= self.probe.size && self.packets >= self.probe.packets
+    }
 }
 
 impl<T> Pacer<T> {
     /// An empty pacer.
     pub fn new(target: &Target) -> Self {
+        let account = |rate| Account { rate, paid_until: Timestamp::ZERO };
         Self {
             queue: VecDeque::new(),
             queued: DataSize::ZERO,
-            rate: target.pacing_rate,
-            paid_until: Timestamp::ZERO,
+            paced: account(target.pacing_rate),
+            burst: target.burst,
+            padded: account(target.padding_rate),
             window_open: true,
+            probing: None,
+            last_probe: None,
         }
     }
 
-    /// Takes over a controller's new target. What was sent ahead of the old rate is paid off at the
-    /// new one.
+    /// Takes over a controller's new target. A probe with a new id takes the place of an older one.
     pub fn set_target(&mut self, now: Timestamp, target: &Target) {
         self.window_open = target.window.is_none_or(|window| window.available > DataSize::ZERO);
-        if target.pacing_rate == self.rate {
-            return;
+        self.paced.set_rate(now, target.pacing_rate);
+        self.burst = target.burst;
+        self.padded.set_rate(now, target.padding_rate);
+        match target.probe {
+            None => self.probing = None,
+            Some(probe) if self.last_probe.is_some_and(|last| last >= probe.id) => {}
+            Some(probe) => {
+                self.last_probe = Some(probe.id);
+                self.probing = Some(Probing { probe, due: now, sent: DataSize::ZERO, packets: 0 });
+            }
         }
-        if self.paid_until > now {
-            let ahead = self.rate * (self.paid_until - now);
-            self.paid_until = now + ahead / target.pacing_rate;
-        }
-        self.rate = target.pacing_rate;
     }
 
     /// Puts a packet at the end of the queue.
@@ -60,20 +133,50 @@ impl<T> Pacer<T> {
         self.queued
     }
 
-    /// When the next packet may leave; `None` while the queue is empty or the window closed.
+    /// When the next packet may leave; `None` while there is none or the window is closed.
     pub fn next_send_time(&self) -> Option<Timestamp> {
-        (self.window_open && !self.queue.is_empty()).then(|| self.paid_until - BURST)
+        if !self.window_open {
+            return None;
+        }
+        if let Some(probing) = self.running_probe() {
+            return Some(probing.due);
+        }
+        if !self.queue.is_empty() {
+            return Some(self.paced.paid_until - self.burst);
+        }
+        (self.padded.rate > Bitrate::ZERO)
+            .then(|| self.padded.paid_until.max(self.paced.paid_until))
     }
 
-    /// The next packet, if it may leave now.
-    pub fn dequeue(&mut self, now: Timestamp) -> Option<(DataSize, T)> {
+    /// The next packet, if one may leave now.
+    pub fn dequeue(&mut self, now: Timestamp) -> Option<Release<T>> {
         if self.next_send_time()? > now {
             return None;
         }
-        let (size, packet) = self.queue.pop_front()?;
-        self.queued = self.queued.saturating_sub(size);
-        self.paid_until = self.paid_until.max(now) + size / self.rate;
-        Some((size, packet))
+        let probe = self.running_probe().map(|probing| probing.probe.id);
+        let (size, media) = match self.queue.pop_front() {
+            Some((size, packet)) => (size, Some(packet)),
+            None => (PADDING_PACKET, None),
+        };
+        if media.is_some() {
+            self.queued = self.queued.saturating_sub(size);
+        }
+        self.paced.charge(now, size);
+        self.padded.charge(now, size);
+        self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
+        if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
+            // A driver that comes late sends the probe slower than asked, not in bursts.
+            probing.due = probing.due.max(now) + size / probing.probe.rate;
+            probing.sent += size;
+            probing.packets += 1;
+        }
+        self.probing = self.probing.filter(|probing| !probing.is_complete());
+        Some(Release { size, media, probe })
+    }
+
+    /// A probe begins with a media packet: before the first one there is nothing to pad.
+    fn running_probe(&self) -> Option<&Probing> {
+        self.probing.as_ref().filter(|probing| probing.packets > 0 || !self.queue.is_empty())
     }
 }
 
@@ -81,6 +184,7 @@ impl<T> Pacer<T> {
 mod tests {
     use super::*;
     use crate::controller::Window;
+    use alloc::vec::Vec;
 
     const SIZE: DataSize = DataSize::from_bytes(1250);
 
@@ -93,16 +197,30 @@ mod tests {
         Target { window, ..Target::new(rate, rate) }
     }
 
-    fn drain(pacer: &mut Pacer<u32>) -> alloc::vec::Vec<(i64, u32)> {
-        let mut sent = alloc::vec::Vec::new();
+    fn probe(id: u32, kbps: u64, bytes: u64, packets: u32) -> Option<Probe> {
+        let (rate, size) = (Bitrate::from_kbps(kbps), DataSize::from_bytes(bytes));
+        Some(Probe { id: ProbeId(id), rate, size, packets })
+    }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// What leaves until a time in ms: when, the packet or none for padding, and the probe.
+    fn sent_until(pacer: &mut Pacer<u32>, until_ms: i64) -> Vec<(i64, Option<u32>, Option<u32>)> {
+        let mut sent = Vec::new();
         let mut now = Timestamp::ZERO;
-        while let Some(next) = pacer.next_send_time() {
+        while let Some(next) = pacer.next_send_time().filter(|&next| next <= at(until_ms)) {
             now = now.max(next);
-            while let Some((_, packet)) = pacer.dequeue(now) {
-                sent.push((now.as_millis(), packet));
-            }
+            let release = pacer.dequeue(now).expect("it said so");
+            sent.push((now.as_millis(), release.media, release.probe.map(|id| id.0)));
         }
         sent
+    }
+
+    fn drain(pacer: &mut Pacer<u32>) -> Vec<(i64, u32)> {
+        let sent = sent_until(pacer, 1_000_000);
+        sent.into_iter().map(|(ms, media, _)| (ms, media.expect("no padding"))).collect()
     }
 
     #[test]
@@ -119,7 +237,7 @@ mod tests {
         pacer.enqueue(SIZE, 0);
         assert!(pacer.dequeue(Timestamp::from_secs(9)).is_some());
         pacer.enqueue(SIZE, 1);
-        assert_eq!(pacer.next_send_time(), Some(Timestamp::from_millis(9_005)));
+        assert_eq!(pacer.next_send_time(), Some(at(9_005)));
     }
 
     #[test]
@@ -129,7 +247,7 @@ mod tests {
         pacer.dequeue(Timestamp::ZERO);
         pacer.enqueue(SIZE, 1);
         pacer.set_target(Timestamp::ZERO, &target(500, None));
-        assert_eq!(pacer.next_send_time(), Some(Timestamp::from_millis(15)));
+        assert_eq!(pacer.next_send_time(), Some(at(15)));
     }
 
     #[test]
@@ -141,5 +259,85 @@ mod tests {
         assert_eq!(pacer.dequeue(Timestamp::from_secs(1)), None);
         pacer.set_target(Timestamp::ZERO, &target(1000, Some(1)));
         assert!(pacer.dequeue(Timestamp::from_secs(1)).is_some());
+    }
+
+    // 1250 B at 5 Mbit/s take 2 ms, a padding packet of 313 B half a millisecond.
+    #[test]
+    fn a_probe_sends_media_first_and_then_padding_at_its_own_rate() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        pacer.enqueue(SIZE, 0);
+        pacer.enqueue(SIZE, 1);
+        pacer.set_target(at(0), &Target { probe: probe(7, 5_000, 3_000, 5), ..target(1000, None) });
+        let sent = sent_until(&mut pacer, 1_000);
+        let padding = (None, Some(7));
+        assert_eq!(sent[..2], [(0, Some(0), Some(7)), (2, Some(1), Some(7))]);
+        assert_eq!(sent[2..].iter().map(|s| (s.1, s.2)).collect::<Vec<_>>(), [padding; 3]);
+        assert_eq!(sent[2..].iter().map(|s| s.0).collect::<Vec<_>>(), [4, 4, 5]);
+    }
+
+    #[test]
+    fn a_probe_ends_only_with_its_bytes_and_its_packets() {
+        for (bytes, packets, expect) in [(1, 4, 4), (1_000, 1, 4), (1_253, 5, 5)] {
+            let mut pacer = Pacer::new(&target(1000, None));
+            pacer.enqueue(PADDING_PACKET, 0);
+            let probe = probe(1, 5_000, bytes, packets);
+            pacer.set_target(at(0), &Target { probe, ..target(1000, None) });
+            assert_eq!(sent_until(&mut pacer, 1_000).len(), expect, "{bytes} B, {packets} packets");
+        }
+    }
+
+    #[test]
+    fn a_probe_waits_for_a_media_packet_and_is_sent_once() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        let wanted = Target { probe: probe(1, 5_000, 2_000, 1), ..target(1000, None) };
+        pacer.set_target(at(0), &wanted);
+        assert_eq!(pacer.next_send_time(), None);
+        pacer.enqueue(SIZE, 0);
+        assert_eq!(sent_until(&mut pacer, 1_000).len(), 4, "one packet and three of padding");
+        pacer.set_target(at(100), &wanted);
+        pacer.enqueue(SIZE, 1);
+        assert_eq!(sent_until(&mut pacer, 1_000).len(), 1);
+    }
+
+    #[test]
+    fn a_new_probe_takes_the_place_of_an_old_one_and_none_ends_it() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        let wanted = |probe| Target { probe, ..target(1000, None) };
+        (0..3).for_each(|packet| pacer.enqueue(SIZE, packet));
+        pacer.set_target(at(0), &wanted(probe(1, 5_000, 9_000, 9)));
+        assert_eq!(pacer.dequeue(at(0)).unwrap().probe, Some(ProbeId(1)));
+        pacer.set_target(at(0), &wanted(probe(2, 5_000, 9_000, 9)));
+        assert_eq!(pacer.dequeue(at(0)).unwrap().probe, Some(ProbeId(2)));
+        pacer.set_target(at(0), &wanted(None));
+        // Two packets of 10 ms are paid for; the burst lets the third leave 5 ms earlier.
+        assert_eq!(sent_until(&mut pacer, 1_000), [(15, Some(2), None)]);
+    }
+
+    // 313 B at 626 kbit/s take 4 ms; media counts as well.
+    #[test]
+    fn padding_fills_up_to_the_padding_rate() {
+        let padding_rate = Bitrate::from_kbps(626);
+        let mut pacer = Pacer::new(&Target { padding_rate, ..target(10_000, None) });
+        let times = |sent: Vec<(i64, Option<u32>, Option<u32>)>| -> Vec<i64> {
+            sent.iter().map(|s| s.0).collect()
+        };
+        assert_eq!(times(sent_until(&mut pacer, 10)), [0, 4, 8]);
+        pacer.enqueue(PADDING_PACKET, 0);
+        assert_eq!(pacer.dequeue(at(11)).unwrap().media, Some(0));
+        assert_eq!(pacer.next_send_time(), Some(at(16)), "12 ms were paid, and the media packet");
+    }
+
+    #[test]
+    fn media_above_the_padding_rate_keeps_padding_away_for_half_a_second_at_most() {
+        let padding_rate = Bitrate::from_kbps(10);
+        let mut pacer = Pacer::new(&Target { padding_rate, ..target(10_000, None) });
+        (0..10).for_each(|packet| pacer.enqueue(SIZE, packet));
+        while pacer.queued() > DataSize::ZERO {
+            pacer.dequeue(at(20)).unwrap();
+            if pacer.queued() > DataSize::ZERO {
+                pacer.set_target(at(20), &Target { padding_rate, ..target(1_000_000, None) });
+            }
+        }
+        assert_eq!(pacer.next_send_time(), Some(at(520)));
     }
 }

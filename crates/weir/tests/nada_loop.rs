@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use weir::controller::Reason;
 use weir::controllers::nada::{Nada, Parameters};
 use weir::feedback::Ecn;
-use weir::pacer::Pacer;
+use weir::pacer::{Pacer, Release};
 use weir::{
     Bitrate, Controller, DataSize, FeedbackReport, PacketReport, RateLimits, SentPacket, TimeDelta,
     Timestamp,
@@ -109,7 +109,7 @@ impl Flow {
         }
         self.check(now);
         self.pacer.set_target(now, &self.controller.target());
-        while let Some((size, ())) = self.pacer.dequeue(now) {
+        while let Some(Release { size, .. }) = self.pacer.dequeue(now) {
             let number = self.next_number;
             self.next_number += 1;
             let packet = SentPacket {

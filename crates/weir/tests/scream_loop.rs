@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use weir::controllers::scream::Scream;
 use weir::feedback::Ecn;
-use weir::pacer::Pacer;
+use weir::pacer::{Pacer, Release};
 use weir::{
     Bitrate, Controller, DataSize, FeedbackReport, PacketReport, RateLimits, SentPacket, TimeDelta,
     Timestamp,
@@ -94,7 +94,7 @@ impl Loop {
             self.make_frame();
         }
         self.pacer.set_target(self.now, &self.controller.target());
-        while let Some((size, ())) = self.pacer.dequeue(self.now) {
+        while let Some(Release { size, .. }) = self.pacer.dequeue(self.now) {
             self.send(size);
             self.pacer.set_target(self.now, &self.controller.target());
         }

@@ -216,7 +216,9 @@ impl<'a> Loop<'a> {
     }
 
     fn send(&mut self, now: Timestamp, controller: &mut dyn Controller) {
-        while let Some((size, frame_time)) = self.pacer.dequeue(now) {
+        while let Some(release) = self.pacer.dequeue(now) {
+            let size = release.size;
+            let frame_time = release.media.expect("no padding is asked for");
             let packet = self.history.on_packet_sent(
                 now,
                 Outgoing { queued: self.pacer.queued(), ..Outgoing::media(size) },

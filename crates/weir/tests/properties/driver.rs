@@ -156,6 +156,9 @@ impl Driver {
 
     fn check(&self) {
         let target = self.controller.target();
+        assert!(target.burst >= TimeDelta::ZERO);
+        assert!(target.padding_rate <= self.limits.max());
+        assert!(target.probe.is_none_or(|probe| probe.rate > Bitrate::ZERO));
         assert!(self.limits.clamp(target.bitrate) == target.bitrate, "{}", target.bitrate);
         assert!(target.pacing_rate > Bitrate::ZERO);
         let most = self.limits.max() * 100.0 + Bitrate::from_kbps(100_000);
