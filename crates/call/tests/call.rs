@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, VideoConfig, run_call};
-use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 /// Calls one after the other: they share the processors, and each looks for what it left behind.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -22,6 +22,7 @@ fn link() -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(2000)).unwrap();
     LinkConfig {
         capacity: Capacity::Schedule(capacity),
+        aqm: Aqm::DropTail,
         queue: QueueLimit::Time(TimeDelta::from_millis(300)),
         delay: TimeDelta::from_millis(25).into(),
         jitter: Jitter::None,

@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use weir::units::{DataSize, Timestamp};
-use weir_net::{Bottleneck, Capacity, Counters, LinkConfig, Schedule, Seed};
+use weir::feedback::Ecn;
+use weir::units::Timestamp;
+use weir_net::{Bottleneck, Capacity, Counters, Fate, LinkConfig, Schedule, Seed};
+
+use crate::ip;
 
 use crate::record::{DirectionRecord, SAMPLE_INTERVAL, Sample};
-
-/// Bytes of an IPv4 header without options.
-const IPV4_HEADER: usize = 20;
 
 /// A model with the moment of its time zero.
 #[derive(Debug)]
@@ -33,8 +33,18 @@ impl Clocked {
     }
 
     fn poll(&mut self, now: Instant) -> Option<(Instant, Vec<u8>)> {
-        let delivery = self.link.poll(self.at(now))?;
-        Some((self.instant(delivery.due), delivery.payload))
+        loop {
+            match self.link.poll(self.at(now))? {
+                Fate::Delivered(mut delivery) => {
+                    if delivery.ecn == Ecn::Ce {
+                        ip::mark(&mut delivery.payload);
+                    }
+                    return Some((self.instant(delivery.due), delivery.payload));
+                }
+                // The model has counted it.
+                Fate::Dropped(_) => {}
+            }
+        }
     }
 }
 
@@ -88,15 +98,14 @@ impl Direction {
 
     /// A packet that the sending host sent.
     pub(crate) fn enqueue(&mut self, now: Instant, packet: &[u8]) {
-        if addresses(packet) != Some((self.sender, self.receiver)) {
+        let header = ip::header(packet, self.sender, self.receiver);
+        let Some(header) = header else {
             self.foreign_packets += 1;
             return;
-        }
+        };
         self.sample_until(now);
         let to = self.run.as_mut().unwrap_or(&mut self.before);
-        let size = DataSize::from_bytes(packet.len() as u64);
-        // A drop is counted by the model.
-        let _ = to.link.enqueue(to.at(now), size, packet.to_vec());
+        to.link.enqueue(to.at(now), header, packet.to_vec());
     }
 
     /// A packet that has arrived by now, and when it did. Call until `None`.
@@ -123,6 +132,7 @@ impl Direction {
             let counters = run.link.counters();
             let arrived = counters.delivered_packets - self.counted.delivered_packets;
             let waited = counters.waited - self.counted.waited;
+            let dropped = |of: &Counters| of.dropped_packets + of.managed_packets;
             self.samples.push(Sample {
                 time,
                 capacity: run.link.capacity(time),
@@ -131,7 +141,7 @@ impl Direction {
                 offered_packets: counters.offered_packets - self.counted.offered_packets,
                 offered: counters.offered.saturating_sub(self.counted.offered),
                 lost_packets: counters.lost_packets - self.counted.lost_packets,
-                dropped_packets: counters.dropped_packets - self.counted.dropped_packets,
+                dropped_packets: dropped(&counters) - dropped(&self.counted),
                 delivered_packets: arrived,
                 delivered: counters.delivered.saturating_sub(self.counted.delivered),
                 waited: (arrived > 0).then(|| waited / arrived.cast_signed()),
@@ -166,19 +176,9 @@ fn first_value(capacity: &Capacity) -> Capacity {
     }
 }
 
-/// Source and destination of an IPv4 packet.
-fn addresses(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
-    if packet.len() < IPV4_HEADER || packet[0] >> 4 != 4 {
-        return None;
-    }
-    let address =
-        |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
-    Some((address(12), address(16)))
-}
-
 #[cfg(test)]
 mod tests {
-    use weir::units::{Bitrate, TimeDelta};
+    use weir::units::{Bitrate, DataSize, TimeDelta};
 
     use super::*;
 

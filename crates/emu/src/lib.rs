@@ -7,6 +7,7 @@
 mod direction;
 mod emulator;
 mod error;
+mod ip;
 mod lateness;
 mod link;
 mod load;

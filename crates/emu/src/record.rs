@@ -37,7 +37,7 @@ pub struct Sample {
     pub offered: DataSize,
     /// Packets that the loss model took in the interval.
     pub lost_packets: u64,
-    /// Packets that found the queue full in the interval.
+    /// Packets that the queue dropped in the interval, full or for its management's sake.
     pub dropped_packets: u64,
     /// Packets that arrived in the interval.
     pub delivered_packets: u64,

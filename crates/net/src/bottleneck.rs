@@ -1,11 +1,13 @@
 //! One direction of a bottleneck link.
 //!
 //! ```text
-//! enqueue -> loss -> duplication -> drop-tail queue -> capacity -> delay + jitter -> poll
+//! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 //!
 //! A packet is lost before it enters the queue, as netem does it, so random loss takes no capacity.
-//! The packet that is being sent has left the queue: a limit counts the packets that wait.
+//! The packet that is being sent has left the queue: a limit counts the packets that wait. A queue
+//! may drop a packet when it comes, when its turn has come, or for the sake of another one; the
+//! driver hears of all of them by [`Bottleneck::poll`], in the same way as of those that arrive.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,9 +18,11 @@ use crate::capacity::{Capacity, TraceCursor};
 use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
+use crate::packet::{Delivery, DropCause, Fate, Header, Waiting};
+use crate::queue::{Aqm, Discipline, Log, Queue, Room};
 use crate::seed::{Seed, Stream};
 
-/// How much may wait in a drop-tail queue.
+/// How much may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Bytes.
@@ -36,6 +40,8 @@ pub struct LinkConfig {
     pub capacity: Capacity,
     /// What may wait for it.
     pub queue: QueueLimit,
+    /// What is dropped or marked before that.
+    pub aqm: Aqm,
     /// Propagation delay.
     pub delay: Delay,
     /// Variation of the propagation delay.
@@ -52,34 +58,13 @@ impl LinkConfig {
         Self {
             capacity: Capacity::Unlimited,
             queue: QueueLimit::Packets(usize::MAX),
+            aqm: Aqm::DropTail,
             delay: delay.into(),
             jitter: Jitter::None,
             loss: LossModel::None,
             duplicate: 0.0,
         }
     }
-}
-
-/// Why a packet did not get into the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropCause {
-    /// The loss model took it.
-    RandomLoss,
-    /// The queue was full.
-    QueueFull,
-}
-
-/// A packet at the far end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery<T> {
-    /// When it arrives, exactly.
-    pub due: Timestamp,
-    /// How long it waited in the queue, its own serialisation not counted.
-    pub queuing_delay: TimeDelta,
-    /// Its size.
-    pub size: DataSize,
-    /// The packet.
-    pub payload: T,
 }
 
 /// Totals since the start.
@@ -91,8 +76,12 @@ pub struct Counters {
     pub offered: DataSize,
     /// Packets that the loss model took.
     pub lost_packets: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub dropped_packets: u64,
+    /// Packets dropped by the management of the queue.
+    pub managed_packets: u64,
+    /// Packets marked by the management of the queue.
+    pub marked_packets: u64,
     /// Packets that the link made a second time.
     pub duplicated_packets: u64,
     /// Packets that arrived.
@@ -101,13 +90,6 @@ pub struct Counters {
     pub delivered: DataSize,
     /// How long the packets that arrived had waited in the queue, all together.
     pub waited: TimeDelta,
-}
-
-#[derive(Clone, Debug)]
-struct Waiting<T> {
-    since: Timestamp,
-    size: DataSize,
-    payload: T,
 }
 
 #[derive(Clone, Debug)]
@@ -122,8 +104,10 @@ struct InService<T> {
 pub struct Bottleneck<T> {
     config: LinkConfig,
     cursor: TraceCursor,
-    queue: VecDeque<Waiting<T>>,
-    queued: DataSize,
+    queue: Queue<T>,
+    log: Log<T>,
+    /// The latest time that anyone told.
+    now: Timestamp,
     in_service: Option<InService<T>>,
     line: DelayLine<T>,
     /// What no packet's delay is below.
@@ -141,8 +125,9 @@ impl<T: Clone> Bottleneck<T> {
         Self {
             config: config.clone(),
             cursor: TraceCursor::new(),
-            queue: VecDeque::new(),
-            queued: DataSize::ZERO,
+            queue: Queue::new(config.aqm),
+            log: Log::new(),
+            now: Timestamp::ZERO,
             in_service: None,
             line: DelayLine::new(config.jitter.may_reorder() || config.delay.may_reorder()),
             least_delay: (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO),
@@ -155,68 +140,64 @@ impl<T: Clone> Bottleneck<T> {
     }
 
     /// A packet arrives at the near end.
-    pub fn enqueue(&mut self, now: Timestamp, size: DataSize, payload: T) -> Result<(), DropCause> {
+    pub fn enqueue(&mut self, now: Timestamp, header: Header, payload: T) {
         self.counters.offered_packets += 1;
-        self.counters.offered += size;
+        self.counters.offered += header.size;
+        self.now = now;
+        let packet = Waiting { since: now, header, payload };
         if self.loss.draw() {
             self.counters.lost_packets += 1;
-            return Err(DropCause::RandomLoss);
+            self.log.drop(now, DropCause::RandomLoss, packet);
+            return;
         }
         if self.config.duplicate > 0.0 && self.duplicate.chance(self.config.duplicate) {
             self.counters.duplicated_packets += 1;
-            // The copy may find the queue full; the packet itself is judged below.
-            let _ = self.admit(now, size, payload.clone());
+            self.admit(now, packet.clone());
         }
-        self.admit(now, size, payload)
+        self.admit(now, packet);
     }
 
-    fn admit(&mut self, now: Timestamp, size: DataSize, payload: T) -> Result<(), DropCause> {
-        let packet = Waiting { since: now, size, payload };
+    fn admit(&mut self, now: Timestamp, packet: Waiting<T>) {
         if self.config.capacity == Capacity::Unlimited {
             self.depart(now, now, packet);
-            return Ok(());
+            return;
         }
         self.serve_until(now);
-        if self.in_service.is_none() {
+        if self.in_service.is_some() {
+            let room = Room { capacity: &self.config.capacity, limit: self.config.queue };
+            self.queue.enqueue(now, room, packet, &mut self.log);
+        } else if matches!(self.queue, Queue::DropTail(_)) {
             self.start_service(now, packet);
-            return Ok(());
+        } else {
+            // Nothing waits, so there is room, but the management has to see every packet.
+            let limit = QueueLimit::Packets(usize::MAX);
+            let room = Room { capacity: &self.config.capacity, limit };
+            self.queue.enqueue(now, room, packet, &mut self.log);
+            self.serve_next(now);
         }
-        if !self.has_room(now, size) {
-            self.counters.dropped_packets += 1;
-            return Err(DropCause::QueueFull);
-        }
-        self.queued += size;
-        self.queue.push_back(packet);
-        Ok(())
     }
 
-    fn has_room(&self, now: Timestamp, size: DataSize) -> bool {
-        match self.config.queue {
-            QueueLimit::Packets(limit) => self.queue.len() < limit,
-            QueueLimit::Bytes(limit) => self.queued + size <= limit,
-            QueueLimit::Time(limit) => {
-                self.config.capacity.rate(now).is_none_or(|rate| self.queued + size <= rate * limit)
-            }
+    fn serve_next(&mut self, start: Timestamp) {
+        if let Some(packet) = self.queue.dequeue(start, &mut self.log) {
+            self.start_service(start, packet);
         }
     }
 
     fn start_service(&mut self, start: Timestamp, packet: Waiting<T>) {
         let finish = match &self.config.capacity {
             Capacity::Unlimited => start,
-            Capacity::Schedule(schedule) => schedule.finish(start, packet.size),
-            Capacity::Trace(trace) => self.cursor.finish(trace, start, packet.size),
+            Capacity::Schedule(schedule) => schedule.finish(start, packet.size()),
+            Capacity::Trace(trace) => self.cursor.finish(trace, start, packet.size()),
         };
         self.in_service = Some(InService { packet, start, finish });
     }
 
     /// Sends what is through by `now` on its way.
     fn serve_until(&mut self, now: Timestamp) {
+        self.now = now;
         while let Some(service) = self.in_service.take_if(|service| service.finish <= now) {
             self.depart(service.start, service.finish, service.packet);
-            if let Some(next) = self.queue.pop_front() {
-                self.queued = self.queued.saturating_sub(next.size);
-                self.start_service(service.finish, next);
-            }
+            self.serve_next(service.finish);
         }
     }
 
@@ -227,13 +208,16 @@ impl<T: Clone> Bottleneck<T> {
         if self.config.jitter != Jitter::None && !self.config.jitter.may_reorder() {
             due = self.order.hold(due, finish - start);
         }
-        let Waiting { since, size, payload } = packet;
-        self.line.push(Delivery { due, queuing_delay: start - since, size, payload });
+        let Waiting { since, header: Header { size, ecn, .. }, payload } = packet;
+        self.line.push(Delivery { due, queuing_delay: start - since, size, ecn, payload });
     }
 
     /// A time before which [`Bottleneck::poll`] gives nothing; `None` while the link is empty. It may
     /// be early (jitter is drawn when a packet departs): poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
+        if !self.log.dropped.is_empty() {
+            return Some(self.now);
+        }
         let serviced = self.in_service.as_ref().map(|service| service.finish + self.least_delay);
         match (self.line.next_due(), serviced) {
             (Some(line), Some(service)) => Some(line.min(service)),
@@ -241,14 +225,18 @@ impl<T: Clone> Bottleneck<T> {
         }
     }
 
-    /// The next packet that has arrived by `now`, by time of arrival. Call until `None`.
-    pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<T>> {
+    /// The fate of the next packet that was dropped or has arrived by `now`, by time of arrival. Call
+    /// until `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
         self.serve_until(now);
+        if let Some(dropped) = self.log.dropped.pop_front() {
+            return Some(Fate::Dropped(dropped));
+        }
         let delivery = self.line.pop(now)?;
         self.counters.delivered_packets += 1;
         self.counters.delivered += delivery.size;
         self.counters.waited += delivery.queuing_delay;
-        Some(delivery)
+        Some(Fate::Delivered(delivery))
     }
 
     /// The capacity at a time; `None` if unlimited.
@@ -259,7 +247,7 @@ impl<T: Clone> Bottleneck<T> {
     /// Bytes that wait at a time.
     pub fn queued(&mut self, now: Timestamp) -> DataSize {
         self.serve_until(now);
-        self.queued
+        self.queue.bytes()
     }
 
     /// How long what waits will take at the capacity of the moment.
@@ -270,7 +258,13 @@ impl<T: Clone> Bottleneck<T> {
 
     /// Totals since the start.
     pub fn counters(&self) -> Counters {
-        self.counters
+        let Log { full, managed, marked, .. } = self.log;
+        Counters {
+            dropped_packets: full,
+            managed_packets: managed,
+            marked_packets: marked,
+            ..self.counters
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! get the same behaviour because nothing here knows which of the two it is.
 //!
 //! ```text
-//! enqueue -> loss -> duplication -> drop-tail queue -> capacity -> delay + jitter -> poll
+//! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
 pub mod bottleneck;
@@ -12,11 +12,15 @@ pub mod capacity;
 pub mod delay;
 pub mod jitter;
 pub mod loss;
+pub mod packet;
+pub mod queue;
 pub mod seed;
 
-pub use bottleneck::{Bottleneck, Counters, Delivery, DropCause, LinkConfig, QueueLimit};
+pub use bottleneck::{Bottleneck, Counters, LinkConfig, QueueLimit};
 pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
+pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+pub use queue::Aqm;
 pub use seed::Seed;

@@ -1,7 +1,7 @@
 //! The simulation: one thread that always goes to the earliest deadline.
 
-use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_net::{Bottleneck, Delivery, Seed};
+use weir::units::{TimeDelta, Timestamp};
+use weir_net::{Bottleneck, Delivery, Dropped, Fate, FlowKey, Header, Seed};
 
 use crate::config::{Config, Direction};
 use crate::deadlines::Deadlines;
@@ -123,7 +123,8 @@ impl<'a> Simulator<'a> {
             row.sent += size;
             row.sent_packets += 1;
             let direction = self.config.flows[flow].direction;
-            self.enqueue(now, direction, size, Packet::Media { flow, header });
+            let outer = Header { flow: media_key(flow), ..Header::new(size) };
+            self.enqueue(now, direction, outer, Packet::Media { flow, header });
             self.refresh_target(now, flow);
         }
         self.after_sender(now, flow);
@@ -136,8 +137,8 @@ impl<'a> Simulator<'a> {
             Direction::Down => &mut self.down,
         };
         self.flows[flow].receiver.feedback(now, |size, bytes| {
-            // Lost feedback is part of the experiment; the controllers have to live with it.
-            let _ = link.enqueue(now, size, Packet::Feedback { flow, bytes: bytes.to_vec() });
+            let header = Header { flow: feedback_key(flow), ..Header::new(size) };
+            link.enqueue(now, header, Packet::Feedback { flow, bytes: bytes.to_vec() });
         });
         self.schedule_link(back);
         let next = now + self.config.feedback_interval;
@@ -151,17 +152,12 @@ impl<'a> Simulator<'a> {
         self.after_sender(now, flow);
     }
 
-    fn enqueue(&mut self, now: Timestamp, direction: Direction, size: DataSize, packet: Packet) {
+    fn enqueue(&mut self, now: Timestamp, direction: Direction, header: Header, packet: Packet) {
         let link = match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
         };
-        let flow = match packet {
-            Packet::Media { flow, .. } | Packet::Feedback { flow, .. } => flow,
-        };
-        if link.enqueue(now, size, packet).is_err() {
-            self.flows[flow].row.lost_packets += 1;
-        }
+        link.enqueue(now, header, packet);
         self.schedule_link(direction);
     }
 
@@ -174,14 +170,25 @@ impl<'a> Simulator<'a> {
 
     fn deliver(&mut self, now: Timestamp, direction: Direction) {
         loop {
-            let delivery = match direction {
+            let fate = match direction {
                 Direction::Up => self.up.poll(now),
                 Direction::Down => self.down.poll(now),
             };
-            let Some(delivery) = delivery else { break };
-            self.on_delivery(now, delivery);
+            match fate {
+                Some(Fate::Delivered(delivery)) => self.on_delivery(now, delivery),
+                Some(Fate::Dropped(dropped)) => self.on_drop(&dropped),
+                None => break,
+            }
         }
         self.schedule_link(direction);
+    }
+
+    fn on_drop(&mut self, dropped: &Dropped<Packet>) {
+        match dropped.payload {
+            Packet::Media { flow, .. } => self.flows[flow].row.lost_packets += 1,
+            // Lost feedback is part of the experiment; the controllers have to live with it.
+            Packet::Feedback { .. } => {}
+        }
     }
 
     fn on_delivery(&mut self, now: Timestamp, delivery: Delivery<Packet>) {
@@ -269,6 +276,15 @@ impl<'a> Simulator<'a> {
 /// As a record holds it, so that a run measures the same before and after it was written.
 fn whole_micros(time: TimeDelta) -> TimeDelta {
     TimeDelta::from_micros(time.as_micros())
+}
+
+/// Media and feedback have addresses of their own: where they share a link, they are two flows.
+fn media_key(flow: usize) -> FlowKey {
+    FlowKey(2 * flow as u64)
+}
+
+fn feedback_key(flow: usize) -> FlowKey {
+    FlowKey(2 * flow as u64 + 1)
 }
 
 fn opposite(direction: Direction) -> Direction {

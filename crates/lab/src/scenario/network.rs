@@ -2,7 +2,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
-use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
+use weir_net::{Aqm, Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
@@ -52,6 +52,7 @@ fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Li
     Ok(LinkConfig {
         capacity,
         queue,
+        aqm: Aqm::DropTail,
         delay,
         jitter: table.get("jitter").map_or(Ok(Jitter::None), |item| jitter(&item))?,
         loss: table.get("loss").map_or(Ok(LossModel::None), |item| loss(&item))?,

@@ -18,7 +18,8 @@ fn run(config: &LinkConfig, arrivals: &[i64]) -> (Vec<(i64, usize)>, Counters) {
     let mut delivered = Vec::new();
     let mut drain = |link: &mut Bottleneck<usize>, until: Timestamp| {
         while let Some(next) = link.next_event().filter(|&next| next <= until) {
-            while let Some(delivery) = link.poll(next) {
+            while let Some(fate) = link.poll(next) {
+                let Fate::Delivered(delivery) = fate else { continue };
                 assert!(delivery.due <= next);
                 delivered.push((delivery.due.as_millis(), delivery.payload));
             }
@@ -26,7 +27,7 @@ fn run(config: &LinkConfig, arrivals: &[i64]) -> (Vec<(i64, usize)>, Counters) {
     };
     for (packet, &at) in arrivals.iter().enumerate() {
         drain(&mut link, ms(at));
-        let _ = link.enqueue(ms(at), MTU, packet);
+        link.enqueue(ms(at), Header::new(MTU), packet);
     }
     drain(&mut link, Timestamp::from_secs(1_000));
     assert_eq!(link.next_event(), None);
@@ -65,11 +66,16 @@ fn a_queue_in_time_shrinks_with_the_capacity() {
 #[test]
 fn queuing_delay_is_the_time_that_a_packet_waited() {
     let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
-    (0..3).for_each(|packet| link.enqueue(ms(0), MTU, packet).unwrap());
+    (0..3).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
     assert_eq!(link.queued(ms(0)), DataSize::from_bytes(2_500));
     assert_eq!(link.queuing_delay(ms(0)), TimeDelta::from_millis(20));
-    let delays: Vec<i64> =
-        std::iter::from_fn(|| link.poll(ms(100))).map(|d| d.queuing_delay.as_millis()).collect();
+    let fates = std::iter::from_fn(|| link.poll(ms(100)));
+    let delays: Vec<i64> = fates
+        .filter_map(|fate| match fate {
+            Fate::Delivered(delivery) => Some(delivery.queuing_delay.as_millis()),
+            Fate::Dropped(_) => None,
+        })
+        .collect();
     assert_eq!(delays, [0, 10, 20]);
 }
 

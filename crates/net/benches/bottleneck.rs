@@ -1,0 +1,60 @@
+//! What a bottleneck costs for each packet: going in, waiting, coming out.
+//!
+//! The packets are 1250 B at 10 Mbit/s, 10 % below the capacity (each finds the link idle) or 10 %
+//! above (the queue is full most of the time).
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::{Aqm, Bottleneck, Capacity, Header, LinkConfig, QueueLimit, Schedule, Seed};
+
+const PACKETS: i64 = 10_000;
+const HEADER: Header = Header::new(DataSize::from_bytes(1_250));
+/// Of a simulated media packet.
+type Payload = [u64; 8];
+
+fn run(link: &mut Bottleneck<Payload>, spacing: TimeDelta) {
+    let mut now = Timestamp::ZERO;
+    for _ in 0..PACKETS {
+        while let Some(next) = link.next_event().filter(|&next| next <= now) {
+            while let Some(fate) = link.poll(next) {
+                black_box(fate);
+            }
+        }
+        link.enqueue(now, HEADER, [0; 8]);
+        now += spacing;
+    }
+}
+
+fn bottlenecks(criterion: &mut Criterion) {
+    let capacity = Schedule::constant(Bitrate::from_kbps(10_000)).expect("above zero");
+    let config = LinkConfig {
+        capacity: Capacity::Schedule(capacity),
+        queue: QueueLimit::Time(TimeDelta::from_millis(300)),
+        ..LinkConfig::unlimited(TimeDelta::from_millis(25))
+    };
+    let aqms = [("drop-tail", Aqm::DropTail), ("codel", Aqm::CoDel(Default::default()))];
+    let loads = [("idle", TimeDelta::from_micros(1_100)), ("queued", TimeDelta::from_micros(900))];
+    let mut group = criterion.benchmark_group("packet through the bottleneck");
+    group.throughput(Throughput::Elements(PACKETS.cast_unsigned()));
+    for (aqm_name, aqm) in aqms {
+        for (load_name, spacing) in loads {
+            let config = LinkConfig { aqm, ..config.clone() };
+            group.bench_function(format!("{aqm_name}, {load_name}"), |bencher| {
+                bencher.iter_batched_ref(
+                    || Bottleneck::new(&config, Seed::new(1), "up"),
+                    |link| run(link, spacing),
+                    BatchSize::SmallInput,
+                );
+            });
+        }
+    }
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    bottlenecks(&mut criterion);
+    criterion.final_summary();
+}

@@ -1,0 +1,274 @@
+//! CoDel: drops from the head while the least time that packets wait stays above a target.
+//!
+//! Implements [RFC8289 §5]; marks ECN-capable packets instead of dropping them [RFC8289 §3.3].
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::fifo::Fifo;
+use super::{Discipline, Log, Room};
+use crate::packet::Waiting;
+
+/// `maxpacket`: with no more than this behind it a packet stands in no queue [RFC8289 §4.4].
+const LARGEST_PACKET: DataSize = DataSize::from_bytes(1_500);
+/// A dropping state that begins within so many intervals of the last takes up its rate
+/// [RFC8289 §5.5].
+const REENTRY_INTERVALS: i64 = 16;
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoDelConfig {
+    /// `TARGET`: how long packets may wait at the least [RFC8289 §4.3].
+    pub target: TimeDelta,
+    /// `INTERVAL`: how long the wait must be above it; a round trip of most flows [RFC8289 §4.3].
+    pub interval: TimeDelta,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    fn default() -> Self {
+        Self { target: TimeDelta::from_millis(5), interval: TimeDelta::from_millis(100), ecn: true }
+    }
+}
+
+/// A queue under CoDel.
+#[derive(Clone, Debug)]
+pub(crate) struct CoDel<T> {
+    queue: Fifo<T>,
+    control: Control,
+}
+
+/// When to drop, as the packets at the head of a queue show it.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    config: CoDelConfig,
+    /// `first_above_time`: when the wait will have been above target for an interval.
+    first_above: Option<Timestamp>,
+    /// `drop_next`: when to drop next, or when that would have been.
+    drop_next: Timestamp,
+    /// `count`: drops since the dropping state was entered.
+    count: u32,
+    /// `lastcount`: what `count` was set to then.
+    last_count: u32,
+    dropping: bool,
+}
+
+/// `dodequeue_result`: the packet at the head, and whether it may be dropped.
+struct Head<T> {
+    packet: Waiting<T>,
+    ok_to_drop: bool,
+}
+
+impl<T> CoDel<T> {
+    pub(crate) fn new(config: CoDelConfig) -> Self {
+        Self { queue: Fifo::new(), control: Control::new(config) }
+    }
+}
+
+impl<T> Discipline<T> for CoDel<T> {
+    fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
+        if self.queue.has_room(now, room, packet.size()) {
+            self.queue.push(packet);
+        } else {
+            log.drop_full(now, packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Timestamp, log: &mut Log<T>) -> Option<Waiting<T>> {
+        self.control.dequeue(now, &mut self.queue, log)
+    }
+
+    fn bytes(&self) -> DataSize {
+        self.queue.bytes()
+    }
+}
+
+impl Control {
+    pub(crate) fn new(config: CoDelConfig) -> Self {
+        Self {
+            config,
+            first_above: None,
+            drop_next: Timestamp::ZERO,
+            count: 0,
+            last_count: 0,
+            dropping: false,
+        }
+    }
+
+    /// `deque` [RFC8289 §5.5].
+    pub(crate) fn dequeue<T>(
+        &mut self,
+        now: Timestamp,
+        queue: &mut Fifo<T>,
+        log: &mut Log<T>,
+    ) -> Option<Waiting<T>> {
+        let mut head = self.pop(now, queue);
+        let ok_to_drop = head.as_ref().is_some_and(|head| head.ok_to_drop);
+        if self.dropping {
+            self.dropping = ok_to_drop;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                let marked;
+                (head, marked) = self.signal(now, head?, queue, log);
+                self.dropping = head.as_ref().is_some_and(|head| head.ok_to_drop);
+                if self.dropping {
+                    self.drop_next = self.control_law(self.drop_next);
+                }
+                if marked {
+                    break;
+                }
+            }
+        } else if ok_to_drop {
+            head = self.signal(now, head?, queue, log).0;
+            self.enter_dropping(now);
+        }
+        head.map(|head| head.packet)
+    }
+
+    /// `dodequeue`: the next packet, and whether packets have waited too long for too long
+    /// [RFC8289 §5.4].
+    fn pop<T>(&mut self, now: Timestamp, queue: &mut Fifo<T>) -> Option<Head<T>> {
+        let Some(packet) = queue.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        let sojourn = now - packet.since;
+        if sojourn < self.config.target || queue.bytes() <= LARGEST_PACKET {
+            self.first_above = None;
+            return Some(Head { packet, ok_to_drop: false });
+        }
+        let first_above = *self.first_above.get_or_insert(now + self.config.interval);
+        Some(Head { packet, ok_to_drop: now >= first_above })
+    }
+
+    /// Tells the sender of a packet of congestion: by a mark, and the packet goes out, or by a drop,
+    /// and the next one takes its place. Also says which.
+    fn signal<T>(
+        &mut self,
+        now: Timestamp,
+        mut head: Head<T>,
+        queue: &mut Fifo<T>,
+        log: &mut Log<T>,
+    ) -> (Option<Head<T>>, bool) {
+        if self.config.ecn && head.packet.header.is_ecn_capable() {
+            log.mark(&mut head.packet);
+            return (Some(head), true);
+        }
+        log.drop_managed(now, head.packet);
+        (self.pop(now, queue), false)
+    }
+
+    /// Begins with the rate of the last dropping state if that has only just ended, since the rate
+    /// that controlled the queue then is likely the one that does now [RFC8289 §5.5].
+    fn enter_dropping(&mut self, now: Timestamp) {
+        let drops = self.count - self.last_count;
+        let recent = now - self.drop_next < self.config.interval * REENTRY_INTERVALS;
+        self.dropping = true;
+        self.count = if drops > 1 && recent { drops } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.control_law(now);
+    }
+
+    /// `control_law`: the time from drop to drop falls with the square root of their number, so that
+    /// the throughput of a TCP falls linearly [RFC8289 §5.3].
+    fn control_law(&self, from: Timestamp) -> Timestamp {
+        from + self.config.interval * (1.0 / libm::sqrt(f64::from(self.count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::feedback::Ecn;
+
+    use super::super::testing::{Bench, ms, packet};
+    use super::*;
+
+    fn bench(config: CoDelConfig) -> Bench<CoDel<u32>> {
+        Bench::new(CoDel::new(config))
+    }
+
+    /// When packets are dropped or marked, while one leaves every 10 ms.
+    fn signals(bench: &mut Bench<CoDel<u32>>, from: i64, until: i64) -> Vec<i64> {
+        let mut times = Vec::new();
+        for now in (from..until).step_by(10) {
+            let before = bench.signals();
+            assert!(bench.dequeue(ms(now)).is_some());
+            times.extend((before..bench.signals()).map(|_| now));
+        }
+        times
+    }
+
+    fn empty(bench: &mut Bench<CoDel<u32>>, now: i64) {
+        while bench.dequeue(ms(now)).is_some() {}
+    }
+
+    // The wait has been above target for an interval at 110 ms. Then 100 ms / sqrt(1, 2, 3, ...):
+    // 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8, 547.1 ms, each at the next packet.
+    const SCHEDULE: [i64; 9] = [110, 210, 290, 340, 390, 440, 480, 520, 550];
+
+    // [RFC8289 §5.6]
+    #[test]
+    fn drops_come_closer_by_the_square_root_of_their_number() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::NotEct, 1_000);
+        assert_eq!(signals(&mut bench, 10, 560), SCHEDULE);
+        assert_eq!((bench.log.managed, bench.log.marked), (9, 0));
+    }
+
+    #[test]
+    fn packets_that_can_be_marked_are_marked_on_the_same_schedule_and_go_out() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::Ect0, 1_000);
+        assert_eq!(signals(&mut bench, 10, 560), SCHEDULE);
+        assert_eq!((bench.log.managed, bench.log.marked), (0, 9));
+        assert_eq!(bench.queue.bytes(), DataSize::from_bytes((1_000 - 55) * 1_500));
+    }
+
+    #[test]
+    fn without_ecn_packets_that_could_be_marked_are_dropped() {
+        let mut bench = bench(CoDelConfig { ecn: false, ..CoDelConfig::default() });
+        bench.fill(ms(0), Ecn::Ect0, 1_000);
+        assert_eq!(signals(&mut bench, 10, 560), SCHEDULE);
+        assert_eq!((bench.log.managed, bench.log.marked), (9, 0));
+    }
+
+    // [RFC8289 §5.5]
+    #[test]
+    fn a_dropping_state_soon_after_the_last_takes_up_its_rate() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::NotEct, 70);
+        assert_eq!(signals(&mut bench, 10, 520), SCHEDULE[..7]);
+        empty(&mut bench, 515);
+        bench.fill(ms(530), Ecn::NotEct, 1_000);
+        // Above target for an interval at 640 ms. The count had gone from 1 to 8, so it takes up at 7:
+        // the next comes 100 / sqrt(7) = 37.8 ms later, then 35.4, then 33.3.
+        assert_eq!(signals(&mut bench, 540, 760), [640, 680, 720, 750]);
+    }
+
+    // [RFC8289 §5.5]
+    #[test]
+    fn a_dropping_state_long_after_the_last_begins_anew() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::NotEct, 70);
+        assert_eq!(signals(&mut bench, 10, 520), SCHEDULE[..7]);
+        empty(&mut bench, 515);
+        // The next drop would have been at 511.8 ms; 16 intervals later is 2111.8 ms.
+        bench.fill(ms(2_200), Ecn::NotEct, 1_000);
+        assert_eq!(signals(&mut bench, 2_210, 2_500), [2_310, 2_410, 2_490]);
+    }
+
+    // [RFC8289 §5.4]
+    #[test]
+    fn one_packet_of_the_largest_size_behind_the_head_is_no_queue() {
+        let mut bench = bench(CoDelConfig::default());
+        for n in 0..100 {
+            // Each packet waits for 10 ms, and leaves when the next has come.
+            let now = ms(i64::from(n) * 10);
+            bench.enqueue(now, packet(now, Ecn::NotEct, n));
+            if n > 0 {
+                assert!(bench.dequeue(now).is_some());
+            }
+        }
+        assert_eq!(bench.signals(), 0);
+    }
+}

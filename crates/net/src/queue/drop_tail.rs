@@ -1,0 +1,34 @@
+//! First in, first out; a newcomer that does not fit is dropped.
+
+use weir::units::{DataSize, Timestamp};
+
+use super::fifo::Fifo;
+use super::{Discipline, Log, Room};
+use crate::packet::Waiting;
+
+#[derive(Clone, Debug)]
+pub(crate) struct DropTail<T>(Fifo<T>);
+
+impl<T> DropTail<T> {
+    pub(crate) fn new() -> Self {
+        Self(Fifo::new())
+    }
+}
+
+impl<T> Discipline<T> for DropTail<T> {
+    fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
+        if self.0.has_room(now, room, packet.size()) {
+            self.0.push(packet);
+        } else {
+            log.drop_full(now, packet);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Timestamp, _log: &mut Log<T>) -> Option<Waiting<T>> {
+        self.0.pop()
+    }
+
+    fn bytes(&self) -> DataSize {
+        self.0.bytes()
+    }
+}

@@ -1,0 +1,40 @@
+//! Packets in order of arrival, with their bytes counted.
+
+use std::collections::VecDeque;
+
+use weir::units::{DataSize, Timestamp};
+
+use super::Room;
+use crate::packet::Waiting;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fifo<T> {
+    packets: VecDeque<Waiting<T>>,
+    bytes: DataSize,
+}
+
+impl<T> Fifo<T> {
+    pub(crate) fn new() -> Self {
+        Self { packets: VecDeque::new(), bytes: DataSize::ZERO }
+    }
+
+    pub(crate) fn push(&mut self, packet: Waiting<T>) {
+        self.bytes += packet.size();
+        self.packets.push_back(packet);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Waiting<T>> {
+        let packet = self.packets.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(packet.size());
+        Some(packet)
+    }
+
+    pub(crate) fn bytes(&self) -> DataSize {
+        self.bytes
+    }
+
+    /// Whether one more packet may wait.
+    pub(crate) fn has_room(&self, now: Timestamp, room: Room<'_>, size: DataSize) -> bool {
+        room.holds(now, self.bytes + size, self.packets.len() + 1)
+    }
+}

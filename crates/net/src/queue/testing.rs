@@ -1,0 +1,59 @@
+//! Packets for the tests of disciplines.
+
+use weir::feedback::Ecn;
+use weir::units::{Bitrate, DataSize, Timestamp};
+
+use super::{Discipline, Log, Room};
+use crate::bottleneck::QueueLimit;
+use crate::capacity::{Capacity, Schedule};
+use crate::packet::{Header, Waiting};
+
+pub(super) fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+/// A packet of 1500 bytes of flow 0.
+pub(super) fn packet(since: Timestamp, ecn: Ecn, payload: u32) -> Waiting<u32> {
+    let header = Header { ecn, ..Header::new(DataSize::from_bytes(1_500)) };
+    Waiting { since, header, payload }
+}
+
+/// A queue with the log of what happened in it, on a link where 1500 bytes take 10 ms.
+#[derive(Clone, Debug)]
+pub(super) struct Bench<Q> {
+    pub(super) queue: Q,
+    pub(super) log: Log<u32>,
+    capacity: Capacity,
+    limit: QueueLimit,
+}
+
+impl<Q: Discipline<u32>> Bench<Q> {
+    pub(super) fn new(queue: Q) -> Self {
+        let schedule = Schedule::constant(Bitrate::from_kbps(1_200)).unwrap();
+        Self {
+            queue,
+            log: Log::new(),
+            capacity: Capacity::Schedule(schedule),
+            limit: QueueLimit::Packets(usize::MAX),
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, now: Timestamp, packet: Waiting<u32>) {
+        let room = Room { capacity: &self.capacity, limit: self.limit };
+        self.queue.enqueue(now, room, packet, &mut self.log);
+    }
+
+    /// Puts in so many packets of flow 0 at once, numbered from 0.
+    pub(super) fn fill(&mut self, now: Timestamp, ecn: Ecn, count: u32) {
+        (0..count).for_each(|n| self.enqueue(now, packet(now, ecn, n)));
+    }
+
+    pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<u32>> {
+        self.queue.dequeue(now, &mut self.log)
+    }
+
+    /// Packets dropped or marked by the management.
+    pub(super) fn signals(&self) -> u64 {
+        self.log.managed + self.log.marked
+    }
+}
