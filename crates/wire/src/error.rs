@@ -14,12 +14,16 @@ pub enum Error {
     PacketType,
     /// The padding count is zero, or larger than what could be padding.
     Padding,
-    /// A TWCC packet without a packet status.
+    /// A TWCC packet without a packet status, or a FlexFEC header that protects no packet.
     NoStatus,
     /// A TWCC packet with the reserved packet status symbol.
     ReservedSymbol,
     /// A REMB packet whose bitrate needs more than 64 bits.
     Overflow,
+    /// A CCFB block with more reports than half the sequence-number space has room for.
+    TooManyReports,
+    /// A FlexFEC header of a variant other than the one with masks.
+    Variant,
 }
 
 impl fmt::Display for Error {
@@ -30,9 +34,11 @@ impl fmt::Display for Error {
             Self::Version => "version is not 2",
             Self::PacketType => "packet is of another type",
             Self::Padding => "padding count does not fit the packet",
-            Self::NoStatus => "feedback has no packet status",
+            Self::NoStatus => "packet says nothing of any packet",
             Self::ReservedSymbol => "feedback uses the reserved packet status symbol",
             Self::Overflow => "bitrate does not fit 64 bits",
+            Self::TooManyReports => "feedback reports more packets than it may",
+            Self::Variant => "FEC header is of a variant without masks",
         })
     }
 }

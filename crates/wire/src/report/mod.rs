@@ -199,6 +199,18 @@ pub const fn compact_ntp(ntp_time: u64) -> u32 {
     (ntp_time >> 16) as u32
 }
 
+/// NTP time of a clock that counts microseconds from an instant of its own. Two ends can compare
+/// differences of it, which is all that round-trip times and feedback need.
+pub const fn ntp_from_micros(time_us: i64) -> u64 {
+    // Exact in 128 bits; the low 64 of the result are the time modulo 2^32 s.
+    ((time_us as i128) << 32).div_euclid(1_000_000) as u64
+}
+
+/// The middle 32 bits of [`ntp_from_micros`].
+pub const fn compact_ntp_from_micros(time_us: i64) -> u32 {
+    compact_ntp(ntp_from_micros(time_us))
+}
+
 /// A sender report if it has sender information, else a receiver report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
@@ -394,6 +406,14 @@ mod tests {
         let mut bytes = vec![0x81, 201, 0, 7, 0, 0, 0, 7];
         bytes.extend_from_slice(&SR[28..]);
         bytes
+    }
+
+    // [RFC3550 §4]
+    #[test]
+    fn ntp_time_counts_seconds_in_its_high_half() {
+        assert_eq!(ntp_from_micros(2_500_000), 0x0000_0002_8000_0000);
+        assert_eq!(ntp_from_micros(-500_000), 0xffff_ffff_8000_0000);
+        assert_eq!(compact_ntp_from_micros(2_500_000), 0x0002_8000);
     }
 
     // [RFC3550 §6.4.1]

@@ -20,8 +20,10 @@
 //! CSRC, and at most two extensions, the transport-wide sequence number and the absolute send time.
 
 mod extension;
+mod rtx;
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 use crate::Error;
 use crate::bytes::{Field, read_u16, read_u32, write_u16, write_u32};
@@ -30,6 +32,7 @@ pub use extension::{
     AbsSendTime, Element, Elements, ExtensionId, FeedbackRequest, TransportSequenceNumber,
     elements_size, emit_elements,
 };
+pub use rtx::Rtx;
 
 mod field {
     use super::Field;
@@ -135,6 +138,20 @@ impl RtpHeader {
                 take(&[Element::of_array(*number_id, number), Element::of_array(*time_id, time)])
             }
         }
+    }
+
+    /// Writes a packet that is only this header and `padding` bytes, as a sender uses to fill its
+    /// rate or to probe, and returns its size [RFC3550 §5.1].
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than `size` and the padding.
+    pub fn emit_padding(&self, padding: NonZeroU8, buffer: &mut [u8]) -> usize {
+        let start = self.emit(buffer);
+        buffer[field::FLAGS] |= PADDING_FLAG;
+        let bytes = &mut buffer[start..start + usize::from(padding.get())];
+        bytes.fill(0);
+        bytes[bytes.len() - 1] = padding.get();
+        start + bytes.len()
     }
 }
 
@@ -405,6 +422,18 @@ mod tests {
             *bytes.last_mut().unwrap() = illegal;
             assert_eq!(View::parse(&bytes), Err(Error::Padding));
         }
+    }
+
+    // [RFC3550 §5.1]
+    #[test]
+    fn a_packet_of_padding_alone_has_no_payload() {
+        let header = RtpHeader { marker: false, transport_sequence_number: None, ..HEADER };
+        let mut bytes = [0xaa; 12 + 255];
+        assert_eq!(header.emit_padding(NonZeroU8::new(3).unwrap(), &mut bytes), 15);
+        assert_eq!((bytes[0], &bytes[12..15]), (0xa0, &[0, 0, 3][..]));
+        assert_eq!(header.emit_padding(NonZeroU8::MAX, &mut bytes), bytes.len());
+        let view = View::parse(&bytes).unwrap();
+        assert_eq!((view.header(number(ID_5)), view.payload()), (header, &[][..]));
     }
 
     #[test]

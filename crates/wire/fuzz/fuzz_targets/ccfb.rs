@@ -1,0 +1,59 @@
+//! Any congestion control feedback that can be read, written again, says the same.
+//!
+//! The input is what follows the common header, as in the `twcc` target.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_wire::ccfb::{Builder, Ecn, Stream, View};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&flags, body)) = input.split_first() else { return };
+    let words = (body.len() / 4) as u16;
+    let mut bytes = vec![0x8b | flags & 0x20, 205];
+    bytes.extend(words.to_be_bytes());
+    bytes.extend_from_slice(&body[..usize::from(words) * 4]);
+    if let Ok(view) = View::parse(&bytes) {
+        check(view);
+    }
+});
+
+/// One report: source, number, ECN bits and offset of a packet that was received.
+type Row = (u32, u16, Option<(Ecn, Option<u16>)>);
+
+fn rows(view: View<'_>) -> Vec<Row> {
+    let rows = view.blocks().flat_map(|block| {
+        assert_eq!(block.reports().len(), block.reports().count());
+        block.reports().map(move |(number, report)| {
+            (block.ssrc(), number, report.map(|report| (report.ecn, report.offset.units())))
+        })
+    });
+    rows.collect()
+}
+
+fn check(view: View<'_>) {
+    assert!(!view.to_string().is_empty());
+    let expected = rows(view);
+    // An offset that says no time is written from a time that has none: 9 s ago.
+    let arrival_us = |units: Option<u16>| -i64::from(units.unwrap_or(9 << 10)) * 1_000_000 / 1_024;
+    let packets: Vec<Vec<_>> = view
+        .blocks()
+        .map(|block| {
+            block
+                .reports()
+                .map(|(_, report)| report.map(|r| (arrival_us(r.offset.units()), r.ecn)))
+                .collect()
+        })
+        .collect();
+    let streams = view.blocks().zip(&packets).map(|(block, packets)| Stream {
+        ssrc: block.ssrc(),
+        begin_sequence_number: block.begin_sequence_number(),
+        packets,
+    });
+    let mut again = Vec::new();
+    Builder::new(view.sender_ssrc()).build(0, streams, 1200, |bytes| {
+        let view_again = View::parse(bytes).expect("what is built can be read");
+        assert_eq!((view_again.sender_ssrc(), view_again.timestamp()), (view.sender_ssrc(), 0));
+        again.extend(rows(view_again));
+    });
+    assert_eq!(again, expected);
+}

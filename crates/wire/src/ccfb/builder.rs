@@ -1,0 +1,120 @@
+//! Writing congestion control feedback.
+
+use alloc::vec::Vec;
+
+use super::{
+    ArrivalOffset, Ecn, FORMAT, MAX_REPORTS, Reception, WORD, block_field, field, to_bits,
+};
+use crate::bytes::{write_u16, write_u32};
+use crate::header::{self, TRANSPORT_FEEDBACK};
+use crate::report::compact_ntp_from_micros;
+
+/// What a receiver has to say of one media source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream<'a> {
+    /// The media source.
+    pub ssrc: u32,
+    /// RTP sequence number of the first packet.
+    pub begin_sequence_number: u16,
+    /// For each packet from there on, its arrival in microseconds and its ECN bits, if it was received.
+    pub packets: &'a [Option<(i64, Ecn)>],
+}
+
+/// Writes the feedback of one receiver, as many packets as it needs.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    sender_ssrc: u32,
+    /// The packet being filled; kept for its allocation.
+    packet: Vec<u8>,
+}
+
+impl Builder {
+    /// The least `max_size`: room for two packets of one source.
+    pub const MIN_PACKET_SIZE: usize =
+        field::BODY + block_field::REPORTS + 2 * block_field::REPORT_SIZE + field::TIMESTAMP_SIZE;
+
+    /// A builder for the receiver with this SSRC.
+    pub const fn new(sender_ssrc: u32) -> Self {
+        Self { sender_ssrc, packet: Vec::new() }
+    }
+
+    /// Reports the streams, as seen at `now_us` microseconds, in packets of at most `max_size` bytes,
+    /// each given to `emit` in turn. All of them bear the same timestamp. A stream without packets is
+    /// left out: an empty block may say that it is silent, but libwebrtc refuses one at the end.
+    ///
+    /// # Panics
+    /// If `max_size` is less than `MIN_PACKET_SIZE`.
+    pub fn build<'a>(
+        &mut self,
+        now_us: i64,
+        streams: impl IntoIterator<Item = Stream<'a>>,
+        max_size: usize,
+        mut emit: impl FnMut(&[u8]),
+    ) {
+        assert!(max_size >= Self::MIN_PACKET_SIZE, "{max_size} bytes cannot hold feedback");
+        let blocks_end = max_size / WORD * WORD - field::TIMESTAMP_SIZE;
+        self.start();
+        for Stream { ssrc, begin_sequence_number, packets } in streams {
+            let mut begin = begin_sequence_number;
+            let mut left = packets;
+            while !left.is_empty() {
+                let room = (blocks_end - self.packet.len()).saturating_sub(block_field::REPORTS);
+                let count = left.len().min(room / block_field::REPORT_SIZE).min(MAX_REPORTS);
+                if count == 0 {
+                    self.finish(now_us, &mut emit);
+                    continue;
+                }
+                let (now_reported, rest) = left.split_at(count);
+                self.push_block(now_us, ssrc, begin, now_reported);
+                // Numbers wrap on the wire; the count has 15 bits.
+                begin = begin.wrapping_add(count as u16);
+                left = rest;
+            }
+        }
+        self.finish(now_us, &mut emit);
+    }
+
+    fn start(&mut self) {
+        self.packet.clear();
+        self.packet.resize(field::BODY, 0);
+    }
+
+    fn push_block(&mut self, now_us: i64, ssrc: u32, begin: u16, packets: &[Option<(i64, Ecn)>]) {
+        let start = self.packet.len();
+        self.packet.resize(start + block_field::REPORTS, 0);
+        let block = &mut self.packet[start..];
+        write_u32(block, block_field::SSRC, ssrc);
+        write_u16(block, block_field::BEGIN, begin);
+        write_u16(block, block_field::NUMBER_OF_REPORTS, packets.len() as u16);
+        for packet in packets {
+            let report = packet.map(|(arrival_us, ecn)| Reception {
+                ecn,
+                offset: ArrivalOffset::from_units(nearest_unit(now_us - arrival_us)),
+            });
+            self.packet.extend_from_slice(&to_bits(report).to_be_bytes());
+        }
+        self.packet.resize(self.packet.len().next_multiple_of(WORD), 0);
+    }
+
+    /// Gives away the packet, if it says anything, and starts the next.
+    fn finish(&mut self, now_us: i64, emit: &mut impl FnMut(&[u8])) {
+        if self.packet.len() > field::BODY {
+            self.packet.extend_from_slice(&compact_ntp_from_micros(now_us).to_be_bytes());
+            header::emit(&mut self.packet, TRANSPORT_FEEDBACK, FORMAT, false);
+            write_u32(&mut self.packet, field::SENDER_SSRC, self.sender_ssrc);
+            emit(&self.packet);
+        }
+        self.start();
+    }
+}
+
+/// A time in the offset's unit. Rounded to the nearest, for cutting would make every packet late by
+/// half a unit; a negative time stays negative.
+fn nearest_unit(time_us: i64) -> i64 {
+    const MICROS_PER_SECOND: i64 = 1_000_000;
+    if time_us < 0 {
+        return -1;
+    }
+    (time_us * i64::from(ArrivalOffset::UNITS_PER_SECOND) + MICROS_PER_SECOND / 2)
+        / MICROS_PER_SECOND
+}
