@@ -13,7 +13,7 @@ use weir_emu::{DirectionRecord, Emulation, Sample};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::Source;
-use weir_lab::scenario::{Direction, Flow, Scenario};
+use weir_lab::scenario::{Direction, Flow, Media, Scenario};
 use weir_net::Seed;
 use weir_sim::trace::{RateChange, Row, Trace};
 
@@ -46,15 +46,19 @@ impl CallConfig {
         if !scenario.flows.iter().all(whole) {
             return refuse("a call's flows last from the start to the end");
         }
-        let first = &scenario.flows[0];
-        let cap = match first.source {
+        let media: Option<Vec<&Media>> = scenario.flows.iter().map(Flow::media).collect();
+        let (Some(media), Some(hop)) = (media, scenario.only_hop()) else {
+            return refuse("a call has media flows alone, over one bottleneck");
+        };
+        let cap = match media[0].source {
             Source::Filler { cap, .. } => cap,
             Source::Rfc8593 { .. } => None,
         };
-        let max_bitrate = cap.map_or(first.limits.max(), |cap| cap.min(first.limits.max()));
+        let limit = media[0].settings.limits.max();
+        let max_bitrate = cap.map_or(limit, |cap| cap.min(limit));
         Ok(Self {
-            up: scenario.up.clone(),
-            down: scenario.down.clone(),
+            up: hop.up.clone(),
+            down: hop.down.clone(),
             duration: scenario.duration,
             video: VideoConfig { max_bitrate, ..VideoConfig::default() },
             two_way,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use weir_emu::{Emulator, run_command, self_test};
 use weir_lab::scenario::catalogue;
 use weir_net::Seed;
@@ -18,7 +19,13 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     // The command line demands a scenario where there is no self-test.
     let name = args.scenario.as_deref().unwrap_or_default();
     let scenario = catalogue::find(name)?.remove(0);
-    let emulator = Emulator::new(&scenario.up, &scenario.down, Seed::new(args.seed))?;
+    let hop = scenario.only_hop().with_context(|| {
+        format!(
+            "{} has several bottlenecks, the emulator has one; `weir run` takes it",
+            scenario.id
+        )
+    })?;
+    let emulator = Emulator::new(&hop.up, &hop.down, Seed::new(args.seed))?;
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
     anyhow::ensure!(

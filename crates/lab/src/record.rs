@@ -87,6 +87,9 @@ struct RunFile {
     command: String,
     flows: Vec<String>,
     scenario_text: String,
+    /// The variant of the scenario's text that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
     /// Trace files that the scenario names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     traces: BTreeMap<String, String>,
@@ -133,6 +136,7 @@ impl Record {
             command: self.info.command(),
             flows: self.trace.flows.clone(),
             scenario_text: self.scenario.text.clone(),
+            variant: self.scenario.variant.clone(),
             traces: self.scenario.traces.clone(),
         }
     }
@@ -148,8 +152,13 @@ impl Record {
             return Err(damaged(what));
         }
         let seed = run.seed.parse().map_err(|_| damaged(format!("seed '{}'", run.seed)))?;
-        let scenario = scenario::parse_recorded(&run.scenario, &run.scenario_text, &run.traces)
-            .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
+        let scenario = scenario::parse_recorded(
+            &run.scenario,
+            &run.scenario_text,
+            run.variant.as_deref(),
+            &run.traces,
+        )
+        .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
         let mut trace = Trace { flows: run.flows, ..Trace::default() };
         let series_path = folder.join(SERIES);
         trace.rows = series::parse(&read_text(&series_path)?, &trace.flows)

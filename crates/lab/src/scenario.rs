@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 mod error;
+mod flow;
 mod network;
 mod parse;
 mod quantity;
@@ -12,22 +13,25 @@ mod trace_files;
 mod words;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use weir::Algorithm;
-use weir::controller::RateLimits;
-use weir::units::{TimeDelta, Timestamp};
-use weir_net::LinkConfig;
+use weir::controller::Settings;
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_net::{LinkConfig, Schedule};
 
 pub use weir_sim::{Direction, Source};
 
 pub use error::ScenarioError;
-pub use parse::{parse, parse_recorded};
+pub use parse::{parse, parse_recorded, parse_variant};
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// `lund/rmcat-ns3`: folder and file name, or the path of a file outside the catalogue.
     pub id: String,
+    /// The variant of the file's scenario that this is; `None` for the scenario itself.
+    pub variant: Option<String>,
     /// The file, word for word.
     pub text: String,
     /// The trace files that it names, word for word, by name.
@@ -42,10 +46,8 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
-    /// From host A to host B.
-    pub up: LinkConfig,
-    /// From host B to host A.
-    pub down: LinkConfig,
+    /// The bottlenecks, in order from host A to host B; at least one.
+    pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
     /// Parts of the run that tables are made of.
@@ -58,23 +60,115 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
 }
 
-/// One media flow.
+/// A bottleneck in both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hop {
+    /// Towards host B.
+    pub up: LinkConfig,
+    /// Towards host A.
+    pub down: LinkConfig,
+}
+
+/// Traffic from one host to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// `media-1`, or `media-1-up` and `media-1-down` where a scenario has both directions.
+    /// Its kind and number, `media-1`; `media-1-up` where a scenario has both directions.
     pub name: String,
-    /// Which way its media goes.
+    /// Which way its data goes.
     pub direction: Direction,
+    /// The bottlenecks that it crosses, by index.
+    pub hops: Range<usize>,
+    /// Delay each way that it has to itself, before the bottlenecks.
+    pub access_delay: TimeDelta,
     /// When it starts.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
+    /// When it is silent in between.
+    pub pauses: Vec<Range<Timestamp>>,
+    /// What it sends.
+    pub traffic: Traffic,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Video under a controller.
+    Media(Media),
+    /// Audio of 20 kbit/s, which nothing controls.
+    Audio,
+    /// A TCP connection.
+    Tcp(Tcp),
+    /// Packets at a given rate.
+    Udp(Udp),
+}
+
+/// Video under a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
     /// A fixed controller; `None` for the one that the command line names (`"$controller"`).
     pub controller: Option<Algorithm>,
-    /// Range of its target bitrate.
-    pub limits: RateLimits,
+    /// What the controller is told before the first packet.
+    pub settings: Settings,
     /// What makes its frames.
     pub source: Source,
+    /// The feedback that its receiver sends, from given times on.
+    pub feedback: Vec<(Timestamp, Feedback)>,
+    /// Media flows of one sender share what they know of the path; the name of the sender.
+    pub sender: Option<String>,
+}
+
+/// How a receiver tells what arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// Transport-wide congestion control feedback.
+    Twcc,
+    /// Congestion control feedback of RFC 8888.
+    Ccfb,
+    /// Receiver reports alone.
+    ReceiverReports,
+}
+
+/// A TCP connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tcp {
+    /// Its congestion control.
+    pub congestion: Congestion,
+    /// Fetches with idle times between them; `None` for one endless transfer.
+    pub short: Option<ShortTransfers>,
+}
+
+/// A congestion control of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// CUBIC.
+    Cubic,
+    /// Reno.
+    Reno,
+    /// BBR, version 1.
+    Bbr,
+}
+
+/// One fetch after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShortTransfers {
+    /// Smallest fetch; sizes are equally likely up to the largest.
+    pub min_size: DataSize,
+    /// Largest fetch.
+    pub max_size: DataSize,
+    /// Mean of the idle times, which are drawn from an exponential distribution.
+    pub mean_idle: TimeDelta,
+    /// Whether it starts with an idle time.
+    pub starts_idle: bool,
+}
+
+/// Packets of one size at a given rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// IP bytes over time.
+    pub rate: Schedule,
+    /// Size of a packet, headers included.
+    pub packet: DataSize,
 }
 
 /// A part of a run.
@@ -142,32 +236,86 @@ pub struct Expectation {
     pub text: String,
     /// Path of the metric in a flow's summary.
     pub metric: String,
-    /// The flow; `None` for the first media flow.
-    pub flow: Option<String>,
+    /// The flows that it is held against.
+    pub flow: ExpectedFlow,
+    /// The section that is measured; `None` for the flow's whole time.
+    pub section: Option<String>,
     /// The controllers that it is for; empty for all.
     pub controllers: Vec<Algorithm>,
     /// The limit.
     pub condition: Condition,
+    /// Controllers that are known to miss it, with the reason.
+    pub known_misses: Vec<(Algorithm, String)>,
+}
+
+/// The flows that an expectation is held against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpectedFlow {
+    /// The first media flow.
+    First,
+    /// Every media flow: the worst decides.
+    Every,
+    /// This one.
+    Named(String),
+}
+
+impl Expectation {
+    /// Whether it is for a controller of this name.
+    pub fn applies_to(&self, controller: &str) -> bool {
+        self.controllers.is_empty() || self.controllers.iter().any(|c| c.name() == controller)
+    }
+
+    /// Why a controller is known to miss it; `None` if it is not.
+    pub fn known_miss(&self, controller: &str) -> Option<&str> {
+        let known = self.known_misses.iter().find(|miss| miss.0.name() == controller);
+        known.map(|miss| miss.1.as_str())
+    }
+}
+
+impl Flow {
+    /// The word for what it carries: `media`, `audio`, `tcp` or `udp`.
+    pub const fn kind(&self) -> &'static str {
+        flow::kind(&self.traffic)
+    }
+
+    /// The media that it carries, if it is a media flow.
+    pub fn media(&self) -> Option<&Media> {
+        match &self.traffic {
+            Traffic::Media(media) => Some(media),
+            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) => None,
+        }
+    }
 }
 
 impl Scenario {
+    /// The bottleneck, if there is only one.
+    pub fn only_hop(&self) -> Option<&Hop> {
+        match self.hops.as_slice() {
+            [hop] => Some(hop),
+            _ => None,
+        }
+    }
+
     /// What to simulate when the command line names this controller.
     pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
-        let flow = |flow: &Flow| weir_sim::Flow {
-            name: flow.name.clone(),
-            direction: flow.direction,
-            start: flow.start,
-            stop: flow.stop,
-            algorithm: flow.controller.unwrap_or(controller),
-            limits: flow.limits,
-            source: flow.source,
+        let flow = |flow: &Flow| {
+            let media = flow.media()?;
+            Some(weir_sim::Flow {
+                name: flow.name.clone(),
+                direction: flow.direction,
+                start: flow.start,
+                stop: flow.stop,
+                algorithm: media.controller.unwrap_or(controller),
+                limits: media.settings.limits,
+                source: media.source,
+            })
         };
         weir_sim::Config {
             duration: self.duration,
-            up: self.up.clone(),
-            down: self.down.clone(),
+            up: self.hops[0].up.clone(),
+            down: self.hops[0].down.clone(),
             feedback_interval: self.feedback_interval,
-            flows: self.flows.iter().map(flow).collect(),
+            flows: self.flows.iter().filter_map(flow).collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use weir_sim::trace::{Row, Trace};
 
 use crate::metrics::{Metrics, utilization};
 use crate::run::RunInfo;
-use crate::scenario::{Condition, Scenario};
+use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, Scenario};
 
 /// Version of the summary's shape.
 pub const SCHEMA: u32 = 1;
@@ -47,7 +47,7 @@ pub struct LinkSummary {
 pub struct FlowSummary {
     /// Name.
     pub flow: String,
-    /// `media`.
+    /// What it carries: `media`, `audio`, `tcp` or `udp`.
     pub kind: String,
     /// Over its whole time.
     #[serde(flatten)]
@@ -95,6 +95,9 @@ pub struct ExpectRow {
     pub limit: f64,
     /// Whether it holds; an assertion on a value that nobody measured does not.
     pub pass: bool,
+    /// Why the controller is known to miss it.
+    #[serde(default)]
+    pub known_miss: Option<String>,
 }
 
 impl Summary {
@@ -117,7 +120,7 @@ impl Summary {
             };
             FlowSummary {
                 flow: name.clone(),
-                kind: "media".into(),
+                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
                 metrics: Metrics::of(&rows),
                 sections: scenario.sections.iter().map(section).collect(),
             }
@@ -178,19 +181,40 @@ fn paper_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec
 }
 
 fn expect_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec<ExpectRow> {
-    let applies = |controllers: &[weir::Algorithm]| {
-        controllers.is_empty() || controllers.iter().any(|c| c.name() == info.controller)
-    };
-    let row = |expectation: &crate::scenario::Expectation| {
-        let measured = metric_of(flows, expectation.flow.as_deref(), &expectation.metric);
+    let row = |expectation: &Expectation| {
+        let measured = measured(expectation, flows);
         let (limit, holds) = match expectation.condition {
             Condition::Below(limit) => (limit, measured.is_some_and(|value| value <= limit)),
             Condition::Above(limit) => (limit, measured.is_some_and(|value| value >= limit)),
             // One run has no rival: the parser refuses these two here.
             Condition::Highest | Condition::Lowest => (0.0, false),
         };
-        ExpectRow { text: expectation.text.clone(), measured, limit, pass: holds }
+        let known_miss = expectation.known_miss(&info.controller).map(String::from);
+        ExpectRow { text: expectation.text.clone(), measured, limit, pass: holds, known_miss }
     };
     let expectations = scenario.expectations.iter();
-    expectations.filter(|expectation| applies(&expectation.controllers)).map(row).collect()
+    expectations.filter(|expectation| expectation.applies_to(&info.controller)).map(row).collect()
+}
+
+/// The value that an expectation judges; of several flows the worst, and none if one has none.
+fn measured(expectation: &Expectation, flows: &[FlowSummary]) -> Option<f64> {
+    let value = |flow: &FlowSummary| {
+        let metrics = match &expectation.section {
+            None => &flow.metrics,
+            Some(name) => &flow.sections.iter().find(|section| section.name == *name)?.metrics,
+        };
+        metrics.at(&expectation.metric)
+    };
+    let media = |flow: &&FlowSummary| flow.kind == "media";
+    match &expectation.flow {
+        ExpectedFlow::Named(name) => flows.iter().find(|flow| flow.flow == *name).and_then(value),
+        ExpectedFlow::First => flows.iter().find(media).and_then(value),
+        ExpectedFlow::Every => {
+            let values: Option<Vec<f64>> = flows.iter().filter(media).map(value).collect();
+            values?.into_iter().reduce(match expectation.condition {
+                Condition::Above(_) => f64::min,
+                _ => f64::max,
+            })
+        }
+    }
 }

@@ -58,7 +58,7 @@ fn a_record_carries_the_trace_that_its_scenario_names() {
     record.scenario = scenario::parse("mine", &text, Some(place.path())).unwrap();
     let folder = record.write(&place.path().join("runs")).unwrap();
     fs::remove_file(place.path().join("line.mahi")).unwrap();
-    assert_eq!(Record::read(&folder).unwrap().scenario.up, record.scenario.up);
+    assert_eq!(Record::read(&folder).unwrap().scenario.hops, record.scenario.hops);
 }
 
 #[test]

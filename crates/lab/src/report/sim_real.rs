@@ -118,9 +118,9 @@ fn change_rows(
     real: &Column<'_>,
 ) -> Vec<SimRealRow> {
     let wanted = scenario.flows.iter().find(|candidate| candidate.name == flow);
-    let link = wanted.map(|flow| match flow.direction {
-        Direction::Up => &scenario.up,
-        Direction::Down => &scenario.down,
+    let link = wanted.zip(scenario.only_hop()).map(|(flow, hop)| match flow.direction {
+        Direction::Up => &hop.up,
+        Direction::Down => &hop.down,
     });
     if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
         return Vec::new();

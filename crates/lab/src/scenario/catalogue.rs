@@ -2,12 +2,43 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
+use super::Scenario;
 use super::error::{ScenarioError, nearest, printable, quoted};
-use super::{Scenario, parse};
+use super::parse::{self, parse, parse_variant};
 
 /// Id and text of every file below `scenarios/`, by id.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
+
+/// Every scenario of the files and their variants, by id.
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let entries = |&(file, text): &(&'static str, &'static str)| {
+        let variant = move |variant: String| Entry {
+            id: format!("{file}/{variant}"),
+            variant: Some(variant),
+            text,
+        };
+        let base = Entry { id: file.into(), variant: None, text };
+        std::iter::once(base).chain(parse::variants(text).into_iter().map(variant))
+    };
+    let mut all: Vec<Entry> = FILES.iter().flat_map(entries).collect();
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    all
+});
+
+struct Entry {
+    id: String,
+    /// The variant of the file that it is.
+    variant: Option<String>,
+    text: &'static str,
+}
+
+impl Entry {
+    fn read(&self) -> Result<Scenario, CatalogueError> {
+        Ok(read_text(&self.id, self.text, self.variant.as_deref(), None)?)
+    }
+}
 
 /// How many ids an error suggests.
 const SUGGESTIONS: usize = 3;
@@ -47,45 +78,61 @@ pub enum CatalogueError {
 
 /// The ids of the catalogue, sorted.
 pub fn ids() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|file| file.0)
+    ENTRIES.iter().map(|entry| entry.id.as_str())
 }
 
 /// The scenarios that a name on the command line stands for, at least one: an id (one that has
 /// only variants stands for the first of them), a pattern such as `lund/*` whose `*` also matches
-/// `/`, or the path of a `.toml` file.
+/// `/`, the path of a `.toml` file, or a path with one of the file's variants behind it.
 pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
     if name.ends_with(".toml") {
-        return Ok(vec![read(name)?]);
+        return Ok(vec![read_file(name, name, None)?]);
     }
-    let files = if name.contains(['*', '?', '[']) { matching(name)? } else { named(name) };
-    if files.is_empty() {
+    if let Some(end) = name.rfind(".toml/") {
+        let (path, variant) = (&name[..end + ".toml".len()], &name[end + ".toml/".len()..]);
+        return Ok(vec![read_file(name, path, Some(variant))?]);
+    }
+    let entries = if name.contains(['*', '?', '[']) { matching(name)? } else { named(name) };
+    if entries.is_empty() {
         return Err(unknown(name));
     }
-    files.into_iter().map(|(id, text)| Ok(parse(id, text, None)?)).collect()
+    entries.into_iter().map(Entry::read).collect()
 }
 
-fn read(path: &str) -> Result<Scenario, CatalogueError> {
+fn read_file(id: &str, path: &str, variant: Option<&str>) -> Result<Scenario, CatalogueError> {
     let text = fs::read_to_string(path).map_err(|error| CatalogueError::Unreadable {
         path: printable(&quoted(path)),
         why: printable(&error.to_string()),
     })?;
-    Ok(parse(path, &text, Path::new(path).parent())?)
+    Ok(read_text(id, &text, variant, Path::new(path).parent())?)
 }
 
-fn named(id: &str) -> Vec<(&'static str, &'static str)> {
+fn read_text(
+    id: &str,
+    text: &str,
+    variant: Option<&str>,
+    folder: Option<&Path>,
+) -> Result<Scenario, ScenarioError> {
+    match variant {
+        Some(variant) => parse_variant(id, text, variant, folder),
+        None => parse(id, text, folder),
+    }
+}
+
+fn named(id: &str) -> Vec<&'static Entry> {
     let is_variant = |name: &str| name.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
-    let exact = FILES.iter().find(|file| file.0 == id);
+    let exact = ENTRIES.iter().find(|entry| entry.id == id);
     // A source, such as `lund`, is no scenario; its scenarios are not its variants.
-    let first = || FILES.iter().find(|file| id.contains('/') && is_variant(file.0));
-    exact.or_else(first).copied().into_iter().collect()
+    let first = || ENTRIES.iter().find(|entry| id.contains('/') && is_variant(&entry.id));
+    exact.or_else(first).into_iter().collect()
 }
 
-fn matching(name: &str) -> Result<Vec<(&'static str, &'static str)>, CatalogueError> {
+fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
     let pattern = glob::Pattern::new(name).map_err(|error| CatalogueError::Pattern {
         name: printable(&quoted(name)),
         why: printable(error.msg),
     })?;
-    Ok(FILES.iter().filter(|file| pattern.matches(file.0)).copied().collect())
+    Ok(ENTRIES.iter().filter(|entry| pattern.matches(&entry.id)).collect())
 }
 
 fn unknown(name: &str) -> CatalogueError {

@@ -4,13 +4,15 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{Aqm, Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
+use super::Hop;
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
 use super::trace_files::TraceFiles;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-const NETWORK: &[&str] = &["kind", "up", "down"];
+const NETWORK: &[&str] = &["kind", "up", "down", "hop"];
+const HOP: &[&str] = &["up", "down"];
 const LINK: &[&str] = &["capacity", "queue", "delay", "jitter", "loss", "duplicate"];
 const TRACE: &[&str] = &["trace"];
 const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
@@ -19,21 +21,31 @@ const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
 /// What may wait where the file does not say [RFC8867 §5.1].
 const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
 
-/// Both directions.
-pub(super) fn links(
-    top: &Table,
-    duration: TimeDelta,
-    files: &TraceFiles<'_>,
-) -> Result<(LinkConfig, LinkConfig)> {
+/// The bottlenecks, in order from host A to host B.
+pub(super) fn hops(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Vec<Hop>> {
     let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(NETWORK)?;
     if let Some(kind) = network.get("kind") {
         kind.choice(&[("bottleneck", ())])?;
     }
-    let link = |key| match network.get(key) {
-        Some(item) => link(&item.table(LINK)?, duration, files),
-        None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
+    let hop = |table: &Table| {
+        let link = |key| match table.get(key) {
+            Some(item) => link(&item.table(LINK)?, duration, files),
+            None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
+        };
+        Ok(Hop { up: link("up")?, down: link("down")? })
     };
-    Ok((link("up")?, link("down")?))
+    let hops = network.tables("hop", HOP)?;
+    if hops.is_empty() {
+        return Ok(vec![hop(&network)?]);
+    }
+    for key in HOP {
+        refuse(
+            &network,
+            key,
+            "each hop has its own; write [network.hop.up] below [[network.hop]]",
+        )?;
+    }
+    hops.iter().map(hop).collect()
 }
 
 fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<LinkConfig> {
@@ -79,7 +91,7 @@ fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
 }
 
 /// Values that hold from given times on.
-fn steps<'a, T>(
+pub(super) fn steps<'a, T>(
     elements: &[Item<'a>],
     duration: TimeDelta,
     example: &str,

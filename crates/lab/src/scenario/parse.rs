@@ -7,8 +7,7 @@ use std::path::Path;
 
 use toml::de::DeTable;
 use weir::Algorithm;
-use weir::controller::RateLimits;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::units::TimeDelta;
 
 use crate::metrics::Metrics;
 
@@ -16,7 +15,7 @@ use super::error::{ScenarioError, nearest, quoted};
 use super::reader::{File, Item, Table};
 use super::trace_files::TraceFiles;
 use super::{
-    Condition, Direction, Expectation, Finding, Flow, PaperValue, Scenario, Section, Source,
+    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, flow,
     network,
 };
 
@@ -34,58 +33,81 @@ const TOP: &[&str] = &[
     "paper",
     "finding",
     "expect",
+    "known_miss",
+    "variant",
 ];
-const FLOW: &[&str] = &[
-    "kind",
-    "direction",
-    "start",
-    "stop",
-    "controller",
-    "min_bitrate",
-    "start_bitrate",
-    "max_bitrate",
-    "source",
-];
-const SOURCE: &[&str] = &["kind", "fps", "cap"];
 const SECTION: &[&str] = &["name", "from", "to"];
 const PAPER: &[&str] = &["location", "metric", "controller", "flow", "published", "note"];
 const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
-const EXPECT: &[&str] = &["text", "metric", "flow", "controllers", "above", "below"];
+const EXPECT: &[&str] = &["text", "metric", "flow", "section", "controllers", "above", "below"];
+const KNOWN_MISS: &[&str] = &["expect", "controllers", "why"];
 
 /// How often a receiver sends feedback where the file does not say.
 const FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 /// Feedback that comes more often than packets tells nothing and only costs time.
 const MIN_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(1);
-const MIN_BITRATE: Bitrate = Bitrate::from_kbps(150);
-const START_BITRATE: Bitrate = Bitrate::from_kbps(300);
-const MAX_BITRATE: Bitrate = Bitrate::from_kbps(2500);
-const FPS: f64 = 30.0;
-const FPS_MIN: f64 = 1.0;
-const FPS_MAX: f64 = 240.0;
 
 /// Reads a scenario. `id` names it in errors; a trace file is sought in `base_dir`.
 pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> {
-    read_from(id, text, TraceFiles::beside(base_dir))
+    read_from(id, text, None, TraceFiles::beside(base_dir))
 }
 
-/// Reads a scenario from a record, which holds the trace files that it names.
-pub fn parse_recorded(id: &str, text: &str, traces: &BTreeMap<String, String>) -> Result<Scenario> {
-    read_from(id, text, TraceFiles::recorded(traces))
+/// Reads a variant that the file describes.
+pub fn parse_variant(
+    id: &str,
+    text: &str,
+    variant: &str,
+    base_dir: Option<&Path>,
+) -> Result<Scenario> {
+    read_from(id, text, Some(variant), TraceFiles::beside(base_dir))
 }
 
-fn read_from(id: &str, text: &str, files: TraceFiles<'_>) -> Result<Scenario> {
+/// Reads a scenario, or a variant, from a record, which holds the trace files that it names.
+pub fn parse_recorded(
+    id: &str,
+    text: &str,
+    variant: Option<&str>,
+    traces: &BTreeMap<String, String>,
+) -> Result<Scenario> {
+    read_from(id, text, variant, TraceFiles::recorded(traces))
+}
+
+/// The names of the variants that a file describes, in its order; none if it is no valid TOML.
+pub(super) fn variants(text: &str) -> Vec<String> {
+    let document = DeTable::parse(text).ok();
+    let found = document.as_ref().and_then(|document| document.get_ref().get("variant"));
+    let table = found.and_then(|variants| variants.get_ref().as_table());
+    table.into_iter().flat_map(|table| table.keys()).map(|key| key.get_ref().to_string()).collect()
+}
+
+fn read_from(
+    id: &str,
+    text: &str,
+    variant: Option<&str>,
+    files: TraceFiles<'_>,
+) -> Result<Scenario> {
     let file = File { id, text };
     let document = DeTable::parse(text).map_err(|error| syntax_error(file, &error))?;
-    let top = Table::top(file, &document, TOP)?;
+    let mut top = Table::top(file, &document, TOP)?;
+    if let Some(name) = variant {
+        top = varied(top, name)?;
+    }
     let title = top.require("title", "\"One line\"")?.prose()?;
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
-    let (up, down) = network::links(&top, duration, &files)?;
-    let flows = flows(&top, duration)?;
+    let hops = network::hops(&top, duration, &files)?;
+    let flows = flow::flows(&top, duration, hops.len())?;
+    let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
+    let mut expectations =
+        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections))?;
+    for table in top.tables("known_miss", KNOWN_MISS)? {
+        known_miss(&table, &mut expectations)?;
+    }
     Ok(Scenario {
         id: id.into(),
+        variant: variant.map(String::from),
         text: text.into(),
         traces: files.into_read(),
         title,
@@ -93,14 +115,22 @@ fn read_from(id: &str, text: &str, files: TraceFiles<'_>) -> Result<Scenario> {
         description,
         duration,
         feedback_interval: feedback_interval(&top, duration)?,
-        up,
-        down,
-        sections: read(&top, "section", SECTION, |table| section(table, duration))?,
+        hops,
+        sections,
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows))?,
         findings: read(&top, "finding", FINDING, finding)?,
-        expectations: read(&top, "expect", EXPECT, |table| expectation(table, &flows))?,
+        expectations,
         flows,
     })
+}
+
+/// The file as one of its variants has it.
+fn varied<'a>(top: Table<'a>, name: &str) -> Result<Table<'a>> {
+    let variants = top.get("variant").map_or(Ok(Vec::new()), |item| item.named())?;
+    let found = variants.iter().find(|variant| variant.0 == name);
+    let missing = || top.error(&format!("there is no variant {}", quoted(name)));
+    let (_, variant) = found.ok_or_else(missing)?;
+    top.varied(variant)
 }
 
 fn syntax_error(file: File, error: &toml::de::Error) -> ScenarioError {
@@ -139,100 +169,6 @@ fn feedback_interval(top: &Table, duration: TimeDelta) -> Result<TimeDelta> {
     Ok(interval)
 }
 
-fn flows(top: &Table, duration: TimeDelta) -> Result<Vec<Flow>> {
-    let mut flows = read(top, "flow", FLOW, |table| flow(table, duration))?;
-    if flows.is_empty() {
-        return Err(top.error("there is no traffic; write [[flow]]"));
-    }
-    name(&mut flows);
-    Ok(flows)
-}
-
-/// `media-1`, `media-2`; with both directions present a count of its own in each, `media-1-up`.
-fn name(flows: &mut [Flow]) {
-    let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
-    let (mut up, mut down) = (0, 0);
-    for flow in flows {
-        let (count, direction) = match flow.direction {
-            Direction::Up => (&mut up, "up"),
-            Direction::Down => (&mut down, "down"),
-        };
-        *count += 1;
-        flow.name =
-            if both_ways { format!("media-{count}-{direction}") } else { format!("media-{count}") };
-    }
-}
-
-fn flow(table: &Table, duration: TimeDelta) -> Result<Flow> {
-    if let Some(kind) = table.get("kind") {
-        kind.choice(&[("media", ())])?;
-    }
-    let direction = table.get("direction").map_or(Ok(Direction::Up), |item| {
-        item.choice(&[("up", Direction::Up), ("down", Direction::Down)])
-    })?;
-    let start = moment(table, "start", duration)?.unwrap_or(Timestamp::ZERO);
-    let stop = moment(table, "stop", duration)?.unwrap_or(Timestamp::ZERO + duration);
-    if stop <= start {
-        return Err(table.error("stop must come after start"));
-    }
-    let controller =
-        table.get("controller").map_or(Ok(None), |item| item.algorithm_or_variable())?;
-    let source = source(table)?;
-    // The flow is named once all directions are known.
-    let name = String::new();
-    Ok(Flow { name, direction, start, stop, controller, limits: limits(table)?, source })
-}
-
-fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Option<Timestamp>> {
-    table.get(key).map(|item| item.moment(duration)).transpose()
-}
-
-fn limits(table: &Table) -> Result<RateLimits> {
-    let rate = |key| table.get(key).map(|item: Item| item.rate()).transpose();
-    let min = rate("min_bitrate")?.unwrap_or(MIN_BITRATE);
-    let max = rate("max_bitrate")?.unwrap_or(MAX_BITRATE);
-    if min > max {
-        let message = format!("min_bitrate ({min}) must not be above max_bitrate ({max})");
-        return Err(table.error(&message));
-    }
-    let start = rate("start_bitrate")?.unwrap_or(START_BITRATE.clamp(min, max));
-    RateLimits::new(min, start, max).map_err(|_| {
-        table.error(&format!(
-            "start_bitrate ({start}) must lie between min_bitrate ({min}) and max_bitrate ({max})"
-        ))
-    })
-}
-
-#[derive(Clone, Copy)]
-enum SourceKind {
-    Filler,
-    Rfc8593,
-}
-
-fn source(flow: &Table) -> Result<Source> {
-    let Some(item) = flow.get("source") else { return Ok(Source::Filler { fps: FPS, cap: None }) };
-    let table = item.table(SOURCE)?;
-    let kind = table
-        .require("kind", "\"filler\"")?
-        .choice(&[("filler", SourceKind::Filler), ("rfc8593", SourceKind::Rfc8593)])?;
-    let fps = table.get("fps").map_or(Ok(FPS), |item| {
-        let fps = item.number()?;
-        if (FPS_MIN..=FPS_MAX).contains(&fps) {
-            return Ok(fps);
-        }
-        Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
-    })?;
-    match (kind, table.get("cap")) {
-        (SourceKind::Filler, cap) => {
-            Ok(Source::Filler { fps, cap: cap.map(|item| item.rate()).transpose()? })
-        }
-        (SourceKind::Rfc8593, None) => Ok(Source::Rfc8593 { fps }),
-        (SourceKind::Rfc8593, Some(cap)) => {
-            Err(cap.error("only a filler has a cap; write max_bitrate in the flow instead"))
-        }
-    }
-}
-
 fn section(table: &Table, duration: TimeDelta) -> Result<Section> {
     let name = table.require("name", "\"after the drop\"")?.prose()?;
     let from = table.require("from", "\"0s\"")?.moment(duration)?;
@@ -265,15 +201,56 @@ fn finding(table: &Table) -> Result<Finding> {
     })
 }
 
-fn expectation(table: &Table, flows: &[Flow]) -> Result<Expectation> {
+fn expectation(table: &Table, flows: &[Flow], sections: &[Section]) -> Result<Expectation> {
     let metric = metric(table)?;
     let condition = condition(table, None)?;
     let text = match table.get("text") {
         Some(item) => item.prose()?,
         None => format!("{metric} {condition}"),
     };
-    let controllers = table.get("controllers").map_or(Ok(Vec::new()), controllers)?;
-    Ok(Expectation { text, metric, flow: flow_name(table, flows)?, controllers, condition })
+    let flow = match table.get("flow") {
+        Some(item) if item.string("a flow's name")? == "every" => ExpectedFlow::Every,
+        _ => flow_name(table, flows)?.map_or(ExpectedFlow::First, ExpectedFlow::Named),
+    };
+    Ok(Expectation {
+        text,
+        metric,
+        flow,
+        section: section_name(table, sections)?,
+        controllers: table.get("controllers").map_or(Ok(Vec::new()), controllers)?,
+        condition,
+        known_misses: Vec::new(),
+    })
+}
+
+/// Notes a known miss at the expectations that it names.
+fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
+    let controllers = controllers(table.require("controllers", "[\"nada\"]")?)?;
+    let why = table.require("why", "\"The standard's gain is too small here\"")?.prose()?;
+    let named = table.require("expect", "\"the text of an expectation\"")?;
+    let names = named.elements().unwrap_or_else(|| vec![named.clone()]);
+    for item in &names {
+        let text = item.prose()?;
+        let texts = expectations.iter().map(|expectation| expectation.text.clone());
+        let texts: Vec<String> = texts.collect();
+        let Some(index) = texts.iter().position(|known| *known == text) else {
+            let near = nearest(&text, texts.iter().map(String::as_str));
+            let hint = near.first().map_or("write its text".into(), |near| quoted(near));
+            let message = format!("there is no expectation {}; {hint}", quoted(&text));
+            return Err(item.error(&message));
+        };
+        let expectation = &mut expectations[index];
+        for &controller in &controllers {
+            if !expectation.applies_to(controller.name()) {
+                return Err(item.error(&format!("the expectation is not for {controller}")));
+            }
+            if expectation.known_misses.iter().any(|known| known.0 == controller) {
+                return Err(item.error(&format!("{controller} has a known miss of it already")));
+            }
+            expectation.known_misses.push((controller, why.clone()));
+        }
+    }
+    Ok(())
 }
 
 fn controllers(item: Item) -> Result<Vec<Algorithm>> {
@@ -309,6 +286,17 @@ fn flow_name(table: &Table, flows: &[Flow]) -> Result<Option<String>> {
     }
     let first = nearest(name, names()).first().copied().unwrap_or(&flows[0].name);
     Err(item.error(&format!("there is no flow {}; write one such as \"{first}\"", quoted(name))))
+}
+
+fn section_name(table: &Table, sections: &[Section]) -> Result<Option<String>> {
+    let Some(item) = table.get("section") else { return Ok(None) };
+    let name = item.prose()?;
+    if sections.iter().any(|section| section.name == name) {
+        return Ok(Some(name));
+    }
+    let near = nearest(&name, sections.iter().map(|section| section.name.as_str()));
+    let hint = near.first().map_or("write [[section]]".into(), |near| format!("write \"{near}\""));
+    Err(item.error(&format!("there is no section {}; {hint}", quoted(&name))))
 }
 
 fn condition(table: &Table, is: Option<Item>) -> Result<Condition> {

@@ -63,6 +63,22 @@ const QUEUE: Kind = Kind {
     max_text: "1000s, 1000000MB or 1000000000000packets",
 };
 
+/// Base unit: a byte.
+const SIZE: Kind = Kind {
+    name: "a size",
+    example: "1500B",
+    units: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("KiB", 1024.0),
+        ("MiB", 1024.0 * 1024.0),
+    ],
+    max: 1e12,
+    max_text: "1000000MB",
+};
+
 impl Kind {
     /// The amount in the base unit, and the unit's name.
     fn measure(&self, text: &str) -> Result<(f64, &'static str), String> {
@@ -129,6 +145,15 @@ pub(super) fn queue(text: &str) -> Result<QueueLimit, String> {
     })
 }
 
+/// A size above zero.
+pub(super) fn size(text: &str) -> Result<DataSize, String> {
+    let (bytes, _) = SIZE.measure(text)?;
+    match DataSize::from_bytes(bytes.round() as u64) {
+        DataSize::ZERO => Err(format!("{} must be above zero", quoted(text))),
+        size => Ok(size),
+    }
+}
+
 /// A probability, as `"1%"` or `"0.01"`.
 pub(super) fn probability(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
@@ -188,6 +213,14 @@ mod tests {
         assert_eq!(queue("1KiB"), Ok(QueueLimit::Bytes(DataSize::from_bytes(1_024))));
         assert_eq!(queue("50packets"), Ok(QueueLimit::Packets(50)));
         assert_eq!(queue("0packets").unwrap_err(), "'0packets' must be above zero");
+    }
+
+    #[test]
+    fn sizes_are_bytes_and_above_zero() {
+        assert_eq!(size("50KB"), Ok(DataSize::from_bytes(50_000)));
+        assert_eq!(size("1.5KiB"), Ok(DataSize::from_bytes(1_536)));
+        assert_eq!(size("0.4B").unwrap_err(), "'0.4B' must be above zero");
+        assert!(size("300ms").unwrap_err().starts_with("unknown unit in '300ms'; write one of B"));
     }
 
     #[test]

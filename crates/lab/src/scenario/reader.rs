@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 use weir::Algorithm;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::QueueLimit;
 
 use super::error::{ScenarioError, nearest, quoted};
@@ -38,6 +38,8 @@ pub(super) struct Table<'a> {
     span: Range<usize>,
     keys: &'static [&'static str],
     entries: &'a DeTable<'a>,
+    /// The same table of a variant: its keys come before those of `entries`.
+    over: Option<&'a DeTable<'a>>,
 }
 
 impl<'a> Table<'a> {
@@ -47,12 +49,22 @@ impl<'a> Table<'a> {
         document: &'a Spanned<DeTable<'a>>,
         keys: &'static [&'static str],
     ) -> Result<Self> {
-        Self { file, path: String::new(), span: 0..0, keys, entries: document.get_ref() }.checked()
+        let (path, entries) = (String::new(), document.get_ref());
+        Self { file, path, span: 0..0, keys, entries, over: None }.checked()
+    }
+
+    /// This table with a variant's keys in place of its own; tables within are varied likewise.
+    pub(super) fn varied(self, variant: &Item<'a>) -> Result<Self> {
+        let over = variant.entries()?;
+        if over.contains_key("variant") {
+            return Err(variant.error("a variant has no variants of its own"));
+        }
+        Self { over: Some(over), ..self }.checked()
     }
 
     fn checked(self) -> Result<Self> {
-        let unknown =
-            self.entries.keys().filter(|key| !self.keys.contains(&key.get_ref().as_ref()));
+        let keys = self.entries.keys().chain(self.over.into_iter().flat_map(|over| over.keys()));
+        let unknown = keys.filter(|key| !self.keys.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(self) };
         let suggestion = match nearest(key.get_ref(), self.keys.iter().copied()).first() {
             Some(near) => format!("did you mean '{near}'?"),
@@ -66,8 +78,12 @@ impl<'a> Table<'a> {
     /// The value of a key.
     pub(super) fn get(&self, key: &'static str) -> Option<Item<'a>> {
         debug_assert!(self.keys.contains(&key), "{key} is read but not allowed");
-        let value = self.entries.get(key)?;
-        Some(Item { file: self.file, path: self.child(key), value })
+        let base = self.entries.get(key);
+        let (value, under) = match self.over.and_then(|over| over.get(key)) {
+            Some(value) => (value, base),
+            None => (base?, None),
+        };
+        Some(Item { file: self.file, path: self.child(key), value, under })
     }
 
     /// The value of a key that must be there.
@@ -108,6 +124,8 @@ pub(super) struct Item<'a> {
     file: File<'a>,
     path: String,
     value: &'a Spanned<DeValue<'a>>,
+    /// What a variant's value stands in place of.
+    under: Option<&'a Spanned<DeValue<'a>>>,
 }
 
 impl<'a> Item<'a> {
@@ -191,6 +209,10 @@ impl<'a> Item<'a> {
         self.quantity("a queue limit such as \"300ms\"", quantity::queue)
     }
 
+    pub(super) fn size(&self) -> Result<DataSize> {
+        self.quantity("a size such as \"1500B\"", quantity::size)
+    }
+
     pub(super) fn probability(&self) -> Result<f64> {
         if matches!(self.value.get_ref(), DeValue::Integer(_) | DeValue::Float(_)) {
             return quantity::in_unit_range(self.number()?).map_err(|message| self.error(&message));
@@ -230,15 +252,37 @@ impl<'a> Item<'a> {
             file: self.file,
             path: format!("{}[{}]", self.path, index + 1),
             value,
+            under: None,
         };
         Some(array.iter().enumerate().map(element).collect())
+    }
+
+    fn entries(&self) -> Result<&'a DeTable<'a>> {
+        match self.value.get_ref() {
+            DeValue::Table(entries) => Ok(entries),
+            _ => Err(self.expected("a table")),
+        }
+    }
+
+    /// The values of a table whose keys are names.
+    pub(super) fn named(&self) -> Result<Vec<(&'a str, Item<'a>)>> {
+        let value = |(key, value): (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)| {
+            let name: &str = key.get_ref();
+            let path = format!("{}.{name}", self.path);
+            (name, Item { file: self.file, path, value, under: None })
+        };
+        Ok(self.entries()?.iter().map(value).collect())
     }
 
     pub(super) fn table(&self, keys: &'static [&'static str]) -> Result<Table<'a>> {
         let DeValue::Table(entries) = self.value.get_ref() else {
             return Err(self.expected(&format!("a table with {}", keys.join(", "))));
         };
+        let (entries, over) = match self.under.map(Spanned::get_ref) {
+            Some(DeValue::Table(base)) => (base, Some(entries)),
+            _ => (entries, None),
+        };
         let (file, path, span) = (self.file, self.path.clone(), self.value.span());
-        Table { file, path, span, keys, entries }.checked()
+        Table { file, path, span, keys, entries, over }.checked()
     }
 }

@@ -2,11 +2,15 @@
 
 use proptest::prelude::*;
 use weir::Algorithm;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
+use weir::controller::{EcnMode, Settings};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule};
 
 use super::catalogue::{find, ids};
-use super::{Condition, Direction, Scenario, Source, parse};
+use super::{
+    Condition, Congestion, Direction, ExpectedFlow, Feedback, Flow, Media, Scenario,
+    ShortTransfers, Source, Tcp, Traffic, Udp, parse, parse_variant,
+};
 
 const SMALL: &str = r#"title = "t"
 source = "s"
@@ -37,6 +41,10 @@ fn one(id: &str) -> Scenario {
     found.remove(0)
 }
 
+fn media(flow: &Flow) -> &Media {
+    flow.media().expect("a media flow")
+}
+
 fn kbps(steps: &[(i64, u64)]) -> Vec<(Timestamp, Bitrate)> {
     steps.iter().map(|&(s, kbps)| (Timestamp::from_secs(s), Bitrate::from_kbps(kbps))).collect()
 }
@@ -52,27 +60,34 @@ fn steps(link: &LinkConfig) -> &[(Timestamp, Bitrate)] {
 fn what_a_file_leaves_out_has_the_documented_default() {
     let scenario = parse("x.toml", SMALL, None).unwrap();
     assert_eq!(scenario.feedback_interval, TimeDelta::from_millis(50));
-    assert_eq!(scenario.up.queue, QueueLimit::Time(TimeDelta::from_millis(300)));
-    assert_eq!(scenario.up.delay, TimeDelta::ZERO.into());
-    assert_eq!(scenario.up.jitter, Jitter::None);
-    assert_eq!(scenario.up.loss, LossModel::None);
-    assert_eq!(scenario.down, LinkConfig::unlimited(TimeDelta::ZERO));
+    assert_eq!(scenario.hops[0].up.queue, QueueLimit::Time(TimeDelta::from_millis(300)));
+    assert_eq!(scenario.hops[0].up.delay, TimeDelta::ZERO.into());
+    assert_eq!(scenario.hops[0].up.jitter, Jitter::None);
+    assert_eq!(scenario.hops[0].up.loss, LossModel::None);
+    assert_eq!(scenario.hops[0].down, LinkConfig::unlimited(TimeDelta::ZERO));
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.direction), ("media-1", Direction::Up));
     assert_eq!((flow.start, flow.stop), (Timestamp::ZERO, Timestamp::from_secs(60)));
-    assert_eq!(flow.controller, None);
-    assert_eq!(flow.limits.min(), Bitrate::from_kbps(150));
-    assert_eq!(flow.limits.start(), Bitrate::from_kbps(300));
-    assert_eq!(flow.limits.max(), Bitrate::from_kbps(2500));
-    assert_eq!(flow.source, Source::Filler { fps: 30.0, cap: None });
+    assert_eq!((flow.hops.clone(), flow.access_delay), (0..1, TimeDelta::ZERO));
+    assert_eq!(flow.pauses, []);
+    let media = media(flow);
+    assert_eq!(media.controller, None);
+    let limits = media.settings.limits;
+    assert_eq!(limits.min(), Bitrate::from_kbps(150));
+    assert_eq!(limits.start(), Bitrate::from_kbps(300));
+    assert_eq!(limits.max(), Bitrate::from_kbps(2500));
+    assert_eq!(media.settings, Settings::new(limits));
+    assert_eq!(media.source, Source::Filler { fps: 30.0, cap: None });
+    assert_eq!(media.feedback, [(Timestamp::ZERO, Feedback::Twcc)]);
+    assert_eq!(media.sender, None);
 }
 
 #[test]
 fn the_default_start_moves_into_the_limits() {
     let high = parse("x", &small("min_bitrate = \"500kbps\""), None).unwrap();
-    assert_eq!(high.flows[0].limits.start(), Bitrate::from_kbps(500));
+    assert_eq!(media(&high.flows[0]).settings.limits.start(), Bitrate::from_kbps(500));
     let low = parse("x", &small("max_bitrate = \"200kbps\""), None).unwrap();
-    assert_eq!(low.flows[0].limits.start(), Bitrate::from_kbps(200));
+    assert_eq!(media(&low.flows[0]).settings.limits.start(), Bitrate::from_kbps(200));
 }
 
 #[test]
@@ -86,6 +101,130 @@ fn flows_are_counted_and_say_their_direction_where_there_are_two() {
         names("[[flow]]\ndirection = \"down\"\n[[flow]]"),
         ["media-1-up", "media-1-down", "media-2-up"]
     );
+}
+
+#[test]
+fn traffic_of_every_kind_is_read_and_counted_by_kind() {
+    let text = small(
+        "[[flow]]\nkind = \"tcp\"\ncongestion = \"reno\"\n\
+         [[flow]]\nkind = \"tcp\"\ncount = 2\n\
+         short = { size = [\"30KB\", \"50KB\"], idle = \"10s\", starts = \"idle\" }\n\
+         [[flow]]\nkind = \"udp\"\nrate = [[\"0s\", \"3Mbps\"], [\"40s\", \"1500kbps\"]]\n\
+         [[flow]]\nkind = \"audio\"\n",
+    );
+    let flows = parse("x", &text, None).unwrap().flows;
+    let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["media-1", "tcp-1", "tcp-2", "tcp-3", "udp-1", "audio-1"]);
+    assert_eq!(flows[1].traffic, Traffic::Tcp(Tcp { congestion: Congestion::Reno, short: None }));
+    let short = ShortTransfers {
+        min_size: DataSize::from_bytes(30_000),
+        max_size: DataSize::from_bytes(50_000),
+        mean_idle: TimeDelta::from_secs(10),
+        starts_idle: true,
+    };
+    let tcp = Tcp { congestion: Congestion::Cubic, short: Some(short) };
+    assert_eq!((&flows[2].traffic, &flows[3].traffic), (&Traffic::Tcp(tcp), &Traffic::Tcp(tcp)));
+    let rate = Schedule::new(kbps(&[(0, 3000), (40, 1500)])).unwrap();
+    let udp = Udp { rate, packet: DataSize::from_bytes(1500) };
+    assert_eq!(flows[4].traffic, Traffic::Udp(udp));
+    assert_eq!(flows[5].kind(), "audio");
+}
+
+#[test]
+fn a_media_flow_says_what_its_controller_and_its_receiver_are_told() {
+    let text = small(
+        "ecn = \"l4s\"\npriority = 2\nsender = \"studio\"\ntolerate_random_loss = true\n\
+         feedback = [[\"0s\", \"twcc\"], [\"20s\", \"rr\"]]\ndelay = \"40ms\"\n\
+         pauses = [[\"10s\", \"20s\"], [\"30s\", \"31s\"]]",
+    );
+    let flow = parse("x", &text, None).unwrap().flows.remove(0);
+    let settings = media(&flow).settings;
+    assert_eq!((settings.ecn, settings.priority), (EcnMode::L4s, 2.0));
+    assert!(settings.tolerate_random_loss);
+    assert_eq!(media(&flow).sender.as_deref(), Some("studio"));
+    let at = Timestamp::from_secs;
+    assert_eq!(
+        media(&flow).feedback,
+        [(at(0), Feedback::Twcc), (at(20), Feedback::ReceiverReports)]
+    );
+    assert_eq!(flow.access_delay, TimeDelta::from_millis(40));
+    assert_eq!(flow.pauses, [at(10)..at(20), at(30)..at(31)]);
+}
+
+#[test]
+fn a_flow_crosses_the_hops_that_it_names_or_all() {
+    let hops = "[[network.hop]]\nup = { capacity = \"2Mbps\" }\n[[network.hop]]\n[[flow]]\n";
+    let text = with("[network.up]\ncapacity = \"2Mbps\"\n[[flow]]\n", hops);
+    let scenario = parse("x", &format!("{text}[[flow]]\nhops = [2]"), None).unwrap();
+    assert_eq!(scenario.hops.len(), 2);
+    assert_eq!(scenario.hops[1].up, LinkConfig::unlimited(TimeDelta::ZERO));
+    assert_eq!((scenario.flows[0].hops.clone(), scenario.flows[1].hops.clone()), (0..2, 1..2));
+    assert_eq!(scenario.only_hop(), None);
+    assert_eq!(
+        error(&format!("{text}hops = [2, 1]")),
+        "x.toml:9: flow[1].hops: hops must follow each other, as in [1, 2]"
+    );
+}
+
+const VARIED: &str = r#"
+[[expect]]
+text = "half of the link"
+metric = "utilization"
+flow = "every"
+above = 0.5
+[[known_miss]]
+expect = "half of the link"
+controllers = ["scream"]
+why = "it yields"
+[variant.far]
+title = "far"
+network.up.delay = "300ms"
+known_miss = []
+"#;
+
+#[test]
+fn a_variant_replaces_single_keys_and_whole_lists() {
+    let base = parse("x", &small(VARIED), None).unwrap();
+    let far = parse_variant("x/far", &small(VARIED), "far", None).unwrap();
+    assert_eq!((base.title.as_str(), far.title.as_str()), ("t", "far"));
+    assert_eq!((base.variant, far.variant.as_deref()), (None, Some("far")));
+    let delay = TimeDelta::from_millis(300).into();
+    assert_eq!(far.hops[0].up, LinkConfig { delay, ..base.hops[0].up.clone() });
+    assert_eq!(far.flows, base.flows);
+    assert_eq!(base.expectations[0].flow, ExpectedFlow::Every);
+    assert_eq!(base.expectations[0].known_miss("scream"), Some("it yields"));
+    assert_eq!(base.expectations[0].known_miss("nada"), None);
+    assert_eq!(far.expectations[0].known_miss("scream"), None);
+}
+
+#[test]
+fn a_variant_s_mistakes_have_their_own_line() {
+    let read = |variant: &str, name: &str| {
+        let text = small(variant);
+        parse_variant("x.toml", &text, name, None).unwrap_err().to_string()
+    };
+    assert_eq!(
+        read("[variant.far]\nnetwork.up.dealy = \"1ms\"", "far"),
+        "x.toml:9: network.up: unknown key 'dealy'; did you mean 'delay'?"
+    );
+    assert_eq!(read("[variant.far]", "near"), "x.toml:1: there is no variant 'near'");
+    assert_eq!(
+        read("[variant.far]\nvariant = {}", "far"),
+        "x.toml:8: variant.far: a variant has no variants of its own"
+    );
+    assert_eq!(
+        read("[variant]\nfar = 1", "far"),
+        "x.toml:9: variant.far: expected a table, found the number '1'"
+    );
+}
+
+#[test]
+fn a_variant_of_a_file_is_named_behind_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, small(VARIED)).unwrap();
+    let id = format!("{}/far", path.display());
+    assert_eq!((one(&id).id, one(&id).title.as_str()), (id.clone(), "far"));
 }
 
 #[test]
@@ -103,8 +242,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "colour = 1",
-        "8: flow[1]: unknown key 'colour'; write one of kind, direction, start, stop, controller, \
-         min_bitrate, start_bitrate, max_bitrate, source",
+        "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, hops, delay, start, \
+         stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, feedback, ecn, \
+         priority, sender, tolerate_random_loss, congestion, short, rate, packet",
     ),
     (
         "2Mbps",
@@ -179,7 +319,56 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     ("[[flow]]\n", "", "1: there is no traffic; write [[flow]]"),
     ("[[flow]]", "[flow]", "7: flow: expected tables; write [[flow]]"),
-    ("", "kind = \"tcp\"", "8: flow[1].kind: expected \"media\", found the text 'tcp'"),
+    (
+        "",
+        "kind = \"quic\"",
+        "8: flow[1].kind: expected \"media\" or \"audio\" or \"tcp\" or \"udp\", found the text \
+         'quic'",
+    ),
+    (
+        "",
+        "kind = \"tcp\"\nmax_bitrate = \"1Mbps\"",
+        "9: flow[1].max_bitrate: this kind of flow has no such key",
+    ),
+    ("", "kind = \"udp\"", "7: flow[1].rate is missing; write rate = \"1Mbps\""),
+    (
+        "",
+        "kind = \"udp\"\nrate = \"1Mbps\"\npacket = \"20B\"",
+        "10: flow[1].packet: must be between 28B, its headers, and 65535B",
+    ),
+    ("", "count = 1.5", "8: flow[1].count: must be a whole number from 1 to 100"),
+    ("", "hops = [2]", "8: flow[1].hops[1]: must be a whole number from 1 to 1"),
+    (
+        "",
+        "pauses = [[\"20s\", \"10s\"]]",
+        "8: flow[1].pauses: pauses must be in order and within the flow's time",
+    ),
+    ("", "priority = 0", "8: flow[1].priority: must be above zero, and at most 100"),
+    (
+        "",
+        "feedback = [[\"5s\", \"ccfb\"]]",
+        "8: flow[1].feedback: the first step must be at 0s, and each later than the one before",
+    ),
+    (
+        "",
+        "kind = \"tcp\"\nshort = { size = [\"50KB\", \"30KB\"], idle = \"10s\" }",
+        "9: flow[1].short.size: the first size must not be above the second",
+    ),
+    (
+        "[network.up]",
+        "[[network.hop]]\n[network.up]",
+        "6: network.up: each hop has its own; write [network.hop.up] below [[network.hop]]",
+    ),
+    (
+        "",
+        "[[expect]]\nmetric = \"utilization\"\nabove = 1\nsection = \"late\"",
+        "11: expect[1].section: there is no section 'late'; write [[section]]",
+    ),
+    (
+        "",
+        "[[known_miss]]\nexpect = \"fast\"\ncontrollers = [\"nada\"]\nwhy = \"slow\"",
+        "9: known_miss[1].expect: there is no expectation 'fast'; write its text",
+    ),
     (
         "",
         "controller = \"bbr\"",
@@ -259,7 +448,7 @@ fn a_trace_is_read_from_the_scenario_s_folder() {
         let text = with("\"2Mbps\"", &format!("{{ trace = \"{name}\" }}"));
         parse("x.toml", &text, Some(folder.path())).map_err(|error| error.to_string())
     };
-    assert!(matches!(read("good.mahi").unwrap().up.capacity, Capacity::Trace(_)));
+    assert!(matches!(read("good.mahi").unwrap().hops[0].up.capacity, Capacity::Trace(_)));
     assert_eq!(
         read("bad.mahi").unwrap_err(),
         "x.toml:6: network.up.capacity.trace: 'bad.mahi': trace line 2: expected a time in whole \
@@ -290,20 +479,20 @@ fn the_lund_scenarios_have_the_capacities_of_the_thesis() {
     assert_eq!(rmcat.duration, TimeDelta::from_secs(200));
     let stairs = [2000, 1500, 1000, 500, 1000, 1500, 2000, 1500, 1000, 500];
     let expected: Vec<(i64, u64)> = (0..10).map(|step| 20 * step).zip(stairs).collect();
-    assert_eq!(steps(&rmcat.up), kbps(&expected));
+    assert_eq!(steps(&rmcat.hops[0].up), kbps(&expected));
     let drops =
         kbps(&[(0, 2000), (20, 500), (23, 2000), (50, 500), (55, 2000), (90, 500), (92, 2000)]);
     for id in ["sudden-reduction", "sweden-china", "no-jitter", "sweden-china/in-order"] {
-        assert_eq!(steps(&one(&format!("lund/{id}")).up), drops, "{id}");
+        assert_eq!(steps(&one(&format!("lund/{id}")).hops[0].up), drops, "{id}");
     }
 }
 
 #[test]
 fn the_rfc8867_scenario_has_the_ratios_of_its_table() {
     let scenario = one("rfc8867/5.1");
-    assert_eq!(steps(&scenario.up), kbps(&[(0, 1000), (40, 2500), (60, 600), (80, 1000)]));
+    assert_eq!(steps(&scenario.hops[0].up), kbps(&[(0, 1000), (40, 2500), (60, 600), (80, 1000)]));
     assert_eq!(scenario.flows[0].stop, Timestamp::from_secs(99));
-    assert_eq!(one("rfc8867/5.1/owd100").up.delay, TimeDelta::from_millis(100).into());
+    assert_eq!(one("rfc8867/5.1/owd100").hops[0].up.delay, TimeDelta::from_millis(100).into());
 }
 
 #[test]
@@ -311,20 +500,27 @@ fn a_variant_differs_from_its_scenario_in_one_thing() {
     let base = one("lund/sweden-china");
     let in_order = one("lund/sweden-china/in-order");
     let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(80), reorder: false };
-    assert_eq!(in_order.up, LinkConfig { jitter, ..base.up.clone() });
-    assert_eq!((&in_order.down, &in_order.flows), (&base.down, &base.flows));
+    assert_eq!(in_order.hops[0].up, LinkConfig { jitter, ..base.hops[0].up.clone() });
+    assert_eq!((&in_order.hops[0].down, &in_order.flows), (&base.hops[0].down, &base.flows));
     let split = one("lund/sweden-china/split");
     let total = |scenario: &Scenario| {
-        scenario.up.delay.at(Timestamp::ZERO) + scenario.down.delay.at(Timestamp::ZERO)
+        scenario.hops[0].up.delay.at(Timestamp::ZERO)
+            + scenario.hops[0].down.delay.at(Timestamp::ZERO)
     };
     assert_eq!(total(&split), total(&base));
     let no_jitter = one("lund/no-jitter");
-    assert_eq!(no_jitter.up, LinkConfig { jitter: Jitter::None, ..base.up });
+    assert_eq!(
+        no_jitter.hops[0].up,
+        LinkConfig { jitter: Jitter::None, ..base.hops[0].up.clone() }
+    );
     let late = one("lund/no-jitter/late-delay");
     let (early, added) = (Timestamp::ZERO, Timestamp::from_secs(10));
-    assert_eq!(late.up.delay.at(early), TimeDelta::from_millis(1));
-    assert_eq!(late.up.delay.at(added), no_jitter.up.delay.at(added));
-    assert_eq!(LinkConfig { delay: no_jitter.up.delay.clone(), ..late.up }, no_jitter.up);
+    assert_eq!(late.hops[0].up.delay.at(early), TimeDelta::from_millis(1));
+    assert_eq!(late.hops[0].up.delay.at(added), no_jitter.hops[0].up.delay.at(added));
+    assert_eq!(
+        LinkConfig { delay: no_jitter.hops[0].up.delay.clone(), ..late.hops[0].up.clone() },
+        no_jitter.hops[0].up
+    );
 }
 
 #[test]
@@ -386,8 +582,8 @@ fn documented_example() -> &'static str {
 fn the_documented_example_is_a_scenario() {
     let scenario = parse("example.toml", documented_example(), None).unwrap();
     assert_eq!(scenario.flows.len(), 2);
-    assert_eq!(scenario.flows[1].controller, Some(Algorithm::Nada));
-    assert!(matches!(scenario.down.loss, LossModel::GilbertElliott(_)));
+    assert_eq!(media(&scenario.flows[1]).controller, Some(Algorithm::Nada));
+    assert!(matches!(scenario.hops[0].down.loss, LossModel::GilbertElliott(_)));
     assert_eq!(scenario.findings[0].condition, Condition::Highest);
     assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
 }

@@ -5,12 +5,17 @@ use std::fmt;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
 
-use super::{Condition, Scenario};
+use super::{Condition, Hop, Scenario};
 
 impl Scenario {
-    /// The network, a line a direction.
+    /// The network, a line a direction of each bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
-        vec![format!("up: {}", link(&self.up)), format!("down: {}", link(&self.down))]
+        let hop = |(index, hop): (usize, &Hop)| {
+            let place =
+                if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
+            [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
+        };
+        self.hops.iter().enumerate().flat_map(hop).collect()
     }
 }
 

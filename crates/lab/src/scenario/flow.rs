@@ -1,0 +1,361 @@
+//! The `[[flow]]` tables.
+
+use std::ops::Range;
+
+use weir::controller::{EcnMode, RateLimits, Settings};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::Schedule;
+
+use super::error::ScenarioError;
+use super::network::steps;
+use super::reader::{Item, Table};
+use super::{
+    Congestion, Direction, Feedback, Flow, Media, ShortTransfers, Source, Tcp, Traffic, Udp,
+};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Keys of every flow.
+const COMMON: &[&str] = &["kind", "count", "direction", "hops", "delay", "start", "stop", "pauses"];
+const MEDIA: &[&str] = &[
+    "controller",
+    "min_bitrate",
+    "start_bitrate",
+    "max_bitrate",
+    "source",
+    "feedback",
+    "ecn",
+    "priority",
+    "sender",
+    "tolerate_random_loss",
+];
+const TCP: &[&str] = &["congestion", "short"];
+const UDP: &[&str] = &["rate", "packet"];
+/// [`COMMON`], [`MEDIA`], [`TCP`] and [`UDP`].
+const FLOW: &[&str] = &[
+    "kind",
+    "count",
+    "direction",
+    "hops",
+    "delay",
+    "start",
+    "stop",
+    "pauses",
+    "controller",
+    "min_bitrate",
+    "start_bitrate",
+    "max_bitrate",
+    "source",
+    "feedback",
+    "ecn",
+    "priority",
+    "sender",
+    "tolerate_random_loss",
+    "congestion",
+    "short",
+    "rate",
+    "packet",
+];
+const SOURCE: &[&str] = &["kind", "fps", "cap"];
+const SHORT: &[&str] = &["size", "idle", "starts"];
+
+const MIN_BITRATE: Bitrate = Bitrate::from_kbps(150);
+const START_BITRATE: Bitrate = Bitrate::from_kbps(300);
+const MAX_BITRATE: Bitrate = Bitrate::from_kbps(2500);
+const FPS: f64 = 30.0;
+const FPS_MIN: f64 = 1.0;
+const FPS_MAX: f64 = 240.0;
+const MAX_PRIORITY: f64 = 100.0;
+/// Flows that one table may stand for.
+const MAX_COUNT: f64 = 100.0;
+/// The length of a packet of background traffic, an Ethernet's [RFC8868 §4.3].
+const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
+/// A packet holds at least its headers, and at most what IPv4 can.
+const UDP_PACKETS: Range<u64> = 28..65_536;
+
+/// Every flow of the file, named.
+pub(super) fn flows(top: &Table, duration: TimeDelta, hops: usize) -> Result<Vec<Flow>> {
+    let mut flows = Vec::new();
+    for table in top.tables("flow", FLOW)? {
+        let flow = flow(&table, duration, hops)?;
+        let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
+        flows.extend(std::iter::repeat_n(flow, count));
+    }
+    if flows.is_empty() {
+        return Err(top.error("there is no traffic; write [[flow]]"));
+    }
+    name(&mut flows);
+    Ok(flows)
+}
+
+/// `media-1`, `media-2`; with both directions present a count of its own in each, `media-1-up`.
+fn name(flows: &mut [Flow]) {
+    let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
+    let of_its_kind = |flow: &Flow| (kind(&flow.traffic), flow.direction);
+    for index in 0..flows.len() {
+        let (kind, direction) = of_its_kind(&flows[index]);
+        let before = flows[..index].iter().filter(|flow| of_its_kind(flow) == (kind, direction));
+        let number = 1 + before.count();
+        flows[index].name = match direction {
+            _ if !both_ways => format!("{kind}-{number}"),
+            Direction::Up => format!("{kind}-{number}-up"),
+            Direction::Down => format!("{kind}-{number}-down"),
+        };
+    }
+}
+
+/// The word for a kind of traffic.
+pub(crate) const fn kind(traffic: &Traffic) -> &'static str {
+    match traffic {
+        Traffic::Media(_) => "media",
+        Traffic::Audio => "audio",
+        Traffic::Tcp(_) => "tcp",
+        Traffic::Udp(_) => "udp",
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Media,
+    Audio,
+    Tcp,
+    Udp,
+}
+
+fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
+    let direction = table.get("direction").map_or(Ok(Direction::Up), |item| {
+        item.choice(&[("up", Direction::Up), ("down", Direction::Down)])
+    })?;
+    let start = moment(table, "start", duration)?.unwrap_or(Timestamp::ZERO);
+    let stop = moment(table, "stop", duration)?.unwrap_or(Timestamp::ZERO + duration);
+    if stop <= start {
+        return Err(table.error("stop must come after start"));
+    }
+    Ok(Flow {
+        // Named once all directions are known.
+        name: String::new(),
+        direction,
+        hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
+        access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
+        start,
+        stop,
+        pauses: table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?,
+        traffic: traffic(table, duration)?,
+    })
+}
+
+fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
+    let kind = table.get("kind").map_or(Ok(Kind::Media), |item| {
+        item.choice(&[
+            ("media", Kind::Media),
+            ("audio", Kind::Audio),
+            ("tcp", Kind::Tcp),
+            ("udp", Kind::Udp),
+        ])
+    })?;
+    let own = match kind {
+        Kind::Media => MEDIA,
+        Kind::Audio => &[],
+        Kind::Tcp => TCP,
+        Kind::Udp => UDP,
+    };
+    let foreign = FLOW.iter().filter(|key| !COMMON.contains(key) && !own.contains(key));
+    for key in foreign {
+        if let Some(item) = table.get(key) {
+            return Err(item.error("this kind of flow has no such key"));
+        }
+    }
+    match kind {
+        Kind::Media => media(table, duration).map(Traffic::Media),
+        Kind::Audio => Ok(Traffic::Audio),
+        Kind::Tcp => tcp(table).map(Traffic::Tcp),
+        Kind::Udp => udp(table, duration).map(Traffic::Udp),
+    }
+}
+
+fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Option<Timestamp>> {
+    table.get(key).map(|item| item.moment(duration)).transpose()
+}
+
+/// A whole number from 1 on.
+fn whole(item: &Item, max: f64) -> Result<usize> {
+    let number = item.number()?;
+    if number.fract() == 0.0 && (1.0..=max).contains(&number) {
+        return Ok(number as usize);
+    }
+    Err(item.error(&format!("must be a whole number from 1 to {max}")))
+}
+
+/// `[1, 2]`: numbers of hops that follow each other.
+fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
+    let elements = item.elements().filter(|elements| !elements.is_empty());
+    let Some(elements) = elements else { return Err(item.error("expected a list such as [1]")) };
+    let numbers =
+        elements.iter().map(|item| whole(item, hops as f64)).collect::<Result<Vec<usize>>>()?;
+    let range = numbers[0] - 1..numbers[numbers.len() - 1];
+    if !range.clone().map(|index| index + 1).eq(numbers) {
+        return Err(item.error("hops must follow each other, as in [1, 2]"));
+    }
+    Ok(range)
+}
+
+/// `[["40s", "60s"]]`: in order, apart, and within the flow's time.
+fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Timestamp>>> {
+    let expected = || item.error("expected pauses such as [[\"40s\", \"60s\"]]");
+    let mut pauses: Vec<Range<Timestamp>> = Vec::new();
+    for pause in item.elements().ok_or_else(expected)? {
+        let pair = pause.elements();
+        let Some([from, to]) = pair.as_deref() else { return Err(expected()) };
+        let (from, to) = (Timestamp::ZERO + from.time()?, Timestamp::ZERO + to.time()?);
+        let after = pauses.last().map_or(start, |last| last.end);
+        if from < after || to <= from || to > stop {
+            return Err(item.error("pauses must be in order and within the flow's time"));
+        }
+        pauses.push(from..to);
+    }
+    Ok(pauses)
+}
+
+fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
+    let ecn = table.get("ecn").map_or(Ok(EcnMode::Off), |item| {
+        item.choice(&[("off", EcnMode::Off), ("classic", EcnMode::Classic), ("l4s", EcnMode::L4s)])
+    })?;
+    let random = table.get("tolerate_random_loss").map_or(Ok(false), |item| item.boolean())?;
+    Ok(Media {
+        controller: table
+            .get("controller")
+            .map_or(Ok(None), |item| item.algorithm_or_variable())?,
+        settings: Settings {
+            limits: limits(table)?,
+            ecn,
+            priority: table.get("priority").map_or(Ok(1.0), |item| priority(&item))?,
+            tolerate_random_loss: random,
+        },
+        source: source(table)?,
+        feedback: feedback(table, duration)?,
+        sender: table.get("sender").map(|item| item.prose()).transpose()?,
+    })
+}
+
+fn priority(item: &Item) -> Result<f64> {
+    let priority = item.number()?;
+    if priority > 0.0 && priority <= MAX_PRIORITY {
+        return Ok(priority);
+    }
+    Err(item.error(&format!("must be above zero, and at most {MAX_PRIORITY}")))
+}
+
+fn limits(table: &Table) -> Result<RateLimits> {
+    let rate = |key| table.get(key).map(|item: Item| item.rate()).transpose();
+    let min = rate("min_bitrate")?.unwrap_or(MIN_BITRATE);
+    let max = rate("max_bitrate")?.unwrap_or(MAX_BITRATE);
+    if min > max {
+        let message = format!("min_bitrate ({min}) must not be above max_bitrate ({max})");
+        return Err(table.error(&message));
+    }
+    let start = rate("start_bitrate")?.unwrap_or(START_BITRATE.clamp(min, max));
+    RateLimits::new(min, start, max).map_err(|_| {
+        table.error(&format!(
+            "start_bitrate ({start}) must lie between min_bitrate ({min}) and max_bitrate ({max})"
+        ))
+    })
+}
+
+#[derive(Clone, Copy)]
+enum SourceKind {
+    Filler,
+    Rfc8593,
+}
+
+fn source(flow: &Table) -> Result<Source> {
+    let Some(item) = flow.get("source") else { return Ok(Source::Filler { fps: FPS, cap: None }) };
+    let table = item.table(SOURCE)?;
+    let kind = table
+        .require("kind", "\"filler\"")?
+        .choice(&[("filler", SourceKind::Filler), ("rfc8593", SourceKind::Rfc8593)])?;
+    let fps = table.get("fps").map_or(Ok(FPS), |item| {
+        let fps = item.number()?;
+        if (FPS_MIN..=FPS_MAX).contains(&fps) {
+            return Ok(fps);
+        }
+        Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
+    })?;
+    match (kind, table.get("cap")) {
+        (SourceKind::Filler, cap) => {
+            Ok(Source::Filler { fps, cap: cap.map(|item| item.rate()).transpose()? })
+        }
+        (SourceKind::Rfc8593, None) => Ok(Source::Rfc8593 { fps }),
+        (SourceKind::Rfc8593, Some(cap)) => {
+            Err(cap.error("only a filler has a cap; write max_bitrate in the flow instead"))
+        }
+    }
+}
+
+fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedback)>> {
+    let word = |item: &Item| {
+        item.choice(&[
+            ("twcc", Feedback::Twcc),
+            ("ccfb", Feedback::Ccfb),
+            ("rr", Feedback::ReceiverReports),
+        ])
+    };
+    let Some(item) = table.get("feedback") else {
+        return Ok(vec![(Timestamp::ZERO, Feedback::Twcc)]);
+    };
+    let Some(elements) = item.elements() else { return Ok(vec![(Timestamp::ZERO, word(&item)?)]) };
+    let steps = steps(&elements, duration, "ccfb", word)?;
+    let starts = steps.first().is_some_and(|step| step.0 == Timestamp::ZERO);
+    if starts && steps.is_sorted_by(|a, b| a.0 < b.0) {
+        return Ok(steps);
+    }
+    Err(item.error("the first step must be at 0s, and each later than the one before"))
+}
+
+fn tcp(table: &Table) -> Result<Tcp> {
+    let congestion = table.get("congestion").map_or(Ok(Congestion::Cubic), |item| {
+        item.choice(&[
+            ("cubic", Congestion::Cubic),
+            ("reno", Congestion::Reno),
+            ("bbr", Congestion::Bbr),
+        ])
+    })?;
+    Ok(Tcp { congestion, short: table.get("short").map(|item| short(&item)).transpose()? })
+}
+
+fn short(item: &Item) -> Result<ShortTransfers> {
+    let table = item.table(SHORT)?;
+    let size = table.require("size", "[\"30KB\", \"50KB\"]")?;
+    let pair = size.elements();
+    let Some([min, max]) = pair.as_deref() else {
+        return Err(size.error("expected the smallest and the largest, as in [\"30KB\", \"50KB\"]"));
+    };
+    let (min_size, max_size) = (min.size()?, max.size()?);
+    if min_size > max_size {
+        return Err(size.error("the first size must not be above the second"));
+    }
+    Ok(ShortTransfers {
+        min_size,
+        max_size,
+        mean_idle: table.require("idle", "\"10s\"")?.time()?,
+        starts_idle: table
+            .get("starts")
+            .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?,
+    })
+}
+
+fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
+    let item = table.require("rate", "\"1Mbps\"")?;
+    let rate = match item.elements() {
+        None => Schedule::constant(item.rate()?),
+        Some(elements) => Schedule::new(steps(&elements, duration, "1500kbps", Item::rate)?),
+    };
+    let packet = table.get("packet").map_or(Ok(UDP_PACKET), |item| {
+        let size = item.size()?;
+        if UDP_PACKETS.contains(&size.as_bytes()) {
+            return Ok(size);
+        }
+        let (least, most) = (UDP_PACKETS.start, UDP_PACKETS.end - 1);
+        Err(item.error(&format!("must be between {least}B, its headers, and {most}B")))
+    })?;
+    Ok(Udp { rate: rate.map_err(|error| item.error(&error.to_string()))?, packet })
+}
