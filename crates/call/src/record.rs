@@ -40,11 +40,10 @@ impl CallConfig {
             [Direction::Up, Direction::Down] => true,
             _ => return refuse("a call has one media flow up, or one up and then one down"),
         };
-        let whole = |flow: &Flow| {
-            flow.start == Timestamp::ZERO && flow.stop == Timestamp::ZERO + scenario.duration
-        };
+        let first = &scenario.flows[0];
+        let whole = |flow: &Flow| flow.start == Timestamp::ZERO && flow.stop == first.stop;
         if !scenario.flows.iter().all(whole) {
-            return refuse("a call's flows last from the start to the end");
+            return refuse("a call's flows begin at 0s and end together");
         }
         let media: Option<Vec<&Media>> = scenario.flows.iter().map(Flow::media).collect();
         let (Some(media), Some(hop)) = (media, scenario.only_hop()) else {
@@ -59,7 +58,7 @@ impl CallConfig {
         Ok(Self {
             up: hop.up.clone(),
             down: hop.down.clone(),
-            duration: scenario.duration,
+            duration: first.stop - Timestamp::ZERO,
             video: VideoConfig { max_bitrate, ..VideoConfig::default() },
             two_way,
             seed: Seed::new(seed),

@@ -303,18 +303,23 @@ impl Scenario {
             Some(weir_sim::Flow {
                 name: flow.name.clone(),
                 direction: flow.direction,
+                hops: flow.hops.clone(),
+                access_delay: flow.access_delay,
                 start: flow.start,
                 stop: flow.stop,
-                algorithm: media.controller.unwrap_or(controller),
-                limits: media.settings.limits,
-                source: media.source,
+                pauses: flow.pauses.clone(),
+                traffic: weir_sim::Traffic::Media(weir_sim::Media {
+                    algorithm: media.controller.unwrap_or(controller),
+                    settings: media.settings,
+                    source: media.source,
+                    feedback_interval: self.feedback_interval,
+                }),
             })
         };
+        let hop = |hop: &Hop| weir_sim::Hop { up: hop.up.clone(), down: hop.down.clone() };
         weir_sim::Config {
             duration: self.duration,
-            up: self.hops[0].up.clone(),
-            down: self.hops[0].down.clone(),
-            feedback_interval: self.feedback_interval,
+            hops: self.hops.iter().map(hop).collect(),
             flows: self.flows.iter().filter_map(flow).collect(),
         }
     }

@@ -1,7 +1,9 @@
 //! What is simulated.
 
+use std::ops::Range;
+
 use weir::Algorithm;
-use weir::controller::RateLimits;
+use weir::controller::Settings;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
 
@@ -10,42 +12,69 @@ use weir_net::LinkConfig;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// From host A to host B.
-    pub up: LinkConfig,
-    /// From host B to host A.
-    pub down: LinkConfig,
-    /// How often a receiver sends transport-wide feedback.
-    pub feedback_interval: TimeDelta,
-    /// The media flows.
+    /// The bottlenecks between host A and host B, in a row from A's side to B's; at least one.
+    pub hops: Vec<Hop>,
+    /// The traffic.
     pub flows: Vec<Flow>,
 }
 
-/// Which way a flow's media goes; its feedback goes the other way.
+/// One bottleneck, both ways.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hop {
+    /// Towards host B.
+    pub up: LinkConfig,
+    /// Towards host A.
+    pub down: LinkConfig,
+}
+
+/// Which way a flow's data goes; its feedback goes the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From A to B.
+    /// From A's side to B's.
     Up,
-    /// From B to A.
+    /// From B's side to A's.
     Down,
 }
 
-/// One media flow.
+/// One flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Its name; also names its streams of chance.
     pub name: String,
-    /// Which way its media goes.
+    /// Which way its data goes.
     pub direction: Direction,
+    /// The hops that it crosses.
+    pub hops: Range<usize>,
+    /// Delay of its own way to the first hop, in each direction.
+    pub access_delay: TimeDelta,
     /// When it starts.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
+    /// When it has nothing to send, in order and apart.
+    pub pauses: Vec<Range<Timestamp>>,
+    /// What it carries.
+    pub traffic: Traffic,
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Media under a congestion controller.
+    Media(Media),
+}
+
+/// A media stream and its controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
     /// What controls it.
     pub algorithm: Algorithm,
-    /// Range of its target bitrate.
-    pub limits: RateLimits,
+    /// Range of its target bitrate, ECN, priority.
+    pub settings: Settings,
     /// What makes its frames.
     pub source: Source,
+    /// How often its receiver sends feedback.
+    pub feedback_interval: TimeDelta,
 }
 
 /// A media source.

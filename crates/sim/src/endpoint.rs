@@ -1,14 +1,17 @@
 //! The two ends of a media flow: packets out, feedback in; packets in, feedback out.
 
+use std::ops::Range;
+
 use weir::controller::{Controller, Target};
-use weir::feedback::{ArrivalRecorder, FeedbackReport, Outgoing, SendHistory, TwccHeader};
+use weir::feedback::{ArrivalRecorder, Ecn, Outgoing, SendHistory, TwccHeader};
 use weir::pacer::{Pacer, Release};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader, TransportSequenceNumber};
 use weir_wire::{rtp, twcc};
 
-use crate::config::Flow;
+use crate::config::{Flow, Media};
+use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::source::MediaSource;
 
 /// IPv4 and UDP headers.
@@ -40,13 +43,63 @@ struct Queued {
     marker: bool,
 }
 
+/// A media flow.
+pub(crate) struct MediaEnds {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl MediaEnds {
+    pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+        let sender = Sender::new(flow, media, index, seed);
+        Self { sender, receiver: Receiver::new(flow, media, index) }
+    }
+}
+
+impl Ends for MediaEnds {
+    fn next_deadline(&self, end: End) -> Option<Timestamp> {
+        match end {
+            End::Sender => self.sender.next_deadline(),
+            End::Receiver => Some(self.receiver.next_feedback),
+        }
+    }
+
+    fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
+        match end {
+            End::Sender => self.sender.on_deadline(now, out),
+            End::Receiver => self.receiver.send_feedback(now, out),
+        }
+    }
+
+    fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
+        match (end, &packet.body) {
+            (End::Sender, Body::Rtcp(bytes)) => self.sender.on_feedback(now, bytes, out),
+            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header),
+            (end, body) => unreachable!("no {body:?} goes to the {end:?} of a media flow"),
+        }
+    }
+
+    fn state(&self) -> State {
+        let target = &self.sender.target;
+        State {
+            target: Some(target.bitrate),
+            pacing_rate: Some(target.pacing_rate),
+            congestion_window: target.window.map(|window| window.congestion_window),
+        }
+    }
+}
+
 /// The sending end.
-pub(crate) struct Sender {
+struct Sender {
     source: MediaSource,
+    next_frame: Timestamp,
+    pauses: Vec<Range<Timestamp>>,
     pacer: Pacer<Queued>,
     history: SendHistory,
-    pub(crate) controller: Box<dyn Controller + Send>,
+    controller: Box<dyn Controller + Send>,
     target: Target,
+    /// ECN bits of its packets.
+    ecn: Ecn,
     ssrc: u32,
     rtp_sequence_number: u16,
     /// What the last packet carried: padding has its timestamp.
@@ -54,36 +107,68 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(flow: &Flow, index: usize, seed: Seed) -> Self {
-        let controller = flow.algorithm.build(flow.limits);
+    fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+        let controller = media.algorithm.build(media.settings);
         let target = controller.target();
         Self {
-            source: MediaSource::new(flow.source, seed.stream(&format!("{}/source", flow.name))),
+            source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
+            next_frame: flow.start,
+            pauses: flow.pauses.clone(),
             pacer: Pacer::new(&target),
             history: SendHistory::default(),
             controller,
             target,
+            ecn: media.settings.ecn.codepoint(),
             ssrc: index as u32 + 1,
             rtp_sequence_number: 0,
             last: Queued { rtp_timestamp: 0, marker: false },
         }
     }
 
-    pub(crate) fn target(&self) -> &Target {
-        &self.target
+    fn next_deadline(&self) -> Option<Timestamp> {
+        let timers = [self.pacer.next_send_time(), self.controller.next_timeout()];
+        Some(timers.into_iter().flatten().fold(self.next_frame, Timestamp::min))
     }
 
-    /// Reads the controller's target again; returns the old bitrate if it changed.
-    pub(crate) fn refresh_target(&mut self, now: Timestamp) -> Option<Target> {
+    fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
+        if self.next_frame <= now {
+            self.make_frame(now);
+            self.refresh_target(now, out);
+        }
+        if self.controller.next_timeout().is_some_and(|due| due <= now) {
+            self.controller.on_timeout(now);
+            self.refresh_target(now, out);
+        }
+        while let Some(packet) = self.send(now) {
+            out.packets.push(packet);
+            self.refresh_target(now, out);
+        }
+    }
+
+    /// Reads the controller's target again and notes a change.
+    fn refresh_target(&mut self, now: Timestamp, out: &mut Outbox) {
         let target = self.controller.target();
         self.pacer.set_target(now, &target);
         let old = std::mem::replace(&mut self.target, target);
-        (old.bitrate != target.bitrate).then_some(old)
+        if old.bitrate == target.bitrate {
+            return;
+        }
+        let metrics = self.controller.metrics();
+        out.changes.push(Change {
+            from: old.bitrate,
+            to: target.bitrate,
+            reason: metrics.reason.as_str(),
+            state: metrics.state,
+            signals: metrics.signals.map(|(name, value)| (name.into(), value)),
+        });
     }
 
-    /// Makes the frame that is due and puts its packets into the send queue. Returns the time until
-    /// the next frame.
-    pub(crate) fn make_frame(&mut self, now: Timestamp) -> TimeDelta {
+    /// Makes the frame that is due and puts its packets into the send queue.
+    fn make_frame(&mut self, now: Timestamp) {
+        if let Some(pause) = self.pauses.iter().find(|pause| pause.contains(&now)) {
+            self.next_frame = pause.end;
+            return;
+        }
         let (size, interval) = self.source.frame(now, self.target.bitrate);
         let rtp_timestamp = (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32;
         // A frame needs at least one packet with one byte of payload.
@@ -96,15 +181,11 @@ impl Sender {
             self.pacer.enqueue(DataSize::from_bytes(share), queued);
         }
         self.controller.on_media_queued(now, DataSize::from_bytes(bytes), self.pacer.queued());
-        interval
-    }
-
-    pub(crate) fn next_send_time(&self) -> Option<Timestamp> {
-        self.pacer.next_send_time()
+        self.next_frame = now + interval;
     }
 
     /// The next packet, if one may leave now.
-    pub(crate) fn send(&mut self, now: Timestamp) -> Option<(DataSize, MediaHeader)> {
+    fn send(&mut self, now: Timestamp) -> Option<Packet> {
         let Release { size, media, probe } = self.pacer.dequeue(now)?;
         let padding = media.is_none();
         let queued = media.unwrap_or(Queued { marker: false, ..self.last });
@@ -124,36 +205,43 @@ impl Sender {
         let mut bytes = [0; RTP_HEADER];
         header.emit(&mut bytes);
         self.controller.on_packet_sent(now, &packet);
-        Some((size, bytes))
+        Some(Packet { size, ecn: self.ecn, body: Body::Rtp(bytes) })
     }
 
-    /// A feedback packet arrived; returns the report that the controller got, if it told anything.
-    pub(crate) fn on_feedback(&mut self, now: Timestamp, bytes: &[u8]) -> Option<&FeedbackReport> {
+    fn on_feedback(&mut self, now: Timestamp, bytes: &[u8], out: &mut Outbox) {
         let view = twcc::View::parse(bytes).expect("the simulator's own receiver made this packet");
         let header = TwccHeader {
             reference_time: view.reference_time().units(),
             feedback_count: view.feedback_packet_count(),
         };
-        let report = self.history.on_twcc(header, view.arrivals())?;
+        let Some(report) = self.history.on_twcc(header, view.arrivals()) else { return };
         self.controller.on_feedback(now, report);
-        Some(report)
+        out.rtt = report.rtt(now);
+        self.refresh_target(now, out);
     }
 }
 
 /// The receiving end.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+struct Receiver {
     recorder: ArrivalRecorder,
     builder: twcc::Builder,
+    feedback_interval: TimeDelta,
+    next_feedback: Timestamp,
 }
 
 impl Receiver {
-    pub(crate) fn new(index: usize) -> Self {
+    fn new(flow: &Flow, media: &Media, index: usize) -> Self {
         let ssrc = index as u32 + 1;
-        Self { recorder: ArrivalRecorder::default(), builder: twcc::Builder::new(ssrc, ssrc) }
+        Self {
+            recorder: ArrivalRecorder::default(),
+            builder: twcc::Builder::new(ssrc, ssrc),
+            feedback_interval: media.feedback_interval,
+            next_feedback: flow.start + media.feedback_interval,
+        }
     }
 
-    pub(crate) fn on_packet(&mut self, now: Timestamp, header: &MediaHeader) {
+    fn on_packet(&mut self, now: Timestamp, header: &MediaHeader) {
         let view = rtp::View::parse(header).expect("the simulator's own sender made this header");
         let number = view
             .elements()
@@ -163,15 +251,17 @@ impl Receiver {
         self.recorder.on_packet(now, number.sequence_number);
     }
 
-    /// The feedback that is due: packets and their size on the wire.
-    pub(crate) fn feedback(&mut self, now: Timestamp, mut send: impl FnMut(DataSize, &[u8])) {
+    /// Sends the feedback that is due.
+    fn send_feedback(&mut self, now: Timestamp, out: &mut Outbox) {
+        self.next_feedback = now + self.feedback_interval;
         let batch = self.recorder.take_batch(now);
         if batch.is_empty() {
             return;
         }
         self.builder.build(batch, MAX_FEEDBACK, |bytes| {
-            let size = bytes.len() as u64 + IP_UDP + SRTCP_TRAILER;
-            send(DataSize::from_bytes(size), bytes);
+            let size = DataSize::from_bytes(bytes.len() as u64 + IP_UDP + SRTCP_TRAILER);
+            let body = Body::Rtcp(bytes.to_vec());
+            out.packets.push(Packet { size, ecn: Ecn::NotEct, body });
         });
     }
 }

@@ -6,10 +6,11 @@
 pub mod config;
 mod deadlines;
 mod endpoint;
+mod flow;
 mod simulator;
 mod source;
 pub mod trace;
 
-pub use config::{Config, Direction, Flow, Source};
+pub use config::{Config, Direction, Flow, Hop, Media, Source, Traffic};
 pub use simulator::run;
 pub use trace::Trace;

@@ -1,11 +1,12 @@
 //! The simulation: one thread that always goes to the earliest deadline.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_net::{Bottleneck, Delivery, Dropped, Fate, FlowKey, Header, Seed};
+use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
 
-use crate::config::{Config, Direction};
+use crate::config::{Config, Direction, Flow, Traffic};
 use crate::deadlines::Deadlines;
-use crate::endpoint::{MediaHeader, Receiver, Sender};
+use crate::endpoint::MediaEnds;
+use crate::flow::{End, Ends, Outbox, Packet};
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 /// Runs a configuration from time zero to its end.
@@ -20,225 +21,211 @@ pub fn run(config: &Config, seed: Seed) -> Trace {
     simulator.trace
 }
 
+/// A packet on its way.
 #[derive(Clone, Debug)]
-enum Packet {
-    Media { flow: usize, header: MediaHeader },
-    Feedback { flow: usize, bytes: Vec<u8> },
+struct Traveller {
+    flow: usize,
+    from: End,
+    /// Links of its route that lie behind it.
+    passed: usize,
+    /// Time it spent in their queues.
+    waited: TimeDelta,
+    packet: Packet,
 }
 
-// Parts that have a deadline: three of the whole simulation, then four of each flow.
-const ROWS: usize = 0;
-const UP: usize = 1;
-const DOWN: usize = 2;
-const FIRST_FLOW: usize = 3;
-const SOURCE: usize = 0;
-const PACER: usize = 1;
-const FEEDBACK: usize = 2;
-const TIMEOUT: usize = 3;
-const PARTS_PER_FLOW: usize = 4;
-
-fn part(flow: usize, timer: usize) -> usize {
-    FIRST_FLOW + flow * PARTS_PER_FLOW + timer
+impl Traveller {
+    /// What a link sees. The two ways of a flow have addresses of their own: where they share a link
+    /// they are two flows.
+    fn header(&self) -> Header {
+        let Packet { size, ecn, .. } = self.packet;
+        Header { size, ecn, flow: FlowKey(2 * self.flow as u64 + self.from as u64) }
+    }
 }
 
 struct FlowState {
-    sender: Sender,
-    receiver: Receiver,
-    /// The row that is being filled, and what its means are made of.
+    ends: Box<dyn Ends>,
+    /// Links from the sender to the receiver, and back.
+    routes: [Vec<usize>; 2],
+    /// The row that is being filled, and what its mean is made of.
     row: Row,
     waited: TimeDelta,
     arrived: i64,
 }
 
+impl FlowState {
+    fn route(&self, from: End) -> &[usize] {
+        &self.routes[from as usize]
+    }
+}
+
+/// A part of the simulation that has a deadline.
+#[derive(Clone, Copy)]
+enum Part {
+    Rows,
+    Link(usize),
+    End(usize, End),
+}
+
 struct Simulator<'a> {
     config: &'a Config,
     deadlines: Deadlines,
-    up: Bottleneck<Packet>,
-    down: Bottleneck<Packet>,
+    links: Vec<Bottleneck<Traveller>>,
     flows: Vec<FlowState>,
+    outbox: Outbox,
     trace: Trace,
 }
 
 impl<'a> Simulator<'a> {
     fn new(config: &'a Config, seed: Seed) -> Self {
-        let mut deadlines = Deadlines::new(part(config.flows.len(), 0));
-        deadlines.set(ROWS, Some(Timestamp::ZERO + ROW_INTERVAL));
-        let flows = config.flows.iter().enumerate().map(|(index, flow)| {
-            deadlines.set(part(index, SOURCE), Some(flow.start));
-            let first_feedback = flow.start + config.feedback_interval;
-            deadlines.set(part(index, FEEDBACK), Some(first_feedback));
-            FlowState {
-                sender: Sender::new(flow, index, seed),
-                receiver: Receiver::new(index),
+        let mut links = hop_links(config, seed);
+        let flows: Vec<_> = config
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(index, flow)| FlowState {
+                ends: ends(flow, index, seed),
+                routes: routes(flow, &mut links, seed),
                 row: Row::default(),
                 waited: TimeDelta::ZERO,
                 arrived: 0,
-            }
-        });
-        let flows = flows.collect();
+            })
+            .collect();
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
-        Self {
+        let parts = 1 + links.len() + 2 * flows.len();
+        let mut simulator = Self {
             config,
-            deadlines,
-            up: Bottleneck::new(&config.up, seed, "up"),
-            down: Bottleneck::new(&config.down, seed, "down"),
+            deadlines: Deadlines::new(parts),
+            links,
             flows,
+            outbox: Outbox::default(),
             trace: Trace { flows: names, ..Trace::default() },
+        };
+        simulator.schedule(Part::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
+        for flow in 0..config.flows.len() {
+            let start = config.flows[flow].start;
+            End::BOTH.into_iter().for_each(|end| simulator.schedule_end(start, flow, end));
         }
+        simulator
     }
 
-    fn on_deadline(&mut self, now: Timestamp, part: usize) {
+    fn number(&self, part: Part) -> usize {
         match part {
-            ROWS => self.close_rows(now),
-            UP => self.deliver(now, Direction::Up),
-            DOWN => self.deliver(now, Direction::Down),
-            part => {
-                let flow = (part - FIRST_FLOW) / PARTS_PER_FLOW;
-                match (part - FIRST_FLOW) % PARTS_PER_FLOW {
-                    SOURCE => self.on_source(now, flow),
-                    PACER => self.on_pacer(now, flow),
-                    FEEDBACK => self.on_feedback_timer(now, flow),
-                    _ => self.on_timeout(now, flow),
-                }
+            Part::Rows => 0,
+            Part::Link(link) => 1 + link,
+            Part::End(flow, end) => 1 + self.links.len() + 2 * flow + end as usize,
+        }
+    }
+
+    fn part(&self, number: usize) -> Part {
+        let links = self.links.len();
+        match number {
+            0 => Part::Rows,
+            number if number <= links => Part::Link(number - 1),
+            number => {
+                let index = number - 1 - links;
+                Part::End(index / 2, End::BOTH[index % 2])
             }
         }
     }
 
-    fn on_source(&mut self, now: Timestamp, flow: usize) {
+    fn schedule(&mut self, part: Part, deadline: Option<Timestamp>) {
+        self.deadlines.set(self.number(part), deadline);
+    }
+
+    fn schedule_end(&mut self, now: Timestamp, flow: usize, end: End) {
         let stop = self.config.flows[flow].stop;
-        if now >= stop {
-            for timer in [SOURCE, PACER, FEEDBACK, TIMEOUT] {
-                self.deadlines.set(part(flow, timer), None);
-            }
-            return;
-        }
-        let interval = self.flows[flow].sender.make_frame(now);
-        self.deadlines.set(part(flow, SOURCE), Some((now + interval).min(stop)));
-        self.after_sender(now, flow);
+        // A window that opens lets go what was due long ago.
+        let deadline = self.flows[flow].ends.next_deadline(end).map(|deadline| deadline.max(now));
+        self.schedule(Part::End(flow, end), deadline.filter(|&deadline| deadline < stop));
     }
 
-    fn on_pacer(&mut self, now: Timestamp, flow: usize) {
-        while let Some((size, header)) = self.flows[flow].sender.send(now) {
-            let row = &mut self.flows[flow].row;
-            row.sent += size;
-            row.sent_packets += 1;
-            let direction = self.config.flows[flow].direction;
-            let outer = Header { flow: media_key(flow), ..Header::new(size) };
-            self.enqueue(now, direction, outer, Packet::Media { flow, header });
-            self.refresh_target(now, flow);
-        }
-        self.after_sender(now, flow);
-    }
-
-    fn on_feedback_timer(&mut self, now: Timestamp, flow: usize) {
-        let back = opposite(self.config.flows[flow].direction);
-        let link = match back {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
-        };
-        self.flows[flow].receiver.feedback(now, |size, bytes| {
-            let header = Header { flow: feedback_key(flow), ..Header::new(size) };
-            link.enqueue(now, header, Packet::Feedback { flow, bytes: bytes.to_vec() });
-        });
-        self.schedule_link(back);
-        let next = now + self.config.feedback_interval;
-        self.deadlines.set(part(flow, FEEDBACK), Some(next));
-    }
-
-    fn on_timeout(&mut self, now: Timestamp, flow: usize) {
-        let controller = &mut self.flows[flow].sender.controller;
-        controller.on_timeout(now);
-        debug_assert!(controller.next_timeout().is_none_or(|next| next > now));
-        self.after_sender(now, flow);
-    }
-
-    fn enqueue(&mut self, now: Timestamp, direction: Direction, header: Header, packet: Packet) {
-        let link = match direction {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
-        };
-        link.enqueue(now, header, packet);
-        self.schedule_link(direction);
-    }
-
-    fn schedule_link(&mut self, direction: Direction) {
-        match direction {
-            Direction::Up => self.deadlines.set(UP, self.up.next_event()),
-            Direction::Down => self.deadlines.set(DOWN, self.down.next_event()),
-        }
-    }
-
-    fn deliver(&mut self, now: Timestamp, direction: Direction) {
-        loop {
-            let fate = match direction {
-                Direction::Up => self.up.poll(now),
-                Direction::Down => self.down.poll(now),
-            };
-            match fate {
-                Some(Fate::Delivered(delivery)) => self.on_delivery(now, delivery),
-                Some(Fate::Dropped(dropped)) => self.on_drop(&dropped),
-                None => break,
-            }
-        }
-        self.schedule_link(direction);
-    }
-
-    fn on_drop(&mut self, dropped: &Dropped<Packet>) {
-        match dropped.payload {
-            Packet::Media { flow, .. } => self.flows[flow].row.lost_packets += 1,
-            // Lost feedback is part of the experiment; the controllers have to live with it.
-            Packet::Feedback { .. } => {}
-        }
-    }
-
-    fn on_delivery(&mut self, now: Timestamp, delivery: Delivery<Packet>) {
-        match delivery.payload {
-            Packet::Media { flow, header } => {
-                let state = &mut self.flows[flow];
-                state.receiver.on_packet(now, &header);
-                state.row.received += delivery.size;
-                state.waited += delivery.queuing_delay;
-                state.arrived += 1;
-            }
-            Packet::Feedback { flow, bytes } => {
-                // What arrives after the flow's end has no sender to go to.
-                if now >= self.config.flows[flow].stop {
-                    return;
-                }
-                let state = &mut self.flows[flow];
-                if let Some(report) = state.sender.on_feedback(now, &bytes) {
-                    let sample = report.rtt(now);
-                    state.row.rtt = match (state.row.rtt, sample) {
-                        (Some(least), Some(sample)) => Some(least.min(sample)),
-                        (least, sample) => least.or(sample),
-                    };
-                }
-                self.after_sender(now, flow);
+    fn on_deadline(&mut self, now: Timestamp, number: usize) {
+        match self.part(number) {
+            Part::Rows => self.close_rows(now),
+            Part::Link(link) => self.deliver(now, link),
+            Part::End(flow, end) => {
+                self.flows[flow].ends.on_deadline(now, end, &mut self.outbox);
+                self.after_end(now, flow, end);
             }
         }
     }
 
-    /// Takes over what the controller wants now and when it wants to be called.
-    fn after_sender(&mut self, now: Timestamp, flow: usize) {
-        self.refresh_target(now, flow);
-        let sender = &self.flows[flow].sender;
-        self.deadlines.set(part(flow, PACER), sender.next_send_time().map(|next| next.max(now)));
-        self.deadlines.set(part(flow, TIMEOUT), sender.controller.next_timeout());
-    }
-
-    fn refresh_target(&mut self, now: Timestamp, flow: usize) {
-        let sender = &mut self.flows[flow].sender;
-        let Some(old) = sender.refresh_target(now) else { return };
-        let metrics = sender.controller.metrics();
-        self.trace.events.push(RateChange {
+    /// Does what an end of a flow wants after it was called.
+    fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for packet in outbox.packets.drain(..) {
+            if end == End::Sender {
+                let row = &mut self.flows[flow].row;
+                row.sent += packet.size;
+                row.sent_packets += 1;
+            }
+            let waited = TimeDelta::ZERO;
+            self.forward(now, Traveller { flow, from: end, passed: 0, waited, packet });
+        }
+        self.trace.events.extend(outbox.changes.drain(..).map(|change| RateChange {
             time: now,
             flow,
-            from: old.bitrate,
-            to: sender.target().bitrate,
-            reason: metrics.reason.as_str().into(),
-            state: metrics.state.into(),
-            signals: metrics.signals.map(|(name, value)| (name.into(), value)),
-        });
+            from: change.from,
+            to: change.to,
+            reason: change.reason.into(),
+            state: change.state.into(),
+            signals: change.signals,
+        }));
+        if let Some(rtt) = outbox.rtt.take() {
+            let least = &mut self.flows[flow].row.rtt;
+            *least = Some(least.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.outbox = outbox;
+        self.schedule_end(now, flow, end);
+    }
+
+    /// Puts a packet onto the next link of its route, or hands it over at the route's end.
+    fn forward(&mut self, now: Timestamp, traveller: Traveller) {
+        let Traveller { flow, from, passed, .. } = traveller;
+        let Some(&link) = self.flows[flow].route(from).get(passed) else {
+            return self.arrive(now, traveller);
+        };
+        self.links[link].enqueue(now, traveller.header(), traveller);
+        self.schedule_link(link);
+    }
+
+    fn schedule_link(&mut self, link: usize) {
+        let next = self.links[link].next_event();
+        self.schedule(Part::Link(link), next);
+    }
+
+    fn deliver(&mut self, now: Timestamp, link: usize) {
+        while let Some(fate) = self.links[link].poll(now) {
+            match fate {
+                Fate::Delivered(Delivery { queuing_delay, ecn, mut payload, .. }) => {
+                    payload.passed += 1;
+                    payload.waited += queuing_delay;
+                    payload.packet.ecn = ecn;
+                    self.forward(now, payload);
+                }
+                // Lost feedback is part of the experiment; the controllers have to live with it.
+                Fate::Dropped(dropped) if dropped.payload.from == End::Receiver => {}
+                Fate::Dropped(dropped) => {
+                    self.flows[dropped.payload.flow].row.lost_packets += 1;
+                }
+            }
+        }
+        self.schedule_link(link);
+    }
+
+    fn arrive(&mut self, now: Timestamp, traveller: Traveller) {
+        let Traveller { flow, from, waited, packet, .. } = traveller;
+        let state = &mut self.flows[flow];
+        if from == End::Sender {
+            state.row.received += packet.size;
+            state.waited += waited;
+            state.arrived += 1;
+        }
+        // What arrives after the flow's end has nobody to go to.
+        if now < self.config.flows[flow].stop {
+            state.ends.on_packet(now, from.other(), &packet, &mut self.outbox);
+            self.after_end(now, flow, from.other());
+        }
     }
 
     fn close_rows(&mut self, now: Timestamp) {
@@ -246,52 +233,72 @@ impl<'a> Simulator<'a> {
             if now <= flow.start || now > flow.stop {
                 continue;
             }
-            let link = match flow.direction {
-                Direction::Up => &mut self.up,
-                Direction::Down => &mut self.down,
-            };
             let state = &mut self.flows[index];
-            let target = *state.sender.target();
+            let route = &state.routes[End::Sender as usize];
+            let capacities =
+                route.iter().filter_map(|&link| self.links[link].capacity(now - ROW_INTERVAL));
+            let capacity = capacities.min();
+            let queue = route.iter().map(|&link| self.links[link].queued(now)).sum();
+            let sender = state.ends.state();
             self.trace.rows.push(Row {
                 time: now,
                 flow: index,
-                capacity: link.capacity(now - ROW_INTERVAL),
-                target: Some(target.bitrate),
-                pacing_rate: Some(target.pacing_rate),
-                congestion_window: target.window.map(|window| window.congestion_window),
+                capacity,
+                target: sender.target,
+                pacing_rate: sender.pacing_rate,
+                congestion_window: sender.congestion_window,
                 rtt: state.row.rtt.map(whole_micros),
                 queuing_delay: (state.arrived > 0)
                     .then(|| whole_micros(state.waited / state.arrived)),
-                queue: link.queued(now),
+                queue,
                 ..state.row
             });
             state.row = Row::default();
             state.waited = TimeDelta::ZERO;
             state.arrived = 0;
         }
-        self.deadlines.set(ROWS, Some(now + ROW_INTERVAL));
+        self.schedule(Part::Rows, Some(now + ROW_INTERVAL));
+    }
+}
+
+/// The links of the hops: for each hop the one up, then the one down.
+fn hop_links(config: &Config, seed: Seed) -> Vec<Bottleneck<Traveller>> {
+    let mut links = Vec::with_capacity(2 * config.hops.len());
+    for (index, hop) in config.hops.iter().enumerate() {
+        let prefix = if index == 0 { String::new() } else { format!("hop-{}/", index + 1) };
+        links.push(Bottleneck::new(&hop.up, seed, &format!("{prefix}up")));
+        links.push(Bottleneck::new(&hop.down, seed, &format!("{prefix}down")));
+    }
+    links
+}
+
+/// Makes the links of a flow's own access, and lists what its packets cross each way.
+fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<usize>; 2] {
+    let up = flow.hops.clone().map(|hop| 2 * hop);
+    let down = flow.hops.clone().rev().map(|hop| 2 * hop + 1);
+    let [mut there, mut back]: [Vec<usize>; 2] = match flow.direction {
+        Direction::Up => [up.collect(), down.collect()],
+        Direction::Down => [down.collect(), up.collect()],
+    };
+    if flow.access_delay > TimeDelta::ZERO {
+        let access = LinkConfig::unlimited(flow.access_delay);
+        for (way, at) in [(&mut there, 0), (&mut back, flow.hops.len())] {
+            way.insert(at, links.len());
+            links.push(Bottleneck::new(&access, seed, &format!("{}/access", flow.name)));
+        }
+    }
+    [there, back]
+}
+
+fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
+    match &flow.traffic {
+        Traffic::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
     }
 }
 
 /// As a record holds it, so that a run measures the same before and after it was written.
 fn whole_micros(time: TimeDelta) -> TimeDelta {
     TimeDelta::from_micros(time.as_micros())
-}
-
-/// Media and feedback have addresses of their own: where they share a link, they are two flows.
-fn media_key(flow: usize) -> FlowKey {
-    FlowKey(2 * flow as u64)
-}
-
-fn feedback_key(flow: usize) -> FlowKey {
-    FlowKey(2 * flow as u64 + 1)
-}
-
-fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Up => Direction::Down,
-        Direction::Down => Direction::Up,
-    }
 }
 
 #[cfg(test)]

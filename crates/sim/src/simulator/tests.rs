@@ -3,7 +3,7 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
-use crate::{Config, Direction, Flow, Source, Trace, run};
+use crate::{Config, Direction, Flow, Hop, Media, Source, Trace, Traffic, run};
 
 fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
@@ -14,25 +14,30 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
     Flow {
         name: name.into(),
         direction: Direction::Up,
+        hops: 0..1,
+        access_delay: TimeDelta::ZERO,
         start: secs(start),
         stop: secs(stop),
-        algorithm,
-        limits: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap(),
-        source: Source::Filler { fps: 30.0, cap: None },
+        pauses: Vec::new(),
+        traffic: Traffic::Media(Media {
+            algorithm,
+            settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
+            source: Source::Filler { fps: 30.0, cap: None },
+            feedback_interval: TimeDelta::from_millis(50),
+        }),
     }
 }
 
-fn one_mbps(flows: Vec<Flow>) -> Config {
-    let delay = TimeDelta::from_millis(25);
-    let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(1_000)).unwrap());
+fn link(kbps: u64) -> LinkConfig {
+    let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(kbps)).unwrap());
     let queue = QueueLimit::Time(TimeDelta::from_millis(300));
-    Config {
-        duration: TimeDelta::from_secs(20),
-        up: LinkConfig { capacity, queue, ..LinkConfig::unlimited(delay) },
-        down: LinkConfig::unlimited(delay),
-        feedback_interval: TimeDelta::from_millis(50),
-        flows,
-    }
+    LinkConfig { capacity, queue, ..LinkConfig::unlimited(TimeDelta::from_millis(25)) }
+}
+
+fn one_mbps(flows: Vec<Flow>) -> Config {
+    let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
+    let hops = vec![Hop { up: link(1_000), down }];
+    Config { duration: TimeDelta::from_secs(20), hops, flows }
 }
 
 fn received(trace: &Trace, flow: usize) -> DataSize {
@@ -42,7 +47,7 @@ fn received(trace: &Trace, flow: usize) -> DataSize {
 #[test]
 fn equal_seeds_give_equal_traces_and_another_seed_another() {
     let mut config = one_mbps(vec![flow("media-1", Algorithm::GccDraft, 0, 20)]);
-    config.up.loss = LossModel::Random(0.02);
+    config.hops[0].up.loss = LossModel::Random(0.02);
     let first = run(&config, Seed::new(1));
     assert_eq!(first, run(&config, Seed::new(1)));
     assert_ne!(first, run(&config, Seed::new(2)));
@@ -72,7 +77,7 @@ fn a_flow_has_rows_from_its_start_to_its_stop_and_nothing_is_sent_outside() {
 #[test]
 fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() {
     let mut config = one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]);
-    config.up.loss = LossModel::Random(0.05);
+    config.hops[0].up.loss = LossModel::Random(0.05);
     let trace = run(&config, Seed::new(1));
     let (sent, lost) = trace
         .rows
@@ -87,7 +92,7 @@ fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() 
 fn lost_feedback_does_not_stop_the_simulation() {
     for algorithm in Algorithm::ALL {
         let mut config = one_mbps(vec![flow("media-1", algorithm, 0, 20)]);
-        config.down.loss = LossModel::Random(1.0);
+        config.hops[0].down.loss = LossModel::Random(1.0);
         let trace = run(&config, Seed::new(1));
         assert_eq!(trace.rows.len(), 400, "{algorithm}");
         assert!(trace.rows.iter().all(|row| row.rtt.is_none()));
@@ -100,4 +105,59 @@ fn the_shortest_round_trip_is_propagation_serialisation_and_feedback_wait() {
     let least = trace.rows.iter().filter_map(|row| row.rtt).min().unwrap();
     assert!(least >= TimeDelta::from_millis(50), "{least}");
     assert!(least < TimeDelta::from_millis(110), "{least}");
+}
+
+#[test]
+fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
+    let mut config = one_mbps(vec![
+        Flow { hops: 0..2, ..flow("media-1", Algorithm::Nada, 0, 20) },
+        Flow { hops: 1..2, direction: Direction::Down, ..flow("media-2", Algorithm::Nada, 0, 20) },
+    ]);
+    config.hops.push(Hop { up: link(400), down: link(600) });
+    let trace = run(&config, Seed::new(1));
+    let capacity = |flow| trace.rows.iter().find(|row| row.flow == flow).unwrap().capacity.unwrap();
+    assert_eq!((capacity(0), capacity(1)), (Bitrate::from_kbps(400), Bitrate::from_kbps(600)));
+    for (flow, most) in [(0, 1_000_000), (1, 1_500_000)] {
+        let bytes = received(&trace, flow).as_bytes();
+        assert!((most / 2..=most).contains(&bytes), "{flow}: {bytes}");
+    }
+    // Two hops of 25 ms each way; one hop for the other flow.
+    let least =
+        |flow| trace.rows.iter().filter(|row| row.flow == flow).filter_map(|row| row.rtt).min();
+    assert!(least(0) >= Some(TimeDelta::from_millis(100)), "{:?}", least(0));
+    assert!(least(1) < Some(TimeDelta::from_millis(100)), "{:?}", least(1));
+}
+
+#[test]
+fn an_access_delay_counts_each_way() {
+    let plain = flow("media-1", Algorithm::GccDraft, 0, 20);
+    let least = |flow: Flow| {
+        run(&one_mbps(vec![flow]), Seed::new(1))
+            .rows
+            .iter()
+            .filter_map(|row| row.rtt)
+            .min()
+            .unwrap()
+    };
+    let far = Flow { access_delay: TimeDelta::from_millis(40), ..plain.clone() };
+    let more = least(far) - least(plain);
+    assert!((more - TimeDelta::from_millis(80)).abs() < TimeDelta::from_millis(10), "{more}");
+}
+
+#[test]
+fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
+    for algorithm in Algorithm::ALL {
+        let pauses = vec![secs(8)..secs(12)];
+        let trace = run(
+            &one_mbps(vec![Flow { pauses, ..flow("media-1", algorithm, 0, 20) }]),
+            Seed::new(1),
+        );
+        let sent = |from: i64, to: i64| -> DataSize {
+            let within = |row: &&crate::trace::Row| row.time > secs(from) && row.time <= secs(to);
+            trace.rows.iter().filter(within).map(|row| row.sent).sum()
+        };
+        // What was queued leaves in the first moments.
+        assert_eq!(sent(9, 11), DataSize::ZERO, "{algorithm}");
+        assert!(sent(12, 20) > DataSize::from_bytes(100_000), "{algorithm}");
+    }
 }

@@ -1,0 +1,92 @@
+//! What the simulator asks of a flow: packets and deadlines in, packets out.
+
+use std::borrow::Cow;
+
+use weir::feedback::Ecn;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use crate::endpoint::MediaHeader;
+
+/// One of the two ends of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Where its data comes from.
+    Sender,
+    /// Where its data goes.
+    Receiver,
+}
+
+impl End {
+    pub(crate) const BOTH: [Self; 2] = [Self::Sender, Self::Receiver];
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+/// Both ends of a flow at work. They share one object and nothing else: what one end knows of the
+/// other came in a packet.
+pub(crate) trait Ends {
+    /// When an end wants to be called, if ever.
+    fn next_deadline(&self, end: End) -> Option<Timestamp>;
+
+    /// The time given by `next_deadline` has come.
+    fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox);
+
+    /// A packet of the other end arrived.
+    fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox);
+
+    /// What the sender is at, for the trace.
+    fn state(&self) -> State;
+}
+
+/// A packet as its sender makes it and its receiver gets it.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Size of the whole IP packet.
+    pub(crate) size: DataSize,
+    /// A queue on the way may have marked it.
+    pub(crate) ecn: Ecn,
+    pub(crate) body: Body,
+}
+
+/// What a packet carries; payloads are only counted.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// RTP headers.
+    Rtp(MediaHeader),
+    /// An RTCP packet, whole.
+    Rtcp(Vec<u8>),
+}
+
+/// What the sender of a flow is at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) target: Option<Bitrate>,
+    pub(crate) pacing_rate: Option<Bitrate>,
+    pub(crate) congestion_window: Option<DataSize>,
+}
+
+/// What a flow wants done after a call. It is emptied after each.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Packets to send to the other end.
+    pub(crate) packets: Vec<Packet>,
+    /// Changes of the target bitrate.
+    pub(crate) changes: Vec<Change>,
+    /// A round-trip time that the sender measured.
+    pub(crate) rtt: Option<TimeDelta>,
+}
+
+/// A [`crate::trace::RateChange`] without time and flow, which the simulator knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) from: Bitrate,
+    pub(crate) to: Bitrate,
+    pub(crate) reason: &'static str,
+    pub(crate) state: &'static str,
+    pub(crate) signals: [(Cow<'static, str>, f64); 4],
+}
