@@ -175,7 +175,7 @@ pub enum EcnMode {
     Off,
     /// Packets are ECT(0): a mark weighs as a loss does [RFC3168 §5].
     Classic,
-    /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4.1].
+    /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4].
     L4s,
 }
 
