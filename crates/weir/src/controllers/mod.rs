@@ -3,6 +3,7 @@
 pub mod gcc_draft;
 pub mod nada;
 pub mod scream;
+mod scream_common;
 
 use alloc::boxed::Box;
 use core::fmt;

@@ -1,6 +1,6 @@
 //! Congestion events: loss and ECN marks, at most one event in a round trip.
 //!
-//! Implements the trigger of [SCREAM §4.1.2.1] and `loss_event_rate` of [SCREAM §4.1.1.2].
+//! Implements the trigger of [SCREAM §4.1.2.1].
 
 use crate::controller::Reason;
 use crate::units::{TimeDelta, Timestamp};
@@ -11,8 +11,6 @@ const BETA_LOSS: f64 = 0.8;
 const BETA_ECN: f64 = 0.9;
 /// `BETA_R`: factor of the target bitrate at a loss event [SCREAM §4.1.1.1].
 const BETA_R: f64 = 0.9;
-/// Gain of `loss_event_rate`, per round trip (SCREAM-D6).
-const LOSS_EVENT_GAIN: f64 = 0.01;
 
 /// What congested the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +50,10 @@ impl Congestion {
     }
 }
 
-/// Limits congestion events to one in a round trip, and counts the round trips with loss.
+/// Limits congestion events to one in a round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CongestionEvents {
     last: Option<Timestamp>,
-    round_trip_start: Timestamp,
-    loss_in_round_trip: bool,
-    loss_event_rate: f64,
 }
 
 impl CongestionEvents {
@@ -70,7 +65,6 @@ impl CongestionEvents {
         lost: bool,
         marked: bool,
     ) -> Option<Congestion> {
-        self.count_round_trip(now, rtt, lost);
         let congestion = match (lost, marked) {
             (true, _) => Congestion::Loss,
             (false, true) => Congestion::Ecn,
@@ -81,22 +75,6 @@ impl CongestionEvents {
         }
         self.last = Some(now);
         Some(congestion)
-    }
-
-    fn count_round_trip(&mut self, now: Timestamp, rtt: TimeDelta, lost: bool) {
-        self.loss_in_round_trip |= lost;
-        if now - self.round_trip_start >= rtt {
-            // SCREAM-D6: the RFC gives the meaning of the rate, and no filter.
-            let sample = f64::from(u8::from(self.loss_in_round_trip));
-            self.loss_event_rate += LOSS_EVENT_GAIN * (sample - self.loss_event_rate);
-            self.loss_in_round_trip = false;
-            self.round_trip_start = now;
-        }
-    }
-
-    /// `loss_event_rate`: share of round trips with lost packets, 0.0..=1.0.
-    pub fn loss_event_rate(&self) -> f64 {
-        self.loss_event_rate
     }
 }
 
@@ -137,18 +115,5 @@ mod tests {
             table,
             [(0.8, 0.9, Reason::Loss), (0.9, 0.9, Reason::Ecn), (0.8, 0.9, Reason::FeedbackLost),]
         );
-    }
-
-    // [SCREAM §4.1.1.2], SCREAM-D6
-    #[test]
-    fn the_loss_event_rate_counts_round_trips_not_packets() {
-        let mut events = CongestionEvents::default();
-        events.on_acknowledged(at(0), RTT, true, false);
-        assert_eq!(events.loss_event_rate(), 0.01);
-        events.on_acknowledged(at(30), RTT, true, false);
-        events.on_acknowledged(at(60), RTT, true, false);
-        assert_eq!(events.loss_event_rate(), 0.01);
-        events.on_acknowledged(at(100), RTT, false, false);
-        assert_eq!(events.loss_event_rate(), 0.01 + 0.01 * (1.0 - 0.01));
     }
 }

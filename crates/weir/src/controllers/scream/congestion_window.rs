@@ -3,14 +3,11 @@
 //! Implements [SCREAM §4.1.2.1], [SCREAM §4.1.2.2] and [SCREAM §4.1.2.7]. Departs from them in
 //! SCREAM-D1 (initial window).
 
-use super::bytes_in_flight::Acknowledgement;
 use super::congestion_events::Congestion;
-use super::queuing_delay::INITIAL_RTT;
+use crate::controllers::scream_common::{Acknowledgement, INITIAL_RTT, MSS};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [SCREAM §4.1.1.1].
-/// `MSS`: maximum segment size, bytes.
-pub(super) const MSS: f64 = 1000.0;
 /// `MIN_CWND`: minimum congestion window, bytes.
 const MIN_CWND: f64 = 3000.0;
 /// `GAIN`: growth per round trip, in segments, at zero queuing delay.

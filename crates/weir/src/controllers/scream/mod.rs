@@ -14,47 +14,52 @@
 //! The network limits the bytes in flight, the send queue between source and network limits the
 //! target bitrate. Deviations SCREAM-D1 to SCREAM-D11 are in docs/controllers/scream.md.
 
-mod bytes_in_flight;
 mod congestion_events;
 mod congestion_window;
-mod delay_target;
 mod delay_trend;
-mod lost_packets;
 mod media_rate_control;
-mod queuing_delay;
+mod recent_flight;
 mod sender_transmission;
 mod throughput;
 
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controllers::scream_common::{
+    Acknowledgement, BytesInFlight, DelayTarget, LossEventRate, LostPackets, QueuingDelay, Silence,
+    SmoothedRtt,
+};
 use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
-use crate::units::{Bitrate, DataSize, Timestamp};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use bytes_in_flight::{Acknowledgement, BytesInFlight};
 use congestion_events::{Congestion, CongestionEvents};
 use congestion_window::{CongestionWindow, DelaySignals, Mode};
-use delay_target::DelayTarget;
 use delay_trend::DelayTrend;
-use lost_packets::LostPackets;
 use media_rate_control::{Conditions, MediaRateControl, RATE_ADJUST_INTERVAL};
-use queuing_delay::{QueuingDelay, SmoothedRtt};
-use sender_transmission::{SenderTransmission, pacing_rate};
+use recent_flight::RecentFlight;
+use sender_transmission::{pacing_rate, send_window};
 use throughput::Throughput;
+
+/// `QDELAY_TARGET_LO`: the lowest delay target [SCREAM §4.1.1.1].
+const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(100);
 
 /// The SCReAM controller, RFC 8298.
 #[derive(Clone, Debug)]
 pub struct Scream {
     flight: BytesInFlight,
+    recent_flight: RecentFlight,
     rtt: SmoothedRtt,
     queuing_delay: QueuingDelay,
     trend: DelayTrend,
     delay_target: DelayTarget,
     lost: LostPackets,
     events: CongestionEvents,
+    loss_events: LossEventRate,
     window: CongestionWindow,
-    transmission: SenderTransmission,
+    silence: Silence,
     throughput: Throughput,
     media: MediaRateControl,
     limits: RateLimits,
+    /// Without ECN a mark means nothing.
+    ecn: EcnMode,
     receiver_limit: Option<Bitrate>,
     /// End of the running adjustment interval; `None` before the first packet.
     adjust_at: Option<Timestamp>,
@@ -63,17 +68,20 @@ pub struct Scream {
 impl Scream {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let limits = settings.into().limits;
+        let Settings { limits, ecn, .. } = settings.into();
         Self {
+            ecn,
             flight: BytesInFlight::default(),
+            recent_flight: RecentFlight::default(),
             rtt: SmoothedRtt::default(),
             queuing_delay: QueuingDelay::default(),
             trend: DelayTrend::default(),
-            delay_target: DelayTarget::default(),
+            delay_target: DelayTarget::new(QDELAY_TARGET_LO),
             lost: LostPackets::default(),
             events: CongestionEvents::default(),
+            loss_events: LossEventRate::default(),
             window: CongestionWindow::new(limits.start()),
-            transmission: SenderTransmission::default(),
+            silence: Silence::default(),
             throughput: Throughput::default(),
             media: MediaRateControl::new(limits),
             limits,
@@ -93,7 +101,7 @@ impl Scream {
             self.queuing_delay.update(now, one_way_delay, rtt);
         }
         self.trend.update(now, self.delay_fraction());
-        self.transmission.on_acknowledged(now, self.flight.bytes());
+        self.silence.on_acknowledged(now, self.flight.bytes());
     }
 
     fn back_off(&mut self, congestion: Congestion) {
@@ -104,7 +112,7 @@ impl Scream {
     fn grow_window(&mut self, now: Timestamp, ack: &Acknowledgement) {
         let mode = self.window.mode();
         let delay = DelaySignals { fraction: self.delay_fraction(), trend: self.trend.value() };
-        let (in_flight, recent) = (self.flight.bytes(), self.flight.max_bytes(now));
+        let (in_flight, recent) = (self.flight.bytes(), self.recent_flight.max(now));
         self.window.on_acknowledged(now, ack, delay, in_flight, recent);
         if (mode, self.window.mode()) == (Mode::FastIncrease, Mode::Normal) {
             self.media.on_incipient_congestion();
@@ -121,8 +129,9 @@ impl Controller for Scream {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.adjust_at.get_or_insert(now + RATE_ADJUST_INTERVAL);
         self.throughput.on_sent(packet.size, packet.queued);
-        self.flight.on_packet_sent(now, packet);
-        self.transmission.on_packet_sent(now, packet.size);
+        self.flight.on_packet_sent(packet);
+        self.recent_flight.record(now, self.flight.bytes());
+        self.silence.on_packet_sent(now, packet.size);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
@@ -132,15 +141,17 @@ impl Controller for Scream {
             self.measure_delay(now, newest);
         }
         self.lost.on_report(now, report, self.rtt.value());
-        let lost = self.lost.take_lost(now);
-        match self.events.on_acknowledged(now, self.rtt.value(), lost, ack.marked) {
+        let lost = self.lost.take_lost(now) > 0;
+        self.loss_events.on_report(now, self.rtt.value(), lost);
+        let marked = self.ecn != EcnMode::Off && ack.marked_packets > 0;
+        match self.events.on_acknowledged(now, self.rtt.value(), lost, marked) {
             Some(congestion) => self.back_off(congestion),
             None if ack.newest.is_some() => self.grow_window(now, &ack),
             None => {}
         }
         if ack.newest.is_some() {
             let delay = self.queuing_delay.value();
-            self.delay_target.update(delay, self.events.loss_event_rate());
+            self.delay_target.update(delay, self.loss_events.value());
         }
     }
 
@@ -155,11 +166,11 @@ impl Controller for Scream {
         let next = due + RATE_ADJUST_INTERVAL;
         self.adjust_at = Some(if next > now { next } else { now + RATE_ADJUST_INTERVAL });
         self.throughput.end_interval(elapsed);
-        if self.transmission.on_tick(now, RATE_ADJUST_INTERVAL, self.rtt.value()) {
+        if self.silence.on_tick(now, RATE_ADJUST_INTERVAL, self.rtt.value()) {
             self.back_off(Congestion::Silence);
         } else {
             self.media.adjust(&Conditions {
-                silent: self.transmission.is_silent(),
+                silent: self.silence.is_silent(),
                 fast_increase: self.window.mode() == Mode::FastIncrease,
                 current_rate: self.throughput.current_rate(),
                 media_rate: self.throughput.media_rate(),
@@ -179,12 +190,13 @@ impl Controller for Scream {
         let bitrate = self.limits.cap(self.media.target(), self.receiver_limit);
         let pacing_rate = pacing_rate(cwnd, self.rtt.value(), self.media.max_bitrate());
         let fraction = self.delay_fraction();
-        let window = self.transmission.window(cwnd, self.flight.bytes(), fraction);
+        let (in_flight, allowance) = (self.flight.bytes(), self.silence.allowance());
+        let window = send_window(cwnd, in_flight, fraction, allowance);
         Target { window: Some(window), ..Target::new(bitrate, pacing_rate) }
     }
 
     fn metrics(&self) -> Metrics {
-        let state = match (self.transmission.is_silent(), self.window.mode()) {
+        let state = match (self.silence.is_silent(), self.window.mode()) {
             (true, _) => "feedback lost",
             (false, Mode::FastIncrease) => "fast increase",
             (false, Mode::Normal) => "normal",
@@ -197,7 +209,7 @@ impl Controller for Scream {
             state,
             rtt: self.rtt.measured(),
             queuing_delay: self.queuing_delay.measured(),
-            loss_ratio: self.events.loss_event_rate(),
+            loss_ratio: self.loss_events.value(),
             acknowledged_bitrate: self.rtt.measured().map(|_| self.throughput.rate_ack()),
             signals: [
                 ("cwnd_bytes", self.window.size().as_bytes() as f64),

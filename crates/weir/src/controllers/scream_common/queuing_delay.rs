@@ -1,7 +1,7 @@
 //! Queuing delay: one-way delay minus the base delay, and the smoothed round-trip time.
 //!
-//! Implements `qdelay` as [SCREAM §4.1.2] takes it from [RFC6817 §3.4.2]: a history of one-minute
-//! minima, no smoothing. Departs from it in SCREAM-D3 (docs/controllers/scream.md).
+//! Implements `qdelay` as [SCREAM §4.1.2] and [SCREAMV2 §4.2.1.4] take it from [RFC6817 §3.4.2]: a
+//! history of one-minute minima, no smoothing. Departs from it in SCREAM-D3 and SCREAMV2-D4.
 
 use crate::units::{TimeDelta, Timestamp};
 
@@ -10,8 +10,9 @@ const BASE_HISTORY: usize = 10;
 const MINUTE: TimeDelta = TimeDelta::from_secs(60);
 /// Gain of the smoothed round-trip time [RFC6298 §2].
 const RTT_GAIN: f64 = 1.0 / 8.0;
-/// Round-trip time before the first sample [RFC9002 §6.2.2] (SCREAM-D1).
-pub(super) const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(333);
+/// Round-trip time before the first sample [RFC9002 §6.2.2] (SCREAM-D1,
+/// SCREAMV2-D1).
+pub(in super::super) const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(333);
 /// Range of a round-trip time: a window over zero time is no rate, and after 10 s a sender has
 /// forgotten what it sent.
 const RTT_MIN: TimeDelta = TimeDelta::from_millis(1);
@@ -19,7 +20,7 @@ const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
 
 /// `s_rtt`: the time from sending a packet to its acknowledgement, smoothed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SmoothedRtt {
+pub(in super::super) struct SmoothedRtt {
     smoothed: Option<TimeDelta>,
 }
 
@@ -47,7 +48,7 @@ impl SmoothedRtt {
 
 /// Estimates the queuing delay from one-way delays with an unknown clock offset.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QueuingDelay {
+pub(in super::super) struct QueuingDelay {
     /// Minimum one-way delay of each of the last minutes; `MAX` for a minute without a sample.
     minima: Option<[TimeDelta; BASE_HISTORY]>,
     /// Number of the minute that `minima[0]` belongs to.

@@ -1,6 +1,7 @@
 //! Lost packet detection: a packet called missing is lost once the reordering window has passed.
 //!
-//! Implements [SCREAM §4.1.2.4]. The bounds of the window are SCREAM-D5.
+//! Implements [SCREAM §4.1.2.4] and [SCREAMV2 §4.2.1.1]. The bounds of the window are SCREAM-D5 and
+//! SCREAMV2-D3.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +16,7 @@ const PERSIST: u32 = 16;
 
 /// Tells lost packets from late ones.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LostPackets {
+pub(in super::super) struct LostPackets {
     /// The lost flag: sequence number of each missing packet, and when feedback said so.
     missing: BTreeMap<i64, Timestamp>,
     /// Missing packets that are not lost yet, by that time.
@@ -46,15 +47,15 @@ impl LostPackets {
         }
     }
 
-    /// Whether packets are lost whose reordering window ended by `now`. Each is told once.
-    pub fn take_lost(&mut self, now: Timestamp) -> bool {
-        let mut lost = false;
+    /// How many packets are lost whose reordering window ended by `now`. Each is told once.
+    pub fn take_lost(&mut self, now: Timestamp) -> u64 {
+        let mut lost = 0;
         while let Some(&(since, number)) = self.waiting.front()
             && (since + self.reordering_window <= now || self.waiting.len() > MAX_MISSING)
         {
             self.waiting.pop_front();
             if self.missing.get(&number) == Some(&since) {
-                lost = true;
+                lost += 1;
                 self.losses += 1;
             }
         }
@@ -100,8 +101,8 @@ mod tests {
     fn a_missing_packet_is_lost_at_once_while_nothing_was_reordered() {
         let mut lost = LostPackets::default();
         lost.on_report(at(0), &report([packet(1, false, false), packet(2, true, false)]), RTT);
-        assert!(lost.take_lost(at(0)));
-        assert!(!lost.take_lost(at(0)));
+        assert_eq!(lost.take_lost(at(0)), 1);
+        assert_eq!(lost.take_lost(at(0)), 0);
     }
 
     // [SCREAM §4.1.2.4]
@@ -111,9 +112,9 @@ mod tests {
         lost.on_report(at(0), &report([packet(1, false, false)]), RTT);
         lost.on_report(at(50), &report([packet(1, true, true)]), RTT);
         lost.on_report(at(100), &report([packet(3, false, false), packet(4, false, false)]), RTT);
-        assert!(!lost.take_lost(at(149)));
+        assert_eq!(lost.take_lost(at(149)), 0);
         lost.on_report(at(149), &report([packet(3, true, true)]), RTT);
-        assert!(lost.take_lost(at(150)), "4 stayed away");
+        assert!(lost.take_lost(at(150)) == 1, "4 stayed away");
     }
 
     // SCREAM-D5
@@ -132,7 +133,7 @@ mod tests {
         for number in 0..16 {
             assert_eq!(lost.reordering_window, RTT);
             lost.on_report(at(number * 1_000), &report([packet(number, false, false)]), RTT);
-            assert!(lost.take_lost(at(number * 1_000 + 200)));
+            assert_eq!(lost.take_lost(at(number * 1_000 + 200)), 1);
         }
         assert_eq!(lost.reordering_window, TimeDelta::ZERO);
     }

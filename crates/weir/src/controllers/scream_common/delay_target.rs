@@ -1,12 +1,10 @@
 //! Competing flows compensation: raises the delay target where another flow holds the queue full.
 //!
-//! Implements [SCREAM §4.1.2.3].
+//! Implements [SCREAM §4.1.2.3] and [SCREAMV2 §4.5.4], which differ in `QDELAY_TARGET_LO` alone.
 
 use crate::units::TimeDelta;
 
 // Parameters [SCREAM §4.1.1.1].
-/// `QDELAY_TARGET_LO`: the delay target without competition, and the unit of the statistics.
-pub(super) const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(100);
 /// `QDELAY_TARGET_HI`: the highest delay target.
 const QDELAY_TARGET_HI: TimeDelta = TimeDelta::from_millis(400);
 // Parameters [SCREAM §4.1.2.3], without a name there.
@@ -27,45 +25,47 @@ const SLOW_DECREASE: f64 = 0.9;
 
 /// Adapts `qdelay_target` to the delay that other flows make.
 #[derive(Clone, Debug)]
-pub(super) struct DelayTarget {
+pub(in super::super) struct DelayTarget {
     /// `qdelay_norm_hist`, in microseconds so that the running sums stay exact; a ring.
     history: [u32; VARIANCE_SAMPLES],
     next: usize,
     sum: u64,
     sum_of_squares: u64,
     recent_sum: u64,
+    /// `QDELAY_TARGET_LO`: the target without competition, and the unit of the statistics.
+    lowest: TimeDelta,
     target: TimeDelta,
 }
 
-impl Default for DelayTarget {
-    fn default() -> Self {
+impl DelayTarget {
+    /// A target that starts at its lowest, `QDELAY_TARGET_LO`.
+    pub fn new(lowest: TimeDelta) -> Self {
         Self {
             history: [0; VARIANCE_SAMPLES],
             next: 0,
             sum: 0,
             sum_of_squares: 0,
             recent_sum: 0,
-            target: QDELAY_TARGET_LO,
+            lowest,
+            target: lowest,
         }
     }
-}
 
-impl DelayTarget {
     /// Takes the queuing delay of an acknowledgement and adapts the target.
     pub fn update(&mut self, queuing_delay: TimeDelta, loss_event_rate: f64) {
         self.push(queuing_delay);
         let variance = self.variance();
-        let new_target = QDELAY_TARGET_LO * (self.average() + libm::sqrt(variance));
+        let new_target = self.lowest * (self.average() + libm::sqrt(variance));
         let target = if loss_event_rate > LOSS_EVENT_RATE {
             new_target * LOSS_FACTOR
         } else if variance < STEADY_VARIANCE {
             new_target
-        } else if new_target < QDELAY_TARGET_LO {
+        } else if new_target < self.lowest {
             new_target.max(self.target * FAST_DECREASE)
         } else {
             self.target * SLOW_DECREASE
         };
-        self.target = target.clamp(QDELAY_TARGET_LO, QDELAY_TARGET_HI);
+        self.target = target.clamp(self.lowest, QDELAY_TARGET_HI);
     }
 
     fn push(&mut self, queuing_delay: TimeDelta) {
@@ -84,14 +84,14 @@ impl DelayTarget {
 
     /// `qdelay_norm_avg_t`.
     fn average(&self) -> f64 {
-        self.recent_sum as f64 / AVERAGE_SAMPLES as f64 / QDELAY_TARGET_LO.as_micros() as f64
+        self.recent_sum as f64 / AVERAGE_SAMPLES as f64 / self.lowest.as_micros() as f64
     }
 
     /// `qdelay_norm_var_t`.
     fn variance(&self) -> f64 {
         let samples = VARIANCE_SAMPLES as u128;
         let spread = samples * u128::from(self.sum_of_squares) - u128::from(self.sum).pow(2);
-        let unit = QDELAY_TARGET_LO.as_micros() as f64 * VARIANCE_SAMPLES as f64;
+        let unit = self.lowest.as_micros() as f64 * VARIANCE_SAMPLES as f64;
         spread as f64 / (unit * unit)
     }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn after(samples: impl Iterator<Item = i64>, loss_event_rate: f64) -> DelayTarget {
-        let mut target = DelayTarget::default();
+        let mut target = DelayTarget::new(ms(100));
         samples.for_each(|millis| target.update(ms(millis), loss_event_rate));
         target
     }

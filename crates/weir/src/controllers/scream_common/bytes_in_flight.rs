@@ -1,36 +1,37 @@
 //! Bytes in flight: what was sent after the highest acknowledged sequence number.
 //!
-//! Implements the accounting of [SCREAM §4.1.2]. Holes below the highest acknowledged number do not
-//! count as in flight: a lost packet leaves the flight with the next acknowledgement above it.
+//! Implements the accounting of [SCREAM §4.1.2] and [SCREAMV2 §4.1]. Holes below the highest
+//! acknowledged number do not count as in flight: a lost packet leaves the flight with the next
+//! acknowledgement above it.
 
 use alloc::collections::VecDeque;
 
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
-use crate::units::{DataSize, TimeDelta, Timestamp};
+use crate::units::DataSize;
 
-/// The sliding window of `max_bytes_in_flight` [SCREAM §4.1.2.2], in slots.
-const MAX_WINDOW: TimeDelta = TimeDelta::from_secs(5);
-const SLOT: TimeDelta = TimeDelta::from_millis(100);
-const SLOTS: usize = (MAX_WINDOW.as_nanos() / SLOT.as_nanos()) as usize;
 /// Packets remembered while nothing is acknowledged; older ones leave the flight unacknowledged.
 const MAX_PACKETS: usize = 1 << 15;
 
 /// What a report acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Acknowledgement {
+pub(in super::super) struct Acknowledgement {
     /// The received packet with the highest sequence number, if it is higher than all before it.
     pub newest: Option<PacketReport>,
     /// `bytes_newly_acked`: from the last highest sequence number to this one, lost ones included.
     pub newly_acked: DataSize,
     /// Bytes that the report says arrived.
     pub received: DataSize,
-    /// Whether a packet carries Congestion Experienced.
-    pub marked: bool,
+    /// Packets that the report says arrived: `data_units_acked`.
+    pub received_packets: u64,
+    /// Those of them that carry Congestion Experienced: `data_units_acked_ce`.
+    pub marked_packets: u64,
+    /// Their bytes: `bytes_newly_acked_ce`.
+    pub marked: DataSize,
 }
 
-/// The bytes between the highest acknowledged and the last sent packet, and their recent maximum.
+/// The bytes between the highest acknowledged and the last sent packet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BytesInFlight {
+pub(in super::super) struct BytesInFlight {
     /// Bytes sent up to and including the last packet.
     sent: u64,
     /// Bytes sent up to and including the highest acknowledged packet.
@@ -38,11 +39,10 @@ pub(super) struct BytesInFlight {
     highest_acked: Option<i64>,
     /// Sequence number of each packet in flight, and `sent` as it stood with it.
     packets: VecDeque<(i64, u64)>,
-    recent: WindowedMax,
 }
 
 impl BytesInFlight {
-    pub fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+    pub fn on_packet_sent(&mut self, packet: &SentPacket) {
         if self.packets.len() == MAX_PACKETS
             && let Some((_, sent)) = self.packets.pop_front()
         {
@@ -50,7 +50,6 @@ impl BytesInFlight {
         }
         self.sent = self.sent.saturating_add(packet.size.as_bytes());
         self.packets.push_back((packet.sequence_number, self.sent));
-        self.recent.record(now, self.bytes().as_bytes());
     }
 
     pub fn on_report(&mut self, report: &FeedbackReport) -> Acknowledgement {
@@ -58,7 +57,11 @@ impl BytesInFlight {
         let mut highest = self.highest_acked;
         for packet in report.received() {
             ack.received += packet.size;
-            ack.marked |= packet.ecn == Ecn::Ce;
+            ack.received_packets += 1;
+            if packet.ecn == Ecn::Ce {
+                ack.marked_packets += 1;
+                ack.marked += packet.size;
+            }
             if highest.is_none_or(|highest| packet.sequence_number > highest) {
                 highest = Some(packet.sequence_number);
                 ack.newest = Some(*packet);
@@ -86,47 +89,12 @@ impl BytesInFlight {
     pub fn bytes(&self) -> DataSize {
         DataSize::from_bytes(self.sent - self.acked)
     }
-
-    /// `max_bytes_in_flight` over the last 5 s.
-    pub fn max_bytes(&self, now: Timestamp) -> DataSize {
-        DataSize::from_bytes(self.recent.max(now))
-    }
-}
-
-/// Maximum over a sliding window, in slots that overwrite themselves.
-#[derive(Clone, Debug)]
-struct WindowedMax {
-    /// Number of the slot since the origin of time, and the maximum in it.
-    slots: [(i64, u64); SLOTS],
-}
-
-impl Default for WindowedMax {
-    fn default() -> Self {
-        Self { slots: [(i64::MIN, 0); SLOTS] }
-    }
-}
-
-impl WindowedMax {
-    fn record(&mut self, now: Timestamp, value: u64) {
-        let number = slot_number(now);
-        let slot = &mut self.slots[number.rem_euclid(SLOTS as i64) as usize];
-        *slot = if slot.0 == number { (number, slot.1.max(value)) } else { (number, value) };
-    }
-
-    fn max(&self, now: Timestamp) -> u64 {
-        let oldest = slot_number(now) - SLOTS as i64;
-        let live = self.slots.iter().filter(|(number, _)| *number > oldest);
-        live.map(|(_, value)| *value).max().unwrap_or(0)
-    }
-}
-
-fn slot_number(now: Timestamp) -> i64 {
-    now.as_nanos().div_euclid(SLOT.as_nanos())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Timestamp;
     use alloc::vec::Vec;
 
     fn flight_of(packets: i64) -> BytesInFlight {
@@ -140,7 +108,7 @@ mod tests {
                 probe: None,
                 padding: false,
             };
-            flight.on_packet_sent(Timestamp::ZERO, &packet);
+            flight.on_packet_sent(&packet);
         }
         flight
     }
@@ -190,21 +158,15 @@ mod tests {
         assert_eq!((ack.newest, ack.newly_acked), (None, DataSize::ZERO));
     }
 
+    // [SCREAMV2 §4.1.2]
     #[test]
-    fn the_maximum_forgets_after_5_s() {
-        let mut flight = flight_of(3);
-        assert_eq!(flight.max_bytes(Timestamp::from_millis(4_999)), DataSize::from_bytes(3000));
-        assert_eq!(flight.max_bytes(Timestamp::from_secs(5)), DataSize::ZERO);
-        flight.on_report(&report(&[(2, true)]));
-        let packet = SentPacket {
-            sequence_number: 3,
-            size: DataSize::from_bytes(700),
-            queued: DataSize::ZERO,
-            probe: None,
-            padding: false,
-        };
-        flight.on_packet_sent(Timestamp::from_secs(1), &packet);
-        assert_eq!(flight.max_bytes(Timestamp::from_secs(5)), DataSize::from_bytes(700));
+    fn marked_packets_are_counted_and_weighed() {
+        let mut flight = flight_of(10);
+        let mut marks = report(&[(0, true), (1, true), (2, true)]);
+        marks.packets[1].ecn = Ecn::Ce;
+        let ack = flight.on_report(&marks);
+        assert_eq!((ack.received_packets, ack.marked_packets), (3, 1));
+        assert_eq!(ack.marked, DataSize::from_bytes(1000));
     }
 
     #[test]
