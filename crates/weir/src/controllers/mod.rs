@@ -4,6 +4,7 @@ pub mod gcc_draft;
 pub mod nada;
 pub mod scream;
 mod scream_common;
+pub mod scream_v2;
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -21,11 +22,13 @@ pub enum Algorithm {
     Nada,
     /// `scream`: RFC 8298.
     Scream,
+    /// `scream-v2`: draft-ietf-ccwg-rfc8298bis-screamv2.
+    ScreamV2,
 }
 
 impl Algorithm {
     /// All of them, in the order that reports use.
-    pub const ALL: [Self; 3] = [Self::GccDraft, Self::Nada, Self::Scream];
+    pub const ALL: [Self; 4] = [Self::GccDraft, Self::Nada, Self::Scream, Self::ScreamV2];
 
     /// The name on the command line and in records.
     pub const fn name(self) -> &'static str {
@@ -33,6 +36,7 @@ impl Algorithm {
             Self::GccDraft => "gcc-draft",
             Self::Nada => "nada",
             Self::Scream => "scream",
+            Self::ScreamV2 => "scream-v2",
         }
     }
 
@@ -43,6 +47,7 @@ impl Algorithm {
             Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
             Self::Nada => Box::new(nada::Nada::new(settings)),
             Self::Scream => Box::new(scream::Scream::new(settings)),
+            Self::ScreamV2 => Box::new(scream_v2::ScreamV2::new(settings)),
         }
     }
 }

@@ -135,6 +135,9 @@ impl Controller for Scream {
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.new_clock {
+            self.queuing_delay.on_new_clock();
+        }
         let ack = self.flight.on_report(report);
         self.throughput.on_acknowledged(ack.received);
         if let Some(newest) = &ack.newest {

@@ -54,12 +54,21 @@ pub(in super::super) struct QueuingDelay {
     /// Number of the minute that `minima[0]` belongs to.
     minute: i64,
     current: Option<TimeDelta>,
+    /// The next sample is by another clock than those before it.
+    new_clock: bool,
 }
 
 impl QueuingDelay {
     /// Takes the one-way delay of the packet that a report newly acknowledges, and its `rtt`.
     pub fn update(&mut self, now: Timestamp, one_way_delay: TimeDelta, rtt: TimeDelta) {
         let minute = now.as_nanos().div_euclid(MINUTE.as_nanos());
+        if core::mem::take(&mut self.new_clock) {
+            // SCREAM-D12, SCREAMV2-D7: the queue is the same by either clock.
+            let base = one_way_delay - self.value();
+            self.minima =
+                Some(core::array::from_fn(|age| if age == 0 { base } else { TimeDelta::MAX }));
+            self.minute = minute;
+        }
         let minima = self.minima.get_or_insert([TimeDelta::MAX; BASE_HISTORY]);
         let passed = usize::try_from(minute - self.minute).unwrap_or(BASE_HISTORY);
         minima.rotate_right(passed.min(BASE_HISTORY));
@@ -76,6 +85,16 @@ impl QueuingDelay {
             delay = TimeDelta::ZERO;
         }
         self.current = Some(delay);
+    }
+
+    /// The one-way delays from here on are by another clock: the base moves with it.
+    pub fn on_new_clock(&mut self) {
+        self.new_clock = true;
+    }
+
+    /// Finds the base delay anew, from the next sample on.
+    pub fn forget_base(&mut self) {
+        self.minima = None;
     }
 
     /// `qdelay`, once there was an acknowledgement.
@@ -131,6 +150,26 @@ mod tests {
     #[test]
     fn a_long_pause_forgets_the_base_and_time_far_away_does_no_harm() {
         assert_eq!(delays([(0, 20), (1_000_000, 90), (9_000_000_000, 95)]), [0, 0, 0]);
+    }
+
+    // SCREAM-D12
+    #[test]
+    fn a_new_clock_keeps_the_queuing_delay_and_a_forgotten_base_does_not() {
+        let mut delay = QueuingDelay::default();
+        let mut at = |secs, sample| {
+            delay.update(Timestamp::from_secs(secs), ms(sample), RTT);
+            delay.value().as_millis()
+        };
+        assert_eq!([at(0, 20), at(1, 60)], [0, 40]);
+        delay.on_new_clock();
+        let mut at = |secs, sample| {
+            delay.update(Timestamp::from_secs(secs), ms(sample), RTT);
+            delay.value().as_millis()
+        };
+        assert_eq!([at(2, 5_000), at(3, 5_010), at(4, 4_950)], [40, 50, 0]);
+        delay.forget_base();
+        delay.update(Timestamp::from_secs(5), ms(4_990), RTT);
+        assert_eq!(delay.value(), TimeDelta::ZERO);
     }
 
     // [RFC6298 §2]

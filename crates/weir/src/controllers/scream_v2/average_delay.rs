@@ -1,0 +1,75 @@
+//! The averaged queuing delay, read as if the queue marked packets: virtual L4S marking.
+//!
+//! Implements [SCREAMV2 §4.2.1.4].
+
+use crate::units::{TimeDelta, Timestamp};
+
+// Parameters [SCREAMV2 §4.2.1.4].
+/// `QDELAY_AVG_G`: gain when the delay rises; when it falls, the average falls with it.
+const QDELAY_AVG_G: f64 = 1.0 / 4.0;
+/// Share of the delay target at which virtual marking begins.
+const MARKING_START: f64 = 0.5;
+
+/// `qdelay_avg`: slow to rise, so that a delay spike of the link layer is no congestion.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AverageDelay {
+    average: TimeDelta,
+    updated: Timestamp,
+}
+
+impl AverageDelay {
+    /// Takes the queuing delay of an acknowledgement. Returns whether an update was due, which is
+    /// once in `interval`.
+    pub fn update(&mut self, now: Timestamp, interval: TimeDelta, delay: TimeDelta) -> bool {
+        if now - self.updated < interval {
+            return false;
+        }
+        self.updated = now;
+        self.average = if delay < self.average {
+            delay
+        } else {
+            self.average + (delay - self.average) * QDELAY_AVG_G
+        };
+        true
+    }
+
+    /// `qdelay_avg`.
+    pub fn value(&self) -> TimeDelta {
+        self.average
+    }
+
+    /// `l4s_alpha_v`: zero at half of the delay target, one at the whole.
+    pub fn virtual_alpha(&self, target: TimeDelta) -> f64 {
+        let start = target * MARKING_START;
+        ((self.average - start) / (target - start)).clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: i64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    // [SCREAMV2 §4.2.1.4]
+    #[test]
+    fn it_rises_by_a_quarter_of_the_way_and_falls_at_once() {
+        let mut average = AverageDelay::default();
+        let values = [(0, 40), (25, 40), (49, 99), (50, 5)].map(|(at, delay)| {
+            average.update(Timestamp::from_millis(1_000 + at), ms(25), ms(delay));
+            average.value().as_micros()
+        });
+        assert_eq!(values, [10_000, 17_500, 17_500, 5_000]);
+    }
+
+    // [SCREAMV2 §4.2.1.4]
+    #[test]
+    fn virtual_marking_rises_from_half_the_target_to_the_target() {
+        let alpha = |delay| {
+            AverageDelay { average: ms(delay), ..AverageDelay::default() }.virtual_alpha(ms(60))
+        };
+        assert_eq!([0, 30, 45, 60, 600].map(alpha), [0.0, 0.0, 0.5, 1.0, 1.0]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Clock drift: a delay that never falls is no queue.
+//!
+//! Implements [SCREAMV2 §4.5.1]: a standing minimum of the queuing delay starts the base delay anew,
+//! behind a short pause in which a real queue would drain.
+
+use crate::units::{TimeDelta, Timestamp};
+
+// Parameters [SCREAMV2 §4.5.1].
+/// `QDELAY_MIN_AVG_ALPHA`: gain of the average minimum, a round trip.
+const QDELAY_MIN_AVG_ALPHA: f64 = 1.0 / 256.0;
+/// Share of the delay target that the average minimum may reach.
+const STANDING_DELAY: f64 = 0.25;
+/// Share of the target bitrate during the pause.
+pub(super) const PAUSE_SHARE: f64 = 0.5;
+/// Length of the pause, in round trips and at least.
+const PAUSE_ROUND_TRIPS: f64 = 5.0;
+const PAUSE_MIN: TimeDelta = TimeDelta::from_millis(200);
+
+/// Follows the minimum of the queuing delay.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClockDrift {
+    /// `qdelay_min`: of this round trip, `None` before its first sample.
+    min: Option<TimeDelta>,
+    round_trip_start: Timestamp,
+    /// `qdelay_min_avg`.
+    average: TimeDelta,
+    paused_until: Timestamp,
+}
+
+impl ClockDrift {
+    /// Takes the queuing delay of an acknowledgement. Returns whether the base delay is to be found
+    /// anew; the pause has begun then.
+    pub fn update(
+        &mut self,
+        now: Timestamp,
+        rtt: TimeDelta,
+        delay: TimeDelta,
+        target: TimeDelta,
+    ) -> bool {
+        let min = self.min.map_or(delay, |min| min.min(delay));
+        self.min = Some(min);
+        if now - self.round_trip_start < rtt {
+            return false;
+        }
+        self.round_trip_start = now;
+        self.min = None;
+        self.average += (min - self.average) * QDELAY_MIN_AVG_ALPHA;
+        if self.average <= target * STANDING_DELAY {
+            return false;
+        }
+        self.average = TimeDelta::ZERO;
+        self.paused_until = now + (rtt * PAUSE_ROUND_TRIPS).max(PAUSE_MIN);
+        true
+    }
+
+    /// Whether the target bitrate is to be halved now.
+    pub fn is_pausing(&self, now: Timestamp) -> bool {
+        now < self.paused_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: TimeDelta = TimeDelta::from_millis(60);
+
+    /// Round trips of 100 ms until the base delay is given up, with a delay in each of two samples.
+    fn round_trips_until_reset(first: i64, second: i64) -> Option<i64> {
+        let mut drift = ClockDrift::default();
+        let rtt = TimeDelta::from_millis(100);
+        (1..1_000).find(|n| {
+            let mut reset = false;
+            for (millis, delay) in [(50, first), (100, second)] {
+                let now = Timestamp::from_secs(1_000) + TimeDelta::from_millis(n * 100 + millis);
+                reset |= drift.update(now, rtt, TimeDelta::from_millis(delay), TARGET);
+                assert_eq!(drift.is_pausing(now), reset);
+            }
+            reset
+        })
+    }
+
+    // [SCREAMV2 §4.5.1]
+    #[test]
+    fn a_minimum_above_a_quarter_of_the_target_for_long_gives_the_base_delay_up() {
+        assert_eq!(round_trips_until_reset(15, 40), None);
+        assert_eq!(round_trips_until_reset(40, 0), None, "the queue empties in every round trip");
+        // 256 * ln(30 / 15) round trips.
+        assert_eq!(round_trips_until_reset(30, 40), Some(178));
+    }
+
+    // [SCREAMV2 §4.5.1]
+    #[test]
+    fn the_pause_lasts_five_round_trips_and_at_least_200_ms() {
+        for (rtt, pause) in [(100, 500), (20, 200)] {
+            let mut drift = ClockDrift { average: TARGET, ..ClockDrift::default() };
+            let now = Timestamp::from_secs(1);
+            assert!(drift.update(now, TimeDelta::from_millis(rtt), TARGET, TARGET));
+            assert!(drift.is_pausing(now + TimeDelta::from_millis(pause - 1)));
+            assert!(!drift.is_pausing(now + TimeDelta::from_millis(pause)));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Loss rate: which losses are read as congestion where a path may lose packets at random.
+//!
+//! Implements the conditional back-off of [SCREAMV2 §4.5.2] with wider bounds, SCREAMV2-D8. Losses
+//! with a queue are congestion whatever their rate.
+
+use crate::controllers::scream_common::MSS;
+use crate::units::TimeDelta;
+
+// SCREAMV2-D8: all three are wider than the draft's 0.01, 4 and 0.25.
+/// `LOSS_RATE_THRESHOLD`: loss rate up to which losses without a queue are not congestion.
+const LOSS_RATE_THRESHOLD: f64 = 0.10;
+/// The average lasts this many packets over the threshold, at least.
+const PACKETS_OVER_THRESHOLD: f64 = 16.0;
+/// Share of the delay target above which a loss is congestion whatever the rate.
+const QUEUE: f64 = 0.75;
+/// The average lasts this many round trips, at least [SCREAMV2 §4.5.2].
+const ROUND_TRIPS: f64 = 2.0;
+
+/// `loss_rate`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossRate {
+    rate: f64,
+}
+
+impl LossRate {
+    /// Takes the packets of a report.
+    pub fn on_packets(&mut self, received: u64, lost: u64, ref_wnd: f64) {
+        let gain = (LOSS_RATE_THRESHOLD / PACKETS_OVER_THRESHOLD).min(MSS / ref_wnd / ROUND_TRIPS);
+        for _ in 0..received {
+            self.rate -= gain * self.rate;
+        }
+        for _ in 0..lost {
+            self.rate += gain * (1.0 - self.rate);
+        }
+    }
+
+    /// Whether a loss is a sign of congestion, at this averaged queuing delay.
+    pub fn is_congestion(&self, delay: TimeDelta, target: TimeDelta) -> bool {
+        self.rate > LOSS_RATE_THRESHOLD || delay > target * QUEUE
+    }
+
+    /// `loss_rate`, 0.0..=1.0.
+    pub fn value(&self) -> f64 {
+        self.rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: TimeDelta = TimeDelta::from_millis(60);
+
+    /// The rate after reports of one loss in `one_in` packets.
+    fn after(reports: u32, one_in: u64) -> LossRate {
+        let mut rate = LossRate::default();
+        (0..reports).for_each(|_| rate.on_packets(one_in - 1, 1, 25_000.0));
+        rate
+    }
+
+    // SCREAMV2-D8
+    #[test]
+    fn five_percent_without_a_queue_are_not_congestion_and_fifteen_are() {
+        assert!(!after(500, 20).is_congestion(TimeDelta::ZERO, TARGET));
+        assert!(after(500, 7).is_congestion(TimeDelta::ZERO, TARGET));
+    }
+
+    // SCREAMV2-D8
+    #[test]
+    fn any_loss_above_three_quarters_of_the_delay_target_is_congestion() {
+        let rate = after(1, 1_000);
+        assert!(!rate.is_congestion(TimeDelta::from_millis(45), TARGET));
+        assert!(rate.is_congestion(TimeDelta::from_millis(46), TARGET));
+    }
+
+    // [SCREAMV2 §4.5.2]
+    #[test]
+    fn a_packet_weighs_a_160th_or_half_of_a_segment_in_the_window_if_that_is_less() {
+        let weight = |ref_wnd| {
+            let mut rate = LossRate::default();
+            rate.on_packets(0, 1, ref_wnd);
+            rate.value()
+        };
+        assert_eq!(weight(25_000.0), 0.1 / 16.0);
+        assert_eq!(weight(500_000.0), 0.001);
+    }
+}

@@ -1,0 +1,129 @@
+//! Media rate control: the target bitrate that goes with a reference window and a round-trip time.
+//!
+//! Implements [SCREAMV2 §4.4].
+
+use super::media_queue::Frame;
+use crate::controllers::scream_common::MSS;
+use crate::units::{Bitrate, DataSize, TimeDelta};
+
+// Parameters [SCREAMV2 §4.4].
+/// `PACKET_OVERHEAD`: packetization overhead, bytes.
+const PACKET_OVERHEAD: f64 = 20.0;
+/// `RATE_ADJUST_GAIN`: integral gain of the delay in the send queue.
+const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
+/// `FRAME_SIZE_DEV_ALPHA`: gain of the average frame size deviation.
+const FRAME_SIZE_DEV_ALPHA: f64 = 1.0 / 64.0;
+// Parameters [SCREAMV2 §4.4], without a name there.
+/// Share of a frame period that the oldest byte may wait.
+const QUEUE_SHARE: f64 = 0.25;
+/// Largest `rate_adjust_factor`.
+const RATE_ADJUST_MAX: f64 = 0.5;
+/// Largest `frame_size_dev`.
+const FRAME_SIZE_DEV_MAX: f64 = 0.2;
+/// `ref_wnd_ratio` from which small windows give less, and how much less they give at most.
+const SMALL_WINDOW: f64 = 0.1;
+const SMALL_WINDOW_MAX: f64 = 0.2;
+/// The window's bitrate over the target: head room, so that no send queue builds up.
+const HEAD_ROOM: f64 = 1.2;
+
+/// The two factors that the source's frames move.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MediaRate {
+    /// `rate_adjust_factor`.
+    rate_adjust: f64,
+    /// `frame_size_dev`.
+    frame_size_deviation: f64,
+}
+
+impl MediaRate {
+    /// Takes a complete frame, made for this target bitrate.
+    pub fn on_frame(&mut self, frame: &Frame, target: Bitrate) {
+        let error = frame.queue_delay / frame.period - QUEUE_SHARE;
+        let adjusted = self.rate_adjust + error * RATE_ADJUST_GAIN;
+        self.rate_adjust = adjusted.clamp(0.0, RATE_ADJUST_MAX);
+        let nominal = (target * frame.period).as_bytes().max(1) as f64;
+        let deviation = (frame.size.as_bytes() as f64 / nominal - 1.0).max(0.0);
+        let change = (deviation - self.frame_size_deviation) * FRAME_SIZE_DEV_ALPHA;
+        self.frame_size_deviation = (self.frame_size_deviation + change).min(FRAME_SIZE_DEV_MAX);
+    }
+
+    /// `target_bitrate` before its limits.
+    pub fn bitrate(&self, ref_wnd: f64, segment_ratio: f64, rtt: TimeDelta) -> Bitrate {
+        let scale = 1.0 - (segment_ratio - SMALL_WINDOW).clamp(0.0, SMALL_WINDOW_MAX);
+        let scale = scale * MSS / (MSS + PACKET_OVERHEAD);
+        let divisor = HEAD_ROOM + self.rate_adjust + self.frame_size_deviation;
+        DataSize::from_bytes((ref_wnd * scale / divisor) as u64) / rtt
+    }
+
+    /// The window whose bitrate this is, while nothing is known of the frames (SCREAMV2-D1).
+    pub fn window_for(bitrate: Bitrate, rtt: TimeDelta) -> f64 {
+        let bytes = (bitrate * rtt).as_bytes() as f64;
+        bytes * HEAD_ROOM * (MSS + PACKET_OVERHEAD) / MSS
+    }
+
+    /// `rate_adjust_factor`.
+    pub fn rate_adjust(&self) -> f64 {
+        self.rate_adjust
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+
+    fn frame(bytes: u64, queue_millis: i64) -> Frame {
+        Frame {
+            size: DataSize::from_bytes(bytes),
+            queue_delay: TimeDelta::from_millis(queue_millis),
+            period: TimeDelta::from_millis(40),
+        }
+    }
+
+    // [SCREAMV2 §4.4]
+    #[test]
+    fn the_target_is_the_window_a_round_trip_with_overhead_and_head_room() {
+        let rate = MediaRate::default();
+        // 20 400 B * 8 / 0.1 s / 1.02 / 1.2
+        assert_eq!(rate.bitrate(20_400.0, 0.05, RTT).as_bps(), 1_333_280);
+        assert_eq!(rate.bitrate(20_400.0, 0.2, RTT).as_bps(), 1_200_000);
+        assert_eq!(rate.bitrate(20_400.0, 1.0, RTT).as_bps(), 1_066_640, "at most a fifth less");
+    }
+
+    // SCREAMV2-D1
+    #[test]
+    fn the_first_window_gives_the_start_bitrate_back() {
+        let start = Bitrate::from_kbps(1_000);
+        let window = MediaRate::window_for(start, RTT);
+        assert_eq!(MediaRate::default().bitrate(window, 0.06, RTT), start);
+    }
+
+    // [SCREAMV2 §4.4]
+    #[test]
+    fn a_wait_of_more_than_a_quarter_period_lowers_the_rate_until_it_is_a_third_less() {
+        let target = Bitrate::from_kbps(1_000);
+        let mut rate = MediaRate::default();
+        rate.on_frame(&frame(5_000, 10), target);
+        assert_eq!(rate.rate_adjust(), 0.0);
+        rate.on_frame(&frame(5_000, 50), target);
+        assert_eq!(rate.rate_adjust(), 1.0 / 16.0);
+        (0..100).for_each(|_| rate.on_frame(&frame(5_000, 90), target));
+        assert_eq!(rate.rate_adjust(), 0.5);
+        (0..100).for_each(|_| rate.on_frame(&frame(5_000, 0), target));
+        assert_eq!(rate.rate_adjust(), 0.0);
+    }
+
+    // [SCREAMV2 §4.4]
+    #[test]
+    fn frames_above_their_nominal_size_lower_the_rate_and_those_below_do_not_raise_it() {
+        let target = Bitrate::from_kbps(1_000);
+        let mut rate = MediaRate::default();
+        rate.on_frame(&frame(10_000, 0), target);
+        assert_eq!(rate.frame_size_deviation, 1.0 / 64.0);
+        (0..1_000).for_each(|_| rate.on_frame(&frame(50_000, 0), target));
+        assert_eq!(rate.frame_size_deviation, 0.2);
+        (0..10_000).for_each(|_| rate.on_frame(&frame(100, 0), target));
+        assert!(rate.frame_size_deviation < 1e-9);
+    }
+}

@@ -1,0 +1,359 @@
+//! SCReAMv2: self-clocked rate adaptation for multimedia, the second version.
+//!
+//! ```text
+//! report -> bytes in flight -> newest packet -> queuing delay -> average delay -> virtual marks -+
+//!    |            |                                   |                                          |
+//!    |            |                                   +-> clock drift, delay target, jitter      |
+//!    +-> lost packets -> (loss rate) -> losses -------------------------------------+            v
+//!    +-> marked packets --------------> classic marks, or L4S alpha ----------------+-> reference window
+//!                                                                                          |
+//!           sender transmission: send window, pacing, minimum rate <-----------------------+
+//!                                                                                          v
+//!    source -> media queue -> frame sizes, waiting time --------> media rate -> target bitrate
+//! ```
+//!
+//! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window carries the target bitrate
+//! over a round trip; bytes in flight may exceed it. Deviations SCREAMV2-D1 to SCREAMV2-D8 are in
+//! docs/controllers/scream-v2.md.
+
+mod acked_bitrate;
+mod average_delay;
+mod clock_drift;
+mod delay_jitter;
+mod l4s_alpha;
+mod loss_rate;
+mod media_queue;
+mod media_rate;
+mod reference_window;
+mod round_trip_flight;
+mod sender_transmission;
+
+use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controllers::scream_common::{
+    Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
+    QueuingDelay, Silence, SmoothedRtt,
+};
+use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use acked_bitrate::AckedBitrate;
+use average_delay::AverageDelay;
+use clock_drift::{ClockDrift, PAUSE_SHARE};
+use delay_jitter::DelayJitter;
+use l4s_alpha::L4sAlpha;
+use loss_rate::LossRate;
+use media_queue::MediaQueue;
+use media_rate::MediaRate;
+use reference_window::{
+    ACKED_BITRATE_MARGIN, Conditions, Congestion, ReferenceWindow, VIRTUAL_RTT,
+};
+use round_trip_flight::RoundTripFlight;
+use sender_transmission::{pacing_rate, send_window};
+
+/// `QDELAY_TARGET_LO`: the lowest delay target [SCREAMV2 §4.2.2].
+const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
+/// Time between two looks for silence (SCREAMV2-D2).
+const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
+
+/// What the draft leaves to the user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `REDUCE_JITTER`: move the window more calmly where the queuing delay swings
+    /// [SCREAMV2 §4.2.1.4].
+    pub reduce_jitter: bool,
+}
+
+/// The SCReAMv2 controller.
+#[derive(Clone, Debug)]
+pub struct ScreamV2 {
+    flight: BytesInFlight,
+    round_trip_flight: RoundTripFlight,
+    rtt: SmoothedRtt,
+    queuing_delay: QueuingDelay,
+    average_delay: AverageDelay,
+    delay_target: DelayTarget,
+    /// With [`Options::reduce_jitter`].
+    jitter: Option<DelayJitter>,
+    drift: ClockDrift,
+    lost: LostPackets,
+    loss_events: LossEventRate,
+    /// With [`Settings::tolerate_random_loss`].
+    loss_rate: Option<LossRate>,
+    l4s_alpha: L4sAlpha,
+    /// Losses and marks that were not reacted to yet.
+    unanswered: Unanswered,
+    window: ReferenceWindow,
+    silence: Silence,
+    acked: AckedBitrate,
+    queue: MediaQueue,
+    rate: MediaRate,
+    limits: RateLimits,
+    ecn: EcnMode,
+    receiver_limit: Option<Bitrate>,
+    target: Bitrate,
+    reason: Reason,
+    /// When to look for silence; `None` before the first packet.
+    tick_at: Option<Timestamp>,
+}
+
+/// `loss_detected` and `data_units_marked`: since the last reaction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unanswered {
+    loss: bool,
+    mark: bool,
+}
+
+impl ScreamV2 {
+    /// A controller at the start bitrate, with the draft's defaults.
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        Self::with_options(settings, Options::default())
+    }
+
+    /// A controller with options of one's own.
+    pub fn with_options(settings: impl Into<Settings>, options: Options) -> Self {
+        let Settings { limits, ecn, tolerate_random_loss, .. } = settings.into();
+        let window = MediaRate::window_for(limits.start(), INITIAL_RTT);
+        Self {
+            flight: BytesInFlight::default(),
+            round_trip_flight: RoundTripFlight::default(),
+            rtt: SmoothedRtt::default(),
+            queuing_delay: QueuingDelay::default(),
+            average_delay: AverageDelay::default(),
+            delay_target: DelayTarget::new(QDELAY_TARGET_LO),
+            jitter: options.reduce_jitter.then(|| DelayJitter::new(QDELAY_TARGET_LO)),
+            drift: ClockDrift::default(),
+            lost: LostPackets::default(),
+            loss_events: LossEventRate::default(),
+            loss_rate: tolerate_random_loss.then(LossRate::default),
+            l4s_alpha: L4sAlpha::default(),
+            unanswered: Unanswered::default(),
+            window: ReferenceWindow::new(window),
+            silence: Silence::default(),
+            acked: AckedBitrate::default(),
+            queue: MediaQueue::default(),
+            rate: MediaRate::default(),
+            limits,
+            ecn,
+            receiver_limit: None,
+            target: limits.start(),
+            reason: Reason::Start,
+            tick_at: None,
+        }
+    }
+
+    /// The highest target bitrate, by the limits and by the receiver.
+    fn max_bitrate(&self) -> Bitrate {
+        self.limits.cap(self.limits.max(), self.receiver_limit)
+    }
+
+    fn jitter_scale(&self) -> f64 {
+        self.jitter.as_ref().map_or(1.0, DelayJitter::scale)
+    }
+
+    fn measure_delay(&mut self, now: Timestamp, newest: &PacketReport) {
+        let first = self.rtt.measured().is_none();
+        let sample = self.rtt.update(now - newest.send_time);
+        if first {
+            // SCREAMV2-D1: the start bitrate over the round trip that there is.
+            self.window = ReferenceWindow::new(MediaRate::window_for(self.limits.start(), sample));
+        }
+        if let Some(one_way_delay) = newest.one_way_delay() {
+            self.queuing_delay.update(now, one_way_delay, sample);
+        }
+        let (delay, rtt) = (self.queuing_delay.value(), self.rtt.value());
+        let target = self.delay_target.value();
+        if let Some(jitter) = &mut self.jitter {
+            jitter.on_delay(delay, target);
+        }
+        if self.average_delay.update(now, rtt.min(VIRTUAL_RTT), delay)
+            && let Some(jitter) = &mut self.jitter
+        {
+            jitter.update();
+        }
+        if self.drift.update(now, rtt, delay, target) {
+            self.queuing_delay.forget_base();
+        }
+        self.delay_target.update(delay, self.loss_events.value());
+    }
+
+    fn count_losses(&mut self, now: Timestamp, report: &FeedbackReport, ack: &Acknowledgement) {
+        self.lost.on_report(now, report, self.rtt.value());
+        let lost = self.lost.take_lost(now);
+        self.loss_events.on_report(now, self.rtt.value(), lost > 0);
+        let congested = match &mut self.loss_rate {
+            None => lost > 0,
+            Some(rate) => {
+                rate.on_packets(ack.received_packets, lost, self.window.size());
+                let (delay, target) = (self.average_delay.value(), self.delay_target.value());
+                lost > 0 && rate.is_congestion(delay, target)
+            }
+        };
+        let marked = ack.marked_packets > 0;
+        if congested || marked {
+            self.unanswered.loss |= congested;
+            self.unanswered.mark |= marked;
+            self.window.on_congestion_detected(now);
+        }
+    }
+
+    /// The congestion to react to now. Loss outranks marks, and marks outrank virtual ones
+    /// [SCREAMV2 §4.2.2.1].
+    fn congestion(&self) -> Option<Congestion> {
+        let virtual_alpha = self.average_delay.virtual_alpha(self.delay_target.value());
+        if self.unanswered.loss {
+            Some(Congestion::Loss)
+        } else if self.unanswered.mark {
+            Some(match self.ecn {
+                EcnMode::L4s => Congestion::L4sMark(self.l4s_alpha.value()),
+                EcnMode::Classic | EcnMode::Off => Congestion::ClassicMark,
+            })
+        } else {
+            (virtual_alpha > 0.0).then_some(Congestion::VirtualMark(virtual_alpha))
+        }
+    }
+
+    /// Reduces and grows the window; both may happen [SCREAMV2 §4.2.2]. Returns what reduced it.
+    fn update_window(&mut self, now: Timestamp, ack: &Acknowledgement) -> Option<Congestion> {
+        let conditions = self.conditions();
+        let may_react = self.window.may_react(now, self.rtt.value());
+        let congestion = if may_react { self.congestion() } else { None };
+        if let Some(congestion) = congestion {
+            self.window.reduce(now, congestion, &conditions);
+            self.unanswered = Unanswered::default();
+        }
+        if self.target < self.max_bitrate() {
+            let unmarked = ack.newly_acked.saturating_sub(ack.marked);
+            self.window.grow(now, unmarked, &conditions);
+        }
+        congestion
+    }
+
+    fn conditions(&self) -> Conditions {
+        let acked = self.acked.value().unwrap_or(Bitrate::ZERO);
+        Conditions {
+            rtt: self.rtt.value(),
+            delay_fraction: self.queuing_delay.value() / self.delay_target.value(),
+            jitter_scale: self.jitter_scale(),
+            max_in_flight: self.round_trip_flight.max(),
+            previous_in_flight: self.round_trip_flight.previous(),
+            target_is_low: self.target < acked * ACKED_BITRATE_MARGIN,
+        }
+    }
+
+    /// `target_bitrate` from the window as it is now [SCREAMV2 §4.4].
+    fn retarget(&mut self, now: Timestamp, congestion: Option<Congestion>) {
+        let (ratio, rtt) = (self.window.segment_ratio(), self.rtt.value());
+        let mut bitrate = self.rate.bitrate(self.window.size(), ratio, rtt);
+        if self.drift.is_pausing(now) {
+            bitrate = bitrate * PAUSE_SHARE;
+        }
+        let target = self.limits.clamp(bitrate).min(self.max_bitrate());
+        if target == self.target {
+            return;
+        }
+        self.reason = match (target > self.target, congestion) {
+            _ if target < bitrate && target < self.limits.max() => Reason::ReceiverLimit,
+            (true, _) if self.window.has_reacted() => Reason::Increase,
+            (true, _) => Reason::RampUp,
+            (false, Some(congestion)) => congestion.reason(),
+            (false, None) if self.rate.rate_adjust() > 0.0 => Reason::SendQueue,
+            // The round trip grew longer, or the base delay is looked for.
+            (false, None) => Reason::QueuingDelay,
+        };
+        self.target = target;
+    }
+}
+
+impl Controller for ScreamV2 {
+    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
+        self.tick_at.get_or_insert(now + SILENCE_TICK);
+        if let Some(frame) = self.queue.on_media(now, added, queued) {
+            self.rate.on_frame(&frame, self.target);
+        }
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.tick_at.get_or_insert(now + SILENCE_TICK);
+        self.queue.set_queued(packet.queued);
+        self.flight.on_packet_sent(packet);
+        self.round_trip_flight.record(self.flight.bytes());
+        self.silence.on_packet_sent(now, packet.size);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.new_clock {
+            self.queuing_delay.on_new_clock();
+        }
+        let mut ack = self.flight.on_report(report);
+        if self.ecn == EcnMode::Off {
+            // Packets that are not ECN-capable have no marks.
+            (ack.marked_packets, ack.marked) = (0, DataSize::ZERO);
+        }
+        if let Some(newest) = &ack.newest {
+            self.measure_delay(now, newest);
+            self.silence.on_acknowledged(now, self.flight.bytes());
+        }
+        let rtt = self.rtt.value();
+        self.acked.on_report(now, rtt, ack.received);
+        self.l4s_alpha.update(now, rtt, &ack);
+        self.round_trip_flight.on_feedback(now, rtt);
+        self.count_losses(now, report, &ack);
+        if ack.newest.is_some() {
+            let congestion = self.update_window(now, &ack);
+            self.retarget(now, congestion);
+        }
+    }
+
+    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        if self.rtt.measured().is_some() || self.target > self.max_bitrate() {
+            self.retarget(now, None);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        let Some(due) = self.tick_at.filter(|&due| due <= now) else { return };
+        // The grid is kept unless a whole interval was missed.
+        let next = due + SILENCE_TICK;
+        self.tick_at = Some(if next > now { next } else { now + SILENCE_TICK });
+        if self.silence.on_tick(now, SILENCE_TICK, self.rtt.value()) {
+            self.window.reduce(now, Congestion::Silence, &self.conditions());
+            self.retarget(now, Some(Congestion::Silence));
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.tick_at
+    }
+
+    fn target(&self) -> Target {
+        let allowance = self.silence.allowance();
+        let (wnd, in_flight) = (self.window.size(), self.flight.bytes());
+        let window = send_window(wnd, in_flight, self.jitter_scale(), allowance);
+        let pacing_rate = pacing_rate(self.target, self.limits.max());
+        Target { window: Some(window), ..Target::new(self.target, pacing_rate) }
+    }
+
+    fn metrics(&self) -> Metrics {
+        let state = match (self.silence.is_silent(), self.window.has_reacted()) {
+            (true, _) => "feedback lost",
+            (false, false) => "start",
+            (false, true) => "normal",
+        };
+        let loss_ratio = self.loss_rate.as_ref().map(LossRate::value);
+        Metrics {
+            reason: self.reason,
+            state,
+            rtt: self.rtt.measured(),
+            queuing_delay: self.queuing_delay.measured(),
+            loss_ratio: loss_ratio.unwrap_or(self.loss_events.value()),
+            acknowledged_bitrate: self.acked.value(),
+            signals: [
+                ("ref_wnd_bytes", self.window.size()),
+                ("bytes_in_flight_bytes", self.flight.bytes().as_bytes() as f64),
+                ("qdelay_avg_ms", self.average_delay.value().as_millis_f64()),
+                ("l4s_alpha_ratio", self.l4s_alpha.value()),
+            ],
+        }
+    }
+}

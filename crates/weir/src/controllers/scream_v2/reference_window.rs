@@ -1,0 +1,357 @@
+//! Reference window: the bytes in flight that the target bitrate is made for.
+//!
+//! Implements [SCREAMV2 §4.2.2] and [SCREAMV2 §4.5.3]. Departs from them in SCREAMV2-D1 (initial
+//! window), SCREAMV2-D2 (silence).
+
+use crate::controller::Reason;
+use crate::controllers::scream_common::MSS;
+use crate::units::{DataSize, TimeDelta, Timestamp};
+
+// Parameters [SCREAMV2 §4.2.2].
+/// `MIN_REF_WND`: minimum reference window, bytes.
+pub(super) const MIN_REF_WND: f64 = 3000.0;
+/// `BYTES_IN_FLIGHT_HEAD_ROOM`: the window over the most bytes in flight, when it grows.
+const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
+/// `BETA_LOSS`: factor at a loss.
+const BETA_LOSS: f64 = 0.7;
+/// `BETA_ECN`: factor at a mark of classic ECN.
+const BETA_ECN: f64 = 0.8;
+/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion until growth is at its full again.
+const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
+/// `MUL_INCREASE_FACTOR`: share of the window that it grows by in a round trip.
+const MUL_INCREASE_FACTOR: f64 = 0.02;
+/// `VIRTUAL_RTT`: flows with a shorter round trip behave as if they had this one.
+pub(super) const VIRTUAL_RTT: TimeDelta = TimeDelta::from_millis(25);
+// Parameters [SCREAMV2 §4.2.2.1] and [SCREAMV2 §4.2.2.2], without a name there.
+/// How quickly reaction and growth gain strength with the distance from the inflection point.
+const INFLECTION_GAIN: f64 = 8.0;
+/// Lowest strength, next to it.
+const INFLECTION_SCALE_MIN: f64 = 0.1;
+/// Least scale of a reduction by L4S marks, next to the inflection point or with jitter.
+const REDUCTION_SCALE_MIN: f64 = 0.25;
+/// Least scale of an increase, next to the inflection point.
+const INCREASE_SCALE_MIN: f64 = 0.25;
+/// Least scale of an increase, with jitter.
+const JITTER_SCALE_MIN: f64 = 0.1;
+/// Share of the delay target below which L4S marks come without much of a queue.
+const SMALL_DELAY: f64 = 0.25;
+/// Round trips without a reaction after which the window may have lost touch with the flight.
+const LONG_UNCONGESTED: f64 = 100.0;
+// Parameters [SCREAMV2 §4.5.3].
+/// `ACKED_BITRATE_MARGIN`: share of the acknowledged bitrate below which the target has fallen enough.
+pub(super) const ACKED_BITRATE_MARGIN: f64 = 0.8;
+/// `BACKOFF_SCALE_LOW_TARGET_RATE`: scale of a reduction then.
+const BACKOFF_SCALE_LOW_TARGET_RATE: f64 = 0.25;
+
+/// What congested the path, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Congestion {
+    /// Acknowledgements stay away (SCREAMV2-D2).
+    Silence,
+    /// Packets were lost.
+    Loss,
+    /// Packets were marked, and packets are ECT(0).
+    ClassicMark,
+    /// Packets were marked, and packets are ECT(1); with `l4s_alpha`.
+    L4sMark(f64),
+    /// The averaged queuing delay is in the range of virtual marks; with `l4s_alpha_v`.
+    VirtualMark(f64),
+}
+
+impl Congestion {
+    /// The reason for the lower target bitrate.
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Silence => Reason::FeedbackLost,
+            Self::Loss => Reason::Loss,
+            Self::ClassicMark | Self::L4sMark(_) => Reason::Ecn,
+            Self::VirtualMark(_) => Reason::QueuingDelay,
+        }
+    }
+}
+
+/// What the window is judged by, beside congestion.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conditions {
+    /// `s_rtt`.
+    pub rtt: TimeDelta,
+    /// `qdelay / qdelay_target`.
+    pub delay_fraction: f64,
+    /// `ref_wnd_delay_scale`.
+    pub jitter_scale: f64,
+    /// `max_bytes_in_flight` and `max_bytes_in_flight_prev`, the larger one.
+    pub max_in_flight: DataSize,
+    /// `max_bytes_in_flight_prev`.
+    pub previous_in_flight: DataSize,
+    /// The target bitrate is below `ACKED_BITRATE_MARGIN` of what is acknowledged.
+    pub target_is_low: bool,
+}
+
+impl Conditions {
+    /// `max(VIRTUAL_RTT, s_rtt)`.
+    fn long_rtt(&self) -> TimeDelta {
+        self.rtt.max(VIRTUAL_RTT)
+    }
+}
+
+/// `ref_wnd` and what bounds its moves.
+#[derive(Clone, Debug)]
+pub(super) struct ReferenceWindow {
+    /// `ref_wnd` in bytes.
+    size: f64,
+    /// `ref_wnd_i`: the window when congestion last ended its growth.
+    inflection: f64,
+    /// `ref_wnd_i_update_allowed`.
+    has_grown: bool,
+    /// `last_congestion_detected_time`: loss and marks, not virtual ones.
+    congested: Option<Timestamp>,
+    /// `last_reaction_to_congestion_time`.
+    reacted: Option<Timestamp>,
+}
+
+impl ReferenceWindow {
+    /// A window of this many bytes, SCREAMV2-D1.
+    pub fn new(size: f64) -> Self {
+        Self {
+            size: size.max(MIN_REF_WND),
+            inflection: 1.0,
+            has_grown: true,
+            congested: None,
+            reacted: None,
+        }
+    }
+
+    /// Whether the time since the last reaction allows another one [SCREAMV2 §4.2.1].
+    pub fn may_react(&self, now: Timestamp, rtt: TimeDelta) -> bool {
+        self.reacted.is_none_or(|reacted| now - reacted >= rtt.min(VIRTUAL_RTT))
+    }
+
+    /// Notes loss or marks, reacted to or not: growth starts carefully again.
+    pub fn on_congestion_detected(&mut self, now: Timestamp) {
+        self.congested = Some(now);
+    }
+
+    /// Reduces the window [SCREAMV2 §4.2.2.1].
+    pub fn reduce(&mut self, now: Timestamp, congestion: Congestion, at: &Conditions) {
+        let scale = self.inflection_scale();
+        if core::mem::take(&mut self.has_grown) {
+            self.inflection = self.size;
+        }
+        let factor = match congestion {
+            Congestion::Loss | Congestion::Silence => BETA_LOSS,
+            Congestion::ClassicMark => BETA_ECN,
+            Congestion::L4sMark(alpha) => {
+                let mut backoff = self.backoff(alpha, at);
+                if at.delay_fraction < SMALL_DELAY {
+                    backoff *= scale.max(REDUCTION_SCALE_MIN);
+                    backoff *= at.jitter_scale.max(REDUCTION_SCALE_MIN);
+                }
+                if self.long_uncongested(now, at) {
+                    self.size = self.size.min(at.previous_in_flight.as_bytes() as f64);
+                }
+                1.0 - backoff
+            }
+            Congestion::VirtualMark(alpha) => 1.0 - self.backoff(alpha, at),
+        };
+        self.size = (self.size * factor).max(MIN_REF_WND);
+        self.reacted = Some(now);
+    }
+
+    /// Half of alpha in a round trip, however many reactions it has.
+    fn backoff(&self, alpha: f64, at: &Conditions) -> f64 {
+        let undershoot = if at.target_is_low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
+        alpha / 2.0 / (at.rtt / VIRTUAL_RTT).max(1.0) * undershoot
+    }
+
+    fn long_uncongested(&self, now: Timestamp, at: &Conditions) -> bool {
+        self.reacted.is_none_or(|reacted| now - reacted > at.long_rtt() * LONG_UNCONGESTED)
+    }
+
+    /// Grows the window by what was newly acknowledged and not marked [SCREAMV2 §4.2.2.2].
+    pub fn grow(&mut self, now: Timestamp, newly_acked: DataSize, at: &Conditions) {
+        let scale = self.inflection_scale();
+        let mut increment = newly_acked.as_bytes() as f64 * self.segment_ratio();
+        increment *= (at.rtt / VIRTUAL_RTT).min(1.0);
+        increment *= scale.max(INCREASE_SCALE_MIN);
+        increment *= at.jitter_scale.max(JITTER_SCALE_MIN);
+        let multiplicative = MUL_INCREASE_FACTOR * self.size / MSS;
+        increment *= 1.0 + multiplicative * self.post_congestion_scale(now, at) * scale;
+        let limit = MSS + at.max_in_flight.as_bytes() as f64 * BYTES_IN_FLIGHT_HEAD_ROOM;
+        if increment > 0.0 && self.size + increment <= limit {
+            self.size += increment;
+            self.has_grown = true;
+        }
+    }
+
+    /// `scl_t`: small next to the inflection point.
+    fn inflection_scale(&self) -> f64 {
+        let distance = INFLECTION_GAIN * (self.size - self.inflection) / self.inflection;
+        (distance * distance).clamp(INFLECTION_SCALE_MIN, 1.0)
+    }
+
+    /// `post_congestion_scale_t`: from zero at congestion to one a hundred round trips later.
+    fn post_congestion_scale(&self, now: Timestamp, at: &Conditions) -> f64 {
+        let full = at.long_rtt() * POST_CONGESTION_DELAY_RTT;
+        self.congested.map_or(1.0, |congested| ((now - congested) / full).clamp(0.0, 1.0))
+    }
+
+    /// `ref_wnd_ratio`.
+    pub fn segment_ratio(&self) -> f64 {
+        (MSS / self.size).min(1.0)
+    }
+
+    /// Whether congestion ever reduced it.
+    pub fn has_reacted(&self) -> bool {
+        self.reacted.is_some()
+    }
+
+    /// `ref_wnd` in bytes.
+    pub fn size(&self) -> f64 {
+        self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALM: Conditions = Conditions {
+        rtt: TimeDelta::from_millis(100),
+        delay_fraction: 0.0,
+        jitter_scale: 1.0,
+        max_in_flight: DataSize::from_bytes(1 << 30),
+        previous_in_flight: DataSize::from_bytes(1 << 30),
+        target_is_low: false,
+    };
+    /// Delay of half the target: no special rule for a small one.
+    const QUEUED: Conditions = Conditions { delay_fraction: 0.5, ..CALM };
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A window that reacted at 0 and has its inflection point far below.
+    fn window(size: f64) -> ReferenceWindow {
+        ReferenceWindow { reacted: Some(at(0)), ..ReferenceWindow::new(size) }
+    }
+
+    fn reduced(size: f64, congestion: Congestion, conditions: &Conditions) -> f64 {
+        let mut window = window(size);
+        window.reduce(at(1_000), congestion, conditions);
+        window.size
+    }
+
+    // [SCREAMV2 §4.2.2.1], SCREAMV2-D2
+    #[test]
+    fn loss_and_silence_take_30_percent_and_a_classic_mark_20_but_3000_bytes_stay() {
+        assert_eq!(reduced(10_000.0, Congestion::Loss, &CALM), 7_000.0);
+        assert_eq!(reduced(10_000.0, Congestion::Silence, &CALM), 7_000.0);
+        assert_eq!(reduced(10_000.0, Congestion::ClassicMark, &CALM), 8_000.0);
+        assert_eq!(reduced(3_100.0, Congestion::Loss, &CALM), 3_000.0);
+    }
+
+    // [SCREAMV2 §4.2.2.1]
+    #[test]
+    fn real_and_virtual_marks_take_half_of_alpha_in_a_round_trip() {
+        for mark in [Congestion::L4sMark, Congestion::VirtualMark] {
+            let short = Conditions { rtt: TimeDelta::from_millis(10), ..QUEUED };
+            assert_eq!(reduced(10_000.0, mark(0.5), &short), 7_500.0);
+            // A round trip of 100 ms has four reactions.
+            assert_eq!(reduced(10_000.0, mark(0.5), &QUEUED), 9_375.0);
+        }
+    }
+
+    // [SCREAMV2 §4.2.2.1]
+    #[test]
+    fn marks_without_a_queue_weigh_a_quarter_next_to_the_inflection_point_and_with_jitter() {
+        let taken = |inflection: f64, jitter_scale, delay_fraction| {
+            let mut window = ReferenceWindow { inflection, has_grown: false, ..window(10_000.0) };
+            let at_rest = Conditions { jitter_scale, delay_fraction, ..CALM };
+            window.reduce(at(1_000), Congestion::L4sMark(0.8), &at_rest);
+            10_000.0 - window.size
+        };
+        assert_eq!(taken(1.0, 1.0, 0.0), 1_000.0);
+        assert_eq!(taken(10_000.0, 1.0, 0.0), 250.0);
+        assert_eq!(taken(1.0, 0.0, 0.0), 250.0);
+        assert_eq!(taken(10_000.0, 0.0, 0.25), 1_000.0, "the delay is a quarter of its target");
+    }
+
+    // [SCREAMV2 §4.2.2.1]
+    #[test]
+    fn a_mark_after_100_round_trips_of_peace_takes_the_window_back_to_the_flight() {
+        let small = Conditions { previous_in_flight: DataSize::from_bytes(5_000), ..QUEUED };
+        let after = |millis| {
+            let mut window = window(10_000.0);
+            window.reduce(at(millis), Congestion::L4sMark(0.0), &small);
+            window.size
+        };
+        assert_eq!([after(10_000), after(10_001)], [10_000.0, 5_000.0]);
+    }
+
+    // [SCREAMV2 §4.5.3]
+    #[test]
+    fn a_target_that_fell_by_its_round_trip_time_needs_a_quarter_of_the_reduction() {
+        let low = Conditions { target_is_low: true, ..QUEUED };
+        assert_eq!(reduced(16_000.0, Congestion::VirtualMark(1.0), &low), 15_500.0);
+        assert_eq!(reduced(16_000.0, Congestion::VirtualMark(1.0), &QUEUED), 14_000.0);
+    }
+
+    // [SCREAMV2 §4.2.1]
+    #[test]
+    fn a_reaction_is_possible_again_after_25_ms_or_a_round_trip() {
+        let window = window(10_000.0);
+        let may = |millis, rtt| window.may_react(at(millis), TimeDelta::from_millis(rtt));
+        assert_eq!(
+            [may(24, 100), may(25, 100), may(9, 10), may(10, 10)],
+            [false, true, false, true]
+        );
+    }
+
+    // [SCREAMV2 §4.2.2.1]
+    #[test]
+    fn the_inflection_point_is_the_window_at_the_end_of_growth() {
+        let mut window = window(10_000.0);
+        for millis in [1_000, 1_100] {
+            window.reduce(at(millis), Congestion::Loss, &CALM);
+            assert_eq!(window.inflection, 10_000.0);
+        }
+        window.grow(at(1_200), DataSize::from_bytes(1_000), &CALM);
+        let grown = window.size;
+        window.reduce(at(1_300), Congestion::Loss, &CALM);
+        assert_eq!(window.inflection, grown);
+    }
+
+    /// Growth of a window of 10 kB by 1000 acknowledged bytes, in bytes.
+    fn growth(inflection: f64, congested: Option<Timestamp>, conditions: &Conditions) -> f64 {
+        let mut window = ReferenceWindow { inflection, congested, ..window(10_000.0) };
+        window.grow(at(20_000), DataSize::from_bytes(1_000), conditions);
+        libm::round((window.size - 10_000.0) * 1e6) / 1e6
+    }
+
+    // [SCREAMV2 §4.2.2.2]
+    #[test]
+    fn growth_is_a_segment_and_two_percent_a_round_trip() {
+        assert_eq!(growth(1.0, None, &CALM), 120.0);
+        assert_eq!(growth(1.0, Some(at(10_000)), &CALM), 120.0, "100 round trips later");
+        assert_eq!(growth(1.0, Some(at(15_000)), &CALM), 110.0, "50 round trips later");
+        assert_eq!(growth(1.0, Some(at(20_000)), &CALM), 100.0);
+        let short = Conditions { rtt: TimeDelta::from_millis(5), ..CALM };
+        assert_eq!(growth(1.0, None, &short), 24.0, "a fifth of the virtual round trip");
+    }
+
+    // [SCREAMV2 §4.2.2.2]
+    #[test]
+    fn growth_is_slow_next_to_the_inflection_point_and_with_jitter() {
+        assert_eq!(growth(10_000.0, None, &CALM), 25.5, "a quarter, and a tenth of the 2 %");
+        let jitter = Conditions { jitter_scale: 0.0, ..CALM };
+        assert_eq!(growth(1.0, None, &jitter), 12.0);
+    }
+
+    // [SCREAMV2 §4.2.2.2]
+    #[test]
+    fn growth_ends_at_one_and_a_half_times_the_flight_and_a_segment() {
+        let of = |bytes| Conditions { max_in_flight: DataSize::from_bytes(bytes), ..CALM };
+        assert_eq!(growth(1.0, None, &of(6_080)), 120.0);
+        assert_eq!(growth(1.0, None, &of(6_079)), 0.0);
+    }
+}

@@ -1,0 +1,5 @@
+//! Both versions of SCReAM in a closed loop.
+
+mod first;
+mod path;
+mod second;

@@ -1,0 +1,204 @@
+//! The second version, draft-ietf-ccwg-rfc8298bis-screamv2.
+
+use crate::path::{Loop, mean_send_queue_ms};
+use weir::controller::{EcnMode, Settings};
+use weir::{Algorithm, Bitrate, RateLimits, TimeDelta};
+
+fn path(capacity_kbps: u64, one_way_ms: i64) -> Loop {
+    Loop::new(Algorithm::ScreamV2, capacity_kbps, one_way_ms)
+}
+
+fn settings() -> Settings {
+    let kbps = Bitrate::from_kbps;
+    Settings::new(RateLimits::new(kbps(50), kbps(300), kbps(2_500)).unwrap())
+}
+
+fn tolerant(capacity_kbps: u64) -> Loop {
+    let settings = Settings { tolerate_random_loss: true, ..settings() };
+    Loop::with_settings(Algorithm::ScreamV2, settings, capacity_kbps, 50)
+}
+
+// [SCREAMV2 §4.2.2]
+#[test]
+fn it_uses_nine_tenths_of_a_path_with_little_queue_and_without_loss() {
+    for (capacity, one_way_ms) in [(1_000, 10), (1_000, 50), (1_000, 150), (2_000, 50)] {
+        let mut path = path(capacity, one_way_ms);
+        path.run(20);
+        let (kbps, lost) = (path.run(100), path.lost);
+        println!("{one_way_ms} ms: {kbps} of {capacity} kbit/s, queue {}", path.longest_queue);
+        assert!(kbps * 100 >= capacity * 88);
+        assert_eq!(lost, 0);
+        assert!(path.longest_queue < TimeDelta::from_millis(150));
+    }
+}
+
+// [SCREAMV2 §4.4]
+#[test]
+fn the_send_queue_holds_less_than_a_quarter_of_a_frame_period() {
+    let mut path = path(1_000, 50);
+    path.run(20);
+    let millis = mean_send_queue_ms(&mut path, 40);
+    println!("{millis} ms");
+    assert!(millis <= 8);
+}
+
+// [SCREAMV2 §4.2.2]
+#[test]
+fn it_follows_a_drop_to_300_kbps_and_the_way_back() {
+    let mut path = path(1_000, 50);
+    path.run(15);
+    path.capacity = Bitrate::from_kbps(300);
+    path.run(10);
+    let (low, low_lost) = (path.run(20), path.lost);
+    path.capacity = Bitrate::from_kbps(1_000);
+    path.run(10);
+    let high = path.run(20);
+    println!("{low}, {low_lost} lost, then {high} kbit/s");
+    assert!((240..=300).contains(&low));
+    assert!(low_lost <= 20, "at most one packet a second");
+    assert!(high >= 850);
+}
+
+// SCREAMV2-D1
+#[test]
+fn a_path_of_any_length_carries_the_start_bitrate_in_the_first_second() {
+    for one_way_ms in [10, 50, 210] {
+        let first = path(2_000, one_way_ms).run(1);
+        println!("{one_way_ms} ms: {first} kbit/s");
+        assert!(first >= 250);
+    }
+}
+
+// SCREAMV2-D2
+#[test]
+fn without_feedback_50_kbps_leave_and_with_it_the_rate_comes_back() {
+    let mut path = path(1_000, 50);
+    path.run(20);
+    path.feedback_lost = true;
+    path.run(15);
+    let silent = path.run(20);
+    assert_eq!(path.controller.metrics().state, "feedback lost");
+    path.feedback_lost = false;
+    path.run(15);
+    let back = path.run(10);
+    println!("{silent}, then {back} kbit/s");
+    assert!((49..=140).contains(&silent));
+    assert!(back >= 800);
+}
+
+// SCREAMV2-D4
+#[test]
+fn a_step_of_the_receivers_clock_does_not_hold_the_rate_down() {
+    for hours in [-5, 5] {
+        let mut path = path(1_000, 50);
+        path.run(20);
+        path.clock_offset += TimeDelta::from_secs(3_600) * hours;
+        path.run(5);
+        let kbps = path.run(20);
+        println!("{hours} h: {kbps} kbit/s");
+        assert!(kbps >= 800);
+    }
+}
+
+// [SCREAMV2 §4.5.1]: what the first version needs ten minutes for.
+#[test]
+fn a_route_that_is_200_ms_longer_is_no_queue_after_a_minute() {
+    let mut path = path(1_000, 50);
+    path.run(20);
+    path.one_way_delay += TimeDelta::from_millis(200);
+    path.run(60);
+    let later = path.run(60);
+    println!("{later} kbit/s");
+    assert!(later >= 800);
+}
+
+// [SCREAMV2 §4.2.2.2]
+#[test]
+fn an_application_limited_source_holds_the_target_near_what_it_makes() {
+    let mut path = path(2_000, 50);
+    path.source_share = 0.3;
+    path.run(60);
+    let held = path.target_kbps();
+    path.source_share = 1.0;
+    path.run(10);
+    println!("{held}, then {} kbit/s", path.target_kbps());
+    assert!(held <= 600);
+    assert!(path.target_kbps() >= 1_500);
+}
+
+#[test]
+fn a_pause_keeps_a_rate_that_the_path_carries() {
+    let mut path = path(2_000, 50);
+    path.run(20);
+    path.source_share = 0.0;
+    path.run(60);
+    path.source_share = 1.0;
+    let first = path.run(3);
+    let (after, lost) = (path.run(10), path.lost);
+    println!("{first}, then {after} kbit/s");
+    assert!(first >= 1_000 && after >= 1_600);
+    assert_eq!(lost, 0);
+}
+
+// [SCREAMV2 §4.2.1.3], [SCREAMV2 §4.2.1.2]
+#[test]
+fn marks_keep_the_queue_shorter_than_delay_alone_does() {
+    let run = |ecn, mark_above_ms| {
+        let mut path =
+            Loop::with_settings(Algorithm::ScreamV2, Settings { ecn, ..settings() }, 1_000, 50);
+        path.mark_above = TimeDelta::from_millis(mark_above_ms);
+        path.run(20);
+        let kbps = path.run(100);
+        println!("{ecn:?}: {kbps} kbit/s, {} marked, queue {}", path.marked, path.longest_queue);
+        (kbps, path.longest_queue)
+    };
+    let (_, by_delay) = run(EcnMode::Off, 1_000_000);
+    let (l4s_kbps, l4s) = run(EcnMode::L4s, 10);
+    let (classic_kbps, classic) = run(EcnMode::Classic, 25);
+    assert!(l4s < by_delay * 0.5 && classic < by_delay * 0.75);
+    assert!(l4s_kbps >= 650 && classic_kbps >= 650);
+}
+
+#[test]
+fn without_ecn_a_mark_means_nothing() {
+    let mut marked = path(1_000, 50);
+    marked.mark_above = -TimeDelta::from_secs(1);
+    let mut plain = path(1_000, 50);
+    assert_eq!(marked.run(30), plain.run(30));
+    assert!(marked.marked > 1_000);
+}
+
+// SCREAMV2-D8
+#[test]
+fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_random_loss() {
+    let mut strict = path(2_000, 50);
+    let mut tolerant = tolerant(2_000);
+    let [strict, tolerant] = [&mut strict, &mut tolerant].map(|path| {
+        path.loss_percent = 5;
+        path.run(20);
+        path.run(100)
+    });
+    println!("{strict} without, {tolerant} kbit/s with tolerance");
+    assert!(strict < 500);
+    assert!(tolerant >= 1_700);
+}
+
+// SCREAMV2-D8: congestion shows by delay, or, without a queue to speak of, by more loss than the
+// threshold. The price is the loss rate of the second.
+#[test]
+fn tolerance_still_answers_to_losses_by_congestion() {
+    let after_a_drop = |mut path: Loop, queue_ms| {
+        path.queue_limit = TimeDelta::from_millis(queue_ms);
+        path.run(20);
+        path.capacity = Bitrate::from_kbps(500);
+        path.run(5);
+        let (carried, sent) = (path.run(30) as f64 * 30e3, path.lost as f64 * 9_600.0);
+        let loss = sent / (carried + sent);
+        println!("queue of {queue_ms} ms: {} kbit/s, {loss:.3} lost", path.target_kbps());
+        (path.target_kbps(), loss)
+    };
+    assert_eq!(after_a_drop(tolerant(2_000), 300), after_a_drop(path(2_000, 50), 300));
+    let (strict, tolerant) = (after_a_drop(path(2_000, 50), 20), after_a_drop(tolerant(2_000), 20));
+    assert!(strict.0 <= 600 && tolerant.0 <= 600);
+    assert!(strict.1 < 0.05 && tolerant.1 < 0.15);
+}
