@@ -80,7 +80,9 @@ fn deviations(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     words.filter(|word| {
         let Some((name, number)) = word.split_once("-D") else { return false };
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase());
+        let in_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+        let is_name =
+            name.starts_with(|c: char| c.is_ascii_uppercase()) && name.bytes().all(in_name);
         is_name && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
@@ -213,9 +215,8 @@ fn every_link_between_pages_leads_somewhere() {
 
 #[test]
 fn the_finders_find() {
-    let text =
-        "a [GCC §5.4] b [RFC8868 §4.1, NR-BPDV] [x §1] [NADA] see GCC-D12. RFC-D, x-D1 A-D3b";
+    let text = "a [GCC §5.4] b [RFC8868 §4.1, NR-BPDV] [x §1] [NADA] see GCC-D12, SCREAMV2-D1. RFC-D, x-D1 A-D3b";
     assert_eq!(citations(text).collect::<Vec<_>>(), ["GCC", "RFC8868"]);
-    assert_eq!(deviations(text).collect::<Vec<_>>(), ["GCC-D12"]);
+    assert_eq!(deviations(text).collect::<Vec<_>>(), ["GCC-D12", "SCREAMV2-D1"]);
     assert!(first_cells("| tag | title |\n|---|---|\n| GCC | x |").contains("GCC"));
 }
