@@ -29,7 +29,7 @@ use self::frames::Arrival;
 pub use self::loss_based::IncreaseRule;
 use self::loss_based::LossBased;
 pub use self::receiver::Receiver;
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{Controller, Metrics, Reason, Settings, Target};
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -54,7 +54,6 @@ pub struct Gcc2013 {
     /// When the feedback on packets in flight is overdue; `None` if none is awaited.
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
-    limits: RateLimits,
     target: Bitrate,
     reason: Reason,
     /// The arrivals of one report; kept for its memory.
@@ -77,7 +76,6 @@ impl Gcc2013 {
             receiver_limit: None,
             feedback_deadline: None,
             rtt: None,
-            limits,
             target: limits.start(),
             reason: Reason::Start,
             arrivals: Vec::new(),

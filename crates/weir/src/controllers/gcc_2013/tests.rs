@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 
 use super::*;
+use crate::controller::RateLimits;
 use crate::feedback::{Ecn, PacketReport};
 use crate::receiver::{ReceivedPacket, ReceiverEstimator};
 use crate::units::DataSize;
