@@ -72,12 +72,14 @@ impl<'a> Nack<'a> {
         core::iter::from_fn(move || {
             let (&number, after) = rest.split_first()?;
             rest = after;
-            let mut mask = 0;
+            let (mut mask, mut reach) = (0, 0);
             while let Some((&next, after)) = rest.split_first() {
                 let distance = next.wrapping_sub(number);
-                if !(1..=MASK_BITS).contains(&distance) {
+                // A mask lists its packets by rising number.
+                if distance <= reach || distance > MASK_BITS {
                     break;
                 }
+                reach = distance;
                 mask |= 1 << (distance - 1);
                 rest = after;
             }
@@ -195,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_any_order_are_all_written() {
-        let numbers = [9, 3, 3, 4, 65_000, 2];
+    fn numbers_keep_their_order_whatever_it_is() {
+        let numbers = [9, 3, 3, 5, 4, 65_000, 2];
         let nack = Nack::new(1, 2, &numbers).unwrap();
         let mut bytes = [0; 60];
         let size = nack.emit(&mut bytes);

@@ -35,19 +35,12 @@ fn check(view: View<'_>) {
     let expected = rows(view);
     // An offset that says no time is written from a time that has none: 9 s ago.
     let arrival_us = |units: Option<u16>| -i64::from(units.unwrap_or(9 << 10)) * 1_000_000 / 1_024;
-    let packets: Vec<Vec<_>> = view
-        .blocks()
-        .map(|block| {
-            block
-                .reports()
-                .map(|(_, report)| report.map(|r| (arrival_us(r.offset.units()), r.ecn)))
-                .collect()
-        })
-        .collect();
-    let streams = view.blocks().zip(&packets).map(|(block, packets)| Stream {
+    let streams = view.blocks().map(|block| Stream {
         ssrc: block.ssrc(),
         begin_sequence_number: block.begin_sequence_number(),
-        packets,
+        packets: block
+            .reports()
+            .map(|(_, report)| report.map(|r| (arrival_us(r.offset.units()), r.ecn))),
     });
     let mut again = Vec::new();
     Builder::new(view.sender_ssrc()).build(0, streams, 1200, |bytes| {

@@ -11,13 +11,13 @@ use crate::report::compact_ntp_from_micros;
 
 /// What a receiver has to say of one media source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream<'a> {
+pub struct Stream<P> {
     /// The media source.
     pub ssrc: u32,
     /// RTP sequence number of the first packet.
     pub begin_sequence_number: u16,
     /// For each packet from there on, its arrival in microseconds and its ECN bits, if it was received.
-    pub packets: &'a [Option<(i64, Ecn)>],
+    pub packets: P,
 }
 
 /// Writes the feedback of one receiver, as many packets as it needs.
@@ -44,31 +44,30 @@ impl Builder {
     ///
     /// # Panics
     /// If `max_size` is less than `MIN_PACKET_SIZE`.
-    pub fn build<'a>(
+    pub fn build<P: ExactSizeIterator<Item = Option<(i64, Ecn)>>>(
         &mut self,
         now_us: i64,
-        streams: impl IntoIterator<Item = Stream<'a>>,
+        streams: impl IntoIterator<Item = Stream<P>>,
         max_size: usize,
         mut emit: impl FnMut(&[u8]),
     ) {
         assert!(max_size >= Self::MIN_PACKET_SIZE, "{max_size} bytes cannot hold feedback");
         let blocks_end = max_size / WORD * WORD - field::TIMESTAMP_SIZE;
         self.start();
-        for Stream { ssrc, begin_sequence_number, packets } in streams {
+        for Stream { ssrc, begin_sequence_number, mut packets } in streams {
             let mut begin = begin_sequence_number;
-            let mut left = packets;
-            while !left.is_empty() {
+            while packets.len() > 0 {
                 let room = (blocks_end - self.packet.len()).saturating_sub(block_field::REPORTS);
-                let count = left.len().min(room / block_field::REPORT_SIZE).min(MAX_REPORTS);
+                let count = packets.len().min(room / block_field::REPORT_SIZE).min(MAX_REPORTS);
                 if count == 0 {
                     self.finish(now_us, &mut emit);
                     continue;
                 }
-                let (now_reported, rest) = left.split_at(count);
-                self.push_block(now_us, ssrc, begin, now_reported);
                 // Numbers wrap on the wire; the count has 15 bits.
+                self.start_block(ssrc, begin, count as u16);
+                packets.by_ref().take(count).for_each(|packet| self.push_report(now_us, packet));
+                self.packet.resize(self.packet.len().next_multiple_of(WORD), 0);
                 begin = begin.wrapping_add(count as u16);
-                left = rest;
             }
         }
         self.finish(now_us, &mut emit);
@@ -79,21 +78,21 @@ impl Builder {
         self.packet.resize(field::BODY, 0);
     }
 
-    fn push_block(&mut self, now_us: i64, ssrc: u32, begin: u16, packets: &[Option<(i64, Ecn)>]) {
+    fn start_block(&mut self, ssrc: u32, begin: u16, count: u16) {
         let start = self.packet.len();
         self.packet.resize(start + block_field::REPORTS, 0);
         let block = &mut self.packet[start..];
         write_u32(block, block_field::SSRC, ssrc);
         write_u16(block, block_field::BEGIN, begin);
-        write_u16(block, block_field::NUMBER_OF_REPORTS, packets.len() as u16);
-        for packet in packets {
-            let report = packet.map(|(arrival_us, ecn)| Reception {
-                ecn,
-                offset: ArrivalOffset::from_units(nearest_unit(now_us - arrival_us)),
-            });
-            self.packet.extend_from_slice(&to_bits(report).to_be_bytes());
-        }
-        self.packet.resize(self.packet.len().next_multiple_of(WORD), 0);
+        write_u16(block, block_field::NUMBER_OF_REPORTS, count);
+    }
+
+    fn push_report(&mut self, now_us: i64, packet: Option<(i64, Ecn)>) {
+        let report = packet.map(|(arrival_us, ecn)| Reception {
+            ecn,
+            offset: ArrivalOffset::from_units(nearest_unit(now_us - arrival_us)),
+        });
+        self.packet.extend_from_slice(&to_bits(report).to_be_bytes());
     }
 
     /// Gives away the packet, if it says anything, and starts the next.

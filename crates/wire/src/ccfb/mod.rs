@@ -126,6 +126,11 @@ impl ArrivalOffset {
         }
     }
 
+    /// The 13 bits on the wire.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
     /// The number of units, if it is one.
     pub const fn units(self) -> Option<u16> {
         if self.0 <= Self::LONGEST.0 { Some(self.0) } else { None }

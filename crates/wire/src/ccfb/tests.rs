@@ -45,9 +45,17 @@ fn with_blocks(blocks: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn build(now_us: i64, streams: &[Stream<'_>], max_size: usize) -> Vec<Vec<u8>> {
+/// A stream's packets in a slice.
+type Slice<'a> = Stream<&'a [Option<(i64, Ecn)>]>;
+
+fn build(now_us: i64, streams: &[Slice<'_>], max_size: usize) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
-    Builder::new(7).build(now_us, streams.iter().copied(), max_size, |packet| {
+    let streams = streams.iter().map(|stream| Stream {
+        ssrc: stream.ssrc,
+        begin_sequence_number: stream.begin_sequence_number,
+        packets: stream.packets.iter().copied(),
+    });
+    Builder::new(7).build(now_us, streams, max_size, |packet| {
         assert!(packet.len() <= max_size);
         packets.push(packet.to_vec());
     });
