@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use weir::controller::{Controller, Target};
-use weir::feedback::{ArrivalRecorder, Ecn, Outgoing, SendHistory, TwccHeader};
+use weir::feedback::{ArrivalRecorder, Ecn, Outgoing, RtpNumber, SendHistory, TwccHeader};
 use weir::pacer::{Pacer, Release};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
@@ -190,7 +190,9 @@ impl Sender {
         let padding = media.is_none();
         let queued = media.unwrap_or(Queued { marker: false, ..self.last });
         self.last = queued;
-        let outgoing = Outgoing { size, queued: self.pacer.queued(), probe, padding };
+        let rtp = RtpNumber { ssrc: self.ssrc, sequence_number: self.rtp_sequence_number };
+        let outgoing =
+            Outgoing { size, queued: self.pacer.queued(), probe, padding, rtp: Some(rtp) };
         let packet = self.history.on_packet_sent(now, outgoing);
         let header = RtpHeader {
             marker: queued.marker,

@@ -1,16 +1,27 @@
 //! Feedback: what a receiver notes, and what a sender learns when it joins it with what it sent.
 //!
 //! ```text
-//! receiver: ArrivalRecorder -> batch of arrivals -> (weir-wire: bytes) ->
-//! sender:   SendHistory::on_twcc -> FeedbackReport -> Controller::on_feedback
+//! receiver: ArrivalRecorder, RtpArrivalRecorder -> batch of arrivals -> (weir-wire: bytes) ->
+//! sender:   SendHistory::{on_twcc, on_ccfb, on_receiver_report} -> FeedbackReport ->
+//!           Controller::on_feedback
 //! ```
+//!
+//! | format | numbers | arrival times | ECN |
+//! |---|---|---|---|
+//! | TWCC | of the transport | 250 us | no |
+//! | CCFB, RFC 8888 | of each RTP stream | 1/1024 s | yes |
+//! | RTCP receiver reports | of each RTP stream, counts only | round-trip time only | no |
 
 mod arrivals;
 mod history;
+mod rtp_arrivals;
 mod unwrap;
 
 pub use arrivals::ArrivalRecorder;
-pub use history::{Outgoing, SendHistory, TwccHeader};
+pub use history::{
+    CcfbPacket, CcfbReception, Outgoing, ReceiverReport, RtpNumber, SendHistory, TwccHeader,
+};
+pub use rtp_arrivals::{RtpArrival, RtpArrivalRecorder, RtpBatch};
 pub use unwrap::{SeqUnwrapper, Unwrapper};
 
 use alloc::vec::Vec;

@@ -7,7 +7,7 @@ use crate::units::{TimeDelta, Timestamp};
 
 /// How long an arrival that was already fed back is kept, so that a late packet's feedback can repeat
 /// its neighbours instead of calling them lost.
-const LOOK_BACK: TimeDelta = TimeDelta::from_millis(500);
+pub(super) const LOOK_BACK: TimeDelta = TimeDelta::from_millis(500);
 
 /// Notes arrivals by transport-wide sequence number and hands them out in batches, one a feedback
 /// packet. A batch starts at the lowest number that arrived since the last one, so a reordered packet

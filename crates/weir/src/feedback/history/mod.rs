@@ -1,0 +1,203 @@
+//! The sender's memory of what it sent, joined with feedback of any format.
+
+mod ccfb;
+mod receiver_report;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod twcc;
+
+use alloc::collections::VecDeque;
+
+use super::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
+use crate::controller::ProbeId;
+use crate::units::{DataSize, TimeDelta, Timestamp};
+use ccfb::CcfbClock;
+pub use ccfb::{CcfbPacket, CcfbReception};
+pub use receiver_report::ReceiverReport;
+use streams::Streams;
+use twcc::TwccClock;
+pub use twcc::TwccHeader;
+
+/// Packets older than this are forgotten: feedback on them is worth nothing any more.
+const HISTORY: TimeDelta = TimeDelta::from_secs(10);
+/// No more than half the sequence-number space, or a late number would be taken for a new one.
+const MAX_PACKETS: usize = 1 << 15;
+
+/// A packet's place in its RTP stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtpNumber {
+    /// The media source.
+    pub ssrc: u32,
+    /// Its RTP sequence number: rises by one with each packet of the source.
+    pub sequence_number: u16,
+}
+
+/// A packet that is about to leave: [`SentPacket`] before it has a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// As in [`SentPacket::size`].
+    pub size: DataSize,
+    /// As in [`SentPacket::queued`].
+    pub queued: DataSize,
+    /// As in [`SentPacket::probe`].
+    pub probe: Option<ProbeId>,
+    /// As in [`SentPacket::padding`].
+    pub padding: bool,
+    /// Where feedback that counts by RTP stream finds it; transport-wide feedback does without.
+    pub rtp: Option<RtpNumber>,
+}
+
+impl Outgoing {
+    /// A media packet of this size with nothing behind it.
+    pub const fn media(size: DataSize) -> Self {
+        Self { size, queued: DataSize::ZERO, probe: None, padding: false, rtp: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Unknown,
+    Lost,
+    Received,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    send_time: Timestamp,
+    size: DataSize,
+    probe: Option<ProbeId>,
+    ssrc: Option<u32>,
+    fate: Fate,
+}
+
+/// What feedback says of one packet.
+#[derive(Clone, Copy, Debug)]
+struct Verdict {
+    arrival_time: Option<Timestamp>,
+    ecn: Ecn,
+}
+
+impl Verdict {
+    const LOST: Self = Self { arrival_time: None, ecn: Ecn::NotEct };
+
+    const fn received(arrival_time: Timestamp) -> Self {
+        Self { arrival_time: Some(arrival_time), ecn: Ecn::NotEct }
+    }
+}
+
+/// Feedback formats, each with a clock of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Twcc,
+    Ccfb,
+    ReceiverReports,
+}
+
+/// What was sent in the last seconds, and what feedback said of it.
+///
+/// The format of the feedback may change at any time: the first report by another clock says so
+/// ([`FeedbackReport::new_clock`]), and what was told by one format is not told again by the next.
+///
+/// Memory is bounded: 10 s or 32,768 packets, whichever is less.
+#[derive(Clone, Debug, Default)]
+pub struct SendHistory {
+    /// Sequence number of the front entry.
+    first: i64,
+    entries: VecDeque<Entry>,
+    streams: Streams,
+    format: Option<Format>,
+    twcc: TwccClock,
+    ccfb: CcfbClock,
+    /// The format changed, and no report has said so yet.
+    new_clock: bool,
+    report: FeedbackReport,
+}
+
+impl SendHistory {
+    /// An empty history whose first packet gets sequence number `first`.
+    pub fn new(first: u16) -> Self {
+        Self { first: i64::from(first), ..Self::default() }
+    }
+
+    /// The sequence number of the next packet, unwrapped; the wire carries its low 16 bits.
+    pub fn next_sequence_number(&self) -> i64 {
+        self.first + self.entries.len() as i64
+    }
+
+    /// Notes a packet as sent and numbers it.
+    pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
+        while self.entries.len() >= MAX_PACKETS
+            || self.entries.front().is_some_and(|entry| entry.send_time + HISTORY < now)
+        {
+            self.forget_first();
+        }
+        let sequence_number = self.next_sequence_number();
+        let Outgoing { size, queued, probe, padding, rtp } = packet;
+        if let Some(rtp) = rtp {
+            self.streams.on_packet_sent(rtp, sequence_number);
+        }
+        let ssrc = rtp.map(|rtp| rtp.ssrc);
+        self.entries.push_back(Entry { send_time: now, size, probe, ssrc, fate: Fate::Unknown });
+        SentPacket { sequence_number, size, queued, probe, padding }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(ssrc) = self.entries.pop_front().and_then(|entry| entry.ssrc) {
+            self.streams.forget(ssrc, self.first);
+        }
+        self.first += 1;
+    }
+
+    fn entry(&mut self, sequence_number: i64) -> Option<&mut Entry> {
+        let index = usize::try_from(sequence_number - self.first).ok()?;
+        self.entries.get_mut(index)
+    }
+
+    /// Starts a report by feedback of this format.
+    fn begin_report(&mut self, format: Format) {
+        if self.format.replace(format).is_some_and(|before| before != format) {
+            self.new_clock = true;
+            self.twcc.restart();
+            self.ccfb.restart();
+            self.streams.forget_feedback();
+        }
+        self.report.packets.clear();
+        self.report.missing_feedback = 0;
+        self.report.arrival_times = match format {
+            Format::Twcc | Format::Ccfb => ArrivalTimes::Measured,
+            Format::ReceiverReports => ArrivalTimes::RoundTrip,
+        };
+    }
+
+    /// Takes down what feedback says of a packet, if that is new.
+    fn judge(&mut self, sequence_number: i64, verdict: Verdict) {
+        let Verdict { arrival_time, ecn } = verdict;
+        let Some(entry) = self.entry(sequence_number) else { return };
+        let recovered = match (entry.fate, arrival_time) {
+            (Fate::Unknown, _) => false,
+            (Fate::Lost, Some(_)) => true,
+            (Fate::Lost, None) | (Fate::Received, _) => return,
+        };
+        entry.fate = if arrival_time.is_some() { Fate::Received } else { Fate::Lost };
+        let Entry { size, send_time, probe, .. } = *entry;
+        self.report.packets.push(PacketReport {
+            sequence_number,
+            size,
+            send_time,
+            arrival_time,
+            ecn,
+            recovered,
+            probe,
+        });
+    }
+
+    /// The report, if it tells anything. Only such a one can say that the clock is new.
+    fn finish_report(&mut self) -> Option<&FeedbackReport> {
+        if self.report.packets.is_empty() {
+            return None;
+        }
+        self.report.new_clock = core::mem::take(&mut self.new_clock);
+        Some(&self.report)
+    }
+}

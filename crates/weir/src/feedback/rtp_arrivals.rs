@@ -1,0 +1,246 @@
+//! The receiver's notes by RTP stream: which packets arrived when and with which ECN mark.
+
+use alloc::vec::Vec;
+
+use super::arrivals::LOOK_BACK;
+use super::{Ecn, RtpNumber, SeqUnwrapper};
+use crate::units::Timestamp;
+
+/// A packet so far ahead of the last begins its stream anew: no report could span the gap.
+const LONGEST_GAP: i64 = 1 << 14;
+/// Packets that may still come before the first one of a stream.
+const LEAST_REORDERED: i64 = 64;
+
+/// Arrival in microseconds and ECN bits of a packet that was received.
+pub type RtpArrival = Option<(i64, Ecn)>;
+
+/// Notes arrivals by RTP sequence number and hands them out in batches, one a media source and report,
+/// for congestion control feedback.
+///
+/// Batches of a source follow each other without a gap [RFC8888 §3.1]. One begins earlier if a packet
+/// arrived late, and then repeats what follows it: a packet once received stays received.
+#[derive(Clone, Debug, Default)]
+pub struct RtpArrivalRecorder {
+    /// In the order in which they began. There are few.
+    streams: Vec<Stream>,
+}
+
+/// What a report says of one media source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtpBatch<'a> {
+    /// The media source.
+    pub ssrc: u32,
+    /// RTP sequence number of the first packet, unwrapped.
+    pub begin: i64,
+    /// Each packet from there to the highest received.
+    pub packets: &'a [RtpArrival],
+}
+
+#[derive(Clone, Debug)]
+struct Stream {
+    ssrc: u32,
+    unwrapper: SeqUnwrapper,
+    /// RTP sequence number of the first packet held.
+    first: i64,
+    packets: Vec<RtpArrival>,
+    /// Where the next batch begins if nothing arrives late.
+    next_begin: i64,
+    /// Lowest number that arrived since the last batch.
+    fresh: Option<i64>,
+    /// Where the current batch begins.
+    batch: Option<i64>,
+}
+
+impl Stream {
+    fn new(rtp: RtpNumber) -> Self {
+        let first = i64::from(rtp.sequence_number);
+        Self {
+            ssrc: rtp.ssrc,
+            unwrapper: SeqUnwrapper::default(),
+            first,
+            packets: Vec::new(),
+            next_begin: first,
+            fresh: None,
+            batch: None,
+        }
+    }
+
+    fn end(&self) -> i64 {
+        self.first + self.packets.len() as i64
+    }
+
+    fn on_packet(&mut self, arrival_us: i64, sequence_number: u16, ecn: Ecn) {
+        let number = self.unwrapper.peek(sequence_number.into());
+        if number < self.first && !self.reach_back(number) {
+            return;
+        }
+        if number >= self.end() {
+            // The newest number is the reference, or one very late packet would pull it back.
+            self.unwrapper.set_last(number);
+            self.packets.resize((number - self.first) as usize, None);
+            self.packets.push(Some((arrival_us, ecn)));
+        } else {
+            match &mut self.packets[(number - self.first) as usize] {
+                // [RFC8888 §3.1]: the first copy's arrival, and CE if any copy was marked.
+                Some((_, first_ecn)) => {
+                    if ecn == Ecn::Ce {
+                        *first_ecn = Ecn::Ce;
+                    }
+                    return;
+                }
+                missing => *missing = Some((arrival_us, ecn)),
+            }
+        }
+        self.fresh = Some(self.fresh.map_or(number, |fresh| fresh.min(number)));
+    }
+
+    /// Makes room for a packet before the first, if nothing was reported yet that could contradict.
+    fn reach_back(&mut self, number: i64) -> bool {
+        let missing = self.first - number;
+        if self.next_begin != self.first || self.batch.is_some() || missing > LEAST_REORDERED {
+            return false;
+        }
+        self.packets.splice(0..0, (0..missing).map(|_| None));
+        self.first = number;
+        self.next_begin = number;
+        true
+    }
+
+    fn begin_batch(&mut self, horizon_us: i64) {
+        self.batch = self.fresh.take().map(|fresh| fresh.min(self.next_begin));
+        let Some(begin) = self.batch else { return };
+        self.next_begin = self.end();
+        let is_young = |packet: &RtpArrival| packet.is_some_and(|(time, _)| time >= horizon_us);
+        let young = self.packets.iter().position(is_young).unwrap_or(self.packets.len());
+        let old = young.min((begin - self.first) as usize);
+        self.packets.drain(..old);
+        self.first += old as i64;
+    }
+}
+
+impl RtpArrivalRecorder {
+    /// Notes a packet. A duplicate keeps its first arrival, and a mark on any copy.
+    pub fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, ecn: Ecn) {
+        let index = self.streams.iter().position(|stream| stream.ssrc == rtp.ssrc);
+        let index = index.unwrap_or_else(|| {
+            self.streams.push(Stream::new(rtp));
+            self.streams.len() - 1
+        });
+        let stream = &mut self.streams[index];
+        let number = stream.unwrapper.peek(rtp.sequence_number.into());
+        if number - stream.end() > LONGEST_GAP {
+            *stream = Stream::new(rtp);
+        }
+        stream.on_packet(now.as_micros(), rtp.sequence_number, ecn);
+    }
+
+    /// What to report now: of each source with something new, from the lowest number that was not
+    /// reported or came late to the highest received.
+    pub fn take_batches(&mut self, now: Timestamp) -> impl Iterator<Item = RtpBatch<'_>> {
+        let horizon_us = (now - LOOK_BACK).as_micros();
+        self.streams.iter_mut().for_each(|stream| stream.begin_batch(horizon_us));
+        self.streams.iter().filter_map(|stream| {
+            let begin = stream.batch?;
+            let packets = &stream.packets[(begin - stream.first) as usize..];
+            Some(RtpBatch { ssrc: stream.ssrc, begin, packets })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// Notes packets of source 7, each 1 ms after the one before, from `start_ms` on.
+    fn arrive(recorder: &mut RtpArrivalRecorder, start_ms: i64, numbers: &[u16]) {
+        for (ms, &sequence_number) in (start_ms..).zip(numbers) {
+            recorder.on_packet(at(ms), RtpNumber { ssrc: 7, sequence_number }, Ecn::Ect1);
+        }
+    }
+
+    /// First number and arrivals in milliseconds of the only batch.
+    fn take(recorder: &mut RtpArrivalRecorder, now_ms: i64) -> (i64, Vec<Option<i64>>) {
+        let mut batches = recorder.take_batches(at(now_ms));
+        let RtpBatch { ssrc, begin, packets } = batches.next().expect("one source has news");
+        assert_eq!((ssrc, batches.next()), (7, None));
+        let arrivals = packets.iter().map(|packet| packet.map(|(time, _)| time / 1_000));
+        (begin, arrivals.collect())
+    }
+
+    // [RFC8888 §3.1]
+    #[test]
+    fn batches_follow_each_other_without_a_gap() {
+        let mut recorder = RtpArrivalRecorder::default();
+        arrive(&mut recorder, 1, &[65_534, 0]);
+        assert_eq!(take(&mut recorder, 5), (65_534, alloc::vec![Some(1), None, Some(2)]));
+        // 1 and 2 are lost: they are in the next batch, though it has news of 3 only.
+        arrive(&mut recorder, 6, &[3]);
+        assert_eq!(take(&mut recorder, 7), (65_537, alloc::vec![None, None, Some(6)]));
+        assert_eq!(recorder.take_batches(at(8)).next(), None);
+    }
+
+    // [RFC8888 §3.1]
+    #[test]
+    fn a_late_packet_is_reported_with_all_that_follow_it() {
+        let mut recorder = RtpArrivalRecorder::default();
+        arrive(&mut recorder, 1, &[10, 12, 13]);
+        take(&mut recorder, 5);
+        arrive(&mut recorder, 6, &[11, 14]);
+        let all = alloc::vec![Some(6), Some(2), Some(3), Some(7)];
+        assert_eq!(take(&mut recorder, 8), (11, all));
+    }
+
+    #[test]
+    fn a_packet_may_come_before_the_first() {
+        let mut recorder = RtpArrivalRecorder::default();
+        arrive(&mut recorder, 1, &[2, 0]);
+        assert_eq!(take(&mut recorder, 5), (0, alloc::vec![Some(2), None, Some(1)]));
+    }
+
+    // [RFC8888 §3.1]
+    #[test]
+    fn a_duplicate_keeps_its_first_arrival_and_a_mark_on_any_copy() {
+        let mut recorder = RtpArrivalRecorder::default();
+        let rtp = RtpNumber { ssrc: 7, sequence_number: 3 };
+        for (ms, ecn) in [(1, Ecn::Ect0), (2, Ecn::Ce), (3, Ecn::Ect0)] {
+            recorder.on_packet(at(ms), rtp, ecn);
+        }
+        let batch = recorder.take_batches(at(4)).next().unwrap();
+        assert_eq!(batch.packets, [Some((1_000, Ecn::Ce))]);
+    }
+
+    #[test]
+    fn each_source_has_its_own_batch() {
+        let mut recorder = RtpArrivalRecorder::default();
+        for (ssrc, sequence_number) in [(7, 1), (8, 900), (7, 2)] {
+            recorder.on_packet(at(1), RtpNumber { ssrc, sequence_number }, Ecn::NotEct);
+        }
+        let begins: Vec<_> =
+            recorder.take_batches(at(2)).map(|b| (b.ssrc, b.begin, b.packets.len())).collect();
+        assert_eq!(begins, [(7, 1, 2), (8, 900, 1)]);
+    }
+
+    #[test]
+    fn a_jump_that_no_report_could_span_begins_the_stream_anew() {
+        let mut recorder = RtpArrivalRecorder::default();
+        arrive(&mut recorder, 1, &[0, 20_000]);
+        assert_eq!(take(&mut recorder, 5), (20_000, alloc::vec![Some(2)]));
+    }
+
+    #[test]
+    fn old_arrivals_are_forgotten_and_stay_so() {
+        let mut recorder = RtpArrivalRecorder::default();
+        for number in 0..2_000_u16 {
+            arrive(&mut recorder, i64::from(number) * 10, &[number]);
+            take(&mut recorder, i64::from(number) * 10);
+        }
+        assert!(recorder.streams[0].packets.len() <= 51);
+        // It was received long ago; a copy of it now is no news, nor is a packet as old.
+        arrive(&mut recorder, 20_000, &[5]);
+        assert_eq!(recorder.take_batches(at(20_000)).next(), None);
+    }
+}
