@@ -12,7 +12,8 @@
 //!                 -> Controller::target -> media source (bitrate), Pacer (pacing rate, send window)
 //! ```
 //!
-//! The receiver's half is [`feedback::ArrivalRecorder`], whose batches `weir-wire` turns into bytes.
+//! The receiver's half is [`feedback::ArrivalRecorder`], whose batches `weir-wire` turns into bytes; for
+//! an algorithm that estimates at the receiver it is a [`ReceiverEstimator`].
 #![no_std]
 
 extern crate alloc;
@@ -23,9 +24,11 @@ pub mod controller;
 pub mod controllers;
 pub mod feedback;
 pub mod pacer;
+pub mod receiver;
 pub mod units;
 
 pub use controller::{Controller, Metrics, RateLimits, Reason, Target};
 pub use controllers::Algorithm;
 pub use feedback::{FeedbackReport, PacketReport, SendHistory, SentPacket};
+pub use receiver::{ReceivedPacket, ReceiverEstimator};
 pub use units::{Bitrate, DataSize, TimeDelta, Timestamp};

@@ -1,5 +1,6 @@
 //! The congestion controllers, one folder a standard, and their names.
 
+pub mod gcc_2013;
 pub mod gcc_draft;
 pub mod nada;
 pub mod scream;
@@ -11,6 +12,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::controller::{Controller, Settings};
+use crate::receiver::ReceiverEstimator;
 
 /// A congestion-control algorithm by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +20,8 @@ use crate::controller::{Controller, Settings};
 pub enum Algorithm {
     /// `gcc-draft`: draft-ietf-rmcat-gcc-02, sender side.
     GccDraft,
+    /// `gcc-2013`: receiver side, with REMB.
+    Gcc2013,
     /// `nada`: RFC 8698.
     Nada,
     /// `scream`: RFC 8298.
@@ -28,12 +32,14 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them, in the order that reports use.
-    pub const ALL: [Self; 4] = [Self::GccDraft, Self::Nada, Self::Scream, Self::ScreamV2];
+    pub const ALL: [Self; 5] =
+        [Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
 
     /// The name on the command line and in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::GccDraft => "gcc-draft",
+            Self::Gcc2013 => "gcc-2013",
             Self::Nada => "nada",
             Self::Scream => "scream",
             Self::ScreamV2 => "scream-v2",
@@ -45,9 +51,18 @@ impl Algorithm {
         let settings = settings.into();
         match self {
             Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
+            Self::Gcc2013 => Box::new(gcc_2013::Gcc2013::new(settings)),
             Self::Nada => Box::new(nada::Nada::new(settings)),
             Self::Scream => Box::new(scream::Scream::new(settings)),
             Self::ScreamV2 => Box::new(scream_v2::ScreamV2::new(settings)),
+        }
+    }
+
+    /// The receiver's half, for the algorithms that have one.
+    pub fn build_receiver(self) -> Option<Box<dyn ReceiverEstimator + Send>> {
+        match self {
+            Self::Gcc2013 => Some(Box::new(gcc_2013::Receiver::new())),
+            _ => None,
         }
     }
 }

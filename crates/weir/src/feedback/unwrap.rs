@@ -28,6 +28,11 @@ impl<const BITS: u32> Unwrapper<BITS> {
         if ahead <= Self::PERIOD / 2 { last + ahead } else { last + ahead - Self::PERIOD }
     }
 
+    /// The reference point, if there is one.
+    pub const fn last(&self) -> Option<i64> {
+        self.last
+    }
+
     /// Sets the reference point.
     pub fn set_last(&mut self, unwrapped: i64) {
         self.last = Some(unwrapped);

@@ -19,7 +19,7 @@ const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(3);
 ///
 /// Memory and cost do not depend on the packet rate.
 #[derive(Clone, Debug)]
-pub(super) struct AcknowledgedBitrate {
+pub(in crate::controllers) struct AcknowledgedBitrate {
     buckets: [DataSize; BUCKETS],
     total: DataSize,
     measured: Option<Measured>,
@@ -34,12 +34,12 @@ struct Measured {
 }
 
 impl AcknowledgedBitrate {
-    pub(super) fn new() -> Self {
+    pub(in crate::controllers) fn new() -> Self {
         Self { buckets: [DataSize::ZERO; BUCKETS], total: DataSize::ZERO, measured: None }
     }
 
     /// Takes a packet that arrived.
-    pub(super) fn on_packet(&mut self, arrival: Timestamp, size: DataSize) {
+    pub(in crate::controllers) fn on_packet(&mut self, arrival: Timestamp, size: DataSize) {
         let Some(measured) = &mut self.measured else {
             self.measured = Some(Measured { since: arrival, newest: arrival });
             return;
@@ -65,7 +65,7 @@ impl AcknowledgedBitrate {
     }
 
     /// `R_hat`; `None` until a whole window has been measured.
-    pub(super) fn bitrate(&self) -> Option<Bitrate> {
+    pub(in crate::controllers) fn bitrate(&self) -> Option<Bitrate> {
         let measured = self.measured?;
         let oldest = bucket_number(measured.newest) - (BUCKETS as i64 - 1);
         let start = Timestamp::from_nanos(oldest.saturating_mul(BUCKET.as_nanos()));

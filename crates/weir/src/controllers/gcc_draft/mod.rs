@@ -11,7 +11,7 @@
 //!
 //! docs/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to GCC-D16.
 
-mod acknowledged_bitrate;
+pub(super) mod acknowledged_bitrate;
 mod arrival_time_filter;
 mod convergence;
 #[cfg(test)]

@@ -1,0 +1,209 @@
+//! Arrival-time filter: a Kalman filter that tells a queue that grows from a frame that is larger.
+//!
+//! The difference of two frames' delays is `d(i) = L'(i)/C(i) + m(i) + n(i)`: what the difference `L'`
+//! of their sizes takes to transmit, the change of the queue's delay, and noise
+//! [BARI §arrival-time filter]. The state is the slope `1/C` and the offset `m`. Constants are those of
+//! [LW2013 §overuse_detector]; BARI-D2 departs from them.
+
+use super::frames::FrameDelta;
+use super::overuse_detector::BandwidthUsage::{self, Overuse, Underuse};
+use crate::units::TimeDelta;
+
+// Parameters [LW2013 §overuse_detector]: slope in ms a byte, offset in ms.
+/// First slope: 512 kbit/s.
+const INITIAL_SLOPE: f64 = 8.0 / 512.0;
+/// First covariance of the state's error: that of slope and offset is zero.
+const INITIAL_SLOPE_VARIANCE: f64 = 100.0;
+const INITIAL_OFFSET_VARIANCE: f64 = 0.1;
+/// Variance that the state gains in a nominal frame period.
+const SLOPE_NOISE: f64 = 1e-10;
+const OFFSET_NOISE: f64 = 1e-2;
+/// While the offset returns from over-use or under-use, it may move faster.
+const RETURNING_OFFSET_NOISE: f64 = 10.0 * OFFSET_NOISE;
+/// Variance of the noise `n(i)` in ms^2: at first, and at least (BARI-D2).
+const INITIAL_NOISE_VARIANCE: f64 = 50.0;
+const MIN_NOISE_VARIANCE: f64 = 1.0;
+/// Weight of a residual in the noise's mean and variance, for so many frames, and after them.
+const EARLY_NOISE_WEIGHT: f64 = 0.01;
+const EARLY_FRAMES: u32 = 300;
+const NOISE_WEIGHT: f64 = 0.002;
+/// Residuals beyond this many standard deviations are outliers.
+const OUTLIER_DEVIATIONS: f64 = 3.0;
+/// The frame period that noises and weights are meant for, in ms.
+const NOMINAL_PERIOD_MS: f64 = 1_000.0 / 30.0;
+/// Frames over which the shortest period is taken.
+const PERIODS: usize = 60;
+/// The offset is multiplied by the number of differences seen, up to this.
+const MAX_SCALE: u32 = 60;
+/// Differences are counted up to this.
+const MAX_COUNT: u32 = 1_000;
+
+/// Estimates `1/C(i)` and `m(i)`.
+#[derive(Clone, Debug)]
+pub(super) struct ArrivalTimeFilter {
+    slope: f64,
+    /// `m(i)` in ms.
+    offset: f64,
+    last_offset: f64,
+    /// Covariance of the state's error: slope, both, offset.
+    covariance: [f64; 3],
+    noise_mean: f64,
+    noise_variance: f64,
+    /// The last frame periods in ms, a ring.
+    periods: [f64; PERIODS],
+    count: u32,
+}
+
+impl ArrivalTimeFilter {
+    pub(super) const fn new() -> Self {
+        Self {
+            slope: INITIAL_SLOPE,
+            offset: 0.0,
+            last_offset: 0.0,
+            covariance: [INITIAL_SLOPE_VARIANCE, 0.0, INITIAL_OFFSET_VARIANCE],
+            noise_mean: 0.0,
+            noise_variance: INITIAL_NOISE_VARIANCE,
+            periods: [f64::INFINITY; PERIODS],
+            count: 0,
+        }
+    }
+
+    /// Takes the next frame. `usage` is the detector's last signal; `steady` says that the offset was
+    /// below its threshold, so that the residual is noise.
+    pub(super) fn update(&mut self, delta: &FrameDelta, usage: BandwidthUsage, steady: bool) {
+        self.count = (self.count + 1).min(MAX_COUNT);
+        let period_ms = self.shortest_period_ms(delta.departure);
+        self.predict(period_ms / NOMINAL_PERIOD_MS, usage);
+        let measured = (delta.arrival - delta.departure).as_millis_f64(); // d(i)
+        let size = delta.size_bytes;
+        let residual = measured - self.slope * size - self.offset;
+        if steady {
+            self.update_noise(residual, period_ms);
+        }
+        // With h = (size, 1): gain = E h / (var + h' E h), and E loses gain (E h)'.
+        let [slope, both, offset] = self.covariance;
+        let spread = [slope * size + both, both * size + offset];
+        let total = self.noise_variance + size * spread[0] + spread[1];
+        let gain = spread.map(|spread| spread / total);
+        self.covariance =
+            [slope - gain[0] * spread[0], both - gain[0] * spread[1], offset - gain[1] * spread[1]];
+        self.slope += gain[0] * residual;
+        self.last_offset = self.offset;
+        self.offset += gain[1] * residual;
+    }
+
+    /// The state may have moved since the last frame.
+    fn predict(&mut self, periods: f64, usage: BandwidthUsage) {
+        let falling = self.offset < self.last_offset;
+        let rising = self.offset > self.last_offset;
+        let returning = usage == Overuse && falling || usage == Underuse && rising;
+        let extra = if returning { RETURNING_OFFSET_NOISE } else { 0.0 };
+        self.covariance[0] += SLOPE_NOISE * periods;
+        self.covariance[2] += (OFFSET_NOISE + extra) * periods;
+    }
+
+    fn shortest_period_ms(&mut self, period: TimeDelta) -> f64 {
+        self.periods[self.count as usize % PERIODS] = period.as_millis_f64();
+        self.periods.iter().fold(f64::INFINITY, |shortest, &period| shortest.min(period))
+    }
+
+    /// Exponential averages; an outlier counts as three deviations.
+    fn update_noise(&mut self, residual: f64, period_ms: f64) {
+        let limit = OUTLIER_DEVIATIONS * libm::sqrt(self.noise_variance);
+        let residual = if residual.abs() < limit { residual } else { limit };
+        let weight = if self.count > EARLY_FRAMES { NOISE_WEIGHT } else { EARLY_NOISE_WEIGHT };
+        let kept = libm::pow(1.0 - weight, period_ms / NOMINAL_PERIOD_MS);
+        self.noise_mean = kept * self.noise_mean + (1.0 - kept) * residual;
+        let deviation = self.noise_mean - residual;
+        let variance = kept * self.noise_variance + (1.0 - kept) * deviation * deviation;
+        self.noise_variance = variance.max(MIN_NOISE_VARIANCE); // BARI-D2
+    }
+
+    /// What the detector compares with its threshold: the offset times the differences seen, in ms.
+    pub(super) fn scaled_offset_ms(&self) -> f64 {
+        f64::from(self.count.min(MAX_SCALE)) * self.offset
+    }
+
+    /// The offset is not smaller than before the last frame.
+    pub(super) fn is_rising(&self) -> bool {
+        self.offset >= self.last_offset
+    }
+
+    /// One difference alone says nothing.
+    pub(super) fn has_samples(&self) -> bool {
+        self.count >= 2
+    }
+
+    /// Variance of `n(i)` in ms^2.
+    pub(super) fn noise_variance(&self) -> f64 {
+        self.noise_variance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame after 33 ms, this much later than the one before, and this much larger.
+    fn delta(late_ms: f64, size_bytes: f64) -> FrameDelta {
+        let departure = TimeDelta::from_millis(33);
+        FrameDelta {
+            departure,
+            arrival: departure + TimeDelta::from_millis_f64(late_ms),
+            size_bytes,
+        }
+    }
+
+    fn after(deltas: impl Iterator<Item = FrameDelta>) -> ArrivalTimeFilter {
+        let mut filter = ArrivalTimeFilter::new();
+        deltas.for_each(|delta| filter.update(&delta, BandwidthUsage::Normal, true));
+        filter
+    }
+
+    // [BARI §arrival-time filter]: 1 Mbit/s takes 8 ms for 1000 B.
+    #[test]
+    fn sizes_that_change_give_the_capacity_and_no_offset() {
+        let sizes = [3_000.0, -3_000.0, 1_000.0, -1_000.0];
+        let filter = after(sizes.into_iter().cycle().take(400).map(|s| delta(0.008 * s, s)));
+        assert!((filter.slope - 0.008).abs() < 1e-4, "{}", filter.slope);
+        assert!(filter.offset.abs() < 0.01, "{}", filter.offset);
+    }
+
+    // [BARI §arrival-time filter]
+    #[test]
+    fn a_queue_that_grows_by_2_ms_a_frame_is_an_offset_of_2_ms() {
+        let filter = after((0..2_000).map(|_| delta(2.0, 0.0)));
+        assert!((filter.offset - 2.0).abs() < 0.1, "{}", filter.offset);
+        assert_eq!(filter.scaled_offset_ms(), 60.0 * filter.offset);
+        assert!((filter.slope - INITIAL_SLOPE).abs() < 1e-12, "sizes said nothing");
+    }
+
+    #[test]
+    fn the_covariance_stays_positive() {
+        let mut filter = ArrivalTimeFilter::new();
+        for index in 0..20_000_i32 {
+            let size = f64::from(index * 7_919 % 4_001 - 2_000);
+            filter.update(&delta(f64::from(index * 37 % 19 - 9), size), Overuse, index % 3 > 0);
+            let [slope, both, offset] = filter.covariance;
+            assert!(slope > 0.0 && offset > 0.0 && slope * offset >= both * both, "{index}");
+        }
+    }
+
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn an_outlier_counts_as_three_deviations_and_an_unsteady_frame_not_at_all() {
+        let mut filter = ArrivalTimeFilter::new();
+        filter.update(&delta(1_000.0, 0.0), BandwidthUsage::Normal, false);
+        assert_eq!(filter.noise_variance, INITIAL_NOISE_VARIANCE);
+        filter.update(&delta(1_000.0, 0.0), BandwidthUsage::Normal, true);
+        // (1 - 0.01 w) 50 + 0.01 w (0.99 * 21.2)^2, w = 0.99 for a period of 33 ms.
+        assert!((filter.noise_variance - 53.8).abs() < 0.1, "{}", filter.noise_variance);
+    }
+
+    // BARI-D2
+    #[test]
+    fn without_noise_the_variance_falls_to_its_floor() {
+        let filter = after((0..4_000).map(|_| delta(0.0, 0.0)));
+        assert_eq!(filter.noise_variance(), MIN_NOISE_VARIANCE);
+    }
+}

@@ -1,0 +1,148 @@
+//! Over-use detector: compares the offset with a fixed threshold [BARI §over-use detector].
+//!
+//! Constants are those of [LW2013 §overuse_detector]; the adaptive threshold came later [GCC §5.4].
+
+use super::arrival_time_filter::ArrivalTimeFilter;
+use crate::units::TimeDelta;
+
+// Parameters [LW2013 §overuse_detector].
+/// Threshold of the scaled offset in ms while the capacity is unknown.
+const THRESHOLD_MS: f64 = 25.0;
+/// Near or above the highest rate known, half of it.
+const NEAR_MAX_THRESHOLD_MS: f64 = THRESHOLD_MS / 2.0;
+/// How long the offset must stay above the threshold.
+const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(100);
+/// How many frames must have found it there.
+const OVERUSE_FRAMES: u32 = 2;
+
+/// The detector's signal to the rate control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum BandwidthUsage {
+    #[default]
+    Normal,
+    Overuse,
+    Underuse,
+}
+
+/// Turns the offset into a signal.
+#[derive(Clone, Debug)]
+pub(super) struct OveruseDetector {
+    usage: BandwidthUsage,
+    threshold_ms: f64,
+    /// How long the offset has been above the threshold, or since the last signal; `None` below it.
+    above_for: Option<TimeDelta>,
+    above_frames: u32,
+}
+
+impl OveruseDetector {
+    pub(super) const fn new() -> Self {
+        Self {
+            usage: BandwidthUsage::Normal,
+            threshold_ms: THRESHOLD_MS,
+            above_for: None,
+            above_frames: 0,
+        }
+    }
+
+    /// The capacity is about what the rate is now.
+    pub(super) fn set_near_max(&mut self, near_max: bool) {
+        self.threshold_ms = if near_max { NEAR_MAX_THRESHOLD_MS } else { THRESHOLD_MS };
+    }
+
+    /// Reads the filter after a frame that was sent `elapsed` after the one before. Returns true if
+    /// this frame signals over-use, for the first time or again.
+    pub(super) fn on_frame(&mut self, filter: &ArrivalTimeFilter, elapsed: TimeDelta) -> bool {
+        let offset_ms = filter.scaled_offset_ms();
+        if !filter.has_samples() || self.bears(offset_ms) || offset_ms < 0.0 {
+            let below = filter.has_samples() && !self.bears(offset_ms);
+            self.usage = if below { BandwidthUsage::Underuse } else { BandwidthUsage::Normal };
+            (self.above_for, self.above_frames) = (None, 0);
+            return false;
+        }
+        // The offset passed the threshold somewhere between the two frames.
+        let above_for = self.above_for.map_or(elapsed / 2, |time| time + elapsed);
+        (self.above_for, self.above_frames) = (Some(above_for), self.above_frames + 1);
+        let lasted = above_for > OVERUSE_TIME && self.above_frames >= OVERUSE_FRAMES;
+        // A queue that begins to drain is none to cut for.
+        if !lasted || !filter.is_rising() {
+            return false;
+        }
+        (self.above_for, self.above_frames) = (Some(TimeDelta::ZERO), 0);
+        self.usage = BandwidthUsage::Overuse;
+        true
+    }
+
+    /// The offset is within the threshold.
+    pub(super) fn bears(&self, scaled_offset_ms: f64) -> bool {
+        scaled_offset_ms.abs() <= self.threshold_ms
+    }
+
+    pub(super) fn usage(&self) -> BandwidthUsage {
+        self.usage
+    }
+
+    pub(super) fn threshold_ms(&self) -> f64 {
+        self.threshold_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::super::frames::FrameDelta;
+    use super::*;
+
+    const PERIOD: TimeDelta = TimeDelta::from_millis(33);
+
+    /// The signals that frames give, each this many ms later than the one before.
+    fn signals(detector: &mut OveruseDetector, late_ms: &[i64]) -> Vec<(BandwidthUsage, bool)> {
+        let mut filter = ArrivalTimeFilter::new();
+        let frame = |&ms: &i64| {
+            let arrival = PERIOD + TimeDelta::from_millis(ms);
+            let delta = FrameDelta { departure: PERIOD, arrival, size_bytes: 0.0 };
+            filter.update(&delta, detector.usage(), true);
+            let signalled = detector.on_frame(&filter, PERIOD);
+            (detector.usage(), signalled)
+        };
+        late_ms.iter().map(frame).collect()
+    }
+
+    // [LW2013 §overuse_detector]: 33/2 + 3 * 33 ms are more than 100.
+    #[test]
+    fn over_use_is_signalled_after_more_than_100_ms_above_the_threshold() {
+        let signals = signals(&mut OveruseDetector::new(), &[1_000; 12]);
+        let first = signals.iter().position(|&(_, signalled)| signalled).unwrap();
+        assert_eq!(signals[first].0, BandwidthUsage::Overuse);
+        assert_eq!(first, 6, "the fourth difference is the first beyond 25 ms, three follow");
+        let again = signals[first + 1..].iter().position(|&(_, signalled)| signalled);
+        assert_eq!(again, Some(3), "and again after the same time");
+        assert!(signals[first..].iter().all(|&(usage, _)| usage == BandwidthUsage::Overuse));
+    }
+
+    // [BARI §over-use detector]
+    #[test]
+    fn under_use_is_an_offset_below_the_negative_threshold() {
+        let signals = signals(&mut OveruseDetector::new(), &[-1_000; 6]);
+        assert_eq!(signals[0].0, BandwidthUsage::Normal, "one difference says nothing");
+        assert_eq!(signals[5], (BandwidthUsage::Underuse, false));
+    }
+
+    #[test]
+    fn an_offset_that_falls_is_not_signalled() {
+        let falling: Vec<i64> = (0..20).map(|frame| 4_000 >> frame.min(11)).collect();
+        let signals = signals(&mut OveruseDetector::new(), &falling);
+        assert!(signals[6..].iter().all(|&(_, signalled)| !signalled), "{signals:?}");
+    }
+
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn the_threshold_is_halved_near_the_highest_rate_known() {
+        let mut detector = OveruseDetector::new();
+        assert!(detector.bears(25.0) && detector.bears(-25.0) && !detector.bears(25.1));
+        detector.set_near_max(true);
+        assert!(detector.bears(12.5) && !detector.bears(12.6));
+        detector.set_near_max(false);
+        assert_eq!(detector.threshold_ms(), 25.0);
+    }
+}

@@ -1,0 +1,409 @@
+//! Remote rate control: a state machine turns the detector's signal into the receiver's rate `Ar`.
+//!
+//! `Ar` grows by `eta` in Increase, is `alpha` times the receive rate after over-use, and stays in Hold
+//! [BARI §remote rate controller]. How `eta`, `alpha` and the region around the highest rate known are
+//! found is that of [LW2013 §remote_rate_control]. BARI-D3 and BARI-D4 depart from it.
+
+use super::overuse_detector::BandwidthUsage;
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+
+// Parameters [LW2013 §remote_rate_control].
+/// Range of `Ar`.
+const MIN_BPS: f64 = 30e3;
+const MAX_BPS: f64 = 30e6;
+/// `alpha`: factor on the receive rate at over-use, and near the highest rate known.
+const ALPHA: f64 = 0.9;
+const NEAR_MAX_ALPHA: f64 = 0.95;
+/// Growth in a second: `1.005 + B / (1 + exp(b (d response - (c1 var + c2))))`, within a range.
+const MIN_ETA: f64 = 1.005;
+const MAX_ETA: f64 = 1.3;
+const B: f64 = 0.0407;
+const SMALL_B: f64 = 0.0025;
+const C1: f64 = -6_700.0 / (33.0 * 33.0);
+const C2: f64 = 800.0;
+const D: f64 = 0.85;
+/// Share of the growth beyond 1 near the highest rate known, and where none is known.
+const NEAR_MAX_GROWTH: f64 = 0.5;
+const MAX_UNKNOWN_GROWTH: f64 = 3.0;
+/// Added in each step of Increase.
+const STEP_BPS: f64 = 1_000.0;
+/// The response time in ms: mean time between updates, round-trip time (BARI-D3), detection.
+const FIRST_PERIOD_MS: f64 = 1_000.0;
+const PERIOD_WEIGHT: f64 = 0.1;
+const RTT_MS: f64 = 200.0;
+const DETECTION_MS: f64 = 300.0;
+/// The longest time between updates that counts as one, BARI-D4.
+const MAX_PERIOD_MS: f64 = 2_000.0;
+/// After a cut, the next may follow after this; or at once, if the rate is still this far above.
+const CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+const CUT_AGAIN: f64 = 2.05;
+/// Average and variance of the highest rate, by which its region is told.
+const MAX_RATE_WEIGHT: f64 = 0.05;
+const MIN_NORMALIZED_VARIANCE: f64 = 0.4;
+const MAX_NORMALIZED_VARIANCE: f64 = 2.5;
+const FORGET_DEVIATIONS: f64 = 3.0;
+const ABOVE_DEVIATIONS: f64 = 2.5;
+/// `Ar` does not grow beyond this multiple of the receive rate, unless both are low.
+const MAX_OVER_RECEIVED: f64 = 1.5;
+const LOW_RECEIVED_BPS: f64 = 100e3;
+const LOW_RATE_BPS: f64 = 150e3;
+
+/// The states of the rate control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Hold,
+    Increase,
+    Decrease,
+}
+
+impl State {
+    /// [BARI §remote rate controller, Figure 2]
+    const fn next(self, usage: BandwidthUsage) -> Self {
+        match (self, usage) {
+            (_, BandwidthUsage::Overuse) => Self::Decrease,
+            (_, BandwidthUsage::Underuse) | (Self::Decrease, BandwidthUsage::Normal) => Self::Hold,
+            (Self::Hold | Self::Increase, BandwidthUsage::Normal) => Self::Increase,
+        }
+    }
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Increase => "increase",
+            Self::Decrease => "decrease",
+        }
+    }
+}
+
+/// Where the rate lies against the highest rate known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Region {
+    MaxUnknown,
+    NearMax,
+    AboveMax,
+}
+
+/// Average and spread of the receive rates at over-use, in kbit/s.
+#[derive(Clone, Copy, Debug)]
+struct HighestRate {
+    average: Option<f64>,
+    normalized_variance: f64,
+}
+
+impl HighestRate {
+    const fn new() -> Self {
+        Self { average: None, normalized_variance: MIN_NORMALIZED_VARIANCE }
+    }
+
+    /// By how many deviations a rate lies above the average; `None` if there is none.
+    fn deviations_above(&self, bps: f64) -> Option<f64> {
+        let average = self.average?;
+        Some((bps / 1e3 - average) / libm::sqrt(self.normalized_variance * average.max(1.0)))
+    }
+
+    fn on_overuse(&mut self, bps: f64) {
+        if self.deviations_above(bps).is_some_and(|above| above < -FORGET_DEVIATIONS) {
+            self.average = None;
+        }
+        let kbps = bps / 1e3;
+        let average =
+            self.average.map_or(kbps, |old| (1.0 - MAX_RATE_WEIGHT) * old + MAX_RATE_WEIGHT * kbps);
+        self.average = Some(average);
+        let square = (average - kbps) * (average - kbps) / average.max(1.0);
+        self.normalized_variance = ((1.0 - MAX_RATE_WEIGHT) * self.normalized_variance
+            + MAX_RATE_WEIGHT * square)
+            .clamp(MIN_NORMALIZED_VARIANCE, MAX_NORMALIZED_VARIANCE);
+    }
+}
+
+/// One execution of the rate control: what it works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Update {
+    pub usage: BandwidthUsage,
+    /// `R`: the receive rate of the last 500 ms.
+    pub received: Bitrate,
+    /// Variance of the noise in the arrival times, in ms^2.
+    pub noise_variance: f64,
+}
+
+/// Holds `Ar`.
+#[derive(Clone, Debug)]
+pub(super) struct RemoteRate {
+    state: State,
+    region: Region,
+    highest: HighestRate,
+    /// `Ar`; `None` until there was a receive rate to start from.
+    rate_bps: Option<f64>,
+    /// Highest receive rate in Hold: what the path carried while its queue drained.
+    held_bps: f64,
+    last_change: Timestamp,
+    last_update: Option<Timestamp>,
+    /// Mean time between updates.
+    period_ms: f64,
+}
+
+impl RemoteRate {
+    pub(super) const fn new() -> Self {
+        Self {
+            state: State::Hold,
+            region: Region::MaxUnknown,
+            highest: HighestRate::new(),
+            rate_bps: None,
+            held_bps: 0.0,
+            last_change: Timestamp::ZERO,
+            last_update: None,
+            period_ms: FIRST_PERIOD_MS,
+        }
+    }
+
+    /// Runs once.
+    pub(super) fn update(&mut self, now: Timestamp, update: &Update) {
+        let received = update.received.as_bps_f64();
+        let rate = *self.rate_bps.get_or_insert(received);
+        self.count_period(now);
+        let was_increasing = self.state == State::Increase;
+        self.state = self.state.next(update.usage);
+        let mut recovered = false;
+        let changed = match self.state {
+            State::Hold => {
+                self.held_bps = self.held_bps.max(received);
+                rate
+            }
+            State::Increase => {
+                if !was_increasing {
+                    self.last_change = now;
+                }
+                let (grown, found) = self.increase(now, rate, update);
+                recovered = found;
+                grown
+            }
+            State::Decrease => {
+                self.last_change = now;
+                self.decrease(rate, received)
+            }
+        };
+        let is_low = received <= LOW_RECEIVED_BPS && changed <= LOW_RATE_BPS;
+        let refused = !recovered && !is_low && changed > MAX_OVER_RECEIVED * received;
+        if refused {
+            self.last_change = now;
+        } else {
+            self.rate_bps = Some(changed.clamp(MIN_BPS, MAX_BPS));
+        }
+    }
+
+    fn count_period(&mut self, now: Timestamp) {
+        let last = self.last_update.replace(now);
+        let period = last.map_or(0.0, |last| (now - last).as_millis_f64());
+        // BARI-D4: a pause of hours would slow the growth for minutes.
+        let period = period.min(MAX_PERIOD_MS);
+        self.period_ms += PERIOD_WEIGHT * (period - self.period_ms);
+    }
+
+    /// `eta Ar`, or back to what the path carried in Hold; true for the latter.
+    fn increase(&mut self, now: Timestamp, rate: f64, update: &Update) -> (f64, bool) {
+        match self.highest.deviations_above(update.received.as_bps_f64()) {
+            Some(above) if above > FORGET_DEVIATIONS => {
+                self.region = Region::MaxUnknown;
+                self.highest.average = None;
+            }
+            Some(above) if above > ABOVE_DEVIATIONS => self.region = Region::AboveMax,
+            _ => {}
+        }
+        let grown = self.eta(now - self.last_change, update.noise_variance) * rate + STEP_BPS;
+        self.last_change = now;
+        let carried = self.alpha() * core::mem::take(&mut self.held_bps);
+        if carried <= grown {
+            return (grown, false);
+        }
+        self.highest.average = Some(carried / 1e3);
+        self.region = Region::NearMax;
+        (carried, true)
+    }
+
+    /// Growth over a time since the last change.
+    fn eta(&self, elapsed: TimeDelta, noise_variance: f64) -> f64 {
+        let response_ms = self.period_ms + RTT_MS + DETECTION_MS;
+        let exponent = SMALL_B * (D * response_ms - (C1 * noise_variance + C2));
+        let eta = (MIN_ETA + B / (1.0 + libm::exp(exponent))).clamp(MIN_ETA, MAX_ETA);
+        let share = match self.region {
+            Region::NearMax => NEAR_MAX_GROWTH,
+            Region::AboveMax => 1.0,
+            Region::MaxUnknown => MAX_UNKNOWN_GROWTH,
+        };
+        1.0 + share * (libm::pow(eta, elapsed.as_secs_f64()) - 1.0)
+    }
+
+    /// `alpha R`, never more than the rate was.
+    fn decrease(&mut self, rate: f64, received: f64) -> f64 {
+        if received < MIN_BPS {
+            return MIN_BPS;
+        }
+        let mut cut = self.alpha() * received;
+        if cut > rate {
+            // The rate was not used: cut from the highest one known instead.
+            let highest = self.highest.average.filter(|_| self.region != Region::MaxUnknown);
+            cut = highest.map_or(cut, |kbps| self.alpha() * kbps * 1e3).min(rate);
+        }
+        self.region = Region::NearMax;
+        self.highest.on_overuse(received);
+        cut
+    }
+
+    const fn alpha(&self) -> f64 {
+        match self.region {
+            Region::NearMax => NEAR_MAX_ALPHA,
+            Region::AboveMax | Region::MaxUnknown => ALPHA,
+        }
+    }
+
+    /// Over-use that lasts may be answered again.
+    pub(super) fn may_cut_again(&self, now: Timestamp, received: Bitrate) -> bool {
+        let far = |rate: f64| rate > CUT_AGAIN * received.as_bps_f64();
+        now - self.last_change >= CUT_INTERVAL || self.rate_bps.is_some_and(far)
+    }
+
+    /// The rate lies near or above the highest one known.
+    pub(super) fn is_near_max(&self) -> bool {
+        self.region != Region::MaxUnknown
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// `Ar`.
+    pub(super) fn rate(&self) -> Option<Bitrate> {
+        self.rate_bps.map(Bitrate::from_bps_f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BandwidthUsage::{Normal, Overuse, Underuse};
+    use super::*;
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    fn run(control: &mut RemoteRate, ms: i64, usage: BandwidthUsage, received_kbps: u64) -> u64 {
+        let update = Update { usage, received: kbps(received_kbps), noise_variance: 1.0 };
+        control.update(Timestamp::from_millis(ms), &update);
+        control.rate().unwrap().as_bps()
+    }
+
+    /// After a second at this rate, in the state Increase.
+    fn started(rate_kbps: u64) -> RemoteRate {
+        let mut control = RemoteRate::new();
+        run(&mut control, 0, Normal, rate_kbps);
+        control
+    }
+
+    // [BARI §remote rate controller, Figure 2], the whole table.
+    #[test]
+    fn the_states_follow_the_figure() {
+        use State::{Decrease, Hold, Increase};
+        let table = [
+            (Overuse, [(Hold, Decrease), (Increase, Decrease), (Decrease, Decrease)]),
+            (Normal, [(Hold, Increase), (Increase, Increase), (Decrease, Hold)]),
+            (Underuse, [(Hold, Hold), (Increase, Hold), (Decrease, Hold)]),
+        ];
+        for (usage, row) in table {
+            for (state, next) in row {
+                assert_eq!(state.next(usage), next, "{usage:?} in {state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_receive_rate_is_where_it_starts() {
+        let mut control = RemoteRate::new();
+        assert_eq!(control.rate(), None);
+        assert_eq!(run(&mut control, 0, Normal, 500), 501_000);
+    }
+
+    // [LW2013 §remote_rate_control]: response 1400 to 1500 ms, eta 1.0144, tripled while the maximum
+    // is unknown.
+    #[test]
+    fn an_unknown_maximum_lets_it_grow_by_4_percent_a_second() {
+        let mut control = started(500);
+        let mut last = 501_000;
+        for second in 1..=5 {
+            let rate = run(&mut control, second * 1_000, Normal, 500);
+            let growth = (rate - 1_000) as f64 / last as f64;
+            assert!((1.042..1.048).contains(&growth), "{growth}");
+            last = rate;
+        }
+    }
+
+    // [BARI §remote rate controller]: alpha is within 0.8 and 0.95.
+    #[test]
+    fn over_use_cuts_to_0_9_of_the_receive_rate_and_0_95_near_the_maximum() {
+        let mut control = started(1_000);
+        assert_eq!(run(&mut control, 500, Overuse, 1_000), 900_000);
+        assert!(control.is_near_max());
+        assert_eq!(run(&mut control, 1_000, Overuse, 900), 855_000);
+        assert_eq!(control.state(), State::Decrease);
+        assert_eq!(run(&mut control, 2_000, Normal, 850), 855_000, "held");
+        assert_eq!(control.state(), State::Hold);
+    }
+
+    #[test]
+    fn over_use_never_raises_the_rate() {
+        let mut control = started(500);
+        assert_eq!(run(&mut control, 500, Overuse, 2_000), 501_000);
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn near_the_maximum_it_grows_by_less_than_1_percent_a_second() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 1_000);
+        run(&mut control, 1_500, Normal, 900);
+        let before = run(&mut control, 2_500, Normal, 900);
+        let rate = run(&mut control, 3_500, Normal, 900);
+        let growth = (rate - 1_000) as f64 / before as f64;
+        assert!((1.006..1.009).contains(&growth), "{growth}");
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn what_the_path_carried_while_it_drained_is_taken_up_again() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 600);
+        assert_eq!(control.rate(), Some(kbps(540)));
+        run(&mut control, 1_500, Underuse, 1_000);
+        assert_eq!(run(&mut control, 2_500, Normal, 540), 950_000);
+    }
+
+    // [LW2013 §remote_rate_control]: 5 deviations above the average.
+    #[test]
+    fn a_receive_rate_far_above_the_maximum_makes_it_unknown_again() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 1_000);
+        run(&mut control, 1_500, Normal, 900);
+        run(&mut control, 2_500, Normal, 1_100);
+        assert!(!control.is_near_max());
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn a_source_that_sends_less_does_not_let_it_grow_without_bound() {
+        let mut control = started(400);
+        for second in 1..200 {
+            run(&mut control, second * 1_000, Normal, 400);
+        }
+        assert!((500_000..=600_000).contains(&control.rate().unwrap().as_bps()));
+    }
+
+    // BARI-D4: as written, 0.1 of an hour would count into the period.
+    #[test]
+    fn an_hour_without_updates_does_not_slow_the_growth() {
+        let mut control = started(500);
+        run(&mut control, 3_600_000, Normal, 500);
+        let before = control.rate().unwrap().as_bps();
+        let rate = run(&mut control, 3_601_000, Normal, 500);
+        let growth = (rate - 1_000) as f64 / before as f64;
+        assert!(growth > 1.035, "{growth}");
+    }
+}

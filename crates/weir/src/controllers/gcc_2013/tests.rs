@@ -1,0 +1,177 @@
+use alloc::vec::Vec;
+
+use super::*;
+use crate::controller::RateLimits;
+use crate::feedback::{Ecn, PacketReport};
+use crate::receiver::{ReceivedPacket, ReceiverEstimator};
+use crate::units::DataSize;
+
+const SIZE: DataSize = DataSize::from_bytes(1_000);
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+
+/// Sends frames of four packets each 33 ms, 970 kbit/s, from `from_ms` to `to_ms`; the path of 25 ms
+/// makes them wait. Returns what the receiver wants sent, and when.
+fn receive(
+    receiver: &mut Receiver,
+    from_ms: i64,
+    to_ms: i64,
+    wait_ms: impl Fn(i64) -> i64,
+) -> Vec<(i64, Bitrate)> {
+    let mut sent = Vec::new();
+    for frame_ms in (from_ms..to_ms).step_by(33) {
+        for packet in 0..4 {
+            let send_ms = frame_ms + packet;
+            let now_ms = send_ms + 25 + wait_ms(send_ms);
+            while let Some(due) = receiver.next_timeout().filter(|&due| due <= at(now_ms)) {
+                receiver.on_timeout(due);
+                sent.extend(receiver.take_limit().map(|limit| (due.as_millis(), limit)));
+            }
+            let (send_time, rtp_timestamp) = (at(send_ms), (frame_ms * 90) as u32);
+            receiver
+                .on_packet(at(now_ms), &ReceivedPacket { send_time, rtp_timestamp, size: SIZE });
+            sent.extend(receiver.take_limit().map(|limit| (now_ms, limit)));
+        }
+    }
+    sent
+}
+
+// [BARI §signalling]
+#[test]
+fn a_rate_that_grows_is_sent_once_a_second() {
+    let sent = receive(&mut Receiver::new(), 0, 5_500, |_| 0);
+    let times: Vec<_> = sent.iter().map(|&(ms, _)| ms).collect();
+    assert_eq!(times, [1_025, 2_025, 3_025, 4_025, 5_025]);
+    assert!(sent.is_sorted_by_key(|&(_, limit)| limit), "{sent:?}");
+}
+
+// [BARI §signalling]: 12 ms more with each frame.
+#[test]
+fn over_use_is_sent_at_once() {
+    let mut receiver = Receiver::new();
+    let calm = receive(&mut receiver, 0, 4_950, |_| 0);
+    let grown = calm.last().unwrap().1;
+    let sent = receive(&mut receiver, 4_950, 5_445, |ms| (ms - 4_950) / 33 * 12);
+    let (first_ms, cut) = *sent.iter().find(|&&(_, limit)| limit < grown).unwrap();
+    assert!((5_075..5_400).contains(&first_ms), "{sent:?}");
+    assert!(cut < grown * 0.97, "{cut} after {grown}");
+}
+
+#[test]
+fn a_receiver_that_gets_nothing_says_nothing() {
+    let mut receiver = Receiver::new();
+    receive(&mut receiver, 0, 2_000, |_| 0);
+    for second in 3..10 {
+        receiver.on_timeout(at(second * 1_000));
+        let limit = receiver.take_limit();
+        assert_eq!(limit.is_some(), second < 5, "{second}");
+    }
+    assert_eq!(receiver.next_timeout(), None);
+}
+
+#[test]
+fn a_limit_is_handed_out_once() {
+    let mut receiver = Receiver::new();
+    receive(&mut receiver, 0, 990, |_| 0);
+    receiver.on_timeout(at(1_025));
+    assert!(receiver.take_limit().is_some());
+    assert_eq!(receiver.take_limit(), None);
+}
+
+fn controller(start_kbps: u64) -> Gcc2013 {
+    Gcc2013::new(RateLimits::new(kbps(100), kbps(start_kbps), kbps(5_000)).unwrap())
+}
+
+/// A report on 40 packets, the first `lost` of them lost, that were sent in the second before.
+fn report(second: i64, lost: i64, arrival_times: ArrivalTimes) -> FeedbackReport {
+    let packet = |number: i64| {
+        let send_time = at((second - 1) * 1_000 + number * 25);
+        PacketReport {
+            sequence_number: second * 40 + number,
+            size: SIZE,
+            send_time,
+            arrival_time: (number >= lost).then_some(send_time + TimeDelta::from_millis(25)),
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        }
+    };
+    FeedbackReport { packets: (0..40).map(packet).collect(), arrival_times, ..Default::default() }
+}
+
+// [BARI §sender-side control]
+#[test]
+fn the_target_is_the_lower_one_of_both_rates() {
+    let mut controller = controller(1_000);
+    controller.on_receiver_limit(at(500), Some(kbps(800)));
+    assert_eq!(controller.target().bitrate, kbps(800));
+    assert_eq!(controller.metrics().reason, Reason::ReceiverLimit);
+    controller.on_feedback(at(1_000), &report(1, 0, ArrivalTimes::RoundTrip));
+    assert_eq!(controller.target().bitrate, kbps(800));
+    controller.on_receiver_limit(at(1_500), Some(kbps(2_000)));
+    controller.on_feedback(at(2_000), &report(2, 0, ArrivalTimes::RoundTrip));
+    assert_eq!(controller.target().bitrate, Bitrate::from_bps(841_050));
+    assert_eq!(controller.metrics().reason, Reason::Increase);
+    controller.on_feedback(at(3_000), &report(3, 8, ArrivalTimes::RoundTrip));
+    assert_eq!(controller.target().bitrate, Bitrate::from_bps(756_945));
+    assert_eq!(controller.metrics().reason, Reason::Loss);
+}
+
+// BARI-D6
+#[test]
+fn feedback_that_stays_away_halves_the_rate_every_two_seconds_and_a_round_trip() {
+    let mut controller = controller(1_000);
+    let packet = SentPacket {
+        sequence_number: 0,
+        size: SIZE,
+        queued: DataSize::ZERO,
+        probe: None,
+        padding: false,
+    };
+    let mut halved = Vec::new();
+    for ms in (0..7_000).step_by(10) {
+        if controller.next_timeout().is_some_and(|timeout| timeout <= at(ms)) {
+            controller.on_timeout(at(ms));
+            halved.push((ms, controller.target().bitrate));
+        }
+        controller.on_packet_sent(at(ms), &packet);
+    }
+    assert_eq!(halved, [(2_000, kbps(500)), (4_000, kbps(250)), (6_000, kbps(125))]);
+    assert_eq!(controller.metrics().reason, Reason::FeedbackLost);
+}
+
+// BARI-D7
+#[test]
+fn per_packet_feedback_runs_the_delay_based_half_at_the_sender() {
+    let mut controller = controller(4_000);
+    for second in 1..=2 {
+        controller.on_feedback(at(second * 1_000), &report(second, 0, ArrivalTimes::Measured));
+    }
+    // 40 packets of 1000 B a second are 320 kbit/s.
+    let target = controller.target().bitrate;
+    assert!((kbps(310)..kbps(360)).contains(&target), "{target}");
+    assert_eq!(controller.metrics().reason, Reason::OverUse);
+    controller.on_feedback(at(4_000), &report(4, 0, ArrivalTimes::RoundTrip));
+    controller.on_feedback(at(5_000), &report(5, 0, ArrivalTimes::RoundTrip));
+    assert!(controller.target().bitrate > target * 1.09, "what was found here is forgotten");
+}
+
+#[test]
+fn a_switch_between_the_kinds_of_feedback_keeps_the_rate() {
+    let mut controller = controller(300);
+    let mut last = controller.target().bitrate;
+    for second in 1..40 {
+        let arrival_times =
+            if second % 5 < 3 { ArrivalTimes::Measured } else { ArrivalTimes::RoundTrip };
+        controller.on_feedback(at(second * 1_000), &report(second, 0, arrival_times));
+        let target = controller.target().bitrate;
+        assert!(target >= last * 0.7 && target <= last * 1.1, "{last} then {target}");
+        last = target;
+    }
+}
