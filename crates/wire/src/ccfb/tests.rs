@@ -85,8 +85,8 @@ fn arrivals_are_written_as_offsets_from_the_timestamp() {
     // The second source's packets arrived 9 s before the report and after it.
     let second = [Some((-6_500_000, Ecn::Ect1)), Some((2_500_001, Ecn::Ect0))];
     let streams = [
-        Stream { ssrc: 0x0bad_cafe, begin_sequence_number: 65_534, packets: &first },
-        Stream { ssrc: 9, begin_sequence_number: 16, packets: &second },
+        Stream { ssrc: 0x0bad_cafe, begin_sequence_number: 65_534, packets: &first[..] },
+        Stream { ssrc: 9, begin_sequence_number: 16, packets: &second[..] },
     ];
     assert_eq!(build(2_500_000, &streams, 1_200), [BYTES.to_vec()]);
 }
@@ -176,7 +176,7 @@ fn more_reports_than_16384_are_rejected() {
 fn feedback_too_large_for_a_packet_is_split_and_loses_nothing() {
     let packets: Vec<_> = (0..700).map(|n: i64| (n % 7 != 0).then_some((n, Ecn::Ect1))).collect();
     let streams = [
-        Stream { ssrc: 1, begin_sequence_number: 65_400, packets: &packets },
+        Stream { ssrc: 1, begin_sequence_number: 65_400, packets: &packets[..] },
         Stream { ssrc: 2, begin_sequence_number: 5, packets: &[] },
         Stream { ssrc: 3, begin_sequence_number: 5, packets: &packets[..9] },
     ];
