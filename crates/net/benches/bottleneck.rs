@@ -7,7 +7,10 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Aqm, Bottleneck, Capacity, Header, LinkConfig, QueueLimit, Schedule, Seed};
+use weir_net::{
+    Aqm, Bottleneck, Capacity, CoDelConfig, DualPi2Config, Header, LinkConfig, PieConfig,
+    QueueLimit, RedConfig, Schedule, Seed,
+};
 
 const PACKETS: i64 = 10_000;
 const HEADER: Header = Header::new(DataSize::from_bytes(1_250));
@@ -34,7 +37,14 @@ fn bottlenecks(criterion: &mut Criterion) {
         queue: QueueLimit::Time(TimeDelta::from_millis(300)),
         ..LinkConfig::unlimited(TimeDelta::from_millis(25))
     };
-    let aqms = [("drop-tail", Aqm::DropTail), ("codel", Aqm::CoDel(Default::default()))];
+    let aqms = [
+        ("drop-tail", Aqm::DropTail),
+        ("codel", Aqm::CoDel(CoDelConfig::default())),
+        ("fq-codel", Aqm::FqCoDel(CoDelConfig::default())),
+        ("pie", Aqm::Pie(PieConfig::default())),
+        ("red", Aqm::Red(RedConfig::default())),
+        ("dualpi2", Aqm::DualPi2(DualPi2Config::default())),
+    ];
     let loads = [("idle", TimeDelta::from_micros(1_100)), ("queued", TimeDelta::from_micros(900))];
     let mut group = criterion.benchmark_group("packet through the bottleneck");
     group.throughput(Throughput::Elements(PACKETS.cast_unsigned()));

@@ -125,7 +125,7 @@ impl<T: Clone> Bottleneck<T> {
         Self {
             config: config.clone(),
             cursor: TraceCursor::new(),
-            queue: Queue::new(config.aqm),
+            queue: Queue::new(config.aqm, seed.stream(&format!("{name}/queue"))),
             log: Log::new(),
             now: Timestamp::ZERO,
             in_service: None,

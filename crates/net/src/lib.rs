@@ -22,5 +22,5 @@ pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
-pub use queue::Aqm;
+pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, RedConfig};
 pub use seed::Seed;

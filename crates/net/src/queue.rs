@@ -5,10 +5,17 @@
 
 mod codel;
 mod drop_tail;
+mod dualpi2;
 mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
+mod ticks;
 
 pub use codel::CoDelConfig;
-pub(crate) use drop_tail::DropTail;
+pub use dualpi2::DualPi2Config;
+pub use pie::PieConfig;
+pub use red::RedConfig;
 
 use std::collections::VecDeque;
 
@@ -18,7 +25,13 @@ use weir::units::{DataSize, Timestamp};
 use crate::bottleneck::QueueLimit;
 use crate::capacity::Capacity;
 use crate::packet::{DropCause, Dropped, Waiting};
+use crate::seed::Stream;
 use codel::CoDel;
+use drop_tail::DropTail;
+use dualpi2::DualPi2;
+use fq_codel::FqCoDel;
+use pie::Pie;
+use red::Red;
 
 /// Active queue management: which packets a queue drops or marks before it is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,6 +41,14 @@ pub enum Aqm {
     DropTail,
     /// Controlled delay [RFC8289].
     CoDel(CoDelConfig),
+    /// A queue under controlled delay for each flow [RFC8290].
+    FqCoDel(CoDelConfig),
+    /// Proportional integral controller, enhanced [RFC8033].
+    Pie(PieConfig),
+    /// Random early detection [RED].
+    Red(RedConfig),
+    /// Two queues under coupled controllers, for L4S [RFC9332].
+    DualPi2(DualPi2Config),
 }
 
 /// What the link offers a newcomer.
@@ -112,13 +133,22 @@ impl<T> Log<T> {
 pub(crate) enum Queue<T> {
     DropTail(DropTail<T>),
     CoDel(CoDel<T>),
+    FqCoDel(FqCoDel<T>),
+    Pie(Pie<T>),
+    Red(Red<T>),
+    DualPi2(Box<DualPi2<T>>),
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(aqm: Aqm) -> Self {
+    /// An empty queue; what it leaves to chance comes from the stream.
+    pub(crate) fn new(aqm: Aqm, mut stream: Stream) -> Self {
         match aqm {
             Aqm::DropTail => Self::DropTail(DropTail::new()),
             Aqm::CoDel(config) => Self::CoDel(CoDel::new(config)),
+            Aqm::FqCoDel(config) => Self::FqCoDel(FqCoDel::new(config, stream.bits())),
+            Aqm::Pie(config) => Self::Pie(Pie::new(config, stream)),
+            Aqm::Red(config) => Self::Red(Red::new(config, stream)),
+            Aqm::DualPi2(config) => Self::DualPi2(Box::new(DualPi2::new(config))),
         }
     }
 }
@@ -128,6 +158,10 @@ impl<T> Discipline<T> for Queue<T> {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, room, packet, log),
             Self::CoDel(queue) => queue.enqueue(now, room, packet, log),
+            Self::FqCoDel(queue) => queue.enqueue(now, room, packet, log),
+            Self::Pie(queue) => queue.enqueue(now, room, packet, log),
+            Self::Red(queue) => queue.enqueue(now, room, packet, log),
+            Self::DualPi2(queue) => queue.enqueue(now, room, packet, log),
         }
     }
 
@@ -135,6 +169,10 @@ impl<T> Discipline<T> for Queue<T> {
         match self {
             Self::DropTail(queue) => queue.dequeue(now, log),
             Self::CoDel(queue) => queue.dequeue(now, log),
+            Self::FqCoDel(queue) => queue.dequeue(now, log),
+            Self::Pie(queue) => queue.dequeue(now, log),
+            Self::Red(queue) => queue.dequeue(now, log),
+            Self::DualPi2(queue) => queue.dequeue(now, log),
         }
     }
 
@@ -142,6 +180,10 @@ impl<T> Discipline<T> for Queue<T> {
         match self {
             Self::DropTail(queue) => queue.bytes(),
             Self::CoDel(queue) => queue.bytes(),
+            Self::FqCoDel(queue) => queue.bytes(),
+            Self::Pie(queue) => queue.bytes(),
+            Self::Red(queue) => queue.bytes(),
+            Self::DualPi2(queue) => queue.bytes(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! CoDel: drops from the head while the least time that packets wait stays above a target.
 //!
-//! Implements [RFC8289 §5]; marks ECN-capable packets instead of dropping them [RFC8289 §3.3].
+//! Implements [RFC8289 §5]; marks ECN-capable packets instead of dropping them [RFC3168 §5].
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -8,7 +8,7 @@ use super::fifo::Fifo;
 use super::{Discipline, Log, Room};
 use crate::packet::Waiting;
 
-/// `maxpacket`: with no more than this behind it a packet stands in no queue [RFC8289 §4.4].
+/// `maxpacket`: with no more than this behind it a packet stands in no queue [RFC8289 §5.6].
 const LARGEST_PACKET: DataSize = DataSize::from_bytes(1_500);
 /// A dropping state that begins within so many intervals of the last takes up its rate
 /// [RFC8289 §5.5].
@@ -19,7 +19,7 @@ const REENTRY_INTERVALS: i64 = 16;
 pub struct CoDelConfig {
     /// `TARGET`: how long packets may wait at the least [RFC8289 §4.3].
     pub target: TimeDelta,
-    /// `INTERVAL`: how long the wait must be above it; a round trip of most flows [RFC8289 §4.3].
+    /// `INTERVAL`: how long the wait must be above it; a round trip of most flows [RFC8289 §4.2].
     pub interval: TimeDelta,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -126,7 +126,7 @@ impl Control {
     }
 
     /// `dodequeue`: the next packet, and whether packets have waited too long for too long
-    /// [RFC8289 §5.4].
+    /// [RFC8289 §5.6].
     fn pop<T>(&mut self, now: Timestamp, queue: &mut Fifo<T>) -> Option<Head<T>> {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
@@ -170,7 +170,7 @@ impl Control {
     }
 
     /// `control_law`: the time from drop to drop falls with the square root of their number, so that
-    /// the throughput of a TCP falls linearly [RFC8289 §5.3].
+    /// the throughput of a TCP falls linearly [RFC8289 §5.6].
     fn control_law(&self, from: Timestamp) -> Timestamp {
         from + self.config.interval * (1.0 / libm::sqrt(f64::from(self.count)))
     }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(signals(&mut bench, 2_210, 2_500), [2_310, 2_410, 2_490]);
     }
 
-    // [RFC8289 §5.4]
+    // [RFC8289 §5.6]
     #[test]
     fn one_packet_of_the_largest_size_behind_the_head_is_no_queue() {
         let mut bench = bench(CoDelConfig::default());

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weir::units::{DataSize, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::Room;
 use crate::packet::Waiting;
@@ -36,5 +36,18 @@ impl<T> Fifo<T> {
     /// Whether one more packet may wait.
     pub(crate) fn has_room(&self, now: Timestamp, room: Room<'_>, size: DataSize) -> bool {
         room.holds(now, self.bytes + size, self.packets.len() + 1)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(crate) fn head_size(&self) -> Option<DataSize> {
+        self.packets.front().map(Waiting::size)
+    }
+
+    /// How long the packet at the head has waited; zero if there is none.
+    pub(crate) fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        self.packets.front().map_or(TimeDelta::ZERO, |head| now - head.since)
     }
 }

@@ -6,7 +6,7 @@ use weir::units::{Bitrate, DataSize, Timestamp};
 use super::{Discipline, Log, Room};
 use crate::bottleneck::QueueLimit;
 use crate::capacity::{Capacity, Schedule};
-use crate::packet::{Header, Waiting};
+use crate::packet::{FlowKey, Header, Waiting};
 
 pub(super) fn ms(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -16,6 +16,12 @@ pub(super) fn ms(ms: i64) -> Timestamp {
 pub(super) fn packet(since: Timestamp, ecn: Ecn, payload: u32) -> Waiting<u32> {
     let header = Header { ecn, ..Header::new(DataSize::from_bytes(1_500)) };
     Waiting { since, header, payload }
+}
+
+/// The same of another flow.
+pub(super) fn of_flow(flow: u64, mut packet: Waiting<u32>) -> Waiting<u32> {
+    packet.header.flow = FlowKey(flow);
+    packet
 }
 
 /// A queue with the log of what happened in it, on a link where 1500 bytes take 10 ms.
@@ -38,6 +44,10 @@ impl<Q: Discipline<u32>> Bench<Q> {
         }
     }
 
+    pub(super) fn with_limit(self, limit: QueueLimit) -> Self {
+        Self { limit, ..self }
+    }
+
     pub(super) fn enqueue(&mut self, now: Timestamp, packet: Waiting<u32>) {
         let room = Room { capacity: &self.capacity, limit: self.limit };
         self.queue.enqueue(now, room, packet, &mut self.log);
@@ -50,6 +60,11 @@ impl<Q: Discipline<u32>> Bench<Q> {
 
     pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<u32>> {
         self.queue.dequeue(now, &mut self.log)
+    }
+
+    /// Packets dropped so far, by number.
+    pub(super) fn dropped(&self) -> Vec<u32> {
+        self.log.dropped.iter().map(|dropped| dropped.payload).collect()
     }
 
     /// Packets dropped or marked by the management.
