@@ -1,5 +1,6 @@
 //! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
 
+mod aqm;
 pub mod catalogue;
 mod error;
 mod flow;

@@ -5,6 +5,7 @@ use weir_net::loss::GilbertElliott;
 use weir_net::{Aqm, Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
 
 use super::Hop;
+use super::aqm::aqm;
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
 use super::trace_files::TraceFiles;
@@ -13,7 +14,7 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 
 const NETWORK: &[&str] = &["kind", "up", "down", "hop"];
 const HOP: &[&str] = &["up", "down"];
-const LINK: &[&str] = &["capacity", "queue", "delay", "jitter", "loss", "duplicate"];
+const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
 const TRACE: &[&str] = &["trace"];
 const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
 const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
@@ -56,15 +57,18 @@ fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Li
         (Some(rate), limit) => {
             (capacity(&rate, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
         }
-        (None, None) => (unlimited.capacity, unlimited.queue),
-        (None, Some(limit)) => {
-            return Err(limit.error("nothing waits without a capacity; write capacity = \"2Mbps\""));
+        (None, limit) => {
+            if let Some(key) = limit.or(table.get("aqm")) {
+                let message = "nothing waits without a capacity; write capacity = \"2Mbps\"";
+                return Err(key.error(message));
+            }
+            (unlimited.capacity, unlimited.queue)
         }
     };
     Ok(LinkConfig {
         capacity,
         queue,
-        aqm: Aqm::DropTail,
+        aqm: table.get("aqm").map_or(Ok(Aqm::DropTail), |item| aqm(&item))?,
         delay,
         jitter: table.get("jitter").map_or(Ok(Jitter::None), |item| jitter(&item))?,
         loss: table.get("loss").map_or(Ok(LossModel::None), |item| loss(&item))?,

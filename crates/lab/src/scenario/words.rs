@@ -3,8 +3,9 @@
 use std::fmt;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
+use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
 
+use super::aqm::name;
 use super::{Condition, Hop, Scenario};
 
 impl Scenario {
@@ -33,7 +34,7 @@ impl fmt::Display for Condition {
 fn link(link: &LinkConfig) -> String {
     let mut parts = vec![capacity(&link.capacity)];
     if link.capacity != Capacity::Unlimited {
-        parts.push(queue(link.queue));
+        parts.push(queue(link));
     }
     parts.push(format!("delay {}", steps(link.delay.steps(), time)));
     parts.extend(jitter(link.jitter));
@@ -61,11 +62,15 @@ fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> Stri
     steps.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-fn queue(limit: QueueLimit) -> String {
-    match limit {
-        QueueLimit::Bytes(bytes) => format!("queue {} B", thousands(bytes.as_bytes())),
-        QueueLimit::Packets(packets) => format!("queue {} packets", thousands(packets as u64)),
-        QueueLimit::Time(limit) => format!("queue {}", time(limit)),
+fn queue(link: &LinkConfig) -> String {
+    let limit = match link.queue {
+        QueueLimit::Bytes(bytes) => format!("{} B", thousands(bytes.as_bytes())),
+        QueueLimit::Packets(packets) => format!("{} packets", thousands(packets as u64)),
+        QueueLimit::Time(limit) => time(limit),
+    };
+    match link.aqm {
+        Aqm::DropTail => format!("queue {limit}"),
+        aqm => format!("{} queue {limit}", name(aqm)),
     }
 }
 
