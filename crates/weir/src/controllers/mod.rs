@@ -1,5 +1,7 @@
 //! The congestion controllers, one folder a standard, and their names.
 
+mod delay_signal;
+pub mod gcc;
 pub mod gcc_2013;
 pub mod gcc_draft;
 pub mod nada;
@@ -18,6 +20,8 @@ use crate::receiver::ReceiverEstimator;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
+    /// `gcc`: Google congestion control as Chromium runs it today.
+    Gcc,
     /// `gcc-draft`: draft-ietf-rmcat-gcc-02, sender side.
     GccDraft,
     /// `gcc-2013`: receiver side, with REMB.
@@ -32,12 +36,13 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them, in the order that reports use.
-    pub const ALL: [Self; 5] =
-        [Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
+    pub const ALL: [Self; 6] =
+        [Self::Gcc, Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
 
     /// The name on the command line and in records.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Gcc => "gcc",
             Self::GccDraft => "gcc-draft",
             Self::Gcc2013 => "gcc-2013",
             Self::Nada => "nada",
@@ -50,6 +55,7 @@ impl Algorithm {
     pub fn build(self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
         let settings = settings.into();
         match self {
+            Self::Gcc => Box::new(gcc::Gcc::new(settings)),
             Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
             Self::Gcc2013 => Box::new(gcc_2013::Gcc2013::new(settings)),
             Self::Nada => Box::new(nada::Nada::new(settings)),

@@ -1,7 +1,9 @@
-//! `gcc-draft` in a closed loop over a simple path: what an application meets.
+//! `gcc-draft` and, in `gcc`, Chromium's controller in a closed loop over a simple path: what an
+//! application meets.
 
 extern crate weir; // so that `path` finds it here as it does inside the crate
 
+mod gcc;
 mod path;
 
 use path::{Path, Trace, run};

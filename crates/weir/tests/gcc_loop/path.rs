@@ -133,15 +133,8 @@ pub fn run(controller: &mut dyn Controller, path: &Path, duration_s: i64) -> Tra
             controller.on_timeout(now);
         }
         state.deliver_feedback(now, controller);
-        let mut target = controller.target();
-        if let Some(factor) = path.pacing_factor {
-            target.pacing_rate = target.bitrate * factor;
-        }
-        if state.trace.targets.last().is_none_or(|last| last.1 != target.bitrate) {
-            state.trace.targets.push((now, target.bitrate));
-        }
-        state.pacer.set_target(now, &target);
-        state.produce(now, target.bitrate.min(path.source_max));
+        state.set_target(now, controller);
+        state.produce(now, controller.target().bitrate.min(path.source_max));
         state.send(now, controller);
         state.receive(now);
         now += TICK;
@@ -190,6 +183,17 @@ impl<'a> Loop<'a> {
         }
     }
 
+    fn set_target(&mut self, now: Timestamp, controller: &dyn Controller) {
+        let mut target = controller.target();
+        if let Some(factor) = self.path.pacing_factor {
+            target.pacing_rate = target.bitrate * factor;
+        }
+        if self.trace.targets.last().is_none_or(|last| last.1 != target.bitrate) {
+            self.trace.targets.push((now, target.bitrate));
+        }
+        self.pacer.set_target(now, &target);
+    }
+
     /// Uniform in 0..1 (a linear congruential generator: Knuth, MMIX).
     fn random(&mut self) -> f64 {
         self.random = self
@@ -218,12 +222,19 @@ impl<'a> Loop<'a> {
     fn send(&mut self, now: Timestamp, controller: &mut dyn Controller) {
         while let Some(release) = self.pacer.dequeue(now) {
             let size = release.size;
-            let frame_time = release.media.expect("no padding is asked for");
+            let padding = release.media.is_none();
+            let frame_time = release.media.unwrap_or(now);
             let packet = self.history.on_packet_sent(
                 now,
-                Outgoing { queued: self.pacer.queued(), ..Outgoing::media(size) },
+                Outgoing {
+                    queued: self.pacer.queued(),
+                    probe: release.probe,
+                    padding,
+                    ..Outgoing::media(size)
+                },
             );
             controller.on_packet_sent(now, &packet);
+            self.set_target(now, controller);
             let transmission = size / self.path.capacity_at(now);
             let leaves = self.busy_until.max(now) + transmission;
             let lost = self.random() < self.path.loss || seconds(&self.path.outage, now);

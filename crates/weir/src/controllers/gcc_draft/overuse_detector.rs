@@ -2,6 +2,7 @@
 //!
 //! Implements [GCC §5.4]. Departs from it in GCC-D1 and GCC-D6 (docs/controllers/gcc-draft.md).
 
+use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::TimeDelta;
 
 // Parameters [GCC §5.6]. Names in backticks are the draft's.
@@ -23,15 +24,6 @@ const MAX_STEP: TimeDelta = TimeDelta::from_millis(100);
 /// The gradient a group is multiplied by the number of groups seen, up to this, GCC-D1.
 const MAX_GROUPS: u32 = 60;
 const _: () = assert!(GAIN_UP > GAIN_DOWN, "the threshold must grow faster than it shrinks");
-
-/// The detector's signal to the rate control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum BandwidthUsage {
-    #[default]
-    Normal,
-    Overuse,
-    Underuse,
-}
 
 /// Turns the gradient into a signal.
 #[derive(Clone, Debug)]

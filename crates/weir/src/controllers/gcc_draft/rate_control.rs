@@ -3,8 +3,8 @@
 //! Implements [GCC §5.5]. Departs from it in GCC-D9 to GCC-D13 (docs/controllers/gcc-draft.md).
 
 use super::convergence::{Convergence, Growth};
-use super::overuse_detector::BandwidthUsage::{self, Normal, Overuse, Underuse};
 use crate::controller::{RateLimits, Reason};
+use crate::controllers::delay_signal::{BandwidthUsage, RateState as State};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [GCC §5.5], [GCC §5.6]. Names in backticks are the draft's.
@@ -25,36 +25,6 @@ const FRAMES_PER_SECOND: f64 = 30.0;
 const MAX_PACKET_BITS: f64 = 1_200.0 * 8.0;
 /// The estimate stays below this multiple of the incoming bitrate.
 const MAX_OVER_ACKNOWLEDGED: f64 = 1.5;
-
-/// The states of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Built-up queues drain: the estimate stays.
-    Hold,
-    /// No congestion: the estimate grows.
-    Increase,
-    /// Congestion: the estimate is cut.
-    Decrease,
-}
-
-impl State {
-    /// The draft's table of transitions [GCC §5.5].
-    fn next(self, usage: BandwidthUsage) -> Self {
-        match (self, usage) {
-            (_, Overuse) => Self::Decrease,
-            (Self::Hold | Self::Increase, Normal) => Self::Increase,
-            (Self::Decrease, Normal) | (_, Underuse) => Self::Hold,
-        }
-    }
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Increase => "increase",
-            Self::Decrease => "decrease",
-        }
-    }
-}
 
 /// Holds `A_hat`.
 #[derive(Clone, Debug)]
@@ -176,6 +146,7 @@ fn expected_packet_bits(bps: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use BandwidthUsage::{Normal, Overuse, Underuse};
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
@@ -193,22 +164,6 @@ mod tests {
 
     fn run(control: &mut RateControl, ms: i64, usage: BandwidthUsage, kbps: u64) -> Reason {
         control.update(Timestamp::from_millis(ms), &update(usage, Some(kbps)))
-    }
-
-    // [GCC §5.5], the whole table.
-    #[test]
-    fn the_states_follow_the_table() {
-        use State::{Decrease, Hold, Increase};
-        let table = [
-            (Overuse, [(Hold, Decrease), (Increase, Decrease), (Decrease, Decrease)]),
-            (Normal, [(Hold, Increase), (Increase, Increase), (Decrease, Hold)]),
-            (Underuse, [(Hold, Hold), (Increase, Hold), (Decrease, Hold)]),
-        ];
-        for (usage, row) in table {
-            for (state, next) in row {
-                assert_eq!(state.next(usage), next, "{usage:?} in {state:?}");
-            }
-        }
     }
 
     // [GCC §5.5]

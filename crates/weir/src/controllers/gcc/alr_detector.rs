@@ -1,0 +1,106 @@
+//! Application-limited region detector: tells whether the source sends much less than it may.
+//!
+//! Implements [LIBWEBRTC §AlrDetector].
+
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §AlrDetector].
+/// Share of the estimate that fills the budget.
+const BUDGET_SHARE: f64 = 0.65;
+/// The budget holds what flows into it in this time, of either sign.
+const BUDGET_WINDOW: TimeDelta = TimeDelta::from_millis(500);
+/// The region begins above this share of a full budget and ends below that.
+const START_LEVEL: f64 = 0.80;
+const STOP_LEVEL: f64 = 0.50;
+
+/// A budget that the sender uses and time refills.
+#[derive(Clone, Debug)]
+pub(super) struct AlrDetector {
+    rate: Bitrate,
+    /// What is left, in bytes; negative where more was sent.
+    budget: f64,
+    last_sent: Option<Timestamp>,
+    since: Option<Timestamp>,
+}
+
+impl AlrDetector {
+    pub(super) fn new(estimate: Bitrate) -> Self {
+        Self { rate: estimate * BUDGET_SHARE, budget: 0.0, last_sent: None, since: None }
+    }
+
+    /// Takes over a new estimate.
+    pub(super) fn set_estimate(&mut self, estimate: Bitrate) {
+        self.rate = estimate * BUDGET_SHARE;
+        self.budget = self.budget.clamp(-self.full(), self.full());
+    }
+
+    /// A packet left.
+    pub(super) fn on_packet_sent(&mut self, now: Timestamp, size: DataSize) {
+        let Some(last) = self.last_sent.replace(now) else { return };
+        let full = self.full();
+        let used = (self.budget - size.as_bytes() as f64).max(-full);
+        self.budget = (used + (self.rate * (now - last)).as_bytes() as f64).min(full);
+        let level = self.budget / full;
+        if level > START_LEVEL && self.since.is_none() {
+            self.since = Some(now);
+        } else if level < STOP_LEVEL {
+            self.since = None;
+        }
+    }
+
+    /// Since when the source is application-limited.
+    pub(super) fn since(&self) -> Option<Timestamp> {
+        self.since
+    }
+
+    fn full(&self) -> f64 {
+        ((self.rate * BUDGET_WINDOW).as_bytes() as f64).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends 125 B a ms, 1 Mbit/s, times this share; returns when the region began or ended.
+    fn run(detector: &mut AlrDetector, from_ms: i64, share: f64) -> Option<i64> {
+        let before = detector.since().is_some();
+        (from_ms..from_ms + 5_000).find(|&ms| {
+            let size = DataSize::from_bytes((125.0 * share) as u64);
+            detector.on_packet_sent(Timestamp::from_millis(ms), size);
+            detector.since().is_some() != before
+        })
+    }
+
+    // [LIBWEBRTC §AlrDetector]: 0.65 - 0.25 of 1 Mbit/s fill 0.8 * 0.5 s * 0.65 in 0.65 s.
+    #[test]
+    fn a_source_at_a_quarter_of_the_estimate_is_limited_after_650_ms() {
+        let mut detector = AlrDetector::new(Bitrate::from_kbps(1_000));
+        let began = run(&mut detector, 0, 0.25).unwrap();
+        assert!((640..660).contains(&began), "{began}");
+    }
+
+    // [LIBWEBRTC §AlrDetector]: 0.35 of 1 Mbit/s empty it from 0.8 to 0.5 of 0.325 in 0.28 s.
+    #[test]
+    fn it_is_no_longer_limited_once_half_of_the_budget_is_used() {
+        let mut detector = AlrDetector::new(Bitrate::from_kbps(1_000));
+        let began = run(&mut detector, 0, 0.25).unwrap();
+        let ended = run(&mut detector, began, 1.0).unwrap() - began;
+        assert!((270..290).contains(&ended), "{ended}");
+    }
+
+    // [LIBWEBRTC §AlrDetector]
+    #[test]
+    fn a_source_above_65_percent_of_the_estimate_is_not_limited() {
+        let mut detector = AlrDetector::new(Bitrate::from_kbps(1_000));
+        assert_eq!(run(&mut detector, 0, 0.66), None);
+    }
+
+    #[test]
+    fn an_estimate_that_falls_takes_the_budget_along() {
+        let mut detector = AlrDetector::new(Bitrate::from_kbps(1_000));
+        run(&mut detector, 0, 0.25);
+        detector.set_estimate(Bitrate::from_kbps(100));
+        assert_eq!(detector.budget, 4_062.0, "0.65 * 100 kbit/s over half a second");
+    }
+}

@@ -1,0 +1,123 @@
+//! Delay-based control: arrival groups, trendline, over-use detector and rate control in a row.
+//!
+//! Implements [LIBWEBRTC §DelayBasedBwe].
+
+use super::arrival_groups::{ArrivalGroups, Passage};
+use super::overuse_detector::OveruseDetector;
+use super::rate_control::RateControl;
+use super::trendline::Trendline;
+use crate::controller::{RateLimits, Reason};
+use crate::controllers::delay_signal::{BandwidthUsage, RateState};
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+
+/// Without feedback for longer than this, groups and detector start afresh [LIBWEBRTC §DelayBasedBwe].
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
+
+/// What a report changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// Why the estimate was set; `None` if it was left alone.
+    pub reason: Option<Reason>,
+    /// The queue has drained after over-use.
+    pub recovered: bool,
+}
+
+/// Holds the delay-based estimate.
+#[derive(Clone, Debug)]
+pub(super) struct DelayBased {
+    groups: ArrivalGroups,
+    trendline: Trendline,
+    detector: OveruseDetector,
+    rate_control: RateControl,
+    last_report: Option<Timestamp>,
+}
+
+impl DelayBased {
+    pub(super) fn new(limits: RateLimits) -> Self {
+        Self {
+            groups: ArrivalGroups::default(),
+            trendline: Trendline::default(),
+            detector: OveruseDetector::new(),
+            rate_control: RateControl::new(limits),
+            last_report: None,
+        }
+    }
+
+    /// Forgets the delays, not the estimate: they are no longer comparable.
+    pub(super) fn restart(&mut self) {
+        self.groups = ArrivalGroups::default();
+        self.trendline = Trendline::default();
+        self.detector = OveruseDetector::new();
+    }
+
+    /// Takes the packets of a report in the order of their arrival, as pairs of send and arrival time.
+    pub(super) fn on_arrivals(
+        &mut self,
+        now: Timestamp,
+        packets: impl Iterator<Item = (Timestamp, Timestamp)>,
+        acknowledged: Option<Bitrate>,
+        probed: Option<Bitrate>,
+    ) -> Outcome {
+        if self.last_report.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
+            self.restart();
+        }
+        let mut recovered = false;
+        for (send_time, arrival_time) in packets {
+            let before = self.usage();
+            let packet = Passage { send_time, arrival_time, feedback_time: now };
+            if let Some(delta) = self.groups.on_packet(packet) {
+                let slope = self.trendline.update(delta, arrival_time);
+                self.detector.on_slope(slope, delta.send, arrival_time);
+            }
+            recovered |=
+                (before, self.usage()) == (BandwidthUsage::Underuse, BandwidthUsage::Normal);
+        }
+        self.update(now, acknowledged, probed, recovered)
+    }
+
+    fn update(
+        &mut self,
+        now: Timestamp,
+        acknowledged: Option<Bitrate>,
+        probed: Option<Bitrate>,
+        recovered: bool,
+    ) -> Outcome {
+        let usage = self.usage();
+        let mut reason = None;
+        if usage == BandwidthUsage::Overuse {
+            if self.rate_control.may_cut(now, acknowledged) {
+                reason = Some(match acknowledged {
+                    Some(_) => self.rate_control.update(now, usage, acknowledged),
+                    None => self.rate_control.halve(now),
+                });
+            }
+            return Outcome { reason, recovered: false };
+        }
+        if let Some(probed) = probed {
+            self.rate_control.set_estimate(now, probed);
+            return Outcome { reason: Some(Reason::Probe), recovered: false };
+        }
+        reason = Some(self.rate_control.update(now, usage, acknowledged));
+        Outcome { reason, recovered }
+    }
+
+    pub(super) fn set_rtt(&mut self, rtt: TimeDelta) {
+        self.rate_control.set_rtt(rtt);
+    }
+
+    pub(super) fn estimate(&self) -> Bitrate {
+        self.rate_control.estimate()
+    }
+
+    pub(super) fn usage(&self) -> BandwidthUsage {
+        self.detector.usage()
+    }
+
+    pub(super) fn state(&self) -> RateState {
+        self.rate_control.state()
+    }
+
+    pub(super) fn detector(&self) -> &OveruseDetector {
+        &self.detector
+    }
+}

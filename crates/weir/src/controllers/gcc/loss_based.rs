@@ -1,0 +1,450 @@
+//! Loss-based control: the bandwidth under which the losses seen are likeliest.
+//!
+//! Implements [LIBWEBRTC §LossBasedBweV2] around its model of the path. Departs from it in GOOGCC-D2
+//! (docs/controllers/gcc.md).
+
+use super::loss_model::{Channel, LossModel, Observation};
+use crate::controller::{RateLimits, Reason};
+use crate::feedback::{Ecn, FeedbackReport};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §LossBasedBweV2].
+/// An observation covers at least this time of sending; so many are needed for an estimate.
+const OBSERVATION: TimeDelta = TimeDelta::from_millis(250);
+const MIN_OBSERVATIONS: usize = 3;
+const INITIAL_INHERENT_LOSS: f64 = 0.01;
+/// Candidates as factors on the best estimate; the acknowledged bitrate and the delay-based estimate
+/// come beside them.
+const CANDIDATE_FACTORS: [f64; 3] = [1.02, 1.0, 0.95];
+/// Upper bound: the balance over what the average loss exceeds the offset by.
+const UPPER_BOUND_BALANCE: Bitrate = Bitrate::from_kbps(100);
+const UPPER_BOUND_OFFSET: f64 = 0.05;
+/// While limited by loss the estimate grows to these multiples of the acknowledged bitrate, the
+/// second one while that is not this far above the rate held.
+const RAMP_UP_FACTOR: f64 = 1.5;
+const RAMP_UP_FACTOR_IN_HOLD: f64 = 1.2;
+const HOLD_THRESHOLD: f64 = 1.3;
+/// While limited by loss it grows by no more than this factor in each such time.
+const MAX_INCREASE: f64 = 1.3;
+const INCREASE_WINDOW: TimeDelta = TimeDelta::from_millis(300);
+/// After a decrease the estimate is held this long, each time twice as long.
+const HOLD: TimeDelta = TimeDelta::from_millis(300);
+const HOLD_FACTOR: f64 = 2.0;
+const MAX_HOLD: TimeDelta = TimeDelta::from_secs(60);
+/// While it grows the source's rate is filled up with padding for this long.
+const PADDING: TimeDelta = TimeDelta::from_secs(2);
+
+/// What limits the estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossState {
+    /// The delay-based estimate.
+    DelayBased,
+    /// Loss; it grows, and padding fills what the source leaves.
+    IncreaseUsingPadding,
+    /// Loss.
+    Decreasing,
+}
+
+/// The estimate of the delay-based control and what goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conditions {
+    pub delay_based: Bitrate,
+    pub acknowledged: Option<Bitrate>,
+    /// The source sends much less than it may.
+    pub in_alr: bool,
+}
+
+/// An observation that is being collected.
+#[derive(Clone, Copy, Debug, Default)]
+struct Partial {
+    sent: DataSize,
+    /// Lost or marked.
+    lost: DataSize,
+    marked: DataSize,
+}
+
+/// The estimate is not raised above this rate until then.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    until: Option<Timestamp>,
+    duration: TimeDelta,
+    rate: Bitrate,
+}
+
+impl Held {
+    const NONE: Self = Self { until: None, duration: HOLD, rate: Bitrate::MAX };
+}
+
+/// Holds the loss-based estimate.
+#[derive(Clone, Debug)]
+pub(super) struct LossBased {
+    limits: RateLimits,
+    model: LossModel,
+    partial: Partial,
+    /// Of the newest observation's losses more were marks.
+    is_marked: bool,
+    /// Sending time of the last packet of the newest observation.
+    last_send: Option<Timestamp>,
+    best: Option<Channel>,
+    /// The last one known.
+    acknowledged: Option<Bitrate>,
+    state: LossState,
+    result: Bitrate,
+    held: Held,
+    /// Since when padding is asked for, and at which rate.
+    padding: Option<(Timestamp, Bitrate)>,
+    /// When the current window of growth began, and its limit.
+    window: Option<(Timestamp, Bitrate)>,
+}
+
+impl LossBased {
+    pub(super) fn new(limits: RateLimits) -> Self {
+        Self {
+            limits,
+            model: LossModel::default(),
+            partial: Partial::default(),
+            is_marked: false,
+            last_send: None,
+            best: None,
+            acknowledged: None,
+            state: LossState::DelayBased,
+            result: Bitrate::MAX,
+            held: Held::NONE,
+            padding: None,
+            window: None,
+        }
+    }
+
+    /// The estimate; `None` until enough was observed.
+    pub(super) fn estimate(&self) -> Option<Bitrate> {
+        (self.model.len() >= MIN_OBSERVATIONS && self.best.is_some()).then_some(self.result)
+    }
+
+    pub(super) fn state(&self) -> LossState {
+        self.state
+    }
+
+    pub(super) fn loss_ratio(&self) -> f64 {
+        self.model.average_loss()
+    }
+
+    /// What a decrease is for.
+    pub(super) fn decrease_reason(&self) -> Reason {
+        if self.is_marked { Reason::Ecn } else { Reason::Loss }
+    }
+
+    /// Takes the fates of packets.
+    pub(super) fn on_report(&mut self, report: &FeedbackReport, conditions: &Conditions) {
+        self.acknowledged = conditions.acknowledged.or(self.acknowledged);
+        let conditions = &Conditions { acknowledged: self.acknowledged, ..*conditions };
+        if !self.observe(report) {
+            return;
+        }
+        let Some(now) = self.last_send else { return };
+        let inherent_loss = INITIAL_INHERENT_LOSS;
+        let best =
+            *self.best.get_or_insert(Channel { bandwidth: conditions.delay_based, inherent_loss });
+        let mut found = self.likeliest(now, best, conditions);
+        if self.model.average_loss() > found.inherent_loss && found.bandwidth > best.bandwidth {
+            // More is lost than the path loses by itself: no time to grow.
+            found.bandwidth = best.bandwidth;
+        }
+        if self.is_limited() {
+            found.bandwidth = self.bound_growth(now, best.bandwidth, found.bandwidth, conditions);
+        }
+        let lower = conditions.acknowledged.unwrap_or(Bitrate::ZERO).max(self.limits.min());
+        let upper = self.upper_bound().min(conditions.delay_based);
+        let bounded = found.bandwidth.min(upper).max(lower);
+        self.best = Some(if bounded < found.bandwidth {
+            Channel { bandwidth: bounded, inherent_loss: 0.0 }
+        } else {
+            Channel { bandwidth: found.bandwidth.max(lower), ..found }
+        });
+        self.decide(now, bounded, conditions.delay_based);
+    }
+
+    /// Collects an observation; true when one is complete.
+    fn observe(&mut self, report: &FeedbackReport) -> bool {
+        for packet in &report.packets {
+            if packet.recovered {
+                self.partial.lost = self.partial.lost.saturating_sub(packet.size);
+            } else {
+                self.partial.sent += packet.size;
+            }
+            // GOOGCC-D2: a mark counts as a loss.
+            let is_marked = packet.ecn == Ecn::Ce;
+            if packet.arrival_time.is_none() || is_marked {
+                self.partial.lost += packet.size;
+            }
+            if is_marked {
+                self.partial.marked += packet.size;
+            }
+        }
+        let sent = report.packets.iter().map(|packet| packet.send_time);
+        let Some(newest) = sent.clone().max() else { return false };
+        let last = *self.last_send.get_or_insert_with(|| sent.min().unwrap_or(newest));
+        let span = newest - last;
+        if span < OBSERVATION || self.partial.sent == DataSize::ZERO {
+            return false;
+        }
+        self.last_send = Some(newest);
+        let Partial { sent, lost, marked } = core::mem::take(&mut self.partial);
+        self.is_marked = marked > lost * 0.5;
+        self.model.push(Observation { sent, lost: lost.min(sent), send_rate: sent / span });
+        true
+    }
+
+    /// The likeliest of the candidates.
+    fn likeliest(&self, now: Timestamp, best: Channel, conditions: &Conditions) -> Channel {
+        let pads = self.padding.is_some_and(|(since, _)| since + PADDING >= now);
+        let acknowledged = conditions.acknowledged.filter(|_| !conditions.in_alr || pads);
+        let delay_based = Some(conditions.delay_based).filter(|rate| *rate > best.bandwidth);
+        let factors = CANDIDATE_FACTORS.into_iter().map(|factor| best.bandwidth * factor);
+        let window = self.window.filter(|_| self.is_limited());
+        let most = window.map_or(Bitrate::MAX, |(_, limit)| limit).max(best.bandwidth);
+        let mut found = (f64::NEG_INFINITY, best);
+        for bandwidth in factors.chain(acknowledged).chain(delay_based) {
+            let candidate = self.model.fit(Channel { bandwidth: bandwidth.min(most), ..best });
+            let objective = self.model.objective(&candidate);
+            if objective > found.0 {
+                found = (objective, candidate);
+            }
+        }
+        found.1
+    }
+
+    fn bound_growth(
+        &self,
+        now: Timestamp,
+        best: Bitrate,
+        found: Bitrate,
+        conditions: &Conditions,
+    ) -> Bitrate {
+        let within = |(since, limit): (Timestamp, Bitrate)| {
+            if since + INCREASE_WINDOW > now { found.min(limit) } else { found }
+        };
+        let mut found = self.window.map_or(found, within);
+        if let Some(acknowledged) = conditions.acknowledged
+            && self.is_increase(best, found)
+        {
+            let is_held = acknowledged < self.held.rate * HOLD_THRESHOLD;
+            let is_held = is_held && self.held.rate < Bitrate::MAX;
+            let factor = if is_held { RAMP_UP_FACTOR_IN_HOLD } else { RAMP_UP_FACTOR };
+            found = found.min(acknowledged * factor).max(best);
+            if self.state == LossState::Decreasing && found == best {
+                // The least step makes it an increase, so that padding may show whether there is more.
+                found = best + Bitrate::from_bps(1);
+            }
+        }
+        found
+    }
+
+    /// Where the estimate goes from here, and what limits it [LIBWEBRTC §LossBasedBweV2].
+    fn decide(&mut self, now: Timestamp, bounded: Bitrate, delay_based: Bitrate) {
+        let is_lower = bounded < delay_based;
+        if self.state == LossState::Decreasing
+            && self.held.until.is_some_and(|until| until > now)
+            && is_lower
+        {
+            self.result = bounded.min(self.held.rate);
+            return;
+        }
+        let is_limiting = is_lower && bounded < self.limits.max();
+        if is_limiting
+            && self.is_increase(self.result, bounded)
+            && self.may_keep_growing(now, bounded)
+        {
+            if self.padding.is_none_or(|(_, rate)| bounded > rate) {
+                self.padding = Some((now, bounded));
+            }
+            self.state = LossState::IncreaseUsingPadding;
+        } else if is_limiting {
+            if self.state != LossState::Decreasing {
+                let Held { duration, .. } = self.held;
+                let longer = (duration * HOLD_FACTOR).min(MAX_HOLD);
+                self.held = Held { until: Some(now + duration), duration: longer, rate: bounded };
+            }
+            self.padding = None;
+            self.state = LossState::Decreasing;
+        } else {
+            self.held = Held::NONE;
+            self.padding = None;
+            self.state = LossState::DelayBased;
+        }
+        self.result = bounded;
+        let window_is_over = self.window.is_none_or(|(since, _)| since + INCREASE_WINDOW < now);
+        if self.is_limited() && window_is_over {
+            let best = self.best.map_or(bounded, |best| best.bandwidth);
+            self.window = Some((now, (best * MAX_INCREASE).max(self.limits.min())));
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.state != LossState::DelayBased
+    }
+
+    fn is_increase(&self, old: Bitrate, new: Bitrate) -> bool {
+        let goes_on = old == new && self.state == LossState::IncreaseUsingPadding;
+        self.is_limited() && (old < new || goes_on)
+    }
+
+    /// Growth that does not get further ends with its padding.
+    fn may_keep_growing(&self, now: Timestamp, bounded: Bitrate) -> bool {
+        self.state != LossState::IncreaseUsingPadding
+            || self.padding.is_none_or(|(since, rate)| since + PADDING >= now || rate < bounded)
+    }
+
+    fn upper_bound(&self) -> Bitrate {
+        let beyond = self.model.average_loss() - UPPER_BOUND_OFFSET;
+        if beyond <= 0.0 {
+            return Bitrate::MAX;
+        }
+        Bitrate::from_bps_f64(UPPER_BOUND_BALANCE.as_bps_f64() / beyond)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::PacketReport;
+    use alloc::vec::Vec;
+
+    const SIZE: DataSize = DataSize::from_bytes(1_250);
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    fn loss_based() -> LossBased {
+        LossBased::new(RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap())
+    }
+
+    fn conditions(delay_based: u64, acknowledged: u64) -> Conditions {
+        let acknowledged = Some(kbps(acknowledged));
+        Conditions { delay_based: kbps(delay_based), acknowledged, in_alr: false }
+    }
+
+    /// An observation of 1 Mbit/s, a packet each 10 ms, the first so many of 25 lost.
+    fn observe(loss_based: &mut LossBased, number: i64, lost: i64, conditions: &Conditions) {
+        let packet = |index: i64| PacketReport {
+            sequence_number: number * 25 + index,
+            size: SIZE,
+            send_time: Timestamp::from_millis((number * 25 + index) * 10),
+            arrival_time: (index >= lost).then_some(Timestamp::ZERO),
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        };
+        let packets: Vec<_> = (0..25).map(packet).collect();
+        loss_based.on_report(&FeedbackReport { packets, ..FeedbackReport::default() }, conditions);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn it_says_nothing_before_three_observations_of_250_ms() {
+        let mut loss_based = loss_based();
+        // The first report opens the first span, so it alone is no observation.
+        for number in 0..3 {
+            observe(&mut loss_based, number, 0, &conditions(1_200, 1_000));
+            assert_eq!(loss_based.estimate(), None, "{number}");
+        }
+        observe(&mut loss_based, 3, 0, &conditions(1_200, 1_000));
+        assert_eq!(loss_based.estimate(), Some(kbps(1_200)));
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn without_loss_the_delay_based_estimate_is_taken_over() {
+        let mut loss_based = loss_based();
+        for number in 0..20 {
+            observe(&mut loss_based, number, 0, &conditions(1_000 + 50 * number as u64, 1_000));
+        }
+        assert_eq!(loss_based.estimate(), Some(kbps(1_950)));
+        assert_eq!(loss_based.state(), LossState::DelayBased);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: the upper bound is 100 kbit/s over 0.4 - 0.05.
+    #[test]
+    fn heavy_loss_cuts_to_what_arrived() {
+        for (acknowledged, expect) in [(200, 200_000), (600, 600_000)] {
+            let mut loss_based = loss_based();
+            for number in 0..20 {
+                observe(&mut loss_based, number, 10, &conditions(1_000, acknowledged));
+            }
+            assert_eq!(loss_based.state(), LossState::Decreasing);
+            assert_eq!(loss_based.estimate(), Some(Bitrate::from_bps(expect)));
+            assert_eq!(loss_based.upper_bound(), Bitrate::from_bps(285_714));
+        }
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: the inherent loss explains 4 %.
+    #[test]
+    fn a_little_loss_that_does_not_depend_on_the_rate_costs_nothing() {
+        let mut loss_based = loss_based();
+        for number in 0..40 {
+            observe(&mut loss_based, number, 1, &conditions(1_100, 960));
+        }
+        assert_eq!(loss_based.estimate(), Some(kbps(1_100)));
+        assert!((loss_based.loss_ratio() - 0.04).abs() < 1e-9);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn a_decrease_is_held_300_ms_and_each_next_one_twice_as_long() {
+        let mut loss_based = loss_based();
+        (0..8).for_each(|number| observe(&mut loss_based, number, 0, &conditions(1_000, 900)));
+        observe(&mut loss_based, 8, 15, &conditions(1_000, 400));
+        observe(&mut loss_based, 9, 15, &conditions(1_000, 400));
+        assert_eq!(loss_based.state(), LossState::Decreasing);
+        let (until, now) = (loss_based.held.until.unwrap(), loss_based.last_send.unwrap());
+        assert!(until - now <= HOLD && until > now);
+        assert_eq!(loss_based.held.duration, TimeDelta::from_millis(600));
+        let held = loss_based.held.rate;
+        observe(&mut loss_based, 10, 0, &conditions(1_000, 400));
+        assert!(loss_based.estimate().unwrap() <= held);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn after_the_loss_the_estimate_grows_again_with_padding_up_to_the_delay_based_one() {
+        let mut loss_based = loss_based();
+        (0..8).for_each(|number| observe(&mut loss_based, number, 0, &conditions(1_000, 900)));
+        (8..12).for_each(|number| observe(&mut loss_based, number, 15, &conditions(1_000, 400)));
+        let cut = loss_based.estimate().unwrap();
+        assert!(cut < kbps(700), "{cut}");
+        let mut states = Vec::new();
+        for number in 12..80 {
+            let acknowledged = loss_based.estimate().unwrap().as_bps() / 1_000;
+            observe(&mut loss_based, number, 0, &conditions(1_000, acknowledged));
+            states.push(loss_based.state());
+        }
+        assert!(states.contains(&LossState::IncreaseUsingPadding));
+        assert_eq!(states.last(), Some(&LossState::DelayBased));
+        assert_eq!(loss_based.estimate(), Some(kbps(1_000)));
+    }
+
+    // GOOGCC-D2
+    #[test]
+    fn a_mark_counts_as_a_loss_and_a_recovered_packet_takes_its_loss_back() {
+        let mut loss_based = loss_based();
+        let packet = |number: i64, ecn, arrived: bool, recovered| PacketReport {
+            sequence_number: number,
+            size: SIZE,
+            send_time: Timestamp::from_millis(number),
+            arrival_time: arrived.then_some(Timestamp::ZERO),
+            ecn,
+            recovered,
+            probe: None,
+        };
+        let packets = Vec::from([
+            packet(0, Ecn::Ce, true, false),
+            packet(1, Ecn::NotEct, false, false),
+            packet(2, Ecn::NotEct, true, false),
+        ]);
+        loss_based.observe(&FeedbackReport { packets, ..FeedbackReport::default() });
+        assert_eq!((loss_based.partial.sent, loss_based.partial.lost), (SIZE * 3.0, SIZE * 2.0));
+        let packets = Vec::from([packet(1, Ecn::NotEct, true, true)]);
+        loss_based.observe(&FeedbackReport { packets, ..FeedbackReport::default() });
+        assert_eq!((loss_based.partial.sent, loss_based.partial.lost), (SIZE * 3.0, SIZE));
+    }
+}

@@ -1,0 +1,272 @@
+//! Loss model: how likely the losses of the last observations are on a path of some bandwidth that
+//! also loses packets whatever is sent.
+//!
+//! Implements the likelihood of [LIBWEBRTC §LossBasedBweV2].
+
+use alloc::collections::VecDeque;
+
+use crate::units::{Bitrate, DataSize};
+
+// Parameters [LIBWEBRTC §LossBasedBweV2].
+/// Observations that count, and what each keeps of its weight with each newer one.
+const WINDOW: usize = 15;
+const WEIGHT: f64 = 0.9;
+/// A loss probability stays this far from 0 and 1.
+const MIN_PROBABILITY: f64 = 1e-6;
+/// Range of the inherent loss: from this, to a share that falls with the bandwidth.
+const MIN_INHERENT_LOSS: f64 = 1e-3;
+const MAX_INHERENT_LOSS: f64 = 0.05;
+const INHERENT_LOSS_BALANCE: Bitrate = Bitrate::from_kbps(100);
+/// Newton's step on the inherent loss.
+const NEWTON_STEP: f64 = 0.75;
+/// Preference for the higher bandwidth, by its kbit/s and by their logarithm; it ends and turns
+/// round where the loss ratio is above the threshold.
+const BANDWIDTH_BIAS: f64 = 0.0002;
+const LOG_BANDWIDTH_BIAS: f64 = 0.02;
+const BIAS_LOSS_THRESHOLD: f64 = 0.2;
+const BIAS_SMOOTHING: f64 = 0.002;
+/// Beyond this number of observations the best and the worst do not count in the average loss...
+const OBSERVATIONS_WITHOUT_EXTREMES: usize = 3;
+/// ...unless the worst was sent at this multiple of the median rate.
+const SPIKE_FACTOR: f64 = 2.0;
+
+/// What was sent and lost in a quarter of a second or more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation {
+    pub sent: DataSize,
+    pub lost: DataSize,
+    pub send_rate: Bitrate,
+}
+
+impl Observation {
+    fn loss_ratio(&self) -> f64 {
+        if self.sent == DataSize::ZERO {
+            return 0.0;
+        }
+        self.lost.as_bytes() as f64 / self.sent.as_bytes() as f64
+    }
+
+    /// Kilobytes lost and received.
+    fn lost_and_received(&self) -> (f64, f64) {
+        let kilobytes = |size: DataSize| size.as_bytes() as f64 / 1e3;
+        (kilobytes(self.lost), kilobytes(self.sent.saturating_sub(self.lost)))
+    }
+}
+
+/// A path as the model has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Channel {
+    /// What is sent beyond it is lost.
+    pub bandwidth: Bitrate,
+    /// Share of the rest that is lost as well.
+    pub inherent_loss: f64,
+}
+
+impl Channel {
+    /// The inherent loss moved into its range.
+    fn feasible(self) -> Self {
+        let balance = INHERENT_LOSS_BALANCE.as_bps_f64() / self.bandwidth.as_bps_f64().max(1.0);
+        let most = (MAX_INHERENT_LOSS + balance).min(1.0);
+        Self { inherent_loss: self.inherent_loss.max(MIN_INHERENT_LOSS).min(most), ..self }
+    }
+
+    fn loss_probability(&self, send_rate: Bitrate) -> f64 {
+        let excess = send_rate.saturating_sub(self.bandwidth);
+        let overflow = if excess == Bitrate::ZERO { 0.0 } else { excess / send_rate };
+        let probability = self.inherent_loss + (1.0 - self.inherent_loss) * overflow;
+        probability.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
+    }
+}
+
+/// The last observations, newest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossModel {
+    observations: VecDeque<Observation>,
+    average_loss: f64,
+}
+
+impl LossModel {
+    /// Takes the next observation.
+    pub(super) fn push(&mut self, observation: Observation) {
+        self.observations.truncate(WINDOW - 1);
+        self.observations.push_front(observation);
+        self.average_loss = self.weighted_loss();
+    }
+
+    /// How many observations there are.
+    pub(super) fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// Share of bytes lost, newer observations counting more.
+    pub(super) fn average_loss(&self) -> f64 {
+        self.average_loss
+    }
+
+    fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
+        let weights = core::iter::successors(Some(1.0), |weight| Some(weight * WEIGHT));
+        weights.zip(&self.observations)
+    }
+
+    fn weighted_loss(&self) -> f64 {
+        let (mut sent, mut lost) = (0.0, 0.0);
+        let (mut best, mut worst) = (None::<(f64, &Observation)>, None::<(f64, &Observation)>);
+        for (weight, observation) in self.weighted() {
+            sent += weight * observation.sent.as_bytes() as f64;
+            lost += weight * observation.lost.as_bytes() as f64;
+            let ratio = observation.loss_ratio();
+            if best.is_none_or(|(_, best)| ratio < best.loss_ratio()) {
+                best = Some((weight, observation));
+            }
+            if worst.is_none_or(|(_, worst)| ratio > worst.loss_ratio()) {
+                worst = Some((weight, observation));
+            }
+        }
+        let is_spike = worst
+            .is_some_and(|(_, worst)| worst.send_rate >= self.median_send_rate() * SPIKE_FACTOR);
+        if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike {
+            // Where all are alike the first one is both, and does not count twice.
+            let extremes = [best, worst].into_iter().flatten();
+            for (weight, extreme) in extremes {
+                sent -= weight * extreme.sent.as_bytes() as f64;
+                lost -= weight * extreme.lost.as_bytes() as f64;
+            }
+        }
+        if sent > 0.0 { (lost / sent).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn median_send_rate(&self) -> Bitrate {
+        let mut rates = [Bitrate::MAX; WINDOW];
+        for (slot, observation) in rates.iter_mut().zip(&self.observations) {
+            *slot = observation.send_rate;
+        }
+        rates.sort_unstable();
+        rates[self.len() / 2]
+    }
+
+    /// The channel of this bandwidth whose inherent loss is a Newton step likelier.
+    pub(super) fn fit(&self, channel: Channel) -> Channel {
+        let channel = channel.feasible();
+        let (mut first, mut second) = (0.0, 0.0);
+        for (weight, observation) in self.weighted() {
+            let p = channel.loss_probability(observation.send_rate);
+            let (lost, received) = observation.lost_and_received();
+            first += weight * (lost / p - received / (1.0 - p));
+            second -= weight * (lost / (p * p) + received / ((1.0 - p) * (1.0 - p)));
+        }
+        if second == 0.0 {
+            return channel;
+        }
+        let inherent_loss = channel.inherent_loss - NEWTON_STEP * first / second;
+        Channel { inherent_loss, ..channel }.feasible()
+    }
+
+    /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
+    pub(super) fn objective(&self, channel: &Channel) -> f64 {
+        let bias = self.bias(channel.bandwidth);
+        let terms = self.weighted().map(|(weight, observation)| {
+            let p = channel.loss_probability(observation.send_rate);
+            let (lost, received) = observation.lost_and_received();
+            let of_lost = if lost > 0.0 { lost * libm::log(p) } else { 0.0 };
+            weight * (of_lost + received * libm::log(1.0 - p) + bias * (lost + received))
+        });
+        terms.sum()
+    }
+
+    fn bias(&self, bandwidth: Bitrate) -> f64 {
+        let below = BIAS_LOSS_THRESHOLD - self.average_loss;
+        let share = below / (BIAS_SMOOTHING + below.abs());
+        let kbps = bandwidth.as_kbps_f64();
+        share * (BANDWIDTH_BIAS * kbps + LOG_BANDWIDTH_BIAS * libm::log(1.0 + kbps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observation(lost_percent: u64, kbps: u64) -> Observation {
+        let sent = Bitrate::from_kbps(kbps) * crate::units::TimeDelta::from_millis(250);
+        let lost = DataSize::from_bytes(sent.as_bytes() * lost_percent / 100);
+        Observation { sent, lost, send_rate: Bitrate::from_kbps(kbps) }
+    }
+
+    fn model(observations: &[(u64, u64)]) -> LossModel {
+        let mut model = LossModel::default();
+        observations.iter().for_each(|&(loss, kbps)| model.push(observation(loss, kbps)));
+        model
+    }
+
+    fn channel(kbps: u64, inherent_loss: f64) -> Channel {
+        Channel { bandwidth: Bitrate::from_kbps(kbps), inherent_loss }
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: inherent + (1 - inherent) * (1 - bandwidth / rate).
+    #[test]
+    fn what_is_sent_beyond_the_bandwidth_is_lost_beside_the_inherent_loss() {
+        let p = |kbps| channel(1_000, 0.1).loss_probability(Bitrate::from_kbps(kbps));
+        assert_eq!((p(500), p(1_000)), (0.1, 0.1));
+        assert!((p(2_000) - 0.55).abs() < 1e-12);
+        assert_eq!(channel(0, 0.1).loss_probability(Bitrate::from_kbps(1)), 1.0 - 1e-6);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: 0.05 + 100 / 1000 and 0.05 + 100 / 100.
+    #[test]
+    fn the_inherent_loss_stays_between_its_bounds() {
+        assert_eq!(channel(1_000, 0.5).feasible().inherent_loss, 0.05 + 0.1);
+        assert_eq!(channel(1_000, 0.0).feasible().inherent_loss, 1e-3);
+        assert_eq!(channel(100, 5.0).feasible().inherent_loss, 1.0);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: losses below the bandwidth can only be inherent.
+    #[test]
+    fn newton_steps_lead_to_the_loss_that_was_seen() {
+        let model = model(&[(5, 1_000); 15]);
+        let mut fitted = channel(2_000, 0.01);
+        for _ in 0..20 {
+            fitted = model.fit(fitted);
+        }
+        assert!((fitted.inherent_loss - 0.05).abs() < 1e-3, "{}", fitted.inherent_loss);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn loss_at_high_rates_alone_is_likelier_on_a_narrow_path() {
+        let model = model(&[(0, 500), (0, 500), (50, 2_000), (50, 2_000)]);
+        let (narrow, wide) = (model.fit(channel(1_000, 0.01)), model.fit(channel(3_000, 0.01)));
+        assert!(model.objective(&narrow) > model.objective(&wide));
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: (0.2 - 0) / 0.202 * (0.0002 * 1000 + 0.02 * ln(1001)).
+    #[test]
+    fn the_bias_prefers_bandwidth_until_a_fifth_is_lost() {
+        let bias = model(&[(0, 1_000); 4]).bias(Bitrate::from_kbps(1_000));
+        assert!((bias - 0.2 / 0.202 * (0.2 + 0.02 * 6.908_754_779)).abs() < 1e-9, "{bias}");
+        assert!(model(&[(40, 1_000); 4]).bias(Bitrate::from_kbps(1_000)) < 0.0);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn the_average_loss_is_without_the_best_and_the_worst_of_more_than_three() {
+        assert!(model(&[(0, 1_000), (40, 1_000), (10, 1_000)]).average_loss() > 0.1);
+        let four = model(&[(0, 1_000), (40, 1_000), (10, 1_000), (10, 1_000)]);
+        assert!((four.average_loss() - 0.1).abs() < 1e-9);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn a_worst_one_that_was_sent_at_twice_the_median_rate_counts() {
+        let spike = model(&[(0, 500), (0, 500), (0, 500), (0, 500), (40, 1_000)]);
+        assert!(spike.average_loss() > 0.1);
+        let none = model(&[(0, 500), (0, 500), (0, 500), (0, 500), (40, 900)]);
+        assert_eq!(none.average_loss(), 0.0);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn fifteen_observations_are_kept() {
+        let mut model = model(&[(100, 1_000); 4]);
+        (0..15).for_each(|_| model.push(observation(0, 1_000)));
+        assert_eq!((model.len(), model.average_loss()), (15, 0.0));
+    }
+}

@@ -1,0 +1,388 @@
+//! Google congestion control as Chromium runs it today.
+//!
+//! ```text
+//! FeedbackReport --by arrival--> ArrivalGroups -> Trendline -> OveruseDetector
+//!   |                                                               | usage
+//!   +-> AcknowledgedBitrate ------------> RateControl <-------------+
+//!   |                                      ^      | delay-based estimate
+//!   +-> ProbeEstimator --probe result------+      v
+//!   +-> LossBased (LossModel) --loss-based estimate--> min -> RttBackoff -> CongestionWindow
+//!   +-> LossRules, for a receiver that tells no arrivals                          |
+//!                                                                                 v
+//! SentPacket -> AlrDetector -> ProbeController --probe--> Target <--bitrate, padding, pacing
+//! ```
+//!
+//! docs/controllers/gcc.md describes it as built and lists the deviations GOOGCC-D1 to GOOGCC-D6.
+
+mod acknowledged_bitrate;
+mod alr_detector;
+mod arrival_groups;
+mod congestion_window;
+mod delay_based;
+mod link_capacity;
+mod loss_based;
+mod loss_model;
+mod loss_rules;
+mod overuse_detector;
+mod probe_controller;
+mod probe_estimator;
+mod rate_control;
+mod rtt_backoff;
+#[cfg(test)]
+mod tests;
+mod trendline;
+
+use alloc::vec::Vec;
+
+use self::acknowledged_bitrate::AcknowledgedBitrate;
+use self::alr_detector::AlrDetector;
+use self::congestion_window::CongestionWindow;
+use self::delay_based::DelayBased;
+use self::loss_based::{Conditions, LossBased, LossState};
+use self::loss_rules::LossRules;
+use self::probe_controller::ProbeController;
+use self::probe_estimator::ProbeEstimator;
+use self::rtt_backoff::RttBackoff;
+use super::delay_signal::BandwidthUsage;
+use crate::controller::{Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Target};
+use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §GoogCcNetworkController].
+/// Pacing rate over target bitrate before the first transport-wide feedback, and after it.
+const INITIAL_PACING_FACTOR: f64 = 2.5;
+const PACING_FACTOR: f64 = 1.1;
+/// What the pacing rate allows in this time may leave at once: the pacer's burst interval.
+const BURST: TimeDelta = TimeDelta::from_millis(40);
+/// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
+const PROBE_DROP_SHARE: f64 = 0.85;
+/// No round-trip time is taken to be longer.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
+
+/// The controller of libwebrtc.
+#[derive(Clone, Debug)]
+pub struct Gcc {
+    limits: RateLimits,
+    delay_based: DelayBased,
+    acknowledged: AcknowledgedBitrate,
+    probe_estimator: ProbeEstimator,
+    loss_based: LossBased,
+    loss_rules: LossRules,
+    rtt_backoff: RttBackoff,
+    window: CongestionWindow,
+    alr: AlrDetector,
+    was_in_alr: bool,
+    probes: ProbeController,
+    /// The delay-based estimate where it limits the target.
+    delay_limit: Option<Bitrate>,
+    receiver_limit: Option<Bitrate>,
+    /// What the reports are worth; `None` before the first.
+    arrival_times: Option<ArrivalTimes>,
+    rtt: Option<TimeDelta>,
+    /// The target before the receiver's limit and before the window pushes it back.
+    estimate: Bitrate,
+    /// What moved it last.
+    cause: Reason,
+    /// The target as it was last told, and why it changed.
+    target: Bitrate,
+    reason: Reason,
+    /// The arrivals of one report; kept for its memory.
+    arrivals: Vec<Arrival>,
+}
+
+/// A packet that arrived; the order of the fields makes the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival {
+    arrival_time: Timestamp,
+    send_time: Timestamp,
+    size: DataSize,
+    probe: Option<ProbeId>,
+}
+
+impl Gcc {
+    /// A controller at the start bitrate.
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        let limits = settings.into().limits;
+        let start = limits.start();
+        Self {
+            limits,
+            delay_based: DelayBased::new(limits),
+            acknowledged: AcknowledgedBitrate::default(),
+            probe_estimator: ProbeEstimator::default(),
+            loss_based: LossBased::new(limits),
+            loss_rules: LossRules::default(),
+            rtt_backoff: RttBackoff::default(),
+            window: CongestionWindow::new(),
+            alr: AlrDetector::new(start),
+            was_in_alr: false,
+            probes: ProbeController::new(limits),
+            delay_limit: None,
+            receiver_limit: None,
+            arrival_times: None,
+            rtt: None,
+            estimate: start,
+            cause: Reason::Start,
+            target: start,
+            reason: Reason::Start,
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// A report of the receiver's own arrival times [LIBWEBRTC §GoogCcNetworkController].
+    fn on_measured(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.new_clock || self.arrival_times != Some(ArrivalTimes::Measured) {
+            self.delay_based.restart();
+            self.acknowledged = AcknowledgedBitrate::default();
+        }
+        self.collect_arrivals(report);
+        let Some(longest_rtt) = self.measure_rtt(now) else {
+            self.on_losses(now, report);
+            return;
+        };
+        self.note_alr_end(now);
+        for arrival in &self.arrivals {
+            self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
+        }
+        let acknowledged = self.acknowledged.bitrate();
+        let probed = self.probe_result(acknowledged);
+        let packets = self.arrivals.iter().map(|packet| (packet.send_time, packet.arrival_time));
+        let outcome = self.delay_based.on_arrivals(now, packets, acknowledged, probed);
+        if let Some(reason) = outcome.reason {
+            let delay_based = self.delay_based.estimate();
+            if reason == Reason::Probe {
+                self.estimate = delay_based;
+            }
+            self.delay_limit = Some(delay_based);
+            self.cause = reason;
+        }
+        self.on_losses(now, report);
+        self.settle(now);
+        if outcome.recovered {
+            self.probes.on_recovered(now, self.alr.since().is_some());
+        }
+        self.window.resize(longest_rtt, self.estimate);
+    }
+
+    /// A report of receiver reports alone: there is no delay gradient in it.
+    fn on_round_trip(&mut self, now: Timestamp, report: &FeedbackReport) {
+        self.delay_limit = None;
+        let Some(rtt) = report.rtt(now).map(|rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT)) else {
+            return;
+        };
+        self.rtt = Some(rtt);
+        self.rtt_backoff.on_rtt(now, rtt);
+        let counts = report.loss_counts();
+        let ruled = self.loss_rules.on_counts(now, counts, rtt, self.estimate);
+        if let Some((estimate, reason)) = ruled {
+            // GOOGCC-D4: without arrivals nothing else ends the growth of a limited source.
+            if estimate < self.estimate || self.alr.since().is_none() {
+                self.estimate = self.limits.clamp(estimate);
+                self.cause = reason;
+            }
+        }
+        self.settle(now);
+        self.window.resize(rtt, self.estimate);
+    }
+
+    /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
+    /// that order unless the path reordered.
+    fn collect_arrivals(&mut self, report: &FeedbackReport) {
+        self.arrivals.clear();
+        self.arrivals.extend(report.packets.iter().filter_map(|packet| {
+            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
+            packet.arrival_time.map(|arrival_time| Arrival { arrival_time, send_time, size, probe })
+        }));
+        if !self.arrivals.is_sorted() {
+            self.arrivals.sort_unstable();
+        }
+    }
+
+    /// Takes the shortest round-trip time of a report, without the time that the receiver held the
+    /// feedback back; returns the longest one, with it.
+    fn measure_rtt(&mut self, now: Timestamp) -> Option<TimeDelta> {
+        let newest = self.arrivals.last()?.arrival_time;
+        let bounded = |rtt: TimeDelta| rtt.clamp(TimeDelta::ZERO, MAX_RTT);
+        let held = |packet: &Arrival| newest - packet.arrival_time;
+        let shortest = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
+        let longest = self.arrivals.iter().map(|packet| now - packet.send_time);
+        let rtt = bounded(shortest.min()?);
+        self.rtt = Some(rtt);
+        self.rtt_backoff.on_rtt(now, rtt);
+        self.delay_based.set_rtt(rtt);
+        longest.max().map(bounded)
+    }
+
+    fn note_alr_end(&mut self, now: Timestamp) {
+        let in_alr = self.alr.since().is_some();
+        if self.was_in_alr && !in_alr {
+            self.probes.on_alr_ended(now);
+        }
+        self.was_in_alr = in_alr;
+    }
+
+    /// What the last probe of a report measured, bounded from below: a result far below what arrives
+    /// is no measurement.
+    fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
+        let mut result = None;
+        for packet in &self.arrivals {
+            let Arrival { arrival_time, send_time, size, .. } = *packet;
+            let measured = packet
+                .probe
+                .and_then(|id| self.probe_estimator.on_packet(id, send_time, arrival_time, size));
+            result = measured.or(result);
+        }
+        let floor = acknowledged.map_or(Bitrate::ZERO, |rate| {
+            (rate * PROBE_DROP_SHARE).min(self.delay_based.estimate())
+        });
+        result.map(|measured| measured.max(floor))
+    }
+
+    /// Runs the loss-based control on a report and takes over its estimate, or without one the
+    /// delay-based estimate [LIBWEBRTC §SendSideBandwidthEstimation].
+    fn on_losses(&mut self, now: Timestamp, report: &FeedbackReport) {
+        let conditions = Conditions {
+            delay_based: self.delay_limit.unwrap_or(self.estimate),
+            acknowledged: self.acknowledged.bitrate(),
+            in_alr: self.alr.since().is_some(),
+        };
+        self.loss_based.on_report(report, &conditions);
+        if self.back_off(now) {
+            return;
+        }
+        let limit = self.delay_limit.unwrap_or(Bitrate::MAX);
+        let loss_based = self.loss_based.estimate();
+        let wanted = loss_based.unwrap_or_else(|| self.estimate.max(conditions.delay_based));
+        let estimate = self.limits.clamp(wanted.min(limit));
+        if loss_based.is_some_and(|rate| rate < limit) && estimate != self.estimate {
+            let is_cut = estimate < self.estimate;
+            let reason = if is_cut { self.loss_based.decrease_reason() } else { Reason::Increase };
+            self.cause = reason;
+        }
+        self.estimate = estimate;
+    }
+
+    /// Cuts the target while feedback stays away; true while it does.
+    fn back_off(&mut self, now: Timestamp) -> bool {
+        if let Some(cut) = self.rtt_backoff.cut(now, self.estimate) {
+            self.estimate = self.limits.clamp(cut);
+            self.cause = Reason::FeedbackLost;
+        }
+        self.rtt_backoff.is_above_limit()
+    }
+
+    /// Makes the estimate known to those that depend on it, and the target of it.
+    fn settle(&mut self, now: Timestamp) {
+        let capped = self.limits.cap(self.estimate, self.receiver_limit);
+        self.alr.set_estimate(capped);
+        let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
+            && self.loss_based.state() == LossState::DelayBased
+            && !self.rtt_backoff.is_above_limit();
+        self.probes.set_estimate(now, capped, is_allowed);
+        self.window.update();
+        let target = self.limits.clamp(self.window.push_back(capped));
+        if target != self.target {
+            self.reason = self.explain(target, capped);
+            self.target = target;
+        }
+    }
+
+    fn explain(&self, target: Bitrate, capped: Bitrate) -> Reason {
+        let rises = target > self.target;
+        match self.cause {
+            _ if target < capped => Reason::CongestionWindow,
+            _ if capped < self.estimate => Reason::ReceiverLimit,
+            // A limit was lifted above an estimate that is being cut.
+            Reason::OverUse | Reason::Loss | Reason::Ecn | Reason::FeedbackLost if rises => {
+                Reason::Increase
+            }
+            cause => cause,
+        }
+    }
+}
+
+impl Controller for Gcc {
+    /// GOOGCC-D1: Chromium does what time alone decides each 25 ms. None of it matters while nothing is
+    /// sent, so here each packet does it, and there is no timer.
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.rtt_backoff.on_packet_sent(now);
+        self.alr.on_packet_sent(now, packet.size);
+        self.window.on_packet_sent(now, packet);
+        if let Some(probe) = self.probes.probe().filter(|probe| packet.probe == Some(probe.id)) {
+            self.probe_estimator.on_probe(probe);
+        }
+        self.probes.on_packet_sent(now, packet);
+        self.back_off(now);
+        self.settle(now);
+        self.probes.process(now, self.alr.since());
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.packets.is_empty() {
+            return;
+        }
+        self.window.on_report(report);
+        match report.arrival_times {
+            ArrivalTimes::Measured => self.on_measured(now, report),
+            ArrivalTimes::RoundTrip => self.on_round_trip(now, report),
+        }
+        self.arrival_times = Some(report.arrival_times);
+    }
+
+    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.cause = Reason::ReceiverLimit;
+        self.settle(now);
+    }
+
+    fn on_timeout(&mut self, _now: Timestamp) {}
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn target(&self) -> Target {
+        let is_measured = self.arrival_times == Some(ArrivalTimes::Measured);
+        let factor = if is_measured { PACING_FACTOR } else { INITIAL_PACING_FACTOR };
+        // What the window pushes back would wait in the pacer otherwise.
+        let capped = self.limits.cap(self.estimate, self.receiver_limit);
+        let pads = self.loss_based.state() == LossState::IncreaseUsingPadding;
+        Target {
+            bitrate: self.target,
+            pacing_rate: capped * factor,
+            burst: BURST,
+            window: None,
+            padding_rate: if pads { self.target } else { Bitrate::ZERO },
+            probe: self.probes.probe(),
+        }
+    }
+
+    fn metrics(&self) -> Metrics {
+        let detector = self.delay_based.detector();
+        let loss_based = self.loss_based.estimate().unwrap_or(self.limits.max());
+        let is_measured = self.arrival_times != Some(ArrivalTimes::RoundTrip);
+        Metrics {
+            reason: self.reason,
+            state: match self.loss_based.state() {
+                _ if !is_measured => "loss rules",
+                LossState::DelayBased => self.delay_based.state().as_str(),
+                LossState::IncreaseUsingPadding => "loss, increase",
+                LossState::Decreasing => "loss, decrease",
+            },
+            rtt: self.rtt,
+            // The algorithm works on the gradient of the delay alone.
+            queuing_delay: None,
+            loss_ratio: if is_measured {
+                self.loss_based.loss_ratio()
+            } else {
+                self.loss_rules.loss_ratio()
+            },
+            acknowledged_bitrate: self.acknowledged.bitrate(),
+            signals: [
+                ("trend_ms", detector.trend_ms()),
+                ("threshold_ms", detector.threshold_ms()),
+                ("delay_based_kbps", self.delay_based.estimate().as_kbps_f64()),
+                ("loss_based_kbps", loss_based.as_kbps_f64()),
+            ],
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Probe controller: decides when to probe the path, and at which rates.
+//!
+//! Implements [LIBWEBRTC §ProbeController]. Departs from it in GOOGCC-D3 and GOOGCC-D6
+//! (docs/controllers/gcc.md).
+
+use alloc::collections::VecDeque;
+
+use crate::controller::{Probe, ProbeId, RateLimits};
+use crate::feedback::SentPacket;
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §ProbeController].
+/// The two probes at the start, as factors on the start bitrate.
+const INITIAL_FACTORS: [f64; 2] = [3.0, 6.0];
+/// A further probe at this factor on an estimate above that share of the last probe's rate.
+const FURTHER_FACTOR: f64 = 2.0;
+const FURTHER_THRESHOLD: f64 = 0.7;
+/// A probe's length, and its least number of packets.
+const PROBE_LENGTH: TimeDelta = TimeDelta::from_millis(15);
+const PROBE_PACKETS: u32 = 5;
+/// A probe's result is waited for this long.
+const RESULT_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
+/// An application-limited source is probed for this often, at this factor on the estimate.
+const ALR_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
+const ALR_FACTOR: f64 = 2.0;
+/// A fall of the estimate below this share is a large drop. Once over-use has ended, this share of
+/// the rate before is probed for, within this time of the drop and of the end of the
+/// application-limited region, and no more often than this.
+const LARGE_DROP: f64 = 0.66;
+const RECOVERY_FACTOR: f64 = 0.85;
+const RECOVERY_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
+const ALR_ENDED_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
+const RECOVERY_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
+/// Share of a probe's rate that its result may fall short of it.
+const UNCERTAINTY: f64 = 0.05;
+/// A probe that has not left after this time is given up.
+const SEND_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
+
+/// A probe that is to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    probe: Probe,
+    /// When it was asked for; `None` before the first packet.
+    since: Option<Timestamp>,
+    sent: DataSize,
+    packets: u32,
+}
+
+/// Holds the probes that wait, and what may start the next one.
+#[derive(Clone, Debug)]
+pub(super) struct ProbeController {
+    max: Bitrate,
+    estimate: Bitrate,
+    pending: VecDeque<Pending>,
+    next_id: u32,
+    /// When the last probes were asked for.
+    asked: Option<Timestamp>,
+    /// While a result is waited for: the estimate that asks for a further probe.
+    further_above: Option<Bitrate>,
+    /// The last large drop: when, and from where.
+    drop: Option<(Timestamp, Bitrate)>,
+    last_recovery: Option<Timestamp>,
+    alr_ended: Option<Timestamp>,
+    /// Neither over-use nor loss limits the estimate.
+    is_allowed: bool,
+}
+
+impl ProbeController {
+    /// Asks for the initial probes.
+    pub(super) fn new(limits: RateLimits) -> Self {
+        let mut controller = Self {
+            max: limits.max(),
+            estimate: limits.start(),
+            pending: VecDeque::new(),
+            next_id: 0,
+            asked: None,
+            further_above: None,
+            drop: None,
+            last_recovery: None,
+            alr_ended: None,
+            is_allowed: true,
+        };
+        controller.ask(None, &INITIAL_FACTORS.map(|factor| limits.start() * factor), true);
+        controller
+    }
+
+    /// The probe to be sent now.
+    pub(super) fn probe(&self) -> Option<Probe> {
+        self.pending.front().map(|pending| pending.probe)
+    }
+
+    pub(super) fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        // Before the first packet there was no time to count from.
+        self.asked.get_or_insert(now);
+        for pending in &mut self.pending {
+            pending.since.get_or_insert(now);
+        }
+        let Some(front) = self.pending.front_mut() else { return };
+        if packet.probe == Some(front.probe.id) {
+            front.sent += packet.size;
+            front.packets += 1;
+        }
+        let is_sent = front.sent >= front.probe.size && front.packets >= front.probe.packets;
+        let is_late = front.since.is_some_and(|since| now - since > SEND_TIMEOUT);
+        if is_sent || is_late {
+            self.pending.pop_front();
+        }
+    }
+
+    /// Takes over the estimate; `is_allowed` unless over-use, loss or feedback that stays away holds
+    /// it down.
+    pub(super) fn set_estimate(&mut self, now: Timestamp, estimate: Bitrate, is_allowed: bool) {
+        self.is_allowed = is_allowed;
+        if estimate < self.estimate * LARGE_DROP {
+            self.drop = Some((now, self.estimate));
+        }
+        self.estimate = estimate;
+        if self.further_above.is_some_and(|threshold| estimate > threshold) {
+            self.ask(Some(now), &[estimate * FURTHER_FACTOR], true);
+        }
+    }
+
+    /// The application-limited region ended.
+    pub(super) fn on_alr_ended(&mut self, now: Timestamp) {
+        self.alr_ended = Some(now);
+    }
+
+    /// Over-use has ended and the queue is drained: was the drop a real one?
+    pub(super) fn on_recovered(&mut self, now: Timestamp, in_alr: bool) {
+        let alr_is_near =
+            in_alr || self.alr_ended.is_some_and(|ended| now - ended < ALR_ENDED_TIMEOUT);
+        let may_again = self.last_recovery.is_none_or(|last| now - last > RECOVERY_INTERVAL);
+        let Some((dropped, before)) = self.drop else { return };
+        let rate = before * RECOVERY_FACTOR;
+        let is_worth_it = rate * (1.0 - UNCERTAINTY) > self.estimate;
+        let is_recent = now - dropped < RECOVERY_TIMEOUT;
+        if alr_is_near && may_again && is_worth_it && is_recent && self.further_above.is_none() {
+            self.last_recovery = Some(now);
+            self.ask(Some(now), &[rate], false);
+        }
+    }
+
+    /// What time alone brings; `alr_since` tells since when the source is application-limited.
+    pub(super) fn process(&mut self, now: Timestamp, alr_since: Option<Timestamp>) {
+        if self.asked.is_some_and(|asked| now - asked > RESULT_TIMEOUT) {
+            self.further_above = None;
+        }
+        // GOOGCC-D6: for every source, not for screen content alone.
+        let Some(alr_since) = alr_since.filter(|_| self.further_above.is_none()) else { return };
+        let since = self.asked.map_or(alr_since, |asked| asked.max(alr_since));
+        if now - since >= ALR_INTERVAL {
+            self.ask(Some(now), &[self.estimate * ALR_FACTOR], true);
+        }
+    }
+
+    fn ask(&mut self, now: Option<Timestamp>, rates: &[Bitrate], mut further: bool) {
+        // GOOGCC-D3: at the maximum a probe could raise nothing.
+        if !self.is_allowed || self.estimate >= self.max {
+            return;
+        }
+        for &wanted in rates {
+            let rate = wanted.min(self.max);
+            further &= rate == wanted;
+            let (id, size) = (ProbeId(self.next_id), rate * PROBE_LENGTH);
+            self.next_id += 1;
+            let probe = Probe { id, rate, size, packets: PROBE_PACKETS };
+            self.pending.push_back(Pending { probe, since: now, sent: DataSize::ZERO, packets: 0 });
+        }
+        self.asked = now;
+        let last = rates.last().copied().filter(|_| further);
+        self.further_above = last.map(|rate| rate * FURTHER_THRESHOLD);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn controller(max_kbps: u64) -> ProbeController {
+        ProbeController::new(RateLimits::new(kbps(50), kbps(300), kbps(max_kbps)).unwrap())
+    }
+
+    /// Sends what is asked for at this time; returns the rates in kbit/s.
+    fn send_all(controller: &mut ProbeController, ms: i64) -> Vec<u64> {
+        let mut rates = Vec::new();
+        while let Some(probe) = controller.probe() {
+            rates.push(probe.rate.as_bps() / 1_000);
+            while controller.probe().is_some_and(|still| still.id == probe.id) {
+                let packet = SentPacket {
+                    sequence_number: 0,
+                    size: DataSize::from_bytes(1_000),
+                    queued: DataSize::ZERO,
+                    probe: Some(probe.id),
+                    padding: false,
+                };
+                controller.on_packet_sent(at(ms), &packet);
+            }
+        }
+        rates
+    }
+
+    // [LIBWEBRTC §ProbeController]: 15 ms of 900 kbit/s.
+    #[test]
+    fn it_begins_with_3_and_6_times_the_start_bitrate() {
+        let mut controller = controller(5_000);
+        let first = controller.probe().unwrap();
+        assert_eq!((first.size, first.packets), (DataSize::from_bytes(1_687), 5));
+        assert_eq!(send_all(&mut controller, 0), [900, 1_800]);
+        assert_eq!(controller.probe(), None);
+    }
+
+    // [LIBWEBRTC §ProbeController]: 0.7 * 1800 = 1260.
+    #[test]
+    fn a_result_above_70_percent_of_the_last_probe_asks_for_twice_as_much() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        controller.set_estimate(at(100), kbps(1_260), true);
+        assert_eq!(send_all(&mut controller, 100), [0; 0]);
+        controller.set_estimate(at(150), kbps(1_700), true);
+        assert_eq!(send_all(&mut controller, 150), [3_400]);
+        controller.set_estimate(at(250), kbps(3_000), true);
+        assert_eq!(send_all(&mut controller, 250), [5_000], "capped at the maximum");
+        controller.set_estimate(at(350), kbps(4_900), true);
+        assert_eq!(send_all(&mut controller, 350), [0; 0], "and so the last one");
+    }
+
+    // [LIBWEBRTC §ProbeController]
+    #[test]
+    fn a_result_is_waited_for_a_second() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        controller.process(at(1_001), None);
+        controller.set_estimate(at(1_001), kbps(1_700), true);
+        assert_eq!(controller.probe(), None);
+    }
+
+    // [LIBWEBRTC §ProbeController]
+    #[test]
+    fn nothing_is_probed_while_over_use_or_loss_limits_the_estimate() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        controller.set_estimate(at(100), kbps(1_700), false);
+        assert_eq!(controller.probe(), None);
+        controller.process(at(60_000), Some(at(0)));
+        assert_eq!(controller.probe(), None);
+    }
+
+    // GOOGCC-D6
+    #[test]
+    fn an_application_limited_source_is_probed_for_each_5_s_at_twice_the_estimate() {
+        let mut controller = controller(5_000);
+        send_all(&mut controller, 0);
+        let probes = |controller: &mut ProbeController, ms| {
+            controller.process(at(ms), Some(at(2_000)));
+            send_all(controller, ms)
+        };
+        assert_eq!(probes(&mut controller, 6_999), [0; 0]);
+        assert_eq!(probes(&mut controller, 7_000), [600]);
+        assert_eq!(probes(&mut controller, 11_999), [0; 0]);
+        assert_eq!(probes(&mut controller, 12_000), [600]);
+    }
+
+    // [LIBWEBRTC §ProbeController]: 0.85 * 2000.
+    #[test]
+    fn after_a_large_drop_near_an_application_limited_region_the_rate_before_is_probed_for() {
+        let dropped = |to_kbps: u64| {
+            let mut controller = controller(5_000);
+            send_all(&mut controller, 0);
+            controller.process(at(5_000), None);
+            controller.set_estimate(at(5_000), kbps(2_000), true);
+            controller.set_estimate(at(10_000), kbps(to_kbps), true);
+            controller
+        };
+        let rates = |mut controller: ProbeController, ms: i64, in_alr| {
+            controller.on_recovered(at(ms), in_alr);
+            send_all(&mut controller, ms)
+        };
+        assert_eq!(rates(dropped(1_000), 12_000, true), [1_700]);
+        assert_eq!(rates(dropped(1_400), 12_000, true), [0; 0], "no large drop");
+        assert_eq!(rates(dropped(1_000), 15_000, true), [0; 0], "too late");
+        assert_eq!(rates(dropped(1_000), 12_000, false), [0; 0], "the path was measured");
+        let mut after_alr = dropped(1_000);
+        after_alr.on_alr_ended(at(9_500));
+        assert_eq!(rates(after_alr, 12_000, false), [1_700]);
+    }
+
+    // GOOGCC-D3
+    #[test]
+    fn nothing_is_probed_for_at_the_maximum() {
+        let at_maximum = RateLimits::new(kbps(300), kbps(300), kbps(300)).unwrap();
+        assert_eq!(ProbeController::new(at_maximum).probe(), None);
+    }
+
+    // [LIBWEBRTC §ProbeController]
+    #[test]
+    fn a_probe_that_does_not_leave_is_given_up_after_5_s() {
+        let mut controller = controller(5_000);
+        let media = SentPacket {
+            sequence_number: 0,
+            size: DataSize::from_bytes(1_000),
+            queued: DataSize::ZERO,
+            probe: None,
+            padding: false,
+        };
+        controller.on_packet_sent(at(0), &media);
+        controller.on_packet_sent(at(5_000), &media);
+        assert!(controller.probe().is_some());
+        controller.on_packet_sent(at(5_001), &media);
+        controller.on_packet_sent(at(5_002), &media);
+        assert_eq!(controller.probe(), None);
+    }
+}
