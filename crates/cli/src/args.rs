@@ -178,6 +178,9 @@ Example:
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
+    /// Print every expectation, not only those that fail or are known to be missed.
+    #[arg(long)]
+    pub list: bool,
     /// Write the outcome as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

@@ -4,67 +4,189 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
-use weir_lab::summary::{ExpectRow, Summary};
+use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
 
 use crate::args::Check;
 use crate::output;
 use crate::run::simulate;
 use crate::table;
 
-/// Runs, prints each expectation, and says by exit code whether all hold.
+/// Runs, prints what became of the expectations, and says by exit code whether the gate is open.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
-    let summaries = simulate(&args.selection, None)?;
-    let rows = |summary: &Summary| summary.expect.iter().map(|row| line(summary, row)).collect();
-    let lines: Vec<Vec<String>> = summaries.iter().flat_map::<Vec<_>, _>(rows).collect();
+    let judgements = judge(&simulate(&args.selection, None)?);
     anyhow::ensure!(
-        !lines.is_empty(),
+        !judgements.is_empty(),
         "none of these scenarios expects anything of these controllers: add [[expect]] to them"
     );
-    const HEAD: [&str; 7] =
-        ["scenario", "controller", "seed", "verdict", "expectation", "measured", "limit"];
-    output::print(&table::aligned(&HEAD, &lines, 5))?;
+    output::print(&matrix(&judgements))?;
+    let shown = |judgement: &&Judgement| args.list || judgement.outcome != Outcome::Holds;
+    let lines: Vec<Vec<String>> = judgements.iter().filter(shown).map(line).collect();
+    if !lines.is_empty() {
+        const HEAD: [&str; 6] =
+            ["scenario", "controller", "verdict", "expectation", "measured", "limit"];
+        output::print(&format!("\n{}", table::aligned(&HEAD, &lines, 4)))?;
+    }
+    let requirements = requirements(&verdicts(&judgements));
+    if !requirements.is_empty() {
+        output::print(&format!("\nRequirements of RFC 8836\n{requirements}"))?;
+    }
     if let Some(path) = &args.junit {
-        std::fs::write(path, junit(&summaries)?)
+        std::fs::write(path, junit(&judgements)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let failed = summaries.iter().flat_map(|run| &run.expect).filter(|row| !row.pass).count();
-    output::line(&format!("\n{} expectations, {failed} failed", lines.len()))?;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let count = |outcome| judgements.iter().filter(|one| one.outcome == outcome).count();
+    output::line(&format!(
+        "\n{} expectations: {} hold, {} failed, {} known misses, {} known misses that hold now",
+        judgements.len(),
+        count(Outcome::Holds),
+        count(Outcome::Fails),
+        count(Outcome::KnownMiss),
+        count(Outcome::MissIsGone)
+    ))?;
+    let is_open = judgements.iter().all(|judgement| judgement.outcome.passes());
+    Ok(if is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn line(summary: &Summary, row: &ExpectRow) -> Vec<String> {
-    let verdict = if row.pass { "holds" } else { "FAILS" };
+/// The names in the order in which they come first.
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    names.for_each(|name| {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    });
+    seen
+}
+
+/// Scenarios by controllers.
+fn matrix(judgements: &[Judgement]) -> String {
+    let controllers = unique(judgements.iter().map(|judgement| judgement.controller.as_str()));
+    let scenarios = unique(judgements.iter().map(|judgement| judgement.scenario.as_str()));
+    let row = |&scenario: &&str| {
+        let cell = |&controller: &&str| {
+            let of =
+                |one: &&Judgement| (&*one.scenario, &*one.controller) == (scenario, controller);
+            cell(judgements.iter().filter(of))
+        };
+        std::iter::once(scenario.into()).chain(controllers.iter().map(cell)).collect()
+    };
+    let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
+    let head: Vec<&str> = std::iter::once("scenario").chain(controllers.iter().copied()).collect();
+    table::aligned(&head, &rows, head.len())
+}
+
+/// `pass`, `2 FAIL`, `1 miss`, or a dash where nothing is expected.
+fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
+    let (mut failed, mut gone, mut missed, mut held) = (0, 0, 0, 0);
+    for judgement in judgements {
+        match judgement.outcome {
+            Outcome::Fails => failed += 1,
+            Outcome::MissIsGone => gone += 1,
+            Outcome::KnownMiss => missed += 1,
+            Outcome::Holds => held += 1,
+        }
+    }
+    let parts = [(failed, "FAIL"), (gone, "GONE"), (missed, "miss")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|part| part.0 > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    match (parts.is_empty(), held) {
+        (false, _) => parts.join(", "),
+        (true, 0) => "-".into(),
+        (true, _) => "pass".into(),
+    }
+}
+
+fn line(judgement: &Judgement) -> Vec<String> {
+    let Judgement { scenario, controller, row, confidence, outcome, .. } = judgement;
+    let verdict = match outcome {
+        Outcome::Holds => "holds",
+        Outcome::Fails => "FAILS",
+        Outcome::KnownMiss => "known miss",
+        Outcome::MissIsGone => "KNOWN MISS HOLDS",
+    };
+    let text = match (&row.known_miss, outcome) {
+        (Some(why), Outcome::KnownMiss) => format!("{} ({why})", row.text),
+        _ => row.text.clone(),
+    };
+    let measured = table::number(row.measured, 3);
     vec![
-        summary.scenario.clone(),
-        summary.controller.clone(),
-        summary.seed.clone(),
+        scenario.clone(),
+        controller.clone(),
         verdict.into(),
-        row.text.clone(),
-        table::number(row.measured, 3),
+        text,
+        confidence.map_or(measured.clone(), |half| format!("{measured} ± {half:.3}")),
         table::number(Some(row.limit), 3),
     ]
 }
 
-fn junit(summaries: &[Summary]) -> anyhow::Result<String> {
+/// Requirements by controllers; empty if none was tested.
+fn requirements(verdicts: &[Verdict]) -> String {
+    let controllers = unique(verdicts.iter().map(|verdict| verdict.controller.as_str()));
+    let numbers = unique(verdicts.iter().map(|verdict| verdict.requirement));
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for number in numbers {
+        let of = verdicts.iter().filter(|verdict| verdict.requirement == number);
+        let of: Vec<&Verdict> = of.collect();
+        if of.iter().all(|verdict| verdict.met.is_none()) {
+            continue;
+        }
+        let cells = of.iter().map(|verdict| match verdict.met {
+            Some(true) => "met".into(),
+            Some(false) => format!("not met, {} of {}", verdict.held, verdict.tested),
+            None => "not tested".into(),
+        });
+        let name = format!("{number} {}", of[0].text);
+        rows.push(std::iter::once(name).chain(cells).collect());
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head: Vec<&str> =
+        std::iter::once("requirement").chain(controllers.iter().copied()).collect();
+    table::aligned(&head, &rows, head.len())
+}
+
+fn junit(judgements: &[Judgement]) -> anyhow::Result<String> {
     let mut report = quick_junit::Report::new("weir check");
-    for summary in summaries {
-        let Summary { scenario, controller, seed, .. } = summary;
-        let mut suite = TestSuite::new(format!("{scenario} {controller} seed {seed}"));
-        for row in &summary.expect {
-            let status = if row.pass {
-                TestCaseStatus::success()
-            } else {
-                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                let measured = table::number(row.measured, 3);
-                status.set_message(format!("measured {measured}, limit {}", row.limit));
-                status.set_description(format!(
-                    "replay: weir run {scenario} --controller {controller} --seed {seed}"
-                ));
-                status
-            };
-            suite.add_test_case(TestCase::new(row.text.clone(), status));
+    let of_suite =
+        |a: &Judgement, b: &Judgement| (&a.scenario, &a.controller) == (&b.scenario, &b.controller);
+    for judgements in judgements.chunk_by(of_suite) {
+        let Judgement { scenario, controller, .. } = &judgements[0];
+        let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+        for judgement in judgements {
+            suite.add_test_case(TestCase::new(judgement.row.text.clone(), status(judgement)));
         }
         report.add_test_suite(suite);
     }
     Ok(report.to_string()?)
+}
+
+fn status(judgement: &Judgement) -> TestCaseStatus {
+    let Judgement { scenario, controller, row, seeds, .. } = judgement;
+    let measured = table::number(row.measured, 3);
+    let mut status = match judgement.outcome {
+        Outcome::Holds => return TestCaseStatus::success(),
+        Outcome::KnownMiss => TestCaseStatus::skipped(),
+        Outcome::Fails | Outcome::MissIsGone => {
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
+        }
+    };
+    let limit = row.limit;
+    status.set_message(match (&row.known_miss, judgement.outcome) {
+        (Some(_), Outcome::MissIsGone) => {
+            format!("a known miss holds now: measured {measured}, limit {limit}")
+        }
+        (Some(why), _) => format!("known miss: {why}; measured {measured}, limit {limit}"),
+        (None, _) => format!("measured {measured}, limit {limit}"),
+    });
+    let seeds = match seeds.as_slice() {
+        [seed] => format!("--seed {seed}"),
+        several => format!("--seeds {}", several.len()),
+    };
+    status
+        .set_description(format!("replay: weir run {scenario} --controller {controller} {seeds}"));
+    status
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use weir::Algorithm;
 
 const NOBODY: u32 = 65_534;
 
@@ -69,9 +70,8 @@ fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
 fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
     let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
     let runs = runs.as_array().unwrap();
-    assert_eq!(runs.len(), 2 * 3 * 2);
-    let keys: Vec<&String> = runs[0].as_object().unwrap().keys().collect();
-    let contract = [
+    assert_eq!(runs.len(), 2 * Algorithm::ALL.len() * 2);
+    for key in [
         "schema",
         "scenario",
         "controller",
@@ -82,8 +82,9 @@ fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
         "flows",
         "paper",
         "expect",
-    ];
-    assert_eq!(keys, contract);
+    ] {
+        assert!(runs[0].get(key).is_some(), "{key}");
+    }
     assert_eq!(runs[1]["seed"], "2");
     assert_eq!(runs[0]["engine"], "sim");
     let flow = &runs[0]["flows"][0];
@@ -129,7 +130,7 @@ fn the_bytes_of_records_do_not_depend_on_the_number_of_jobs() {
         let strip = |(name, bytes): (String, Vec<u8>)| (name.replace(&path, ""), bytes);
         files(&out).into_iter().map(strip).collect::<Vec<_>>()
     });
-    assert_eq!(made[0].len(), 3 * 3 * 4);
+    assert_eq!(made[0].len(), Algorithm::ALL.len() * 3 * 4);
     assert_eq!(made[0], made[1]);
 }
 
@@ -238,7 +239,7 @@ fn a_gate_passes_fails_or_cannot_run() {
     let check = |limit: &str| {
         let (_folder, path) = scenario_with("duration = \"2s\"");
         let text = fs::read_to_string(&path).unwrap();
-        let expect = format!("[[expect]]\nmetric = \"utilization\"\n{limit}\n");
+        let expect = format!("[[expect]]\ntext = \"e\"\nmetric = \"utilization\"\n{limit}\n");
         fs::write(&path, text + &expect).unwrap();
         let junit = format!("{path}.xml");
         let code = run(&["check", &path, "--junit", &junit]).status.code();
@@ -250,6 +251,23 @@ fn a_gate_passes_fails_or_cannot_run() {
     let (code, junit) = check("above = 0.99");
     assert_eq!(code, Some(1));
     assert!(junit.contains("replay: weir run"));
+    let known = "[[known_miss]]\nexpect = \"e\"\nwhy = \"w\"\n\
+                 controllers = [\"gcc-draft\", \"nada\", \"scream\"]\n";
+    let only = ["--controller", "gcc-draft,nada,scream"];
+    let known_miss = |limit: &str| {
+        let (_folder, path) = scenario_with("duration = \"2s\"");
+        let text = fs::read_to_string(&path).unwrap();
+        let expect = format!("[[expect]]\ntext = \"e\"\nmetric = \"utilization\"\n{limit}\n");
+        fs::write(&path, text + &expect + known).unwrap();
+        let output = run(&[&["check", &path][..], &only].concat());
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, text) = known_miss("above = 0.99");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("known miss  e (w)") && text.contains("3 known misses,"), "{text}");
+    let (code, text) = known_miss("above = 0.01");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("KNOWN MISS HOLDS"), "{text}");
     let (_folder, path) = scenario_with("duration = \"2s\"");
     assert!(refused(&["check", &path]).contains("[[expect]]"));
 }

@@ -3,9 +3,11 @@
 //! Everything past [`record`] works from records alone, so a simulated run and a real call are
 //! measured by the same code.
 
+pub mod gate;
 pub mod metrics;
 pub mod record;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod shared;
 pub mod summary;

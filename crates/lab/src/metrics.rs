@@ -12,6 +12,13 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 const ROWS_PER_SECOND: usize = 20;
 /// A controller has responded once its output differs by this much (lund, section 5.2).
 const RESPONSE: Bitrate = Bitrate::from_kbps(250);
+/// Rows over which a rate is held against the watermarks of an oscillation: 500 ms [RFC8868 §3].
+const OSCILLATION_WINDOW: usize = 10;
+/// The low and the high watermark, over the mean.
+const OSCILLATION_LOW: f64 = 0.75;
+const OSCILLATION_HIGH: f64 = 1.25;
+/// Rows in which oscillations are sought at least: 5 s.
+const OSCILLATION_SPAN: usize = 100;
 /// A flow has converged once its rate is this near to where it ends up.
 const CONVERGED: f64 = 0.1;
 
@@ -71,17 +78,23 @@ pub struct Metrics {
     pub responsiveness_up_s: Option<f64>,
     /// The same over the changes downward.
     pub responsiveness_down_s: Option<f64>,
-    /// Time from the start or a capacity change until the received rate of a second first comes within
-    /// 10 % of its mean over the second half of the time to the next change; mean over these.
+    /// Time from the start, a capacity change or another flow's coming or going until the received rate
+    /// of a second first comes within 10 % of its mean over the second half of the time to the next;
+    /// mean over these.
     pub convergence_s: Option<f64>,
+    /// How often a minute the received rate of half a second swings from below three quarters of its
+    /// mean to above five quarters, over the second halves of the times between changes.
+    pub oscillations_per_min: Option<f64>,
     /// Mean target bitrate over the last half of the time.
     pub late_rate_mbps: Option<f64>,
 }
 
 impl Metrics {
-    /// Metrics over rows of one flow, by rising time.
-    pub fn of(rows: &[Row]) -> Self {
+    /// Metrics over rows of one flow, by rising time. `arrivals` are the times at which other flows came
+    /// or went.
+    pub fn of(rows: &[Row], arrivals: &[Timestamp]) -> Self {
         let changes = capacity_changes(rows);
+        let spans = spans(rows, &changes, arrivals);
         let response = |up: Option<bool>| {
             let wanted = changes.iter().filter(|change| up.is_none_or(|up| change.up == up));
             mean(wanted.filter_map(|change| response_time(rows, change)).collect())
@@ -98,7 +111,8 @@ impl Metrics {
             responsiveness_s: response(None),
             responsiveness_up_s: response(Some(true)),
             responsiveness_down_s: response(Some(false)),
-            convergence_s: convergence_s(rows, &changes),
+            convergence_s: convergence_s(&spans),
+            oscillations_per_min: oscillations_per_min(&spans),
             late_rate_mbps: mean(
                 rows[rows.len() / 2..]
                     .iter()
@@ -130,6 +144,7 @@ impl Metrics {
             responsiveness_up_s: Some(0.0),
             responsiveness_down_s: Some(0.0),
             convergence_s: Some(0.0),
+            oscillations_per_min: Some(0.0),
             late_rate_mbps: Some(0.0),
         };
         full.at(path).is_some()
@@ -237,11 +252,22 @@ fn response_time(rows: &[Row], change: &CapacityChange) -> Option<f64> {
     Some((answered.time - change.time).as_secs_f64())
 }
 
-fn convergence_s(rows: &[Row], changes: &[CapacityChange]) -> Option<f64> {
+/// The rows between changes: of the capacity, or of who else is there.
+fn spans<'a>(
+    rows: &'a [Row],
+    changes: &[CapacityChange],
+    arrivals: &[Timestamp],
+) -> Vec<&'a [Row]> {
+    let after = |time: &Timestamp| rows.partition_point(|row| row.time <= *time);
     let mut bounds: Vec<usize> = changes.iter().map(|change| change.first).collect();
-    bounds.insert(0, 0);
-    bounds.push(rows.len());
-    let spans = bounds.windows(2).map(|pair| &rows[pair[0]..pair[1]]);
+    bounds.extend(arrivals.iter().map(after));
+    bounds.extend([0, rows.len()]);
+    bounds.sort_unstable();
+    bounds.dedup();
+    bounds.windows(2).map(|pair| &rows[pair[0]..pair[1]]).collect()
+}
+
+fn convergence_s(spans: &[&[Row]]) -> Option<f64> {
     let converged = |span: &[Row]| {
         if span.len() < 2 * ROWS_PER_SECOND {
             return None;
@@ -253,7 +279,30 @@ fn convergence_s(rows: &[Row], changes: &[CapacityChange]) -> Option<f64> {
         // The second that is near ends here.
         Some((ROW_INTERVAL * (index + ROWS_PER_SECOND) as i64).as_secs_f64())
     };
-    mean(spans.filter_map(converged).collect())
+    mean(spans.iter().copied().filter_map(converged).collect())
+}
+
+/// After the example of [RFC8868 §3]: passages from below a low watermark to above a high one.
+fn oscillations_per_min(spans: &[&[Row]]) -> Option<f64> {
+    let (mut swings, mut seconds) = (0, 0.0);
+    for span in spans {
+        let late = &span[span.len() / 2..];
+        let steady = received_rate(late).as_bps_f64();
+        // Too short to tell a swing from a passage.
+        if late.len() < OSCILLATION_SPAN || steady == 0.0 {
+            continue;
+        }
+        let mut is_low = false;
+        for half_second in late.chunks_exact(OSCILLATION_WINDOW) {
+            let rate = received_rate(half_second).as_bps_f64() / steady;
+            if is_low && rate > OSCILLATION_HIGH {
+                swings += 1;
+            }
+            is_low = rate < OSCILLATION_LOW || (is_low && rate <= OSCILLATION_HIGH);
+        }
+        seconds += ROW_INTERVAL.as_secs_f64() * late.len() as f64;
+    }
+    (seconds > 0.0).then(|| f64::from(swings) * 60.0 / seconds)
 }
 
 /// Time from a capacity change until the received rate of a second first reaches 90 % of the new
@@ -303,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_hand_made_flow_has_the_metrics_worked_out_by_hand() {
-        let metrics = Metrics::of(&rows());
+        let metrics = Metrics::of(&rows(), &[]);
         // 82 rows of 1800 and 78 of 900 kbit/s, 11,250 and 5,625 B each, against 80 of 2000 and 1000.
         assert_eq!(metrics.utilization, Some(1_361_250.0 / 1_500_000.0));
         let mbps = metrics.rate_mbps.unwrap();
@@ -327,9 +376,56 @@ mod tests {
         assert_eq!(rounded(metrics.late_rate_mbps), Some(0.9225)); // (2 * 1.8 + 78 * 0.9) / 80
     }
 
+    /// So many half seconds at each rate, in kbit/s.
+    fn half_seconds(rates: &[u64]) -> Vec<Row> {
+        let row = |index: i64, rate: u64| Row {
+            time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
+            received: Bitrate::from_kbps(rate) * ROW_INTERVAL,
+            ..Row::default()
+        };
+        let each = rates.iter().flat_map(|&rate| [rate; OSCILLATION_WINDOW]);
+        (0..).zip(each).map(|(index, rate)| row(index, rate)).collect()
+    }
+
+    // [RFC8868 §3]
+    #[test]
+    fn an_oscillation_passes_both_watermarks_upward() {
+        let rows = |late: [u64; 10]| half_seconds(&[[1_000; 10], late].concat());
+        let swings = |late| Metrics::of(&rows(late), &[]).oscillations_per_min;
+        // Five seconds are a twelfth of a minute; the mean is 1000.
+        assert_eq!(
+            swings([600, 1_400, 600, 1_400, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
+            Some(24.0)
+        );
+        assert_eq!(
+            swings([600, 1_000, 1_400, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
+            Some(12.0)
+        );
+        assert_eq!(
+            swings([800, 1_200, 800, 1_200, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
+            Some(0.0)
+        );
+        assert_eq!(
+            swings([1_400, 600, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
+            Some(0.0)
+        );
+    }
+
+    #[test]
+    fn a_flow_converges_anew_when_another_comes() {
+        let mut rates = [2_000; 40];
+        rates[20..24].fill(1_500);
+        rates[24..].fill(1_000);
+        let rows = half_seconds(&rates);
+        // At once from the start; after the arrival two seconds at 1500, of which a second that is
+        // near 1000 may hold four rows.
+        let arrivals = [Timestamp::from_secs(10)];
+        assert_eq!(Metrics::of(&rows, &arrivals).convergence_s, Some((1.0 + 2.8) / 2.0));
+    }
+
     #[test]
     fn of_nothing_nothing_is_known() {
-        let metrics = Metrics::of(&[]);
+        let metrics = Metrics::of(&[], &[]);
         assert_eq!(metrics.utilization, None);
         assert_eq!(metrics.loss_ratio, None);
         assert_eq!(metrics.late_rate_mbps, None);
@@ -338,8 +434,8 @@ mod tests {
     #[test]
     fn an_unlimited_link_has_no_utilization() {
         let rows: Vec<Row> = rows().into_iter().map(|row| Row { capacity: None, ..row }).collect();
-        assert_eq!(Metrics::of(&rows).utilization, None);
-        assert_eq!(Metrics::of(&rows).responsiveness_s, None);
+        assert_eq!(Metrics::of(&rows, &[]).utilization, None);
+        assert_eq!(Metrics::of(&rows, &[]).responsiveness_s, None);
     }
 
     #[test]

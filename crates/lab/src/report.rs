@@ -22,6 +22,7 @@ use weir_sim::trace::Row;
 use crate::metrics;
 use crate::record::Record;
 use crate::run::Engine;
+use crate::shared::rows_by_flow;
 use crate::summary::{FlowSummary, Summary};
 use format::{Boxes, Group, Histogram, Point, Scenario};
 
@@ -38,10 +39,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn of(record: &'a Record) -> Self {
-        let mut rows = vec![Vec::new(); record.trace.flows.len()];
-        for row in &record.trace.rows {
-            rows[row.flow].push(*row);
-        }
+        let rows = rows_by_flow(&record.scenario, &record.trace);
         Self { record, summary: record.summary(), rows }
     }
 

@@ -8,6 +8,7 @@ mod network;
 mod parse;
 mod quantity;
 mod reader;
+pub mod requirement;
 #[cfg(test)]
 mod tests;
 mod trace_files;
@@ -18,7 +19,7 @@ use std::ops::Range;
 
 use weir::Algorithm;
 use weir::controller::Settings;
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{LinkConfig, Schedule};
 
 pub use weir_sim::{Direction, Source};
@@ -245,6 +246,8 @@ pub struct Expectation {
     pub controllers: Vec<Algorithm>,
     /// The limit.
     pub condition: Condition,
+    /// The requirements of RFC 8836 that it speaks of.
+    pub requirements: Vec<String>,
     /// Controllers that are known to miss it, with the reason.
     pub known_misses: Vec<(Algorithm, String)>,
 }
@@ -295,6 +298,42 @@ impl Scenario {
             [hop] => Some(hop),
             _ => None,
         }
+    }
+
+    /// When media and TCP flows other than this one, of its direction, come, go, pause and resume.
+    /// Short transfers do so all the time, and do not count.
+    pub fn arrivals(&self, index: usize) -> Vec<Timestamp> {
+        let Some(own) = self.flows.get(index) else { return Vec::new() };
+        let other = |(other, flow): &(usize, &Flow)| {
+            let lasting = match &flow.traffic {
+                Traffic::Media(_) => true,
+                Traffic::Tcp(tcp) => tcp.short.is_none(),
+                Traffic::Audio | Traffic::Udp(_) => false,
+            };
+            lasting && *other != index && flow.direction == own.direction
+        };
+        let times = |flow: &Flow| {
+            let pauses = flow.pauses.iter().flat_map(|pause| [pause.start, pause.end]);
+            pauses.chain([flow.start, flow.stop]).collect::<Vec<_>>()
+        };
+        self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
+    }
+
+    /// What UDP flows send at a time over the bottlenecks that a media flow crosses, its way.
+    pub fn load(&self, media: &Flow, at: Timestamp) -> Bitrate {
+        let rate = |flow: &Flow| {
+            let Traffic::Udp(udp) = &flow.traffic else { return None };
+            let shares = flow.direction == media.direction
+                && flow.hops.start < media.hops.end
+                && media.hops.start < flow.hops.end;
+            let active = (flow.start..flow.stop).contains(&at)
+                && !flow.pauses.iter().any(|pause| pause.contains(&at));
+            (shares && active).then(|| udp.rate.rate(at))
+        };
+        if media.media().is_none() {
+            return Bitrate::ZERO;
+        }
+        self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
     /// What to simulate when the command line names this controller.

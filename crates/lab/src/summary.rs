@@ -1,11 +1,13 @@
 //! The result of one run in numbers: what `--json` prints and `summary.json` holds.
 
 use serde::{Deserialize, Serialize};
-use weir_sim::trace::{Row, Trace};
+use weir::units::Timestamp;
+use weir_sim::trace::Trace;
 
-use crate::metrics::{Metrics, utilization};
+use crate::metrics::Metrics;
 use crate::run::RunInfo;
-use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, Scenario};
+use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, Scenario, Section};
+use crate::shared::{Shared, rows_by_flow};
 
 /// Version of the summary's shape.
 pub const SCHEMA: u32 = 1;
@@ -25,21 +27,18 @@ pub struct Summary {
     pub seed: String,
     /// Length of the run.
     pub duration_s: f64,
-    /// The bottleneck.
-    pub link: LinkSummary,
+    /// All flows together.
+    #[serde(flatten)]
+    pub shared: Shared,
+    /// All flows together over the scenario's sections.
+    #[serde(default)]
+    pub sections: Vec<SharedSection>,
     /// A flow each.
     pub flows: Vec<FlowSummary>,
     /// Published values beside ours.
     pub paper: Vec<PaperRow>,
     /// Assertions and whether they hold.
     pub expect: Vec<ExpectRow>,
-}
-
-/// The bottleneck, all flows of the first flow's direction together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkSummary {
-    /// Received bits of all flows over what the bottleneck could carry.
-    pub utilization: Option<f64>,
 }
 
 /// A flow over its whole time, and over the scenario's sections.
@@ -54,6 +53,16 @@ pub struct FlowSummary {
     pub metrics: Metrics,
     /// Over the scenario's sections.
     pub sections: Vec<SectionSummary>,
+}
+
+/// All flows together over one section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedSection {
+    /// What a table calls it.
+    pub name: String,
+    /// The same metrics.
+    #[serde(flatten)]
+    pub shared: Shared,
 }
 
 /// A flow over one section.
@@ -93,39 +102,70 @@ pub struct ExpectRow {
     pub measured: Option<f64>,
     /// What it is held against.
     pub limit: f64,
+    /// On which side of it the value should be.
+    pub bound: Bound,
     /// Whether it holds; an assertion on a value that nobody measured does not.
     pub pass: bool,
     /// Why the controller is known to miss it.
     #[serde(default)]
     pub known_miss: Option<String>,
+    /// The requirements of RFC 8836 that it speaks of.
+    #[serde(default)]
+    pub requirements: Vec<String>,
+}
+
+/// The right side of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// At least.
+    Above,
+    /// At most.
+    Below,
+}
+
+impl Bound {
+    /// Whether a value is on the right side.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Above => value >= limit,
+            Self::Below => value <= limit,
+        }
+    }
 }
 
 impl Summary {
     /// Measures a run. `scenario` says which sections, published values and assertions apply.
     pub fn of(scenario: &Scenario, info: &RunInfo, trace: &Trace) -> Self {
-        let rows_of = |index: usize| -> Vec<Row> {
-            trace.rows.iter().filter(|row| row.flow == index).copied().collect()
-        };
+        let rows = rows_by_flow(scenario, trace);
         let flow = |(index, name): (usize, &String)| {
-            let rows = rows_of(index);
-            let section = |section: &crate::scenario::Section| {
-                let within = |row: &&Row| row.time > section.from && row.time <= section.to;
-                let rows: Vec<Row> = rows.iter().filter(within).copied().collect();
+            let rows = &rows[index];
+            let arrivals = scenario.arrivals(index);
+            let section = |section: &Section| {
+                let from = rows.partition_point(|row| row.time <= section.from);
+                let to = rows.partition_point(|row| row.time <= section.to);
                 SectionSummary {
                     name: section.name.clone(),
                     from_s: section.from.as_secs_f64(),
                     to_s: section.to.as_secs_f64(),
-                    metrics: Metrics::of(&rows),
+                    metrics: Metrics::of(&rows[from..to], &arrivals),
                 }
             };
             FlowSummary {
                 flow: name.clone(),
                 kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
-                metrics: Metrics::of(&rows),
+                metrics: Metrics::of(rows, &arrivals),
                 sections: scenario.sections.iter().map(section).collect(),
             }
         };
         let flows: Vec<FlowSummary> = trace.flows.iter().enumerate().map(flow).collect();
+        let shared = |part| Shared::of(scenario, trace, &part);
+        let whole = shared(Timestamp::ZERO..Timestamp::ZERO + scenario.duration);
+        let section = |section: &Section| SharedSection {
+            name: section.name.clone(),
+            shared: shared(section.from..section.to),
+        };
+        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
         Self {
             schema: SCHEMA,
             scenario: info.scenario.clone(),
@@ -133,9 +173,12 @@ impl Summary {
             engine: info.engine.as_str().into(),
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
-            link: LinkSummary { utilization: link_utilization(scenario, trace) },
             paper: paper_rows(scenario, info, &flows),
-            expect: expect_rows(scenario, info, &flows),
+            expect: expect_rows(scenario, info, |expectation| {
+                measured(expectation, &flows, &whole, &sections)
+            }),
+            shared: whole,
+            sections,
             flows,
         }
     }
@@ -151,22 +194,6 @@ fn metric_of(flows: &[FlowSummary], flow: Option<&str>, path: &str) -> Option<f6
     flows.iter().find(wanted)?.metrics.at(path)
 }
 
-/// What the flows of the first flow's direction received, over what the link could carry while any of
-/// them was active.
-fn link_utilization(scenario: &Scenario, trace: &Trace) -> Option<f64> {
-    let direction = scenario.flows.first()?.direction;
-    let together =
-        |row: &&Row| scenario.flows.get(row.flow).is_some_and(|flow| flow.direction == direction);
-    let mut joined: Vec<Row> = Vec::new();
-    for row in trace.rows.iter().filter(together) {
-        match joined.last_mut() {
-            Some(last) if last.time == row.time => last.received += row.received,
-            _ => joined.push(*row),
-        }
-    }
-    utilization(&joined)
-}
-
 fn paper_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec<PaperRow> {
     let ours = |controller: Option<weir::Algorithm>| {
         controller.is_none_or(|controller| controller.name() == info.controller)
@@ -180,24 +207,48 @@ fn paper_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec
     scenario.paper.iter().filter(|value| ours(value.controller)).map(row).collect()
 }
 
-fn expect_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec<ExpectRow> {
+fn expect_rows(
+    scenario: &Scenario,
+    info: &RunInfo,
+    measured: impl Fn(&Expectation) -> Option<f64>,
+) -> Vec<ExpectRow> {
     let row = |expectation: &Expectation| {
-        let measured = measured(expectation, flows);
-        let (limit, holds) = match expectation.condition {
-            Condition::Below(limit) => (limit, measured.is_some_and(|value| value <= limit)),
-            Condition::Above(limit) => (limit, measured.is_some_and(|value| value >= limit)),
-            // One run has no rival: the parser refuses these two here.
-            Condition::Highest | Condition::Lowest => (0.0, false),
+        let measured = measured(expectation);
+        let (bound, limit) = match expectation.condition {
+            Condition::Below(limit) => (Bound::Below, limit),
+            Condition::Above(limit) => (Bound::Above, limit),
+            Condition::Highest | Condition::Lowest => {
+                unreachable!("the parser gives an expectation a limit, for one run has no rival")
+            }
         };
-        let known_miss = expectation.known_miss(&info.controller).map(String::from);
-        ExpectRow { text: expectation.text.clone(), measured, limit, pass: holds, known_miss }
+        ExpectRow {
+            text: expectation.text.clone(),
+            measured,
+            limit,
+            bound,
+            pass: measured.is_some_and(|value| bound.holds(value, limit)),
+            known_miss: expectation.known_miss(&info.controller).map(String::from),
+            requirements: expectation.requirements.clone(),
+        }
     };
     let expectations = scenario.expectations.iter();
     expectations.filter(|expectation| expectation.applies_to(&info.controller)).map(row).collect()
 }
 
 /// The value that an expectation judges; of several flows the worst, and none if one has none.
-fn measured(expectation: &Expectation, flows: &[FlowSummary]) -> Option<f64> {
+fn measured(
+    expectation: &Expectation,
+    flows: &[FlowSummary],
+    whole: &Shared,
+    sections: &[SharedSection],
+) -> Option<f64> {
+    if Shared::names(&expectation.metric) {
+        let shared = match &expectation.section {
+            None => whole,
+            Some(name) => &sections.iter().find(|section| section.name == *name)?.shared,
+        };
+        return shared.at(&expectation.metric);
+    }
     let value = |flow: &FlowSummary| {
         let metrics = match &expectation.section {
             None => &flow.metrics,

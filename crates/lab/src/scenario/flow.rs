@@ -68,7 +68,7 @@ const FPS_MAX: f64 = 240.0;
 const MAX_PRIORITY: f64 = 100.0;
 /// Flows that one table may stand for.
 const MAX_COUNT: f64 = 100.0;
-/// The length of a packet of background traffic, an Ethernet's [RFC8868 §4.3].
+/// Background traffic comes in packets of an Ethernet's largest size, as RFC 8868 has it.
 const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
 /// A packet holds at least its headers, and at most what IPv4 can.
 const UDP_PACKETS: Range<u64> = 28..65_536;
@@ -77,6 +77,7 @@ const UDP_PACKETS: Range<u64> = 28..65_536;
 pub(super) fn flows(top: &Table, duration: TimeDelta, hops: usize) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", FLOW)? {
+        let table = with_defaults(table, top)?;
         let flow = flow(&table, duration, hops)?;
         let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
         flows.extend(std::iter::repeat_n(flow, count));
@@ -86,6 +87,19 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, hops: usize) -> Result<Vec
     }
     name(&mut flows);
     Ok(flows)
+}
+
+/// What a flow leaves out may stand once for all flows of its kind.
+fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
+    let (item, keys) = match kind_of(&table)? {
+        Kind::Media => (top.get("media"), MEDIA),
+        Kind::Tcp => (top.get("tcp"), TCP),
+        Kind::Audio | Kind::Udp => return Ok(table),
+    };
+    Ok(match item {
+        Some(item) => table.with_defaults(item.table(keys)?),
+        None => table,
+    })
 }
 
 /// `media-1`, `media-2`; with both directions present a count of its own in each, `media-1-up`.
@@ -144,15 +158,19 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
     })
 }
 
-fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
-    let kind = table.get("kind").map_or(Ok(Kind::Media), |item| {
+fn kind_of(table: &Table) -> Result<Kind> {
+    table.get("kind").map_or(Ok(Kind::Media), |item| {
         item.choice(&[
             ("media", Kind::Media),
             ("audio", Kind::Audio),
             ("tcp", Kind::Tcp),
             ("udp", Kind::Udp),
         ])
-    })?;
+    })
+}
+
+fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
+    let kind = kind_of(table)?;
     let own = match kind {
         Kind::Media => MEDIA,
         Kind::Audio => &[],

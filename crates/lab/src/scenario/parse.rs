@@ -10,9 +10,11 @@ use weir::Algorithm;
 use weir::units::TimeDelta;
 
 use crate::metrics::Metrics;
+use crate::shared::Shared;
 
 use super::error::{ScenarioError, nearest, quoted};
 use super::reader::{File, Item, Table};
+use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
     Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, flow,
@@ -28,6 +30,8 @@ const TOP: &[&str] = &[
     "duration",
     "feedback_interval",
     "network",
+    "media",
+    "tcp",
     "flow",
     "section",
     "paper",
@@ -40,7 +44,8 @@ const SECTION: &[&str] = &["name", "from", "to"];
 const PAPER: &[&str] = &["location", "metric", "controller", "flow", "published", "note"];
 const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
-const EXPECT: &[&str] = &["text", "metric", "flow", "section", "controllers", "above", "below"];
+const EXPECT: &[&str] =
+    &["text", "metric", "flow", "section", "controllers", "above", "below", "requirements"];
 const KNOWN_MISS: &[&str] = &["expect", "controllers", "why"];
 
 /// How often a receiver sends feedback where the file does not say.
@@ -101,7 +106,7 @@ fn read_from(
     let flows = flow::flows(&top, duration, hops.len())?;
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
     let mut expectations =
-        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections))?;
+        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections, hops.len()))?;
     for table in top.tables("known_miss", KNOWN_MISS)? {
         known_miss(&table, &mut expectations)?;
     }
@@ -201,8 +206,13 @@ fn finding(table: &Table) -> Result<Finding> {
     })
 }
 
-fn expectation(table: &Table, flows: &[Flow], sections: &[Section]) -> Result<Expectation> {
-    let metric = metric(table)?;
+fn expectation(
+    table: &Table,
+    flows: &[Flow],
+    sections: &[Section],
+    hops: usize,
+) -> Result<Expectation> {
+    let metric = shared_metric(table, hops)?.map_or_else(|| metric(table), Ok)?;
     let condition = condition(table, None)?;
     let text = match table.get("text") {
         Some(item) => item.prose()?,
@@ -219,6 +229,7 @@ fn expectation(table: &Table, flows: &[Flow], sections: &[Section]) -> Result<Ex
         section: section_name(table, sections)?,
         controllers: table.get("controllers").map_or(Ok(Vec::new()), controllers)?,
         condition,
+        requirements: table.get("requirements").map_or(Ok(Vec::new()), requirements)?,
         known_misses: Vec::new(),
     })
 }
@@ -260,6 +271,19 @@ fn controllers(item: Item) -> Result<Vec<Algorithm>> {
     }
 }
 
+/// Numbers of requirements of RFC 8836.
+fn requirements(item: Item) -> Result<Vec<String>> {
+    let expected = || item.error("expected a list such as [\"1c\", \"4\"]");
+    let number = |item: &Item| {
+        let number = item.string("a requirement of RFC 8836 such as \"1c\"")?;
+        if REQUIREMENTS.iter().any(|known| known.0 == number) {
+            return Ok(number.into());
+        }
+        Err(item.error(&format!("RFC 8836 has no requirement {} that can be run", quoted(number))))
+    };
+    item.elements().ok_or_else(expected)?.iter().map(number).collect()
+}
+
 fn prose_or_empty(table: &Table, key: &'static str) -> Result<String> {
     table.get(key).map_or(Ok(String::new()), |item| item.prose())
 }
@@ -275,6 +299,18 @@ fn metric(table: &Table) -> Result<String> {
         quoted(&path)
     );
     Err(item.error(&message))
+}
+
+/// A metric of all flows together, which is none of a flow.
+fn shared_metric(table: &Table, hops: usize) -> Result<Option<String>> {
+    let path = table.require("metric", "\"utilization\"")?.prose()?;
+    if !Shared::has_path(&path, hops) {
+        return Ok(None);
+    }
+    match table.get("flow") {
+        None => Ok(Some(path)),
+        Some(flow) => Err(flow.error(&format!("{path} is of all flows together; leave it out"))),
+    }
 }
 
 fn flow_name(table: &Table, flows: &[Flow]) -> Result<Option<String>> {

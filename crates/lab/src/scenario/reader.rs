@@ -37,9 +37,8 @@ pub(super) struct Table<'a> {
     path: String,
     span: Range<usize>,
     keys: &'static [&'static str],
-    entries: &'a DeTable<'a>,
-    /// The same table of a variant: its keys come before those of `entries`.
-    over: Option<&'a DeTable<'a>>,
+    /// Its entries, and what stands in for those that it lacks; the first that has a key counts.
+    layers: Vec<&'a DeTable<'a>>,
 }
 
 impl<'a> Table<'a> {
@@ -49,21 +48,28 @@ impl<'a> Table<'a> {
         document: &'a Spanned<DeTable<'a>>,
         keys: &'static [&'static str],
     ) -> Result<Self> {
-        let (path, entries) = (String::new(), document.get_ref());
-        Self { file, path, span: 0..0, keys, entries, over: None }.checked()
+        let (path, layers) = (String::new(), vec![document.get_ref()]);
+        Self { file, path, span: 0..0, keys, layers }.checked()
     }
 
     /// This table with a variant's keys in place of its own; tables within are varied likewise.
-    pub(super) fn varied(self, variant: &Item<'a>) -> Result<Self> {
+    pub(super) fn varied(mut self, variant: &Item<'a>) -> Result<Self> {
         let over = variant.entries()?;
         if over.contains_key("variant") {
             return Err(variant.error("a variant has no variants of its own"));
         }
-        Self { over: Some(over), ..self }.checked()
+        self.layers.insert(0, over);
+        self.checked()
+    }
+
+    /// This table with the keys that it lacks from another one.
+    pub(super) fn with_defaults(mut self, defaults: Table<'a>) -> Self {
+        self.layers.extend(defaults.layers);
+        self
     }
 
     fn checked(self) -> Result<Self> {
-        let keys = self.entries.keys().chain(self.over.into_iter().flat_map(|over| over.keys()));
+        let keys = self.layers.iter().flat_map(|layer| layer.keys());
         let unknown = keys.filter(|key| !self.keys.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(self) };
         let suggestion = match nearest(key.get_ref(), self.keys.iter().copied()).first() {
@@ -78,12 +84,9 @@ impl<'a> Table<'a> {
     /// The value of a key.
     pub(super) fn get(&self, key: &'static str) -> Option<Item<'a>> {
         debug_assert!(self.keys.contains(&key), "{key} is read but not allowed");
-        let base = self.entries.get(key);
-        let (value, under) = match self.over.and_then(|over| over.get(key)) {
-            Some(value) => (value, base),
-            None => (base?, None),
-        };
-        Some(Item { file: self.file, path: self.child(key), value, under })
+        let values: Vec<_> = self.layers.iter().filter_map(|layer| layer.get(key)).collect();
+        let value = *values.first()?;
+        Some(Item { file: self.file, path: self.child(key), value, under: values[1..].to_vec() })
     }
 
     /// The value of a key that must be there.
@@ -124,8 +127,8 @@ pub(super) struct Item<'a> {
     file: File<'a>,
     path: String,
     value: &'a Spanned<DeValue<'a>>,
-    /// What a variant's value stands in place of.
-    under: Option<&'a Spanned<DeValue<'a>>>,
+    /// The values that it stands in place of.
+    under: Vec<&'a Spanned<DeValue<'a>>>,
 }
 
 impl<'a> Item<'a> {
@@ -252,7 +255,7 @@ impl<'a> Item<'a> {
             file: self.file,
             path: format!("{}[{}]", self.path, index + 1),
             value,
-            under: None,
+            under: Vec::new(),
         };
         Some(array.iter().enumerate().map(element).collect())
     }
@@ -269,7 +272,7 @@ impl<'a> Item<'a> {
         let value = |(key, value): (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)| {
             let name: &str = key.get_ref();
             let path = format!("{}.{name}", self.path);
-            (name, Item { file: self.file, path, value, under: None })
+            (name, Item { file: self.file, path, value, under: Vec::new() })
         };
         Ok(self.entries()?.iter().map(value).collect())
     }
@@ -278,11 +281,9 @@ impl<'a> Item<'a> {
         let DeValue::Table(entries) = self.value.get_ref() else {
             return Err(self.expected(&format!("a table with {}", keys.join(", "))));
         };
-        let (entries, over) = match self.under.map(Spanned::get_ref) {
-            Some(DeValue::Table(base)) => (base, Some(entries)),
-            _ => (entries, None),
-        };
+        let below = self.under.iter().map_while(|value| value.get_ref().as_table());
+        let layers = std::iter::once(entries).chain(below).collect();
         let (file, path, span) = (self.file, self.path.clone(), self.value.span());
-        Table { file, path, span, keys, entries, over }.checked()
+        Table { file, path, span, keys, layers }.checked()
     }
 }

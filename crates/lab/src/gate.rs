@@ -1,0 +1,258 @@
+//! Expectations as a gate: what holds, what fails, and what is known to be missed.
+
+use crate::metrics::mean;
+use crate::scenario::requirement::REQUIREMENTS;
+use crate::summary::{Bound, ExpectRow, Summary};
+
+/// 97.5 % quantiles of Student's t for 1, 2, .. degrees of freedom; the normal one from there on.
+const STUDENT_T: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+const NORMAL: f64 = 1.960;
+
+/// What became of an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Holds,
+    /// It does not hold.
+    Fails,
+    /// It does not hold, as the scenario says.
+    KnownMiss,
+    /// It holds, though the scenario says that it does not.
+    MissIsGone,
+}
+
+impl Outcome {
+    /// Whether the gate stays open.
+    pub const fn passes(self) -> bool {
+        matches!(self, Self::Holds | Self::KnownMiss)
+    }
+}
+
+/// An expectation of a scenario under one controller, over all seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Scenario id.
+    pub scenario: String,
+    /// Controller.
+    pub controller: String,
+    /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the seeds,
+    /// `None` if a seed has no value.
+    pub row: ExpectRow,
+    /// Half the width of the mean's 95 % confidence interval; `None` of fewer than two seeds.
+    pub confidence: Option<f64>,
+    /// The seeds.
+    pub seeds: Vec<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Judges every expectation of every scenario and controller by its mean over the seeds, in the order
+/// of the runs.
+pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
+    let mut groups: Vec<Vec<&Summary>> = Vec::new();
+    for summary in summaries {
+        let same = |group: &&mut Vec<&Summary>| {
+            (&group[0].scenario, &group[0].controller) == (&summary.scenario, &summary.controller)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(summary),
+            None => groups.push(vec![summary]),
+        }
+    }
+    groups.iter().flat_map(|group| judge_group(group)).collect()
+}
+
+fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
+    let first = runs[0];
+    let judgement = |(index, row): (usize, &ExpectRow)| {
+        let values: Option<Vec<f64>> =
+            runs.iter().map(|run| run.expect.get(index).and_then(|row| row.measured)).collect();
+        let values = values.unwrap_or_default();
+        let confidence = confidence(&values);
+        let measured = mean(values);
+        let holds = measured.is_some_and(|value| row.bound.holds(value, row.limit));
+        // Several seeds end a known miss only if they leave no doubt.
+        let in_doubt = measured
+            .zip(confidence)
+            .is_some_and(|(value, confidence)| (value - row.limit).abs() <= confidence);
+        let outcome = match (holds, &row.known_miss) {
+            (true, None) => Outcome::Holds,
+            (false, None) => Outcome::Fails,
+            (true, Some(_)) if !in_doubt => Outcome::MissIsGone,
+            (_, Some(_)) => Outcome::KnownMiss,
+        };
+        Judgement {
+            scenario: first.scenario.clone(),
+            controller: first.controller.clone(),
+            row: ExpectRow { measured, pass: holds, ..row.clone() },
+            confidence,
+            seeds: runs.iter().map(|run| run.seed.clone()).collect(),
+            outcome,
+        }
+    };
+    first.expect.iter().enumerate().map(judgement).collect()
+}
+
+/// Half the width of the 95 % confidence interval of the mean.
+fn confidence(values: &[f64]) -> Option<f64> {
+    let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 0)?;
+    let center = mean(values.to_vec())?;
+    let squares: f64 = values.iter().map(|value| (value - center) * (value - center)).sum();
+    let quantile = STUDENT_T.get(degrees - 1).copied().unwrap_or(NORMAL);
+    Some(quantile * (squares / degrees as f64 / values.len() as f64).sqrt())
+}
+
+/// Whether a controller meets a requirement of RFC 8836.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Its number there, `1a`.
+    pub requirement: &'static str,
+    /// What it asks, in a few words.
+    pub text: &'static str,
+    /// Controller.
+    pub controller: String,
+    /// `None` if no expectation of the runs speaks of it.
+    pub met: Option<bool>,
+    /// The expectation that decides: of those that fail the one that is furthest from its limit, else
+    /// the one that is nearest.
+    pub by: Option<Judgement>,
+    /// How many expectations speak of it.
+    pub tested: usize,
+    /// How many of them hold.
+    pub held: usize,
+}
+
+/// A verdict for each requirement and controller [RFC8836 §2]: met if every expectation that names it
+/// holds.
+pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
+    let mut controllers: Vec<&str> = Vec::new();
+    for judgement in judgements {
+        if !controllers.contains(&judgement.controller.as_str()) {
+            controllers.push(&judgement.controller);
+        }
+    }
+    let verdict = |controller: &str, (requirement, text): (&'static str, &'static str)| {
+        let speaks = |judgement: &&Judgement| {
+            judgement.controller == controller
+                && judgement.row.requirements.iter().any(|known| known == requirement)
+        };
+        let tested: Vec<&Judgement> = judgements.iter().filter(speaks).collect();
+        let held = tested.iter().filter(|judgement| judgement.row.pass).count();
+        let by = tested.iter().min_by(|a, b| margin(&a.row).total_cmp(&margin(&b.row)));
+        Verdict {
+            requirement,
+            text,
+            controller: controller.into(),
+            met: (!tested.is_empty()).then_some(held == tested.len()),
+            by: by.map(|judgement| (*judgement).clone()),
+            tested: tested.len(),
+            held,
+        }
+    };
+    let all = REQUIREMENTS.iter();
+    all.flat_map(|&requirement| controllers.iter().map(move |name| verdict(name, requirement)))
+        .collect()
+}
+
+/// How far a value is on the right side of its limit, over the limit.
+fn margin(row: &ExpectRow) -> f64 {
+    let Some(measured) = row.measured else { return f64::NEG_INFINITY };
+    let scale = if row.limit == 0.0 { 1.0 } else { row.limit.abs() };
+    match row.bound {
+        Bound::Above => (measured - row.limit) / scale,
+        Bound::Below => (row.limit - measured) / scale,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Engine, RunInfo};
+    use crate::scenario::parse;
+    use weir_sim::trace::Trace;
+
+    fn row(text: &str, measured: Option<f64>, known_miss: bool) -> ExpectRow {
+        let (bound, limit) = (Bound::Above, 0.8);
+        ExpectRow {
+            text: text.into(),
+            measured,
+            limit,
+            bound,
+            pass: measured.is_some_and(|value| bound.holds(value, limit)),
+            known_miss: known_miss.then(|| "because".into()),
+            requirements: vec!["2".into()],
+        }
+    }
+
+    /// A run under a controller with these expectations.
+    fn run(controller: &str, expect: Vec<ExpectRow>) -> Summary {
+        let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"1s\"\n\
+                    [network]\n[[flow]]\n";
+        let scenario = parse("x", text, None).unwrap();
+        let info = RunInfo {
+            scenario: "x".into(),
+            controller: controller.into(),
+            engine: Engine::Sim,
+            seed: 1,
+        };
+        let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
+        Summary { expect, ..Summary::of(&scenario, &info, &trace) }
+    }
+
+    fn outcome(values: &[Option<f64>], known_miss: bool) -> Outcome {
+        let runs: Vec<Summary> =
+            values.iter().map(|&value| run("nada", vec![row("e", value, known_miss)])).collect();
+        judge(&runs)[0].outcome
+    }
+
+    #[test]
+    fn an_expectation_holds_or_fails_and_a_known_miss_must_stay_one() {
+        assert_eq!(outcome(&[Some(0.8)], false), Outcome::Holds);
+        assert_eq!(outcome(&[Some(0.79)], false), Outcome::Fails);
+        assert_eq!(outcome(&[None], false), Outcome::Fails);
+        assert_eq!(outcome(&[Some(0.79)], true), Outcome::KnownMiss);
+        assert_eq!(outcome(&[Some(0.8)], true), Outcome::MissIsGone);
+        assert!(Outcome::KnownMiss.passes() && !Outcome::MissIsGone.passes());
+    }
+
+    #[test]
+    fn of_several_seeds_the_mean_decides_and_doubt_keeps_a_known_miss() {
+        assert_eq!(outcome(&[Some(0.7), Some(0.95)], false), Outcome::Holds);
+        assert_eq!(outcome(&[Some(0.7), Some(0.85)], false), Outcome::Fails);
+        assert_eq!(outcome(&[Some(0.7), Some(0.95)], true), Outcome::KnownMiss);
+        assert_eq!(outcome(&[Some(0.95), Some(0.95)], true), Outcome::MissIsGone);
+        assert_eq!(outcome(&[Some(0.9), None], false), Outcome::Fails);
+    }
+
+    #[test]
+    fn the_confidence_interval_is_student_s() {
+        // Mean 2, standard error 1/sqrt(3), two degrees of freedom.
+        let half = confidence(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((half - 4.303 / 3.0_f64.sqrt()).abs() < 1e-12, "{half}");
+        assert_eq!(confidence(&[1.0]), None);
+    }
+
+    // [RFC8836 §2]
+    #[test]
+    fn a_requirement_is_met_if_all_that_speaks_of_it_holds() {
+        let runs = [
+            run("nada", vec![row("near", Some(0.81), false), row("far", Some(0.95), false)]),
+            run("scream", vec![row("near", Some(0.95), false), row("far", Some(0.4), true)]),
+        ];
+        let verdicts = verdicts(&judge(&runs));
+        let of = |requirement: &str, controller: &str| {
+            let wanted = |verdict: &&Verdict| {
+                (verdict.requirement, verdict.controller.as_str()) == (requirement, controller)
+            };
+            let found = verdicts.iter().find(wanted).unwrap();
+            (found.met, found.by.as_ref().map(|by| by.row.text.clone()), found.held)
+        };
+        assert_eq!(of("2", "nada"), (Some(true), Some("near".into()), 2));
+        assert_eq!(of("2", "scream"), (Some(false), Some("far".into()), 1));
+        assert_eq!(of("1a", "nada"), (None, None, 0));
+    }
+}

@@ -1,0 +1,96 @@
+//! Flows of every kind.
+
+use super::*;
+
+#[test]
+fn traffic_of_every_kind_is_read_and_counted_by_kind() {
+    let text = small(
+        "[[flow]]\nkind = \"tcp\"\ncongestion = \"reno\"\n\
+         [[flow]]\nkind = \"tcp\"\ncount = 2\n\
+         short = { size = [\"30KB\", \"50KB\"], idle = \"10s\", starts = \"idle\" }\n\
+         [[flow]]\nkind = \"udp\"\nrate = [[\"0s\", \"3Mbps\"], [\"40s\", \"1500kbps\"]]\n\
+         [[flow]]\nkind = \"audio\"\n",
+    );
+    let flows = parse("x", &text, None).unwrap().flows;
+    let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["media-1", "tcp-1", "tcp-2", "tcp-3", "udp-1", "audio-1"]);
+    assert_eq!(flows[1].traffic, Traffic::Tcp(Tcp { congestion: Congestion::Reno, short: None }));
+    let short = ShortTransfers {
+        min_size: DataSize::from_bytes(30_000),
+        max_size: DataSize::from_bytes(50_000),
+        mean_idle: TimeDelta::from_secs(10),
+        starts_idle: true,
+    };
+    let tcp = Tcp { congestion: Congestion::Cubic, short: Some(short) };
+    assert_eq!((&flows[2].traffic, &flows[3].traffic), (&Traffic::Tcp(tcp), &Traffic::Tcp(tcp)));
+    let rate = Schedule::new(kbps(&[(0, 3000), (40, 1500)])).unwrap();
+    let udp = Udp { rate, packet: DataSize::from_bytes(1500) };
+    assert_eq!(flows[4].traffic, Traffic::Udp(udp));
+    assert_eq!(flows[5].kind(), "audio");
+}
+
+#[test]
+fn a_media_flow_says_what_its_controller_and_its_receiver_are_told() {
+    let text = small(
+        "ecn = \"l4s\"\npriority = 2\nsender = \"studio\"\ntolerate_random_loss = true\n\
+         feedback = [[\"0s\", \"twcc\"], [\"20s\", \"rr\"]]\ndelay = \"40ms\"\n\
+         pauses = [[\"10s\", \"20s\"], [\"30s\", \"31s\"]]",
+    );
+    let flow = parse("x", &text, None).unwrap().flows.remove(0);
+    let settings = media(&flow).settings;
+    assert_eq!((settings.ecn, settings.priority), (EcnMode::L4s, 2.0));
+    assert!(settings.tolerate_random_loss);
+    assert_eq!(media(&flow).sender.as_deref(), Some("studio"));
+    let at = Timestamp::from_secs;
+    assert_eq!(
+        media(&flow).feedback,
+        [(at(0), Feedback::Twcc), (at(20), Feedback::ReceiverReports)]
+    );
+    assert_eq!(flow.access_delay, TimeDelta::from_millis(40));
+    assert_eq!(flow.pauses, [at(10)..at(20), at(30)..at(31)]);
+}
+
+#[test]
+fn a_flow_crosses_the_hops_that_it_names_or_all() {
+    let hops = "[[network.hop]]\nup = { capacity = \"2Mbps\" }\n[[network.hop]]\n[[flow]]\n";
+    let text = with("[network.up]\ncapacity = \"2Mbps\"\n[[flow]]\n", hops);
+    let scenario = parse("x", &format!("{text}[[flow]]\nhops = [2]"), None).unwrap();
+    assert_eq!(scenario.hops.len(), 2);
+    assert_eq!(scenario.hops[1].up, LinkConfig::unlimited(TimeDelta::ZERO));
+    assert_eq!((scenario.flows[0].hops.clone(), scenario.flows[1].hops.clone()), (0..2, 1..2));
+    assert_eq!(scenario.only_hop(), None);
+    assert_eq!(
+        error(&format!("{text}hops = [2, 1]")),
+        "x.toml:9: flow[1].hops: hops must follow each other, as in [1, 2]"
+    );
+}
+
+#[test]
+fn what_flows_of_a_kind_have_in_common_stands_once_and_a_variant_changes_it_for_all() {
+    let text = with(
+        "[[flow]]\n",
+        "[media]\necn = \"classic\"\npriority = 2\n[tcp]\ncongestion = \"reno\"\n\
+         [[flow]]\n[[flow]]\npriority = 3\n[[flow]]\nkind = \"tcp\"\n\
+         [variant.plain]\nmedia.ecn = \"off\"\ntcp.congestion = \"bbr\"\n",
+    );
+    let seen = |scenario: Scenario| -> Vec<String> {
+        let one = |flow: &Flow| match &flow.traffic {
+            Traffic::Media(media) => {
+                format!("{:?} {}", media.settings.ecn, media.settings.priority)
+            }
+            other => format!("{other:?}"),
+        };
+        scenario.flows.iter().map(one).collect()
+    };
+    let base = seen(parse("x", &text, None).unwrap());
+    let tcp = |congestion: &str| format!("Tcp(Tcp {{ congestion: {congestion}, short: None }})");
+    assert_eq!(base, ["Classic 2".into(), "Classic 3".into(), tcp("Reno")]);
+    let plain = seen(parse_variant("x", &text, "plain", None).unwrap());
+    assert_eq!(plain, ["Off 2".into(), "Off 3".into(), tcp("Bbr")]);
+    let wrong = text.replace("priority = 2", "rate = \"1Mbps\"");
+    assert!(
+        error(&wrong).starts_with("x.toml:9: media: unknown key 'rate'; "),
+        "{}",
+        error(&wrong)
+    );
+}

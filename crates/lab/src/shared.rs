@@ -1,0 +1,271 @@
+//! What flows make of a path together: how full it is, and how they share it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use weir::units::{TimeDelta, Timestamp};
+use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
+
+use crate::metrics::mean;
+use crate::scenario::{Direction, Flow, Scenario};
+
+/// Windows over which throughputs are compared [RFC8868 §3].
+const WINDOWS: [i64; 3] = [1, 5, 20];
+/// The largest ratio of two throughputs that still counts as fair; the least is its inverse
+/// [RFC8868 §3].
+const FAIR_RATIO: f64 = 3.0;
+
+/// Metrics of all flows of the first flow's direction together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shared {
+    /// The bottlenecks.
+    pub link: LinkSummary,
+    /// How the media flows share; `None` of fewer than two.
+    pub fairness: Option<Fairness>,
+}
+
+/// How full the bottlenecks are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Received bits of all flows over what the bottleneck could carry while any of them was active;
+    /// of several bottlenecks the fullest.
+    pub utilization: Option<f64>,
+    /// The same of each bottleneck of several, by its number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hops: BTreeMap<String, f64>,
+}
+
+/// How media flows share a path while all of them are active. Throughputs count per priority.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// Jain's index over the flows' mean throughputs: 1 if all are equal, 1/n if one has all.
+    pub jain: f64,
+    /// Lowest over highest throughput in windows of 1 s.
+    pub ratio_1s: Option<Ratio>,
+    /// The same in windows of 5 s.
+    pub ratio_5s: Option<Ratio>,
+    /// The same in windows of 20 s.
+    pub ratio_20s: Option<Ratio>,
+}
+
+/// Lowest over highest throughput, over windows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Mean.
+    pub mean: f64,
+    /// In the least fair window.
+    pub min: f64,
+    /// Share of the windows in which no two flows differ by more than a factor of three.
+    pub within: f64,
+}
+
+impl Shared {
+    /// Measures a part of a run.
+    pub fn of(scenario: &Scenario, trace: &Trace, part: &Range<Timestamp>) -> Self {
+        let received = Received::of(trace);
+        Self {
+            link: link(scenario, &received, part),
+            fairness: fairness(scenario, &received, part),
+        }
+    }
+
+    /// The value at a dotted path such as `fairness.ratio_20s.min`; `None` where it does not apply
+    /// or the path names nothing.
+    pub fn at(&self, path: &str) -> Option<f64> {
+        let whole = serde_json::to_value(self).expect("numbers and options serialize");
+        path.split('.').try_fold(&whole, |value, key| value.get(key))?.as_f64()
+    }
+
+    /// Whether a dotted path is one of these metrics, and not one of a flow's.
+    pub fn names(path: &str) -> bool {
+        path.starts_with("link.") || path.starts_with("fairness.")
+    }
+
+    /// Whether a dotted path names a value on a path with this many bottlenecks.
+    pub fn has_path(path: &str, hops: usize) -> bool {
+        let ratio = Some(Ratio { mean: 0.0, min: 0.0, within: 0.0 });
+        let fairness = Fairness { jain: 0.0, ratio_1s: ratio, ratio_5s: ratio, ratio_20s: ratio };
+        let several = (1..=hops).filter(|_| hops > 1);
+        let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
+        let full =
+            Self { link: LinkSummary { utilization: Some(0.0), hops }, fairness: Some(fairness) };
+        full.at(path).is_some()
+    }
+}
+
+/// What each flow had received by the end of each row, from the run's beginning on.
+struct Received {
+    /// A flow's sums; the first is zero.
+    sums: Vec<Vec<u64>>,
+}
+
+impl Received {
+    fn of(trace: &Trace) -> Self {
+        let last = trace.rows.last().map_or(0, |row| index(row.time));
+        let mut sums = vec![vec![0; last + 1]; trace.flows.len()];
+        for row in &trace.rows {
+            sums[row.flow][index(row.time)] = row.received.as_bits();
+        }
+        for sums in &mut sums {
+            for index in 1..sums.len() {
+                sums[index] += sums[index - 1];
+            }
+        }
+        Self { sums }
+    }
+
+    /// Bits that a flow received in a time.
+    fn bits(&self, flow: usize, time: &Range<Timestamp>) -> f64 {
+        let sums = &self.sums[flow];
+        let at = |time: Timestamp| sums[index(time).min(sums.len() - 1)];
+        (at(time.end) - at(time.start)) as f64
+    }
+}
+
+/// Rows that end by a time.
+fn index(time: Timestamp) -> usize {
+    ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize
+}
+
+fn link(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> LinkSummary {
+    let Some(direction) = scenario.flows.first().map(|flow| flow.direction) else {
+        return LinkSummary { utilization: None, hops: BTreeMap::new() };
+    };
+    let utilization = |hop: usize| {
+        let crossing = || {
+            let flows = scenario.flows.iter().enumerate();
+            flows.filter(move |(_, flow)| flow.direction == direction && flow.hops.contains(&hop))
+        };
+        let start = crossing().map(|(_, flow)| flow.start).min()?.max(part.start);
+        let stop = crossing().map(|(_, flow)| flow.stop).max()?.min(part.end);
+        let bits: f64 = crossing().map(|(index, _)| received.bits(index, &(start..stop))).sum();
+        let carried = carried(scenario, hop, direction, &(start..stop))?;
+        (carried > 0.0).then(|| bits / carried)
+    };
+    let hops: BTreeMap<String, f64> = (0..scenario.hops.len())
+        .filter_map(|hop| Some(((hop + 1).to_string(), utilization(hop)?)))
+        .collect();
+    LinkSummary {
+        utilization: hops.values().copied().reduce(f64::max),
+        hops: if scenario.hops.len() > 1 { hops } else { BTreeMap::new() },
+    }
+}
+
+/// Bits that a bottleneck could carry in a time; `None` if it is unlimited.
+fn carried(
+    scenario: &Scenario,
+    hop: usize,
+    direction: Direction,
+    time: &Range<Timestamp>,
+) -> Option<f64> {
+    let hop = &scenario.hops[hop];
+    let link = match direction {
+        Direction::Up => &hop.up,
+        Direction::Down => &hop.down,
+    };
+    let rows = (index(time.start)..index(time.end)).map(|row| ROW_INTERVAL * row as i64);
+    let bits = |start: TimeDelta| {
+        let rate = link.capacity.rate(Timestamp::ZERO + start)?;
+        Some(rate.as_bps_f64() * ROW_INTERVAL.as_secs_f64())
+    };
+    rows.map(bits).sum()
+}
+
+fn fairness(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> Option<Fairness> {
+    let direction = scenario.flows.first()?.direction;
+    let media: Vec<(usize, &Flow, f64)> = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .filter(|(_, flow)| flow.direction == direction)
+        .filter_map(|(index, flow)| Some((index, flow, flow.media()?.settings.priority)))
+        .collect();
+    if media.len() < 2 {
+        return None;
+    }
+    let spans = together(media.iter().map(|flow| flow.1), part);
+    let throughputs = |window: &Range<Timestamp>| -> Vec<f64> {
+        media.iter().map(|(index, _, priority)| received.bits(*index, window) / priority).collect()
+    };
+    let mut totals = vec![0.0; media.len()];
+    for span in &spans {
+        for (total, bits) in totals.iter_mut().zip(throughputs(span)) {
+            *total += bits;
+        }
+    }
+    let [ratio_1s, ratio_5s, ratio_20s] = WINDOWS.map(|seconds| {
+        let length = TimeDelta::from_secs(seconds);
+        ratio(spans.iter().flat_map(|span| windows(span, length)).map(|w| throughputs(&w)))
+    });
+    Some(Fairness { jain: jain(&totals)?, ratio_1s, ratio_5s, ratio_20s })
+}
+
+/// The times of a part in which all flows are active.
+fn together<'a>(
+    flows: impl Iterator<Item = &'a Flow> + Clone,
+    part: &Range<Timestamp>,
+) -> Vec<Range<Timestamp>> {
+    let start = flows.clone().map(|flow| flow.start).max().unwrap_or(part.start).max(part.start);
+    let stop = flows.clone().map(|flow| flow.stop).min().unwrap_or(part.end).min(part.end);
+    let mut pauses: Vec<&Range<Timestamp>> = flows.flat_map(|flow| &flow.pauses).collect();
+    pauses.sort_by_key(|pause| pause.start);
+    let mut spans = Vec::new();
+    let mut from = start;
+    for pause in pauses {
+        spans.push(from..pause.start.min(stop));
+        from = from.max(pause.end);
+    }
+    spans.push(from..stop);
+    spans.retain(|span| span.start < span.end);
+    spans
+}
+
+/// Windows of a length that follow each other.
+fn windows(
+    span: &Range<Timestamp>,
+    length: TimeDelta,
+) -> impl Iterator<Item = Range<Timestamp>> + use<> {
+    let Range { start, end } = span.clone();
+    let count = (end - start).as_nanos() / length.as_nanos();
+    (0..count).map(move |index| start + length * index..start + length * (index + 1))
+}
+
+fn ratio(windows: impl Iterator<Item = Vec<f64>>) -> Option<Ratio> {
+    let worst = |throughputs: Vec<f64>| {
+        let most = throughputs.iter().copied().fold(0.0, f64::max);
+        // Nobody is worse off than another where nothing arrives.
+        if most == 0.0 { 1.0 } else { throughputs.into_iter().fold(most, f64::min) / most }
+    };
+    let ratios: Vec<f64> = windows.map(worst).collect();
+    let within = ratios.iter().filter(|&&ratio| ratio * FAIR_RATIO >= 1.0).count();
+    Some(Ratio {
+        mean: mean(ratios.clone())?,
+        min: ratios.iter().copied().reduce(f64::min)?,
+        within: within as f64 / ratios.len() as f64,
+    })
+}
+
+/// `(sum x)^2 / (n * sum x^2)`.
+fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+/// The rows of each flow. What UDP flows of the same way take at their given rate is not counted as
+/// capacity of a media flow: a load that does not yield is how a scenario may change the capacity
+/// [RFC8867 §5.1].
+pub fn rows_by_flow(scenario: &Scenario, trace: &Trace) -> Vec<Vec<Row>> {
+    let mut rows = vec![Vec::new(); trace.flows.len()];
+    for row in &trace.rows {
+        let flow = scenario.flows.get(row.flow);
+        let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL));
+        let capacity = row.capacity.map(|rate| rate.saturating_sub(load.unwrap_or_default()));
+        rows[row.flow].push(Row { capacity, ..*row });
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;
