@@ -22,7 +22,7 @@ use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{LinkConfig, Schedule};
 
-pub use weir_sim::{Direction, Source};
+pub use weir_sim::{Direction, Feedback, Source};
 
 pub use error::ScenarioError;
 pub use parse::{parse, parse_recorded, parse_variant};
@@ -118,17 +118,6 @@ pub struct Media {
     pub feedback: Vec<(Timestamp, Feedback)>,
     /// Media flows of one sender share what they know of the path; the name of the sender.
     pub sender: Option<String>,
-}
-
-/// How a receiver tells what arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
-    /// Transport-wide congestion control feedback.
-    Twcc,
-    /// Congestion control feedback of RFC 8888.
-    Ccfb,
-    /// Receiver reports alone.
-    ReceiverReports,
 }
 
 /// A TCP connection.
@@ -352,6 +341,7 @@ impl Scenario {
                     algorithm: media.controller.unwrap_or(controller),
                     settings: media.settings,
                     source: media.source,
+                    feedback: media.feedback.clone(),
                     feedback_interval: self.feedback_interval,
                 }),
             })

@@ -7,6 +7,8 @@ use weir::controller::Settings;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
 
+pub use crate::feedback::Feedback;
+
 /// A network and the flows that use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -73,7 +75,9 @@ pub struct Media {
     pub settings: Settings,
     /// What makes its frames.
     pub source: Source,
-    /// How often its receiver sends feedback.
+    /// What its receiver tells of the packets that arrived, from when on; TWCC before the first.
+    pub feedback: Vec<(Timestamp, Feedback)>,
+    /// How often its receiver sends TWCC or CCFB. Receiver reports keep their own time.
     pub feedback_interval: TimeDelta,
 }
 

@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use weir::controller::{Controller, Target};
-use weir::feedback::{ArrivalRecorder, Ecn, Outgoing, RtpNumber, SendHistory, TwccHeader};
+use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{DataSize, Timestamp};
 use weir_net::Seed;
-use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader, TransportSequenceNumber};
-use weir_wire::{rtp, twcc};
+use weir_wire::header;
+use weir_wire::report;
+use weir_wire::rtp::{self, ExtensionId, PayloadType, RtpHeader};
 
 use crate::config::{Flow, Media};
+use crate::feedback::{Heard, Reporter, SenderReports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::source::MediaSource;
 
@@ -22,8 +24,6 @@ const SRTP_TAG: u64 = 10;
 const SRTCP_TRAILER: u64 = 4 + SRTP_TAG;
 /// Largest RTP packet, header included: what WebRTC endpoints use.
 const MAX_RTP_PACKET: u64 = 1_200;
-/// Largest feedback packet.
-const MAX_FEEDBACK: usize = 1_200;
 /// RTP header with a one-byte header extension that carries the transport-wide sequence number.
 const RTP_HEADER: usize = 12 + 8;
 /// What every media packet takes besides its payload.
@@ -52,7 +52,7 @@ pub(crate) struct MediaEnds {
 impl MediaEnds {
     pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
         let sender = Sender::new(flow, media, index, seed);
-        Self { sender, receiver: Receiver::new(flow, media, index) }
+        Self { sender, receiver: Receiver::new(flow, media, index, seed) }
     }
 }
 
@@ -60,22 +60,23 @@ impl Ends for MediaEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
         match end {
             End::Sender => self.sender.next_deadline(),
-            End::Receiver => Some(self.receiver.next_feedback),
+            End::Receiver => Some(self.receiver.reporter.next_deadline()),
         }
     }
 
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
         match end {
             End::Sender => self.sender.on_deadline(now, out),
-            End::Receiver => self.receiver.send_feedback(now, out),
+            End::Receiver => self.receiver.on_deadline(now, out),
         }
     }
 
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
         match (end, &packet.body) {
-            (End::Sender, Body::Rtcp(bytes)) => self.sender.on_feedback(now, bytes, out),
-            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header),
-            (end, body) => unreachable!("no {body:?} goes to the {end:?} of a media flow"),
+            (End::Sender, Body::Rtcp(bytes)) => self.sender.on_rtcp(now, bytes, out),
+            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet.ecn),
+            (End::Receiver, Body::Rtcp(bytes)) => self.receiver.on_rtcp(now, bytes),
+            (End::Sender, body) => unreachable!("no {body:?} goes to a sender of media"),
         }
     }
 
@@ -104,12 +105,14 @@ struct Sender {
     rtp_sequence_number: u16,
     /// What the last packet carried: padding has its timestamp.
     last: Queued,
+    sender_reports: Option<SenderReports>,
 }
 
 impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
         let controller = media.algorithm.build(media.settings);
         let target = controller.target();
+        let ssrc = index as u32 + 1;
         Self {
             source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
             next_frame: flow.start,
@@ -119,14 +122,21 @@ impl Sender {
             controller,
             target,
             ecn: media.settings.ecn.codepoint(),
-            ssrc: index as u32 + 1,
+            ssrc,
             rtp_sequence_number: 0,
             last: Queued { rtp_timestamp: 0, marker: false },
+            sender_reports: SenderReports::new(
+                flow.start,
+                &media.feedback,
+                ssrc,
+                seed.stream(&format!("{}/rtcp/sender", flow.name)),
+            ),
         }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
-        let timers = [self.pacer.next_send_time(), self.controller.next_timeout()];
+        let report = self.sender_reports.as_ref().map(SenderReports::next_deadline);
+        let timers = [self.pacer.next_send_time(), self.controller.next_timeout(), report];
         Some(timers.into_iter().flatten().fold(self.next_frame, Timestamp::min))
     }
 
@@ -138,6 +148,9 @@ impl Sender {
         if self.controller.next_timeout().is_some_and(|due| due <= now) {
             self.controller.on_timeout(now);
             self.refresh_target(now, out);
+        }
+        if let Some(reports) = &mut self.sender_reports {
+            reports.on_deadline(now, rtp_timestamp(now), |bytes| out.packets.push(rtcp(bytes)));
         }
         while let Some(packet) = self.send(now) {
             out.packets.push(packet);
@@ -170,7 +183,7 @@ impl Sender {
             return;
         }
         let (size, interval) = self.source.frame(now, self.target.bitrate);
-        let rtp_timestamp = (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32;
+        let rtp_timestamp = rtp_timestamp(now);
         // A frame needs at least one packet with one byte of payload.
         let bytes = size.as_bytes().max(OVERHEAD + 1);
         let packets = bytes.div_ceil(MAX_PACKET);
@@ -207,16 +220,17 @@ impl Sender {
         let mut bytes = [0; RTP_HEADER];
         header.emit(&mut bytes);
         self.controller.on_packet_sent(now, &packet);
+        if let Some(reports) = &mut self.sender_reports {
+            reports.on_packet_sent(size.saturating_sub(DataSize::from_bytes(OVERHEAD)));
+        }
         Some(Packet { size, ecn: self.ecn, body: Body::Rtp(bytes) })
     }
 
-    fn on_feedback(&mut self, now: Timestamp, bytes: &[u8], out: &mut Outbox) {
-        let view = twcc::View::parse(bytes).expect("the simulator's own receiver made this packet");
-        let header = TwccHeader {
-            reference_time: view.reference_time().units(),
-            feedback_count: view.feedback_packet_count(),
-        };
-        let Some(report) = self.history.on_twcc(header, view.arrivals()) else { return };
+    fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8], out: &mut Outbox) {
+        let packet =
+            header::Packet::parse(bytes).expect("the simulator's own receiver made this packet");
+        let heard = Heard::read(packet).expect("a receiver sends nothing but feedback");
+        let Some(report) = heard.join(now, &mut self.history) else { return };
         self.controller.on_feedback(now, report);
         out.rtt = report.rtt(now);
         self.refresh_target(now, out);
@@ -226,44 +240,45 @@ impl Sender {
 /// The receiving end.
 #[derive(Debug)]
 struct Receiver {
-    recorder: ArrivalRecorder,
-    builder: twcc::Builder,
-    feedback_interval: TimeDelta,
-    next_feedback: Timestamp,
+    reporter: Reporter,
 }
 
 impl Receiver {
-    fn new(flow: &Flow, media: &Media, index: usize) -> Self {
-        let ssrc = index as u32 + 1;
-        Self {
-            recorder: ArrivalRecorder::default(),
-            builder: twcc::Builder::new(ssrc, ssrc),
-            feedback_interval: media.feedback_interval,
-            next_feedback: flow.start + media.feedback_interval,
-        }
+    fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+        let reporter = Reporter::new(
+            flow.start,
+            &media.feedback,
+            media.feedback_interval,
+            (index as u32 + 1, EXTENSION_ID),
+            seed.stream(&format!("{}/rtcp/receiver", flow.name)),
+        );
+        Self { reporter }
     }
 
-    fn on_packet(&mut self, now: Timestamp, header: &MediaHeader) {
+    fn on_packet(&mut self, now: Timestamp, header: &MediaHeader, ecn: Ecn) {
         let view = rtp::View::parse(header).expect("the simulator's own sender made this header");
-        let number = view
-            .elements()
-            .find(|element| element.id() == EXTENSION_ID)
-            .and_then(|element| TransportSequenceNumber::parse(element.data()))
-            .expect("the simulator's own sender numbers every packet");
-        self.recorder.on_packet(now, number.sequence_number);
+        self.reporter.on_packet(now, &view, ecn);
     }
 
-    /// Sends the feedback that is due.
-    fn send_feedback(&mut self, now: Timestamp, out: &mut Outbox) {
-        self.next_feedback = now + self.feedback_interval;
-        let batch = self.recorder.take_batch(now);
-        if batch.is_empty() {
-            return;
+    fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) {
+        let view = report::View::parse(bytes).expect("the simulator's own sender made this report");
+        if let Some(info) = view.sender_info() {
+            self.reporter.on_sender_report(now, info);
         }
-        self.builder.build(batch, MAX_FEEDBACK, |bytes| {
-            let size = DataSize::from_bytes(bytes.len() as u64 + IP_UDP + SRTCP_TRAILER);
-            let body = Body::Rtcp(bytes.to_vec());
-            out.packets.push(Packet { size, ecn: Ecn::NotEct, body });
-        });
     }
+
+    fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
+        self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+    }
+}
+
+/// A packet around RTCP.
+fn rtcp(bytes: &[u8]) -> Packet {
+    let size = DataSize::from_bytes(bytes.len() as u64 + IP_UDP + SRTCP_TRAILER);
+    Packet { size, ecn: Ecn::NotEct, body: Body::Rtcp(bytes.to_vec()) }
+}
+
+/// The video clock: 32 bits, which wrap.
+fn rtp_timestamp(now: Timestamp) -> u32 {
+    (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32
 }

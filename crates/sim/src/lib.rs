@@ -1,16 +1,17 @@
 //! Media senders and receivers over `weir-net` models, in virtual time.
 //!
 //! One thread, one queue of deadlines, one seed: equal inputs give equal bytes. Feedback travels as
-//! real TWCC bytes through `weir-wire`. What happened is a [`trace::Trace`].
+//! real RTCP bytes through `weir-wire`. What happened is a [`trace::Trace`].
 
 pub mod config;
 mod deadlines;
 mod endpoint;
+mod feedback;
 mod flow;
 mod simulator;
 mod source;
 pub mod trace;
 
-pub use config::{Config, Direction, Flow, Hop, Media, Source, Traffic};
+pub use config::{Config, Direction, Feedback, Flow, Hop, Media, Source, Traffic};
 pub use simulator::run;
 pub use trace::Trace;

@@ -3,7 +3,7 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
-use crate::{Config, Direction, Flow, Hop, Media, Source, Trace, Traffic, run};
+use crate::{Config, Direction, Feedback, Flow, Hop, Media, Source, Trace, Traffic, run};
 
 fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
@@ -23,6 +23,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
             algorithm,
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
             source: Source::Filler { fps: 30.0, cap: None },
+            feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
         }),
     }
@@ -159,5 +160,43 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
         // What was queued leaves in the first moments.
         assert_eq!(sent(9, 11), DataSize::ZERO, "{algorithm}");
         assert!(sent(12, 20) > DataSize::from_bytes(100_000), "{algorithm}");
+    }
+}
+
+/// Bytes that a controller brings over 1 Mbit/s in the last 5 s of 40 s, with feedback of this plan.
+fn late_bytes(algorithm: Algorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
+    let mut flow = flow("media-1", algorithm, 0, 40);
+    let Traffic::Media(media) = &mut flow.traffic;
+    media.feedback = plan.to_vec();
+    let config = Config { duration: TimeDelta::from_secs(40), ..one_mbps(vec![flow]) };
+    let trace = run(&config, Seed::new(1));
+    let late = trace.rows.iter().filter(|row| row.time > secs(35));
+    late.map(|row| row.received.as_bytes()).sum()
+}
+
+#[test]
+fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
+    let switches = [
+        (secs(0), Feedback::Twcc),
+        (secs(10), Feedback::Ccfb),
+        (secs(20), Feedback::ReceiverReports),
+        (secs(30), Feedback::Twcc),
+    ];
+    let plans = [&[][..], &[(secs(0), Feedback::Ccfb)], &switches];
+    for algorithm in Algorithm::ALL {
+        for plan in plans {
+            // 625 kB fit.
+            let bytes = late_bytes(algorithm, plan);
+            assert!(bytes > 500_000, "{algorithm} with {plan:?}: {bytes} B");
+        }
+    }
+}
+
+#[test]
+fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
+    for algorithm in Algorithm::ALL {
+        let bytes = late_bytes(algorithm, &[(secs(0), Feedback::ReceiverReports)]);
+        // 150 kbit/s is 94 kB.
+        assert!(bytes > 100_000, "{algorithm}: {bytes} B");
     }
 }

@@ -1,0 +1,197 @@
+use weir::feedback::{ArrivalTimes, Ecn, Outgoing, RtpNumber};
+use weir::units::{DataSize, TimeDelta};
+use weir::{FeedbackReport, SendHistory};
+use weir_net::Seed;
+use weir_wire::header::Packet;
+use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader};
+use weir_wire::{report, rtp};
+
+use super::*;
+
+const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
+const SSRC: u32 = 5;
+const ONE_WAY: TimeDelta = TimeDelta::from_millis(30);
+const SIZE: DataSize = DataSize::from_bytes(1_000);
+
+/// A sender and a receiver 30 ms apart, each way; a packet every 10 ms.
+struct Call {
+    history: SendHistory,
+    sender_reports: Option<SenderReports>,
+    reporter: Reporter,
+    reports: Vec<FeedbackReport>,
+}
+
+impl Call {
+    fn new(plan: &Plan) -> Self {
+        let start = Timestamp::ZERO;
+        let chance = |name| Seed::new(1).stream(name);
+        let interval = TimeDelta::from_millis(50);
+        let ids = (SSRC, EXTENSION_ID);
+        Self {
+            history: SendHistory::default(),
+            sender_reports: SenderReports::new(start, plan, SSRC, chance("sender")),
+            reporter: Reporter::new(start, plan, interval, ids, chance("receiver")),
+            reports: Vec::new(),
+        }
+    }
+
+    /// One packet and all that is due; `lost` if it does not arrive.
+    fn step(&mut self, now: Timestamp, ecn: Ecn, lost: bool) {
+        let number = self.history.next_sequence_number() as u16;
+        let number_in_stream = RtpNumber { ssrc: SSRC, sequence_number: number };
+        self.history
+            .on_packet_sent(now, Outgoing { rtp: Some(number_in_stream), ..Outgoing::media(SIZE) });
+        let header = RtpHeader {
+            marker: false,
+            payload_type: PayloadType::new(96).unwrap(),
+            sequence_number: number,
+            timestamp: (now.as_millis() * 90) as u32,
+            ssrc: SSRC,
+            transport_sequence_number: Some((EXTENSION_ID, number)),
+            abs_send_time: None,
+        };
+        let mut bytes = [0; RtpHeader::MAX_SIZE];
+        let size = header.emit(&mut bytes);
+        let arrival = now + ONE_WAY;
+        if !lost {
+            let view = rtp::View::parse(&bytes[..size]).unwrap();
+            self.reporter.on_packet(arrival, &view, ecn);
+        }
+        if let Some(reports) = &mut self.sender_reports {
+            reports.on_deadline(now, header.timestamp, |bytes| {
+                let view = report::View::parse(bytes).unwrap();
+                self.reporter.on_sender_report(arrival, view.sender_info().unwrap());
+            });
+        }
+        let mut sent: Vec<Vec<u8>> = Vec::new();
+        if self.reporter.next_deadline() <= arrival {
+            self.reporter.on_deadline(arrival, |bytes| sent.push(bytes.to_vec()));
+        }
+        for bytes in sent {
+            let packet = Packet::parse(&bytes).unwrap();
+            let heard = Heard::read(packet).unwrap();
+            let report = heard.join(arrival + ONE_WAY, &mut self.history);
+            self.reports.extend(report.cloned());
+        }
+    }
+
+    /// Five seconds; each tenth packet is lost, each seventh marked.
+    fn run(plan: &Plan) -> Self {
+        let mut call = Self::new(plan);
+        for index in 0..500_i64 {
+            let ecn = if index % 7 == 0 { Ecn::Ce } else { Ecn::Ect1 };
+            call.step(Timestamp::from_millis(10 * index), ecn, index % 10 == 4);
+        }
+        call
+    }
+
+    /// Packets told of, lost ones among them, marked ones, and reports by a new clock.
+    fn totals(&self) -> (usize, usize, usize, usize) {
+        let packets = || self.reports.iter().flat_map(|report| &report.packets);
+        (
+            packets().count(),
+            packets().filter(|packet| packet.arrival_time.is_none()).count(),
+            packets().filter(|packet| packet.ecn == Ecn::Ce).count(),
+            self.reports.iter().filter(|report| report.new_clock).count(),
+        )
+    }
+
+    fn delays(&self) -> Vec<f64> {
+        let received = self.reports.iter().flat_map(FeedbackReport::received);
+        received.map(|packet| packet.one_way_delay().unwrap().as_secs_f64() * 1e3).collect()
+    }
+}
+
+fn secs(secs: i64) -> Timestamp {
+    Timestamp::from_secs(secs)
+}
+
+#[test]
+fn each_format_tells_the_same_losses() {
+    let (packets, lost, marked, clocks) = Call::run(&[(secs(0), Feedback::Twcc)]).totals();
+    // The last two packets are not due yet.
+    assert_eq!((packets, lost, marked, clocks), (498, 50, 0, 0));
+    let (packets, lost, marked, clocks) = Call::run(&[(secs(0), Feedback::Ccfb)]).totals();
+    assert_eq!((packets, lost, marked, clocks), (498, 50, 65, 0));
+    let (packets, lost, marked, clocks) =
+        Call::run(&[(secs(0), Feedback::ReceiverReports)]).totals();
+    assert!((380..500).contains(&packets), "{packets}");
+    assert_eq!((lost, marked, clocks), (packets.div_ceil(10), 0, 0));
+}
+
+#[test]
+fn delays_are_exact_to_the_resolution_of_the_format() {
+    let spread = |format| {
+        let delays = Call::run(&[(secs(0), format)]).delays();
+        let most = delays.iter().copied().fold(f64::MIN, f64::max);
+        let least = delays.iter().copied().fold(f64::MAX, f64::min);
+        (least, most)
+    };
+    assert_eq!(spread(Feedback::Twcc), (30.0, 30.0));
+    let (least, most) = spread(Feedback::Ccfb);
+    assert!(least >= 30.0 - 0.5 && most <= 30.0 + 0.5, "{least} {most}");
+    // A round-trip time, to 1/65536 s at each of its three times.
+    let (least, most) = spread(Feedback::ReceiverReports);
+    assert!(least >= 60.0 - 0.05 && most <= 60.0 + 0.05, "{least} {most}");
+}
+
+#[test]
+fn a_switch_tells_every_packet_once_and_each_new_clock_once() {
+    let formats = [Feedback::Twcc, Feedback::Ccfb, Feedback::ReceiverReports];
+    for (a, b) in formats.into_iter().flat_map(|a| formats.map(|b| (a, b))) {
+        if a == b {
+            continue;
+        }
+        let call = Call::run(&[(secs(0), a), (secs(2), b), (secs(4), a)]);
+        let mut told: Vec<i64> = Vec::new();
+        for report in &call.reports {
+            told.extend(report.packets.iter().map(|packet| packet.sequence_number));
+        }
+        assert!(told.len() > 350, "{a:?} to {b:?}: {} packets", told.len());
+        told.sort_unstable();
+        let all = told.len();
+        told.dedup();
+        assert_eq!(told.len(), all, "{a:?} to {b:?}");
+        assert_eq!(call.totals().3, 2, "{a:?} to {b:?}");
+    }
+}
+
+#[test]
+fn what_arrived_before_a_switch_is_reported_in_the_old_format() {
+    // The last report before the switch was at 2.05 s.
+    let plan = [(secs(0), Feedback::Twcc), (Timestamp::from_millis(2_075), Feedback::Ccfb)];
+    let call = Call::run(&plan);
+    let mut told: Vec<i64> = call
+        .reports
+        .iter()
+        .flat_map(|report| report.packets.iter().map(|packet| packet.sequence_number))
+        .collect();
+    told.sort_unstable();
+    assert!(told.len() > 490 && told.iter().copied().eq(0..told.len() as i64), "{told:?}");
+}
+
+#[test]
+fn receiver_reports_alone_make_a_sender_send_its_own() {
+    let chance = || Seed::new(1).stream("sender");
+    let without = [(secs(0), Feedback::Twcc), (secs(1), Feedback::Ccfb)];
+    assert!(SenderReports::new(secs(0), &without, 1, chance()).is_none());
+    let with = [(secs(0), Feedback::Twcc), (secs(9), Feedback::ReceiverReports)];
+    let mut reports = SenderReports::new(secs(0), &with, 1, chance()).unwrap();
+    // The first within half the usual interval, each later one 0.5 s to 1.5 s after the last.
+    let mut last = reports.next_deadline();
+    assert!(last <= Timestamp::from_millis(750));
+    for _ in 0..100 {
+        reports.on_deadline(last, 0, |_| ());
+        let interval = reports.next_deadline() - last;
+        assert!(
+            interval >= TimeDelta::from_millis(500) && interval <= TimeDelta::from_millis(1_500)
+        );
+        last = reports.next_deadline();
+    }
+}
+
+#[test]
+fn all_receiver_reports_count_as_round_trips() {
+    let call = Call::run(&[(secs(0), Feedback::ReceiverReports)]);
+    assert!(call.reports.iter().all(|report| report.arrival_times == ArrivalTimes::RoundTrip));
+}
