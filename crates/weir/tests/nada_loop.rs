@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::Reason;
+use weir::controller::{EcnMode, Reason, Settings};
 use weir::controllers::nada::{Nada, Parameters};
 use weir::feedback::Ecn;
 use weir::pacer::{Pacer, Release};
@@ -75,7 +75,8 @@ struct Second {
 
 impl Flow {
     fn new((limits, parameters): (RateLimits, Parameters)) -> Self {
-        let controller = Nada::with_parameters(limits, parameters);
+        let settings = Settings { ecn: EcnMode::Classic, ..Settings::new(limits) };
+        let controller = Nada::with_parameters(settings, parameters);
         Self {
             limits,
             bitrate: limits.start(),

@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::controller::{Controller, Settings};
+use crate::controller::{Controller, EcnMode, Settings};
 use crate::receiver::ReceiverEstimator;
 
 /// A congestion-control algorithm by name.
@@ -51,9 +51,22 @@ impl Algorithm {
         }
     }
 
+    /// How this algorithm uses ECN where `wanted` is asked for. ECT(1) is a promise to answer marks in
+    /// proportion to their share [RFC9331 §4.3]; an algorithm that takes each mark for a loss cannot keep
+    /// it, and gets ECT(0): GCC-D17, SCREAM-D12. Sender and controller must agree, so both ask here.
+    pub const fn ecn_mode(self, wanted: EcnMode) -> EcnMode {
+        match (self, wanted) {
+            (Self::Gcc | Self::GccDraft | Self::Scream, EcnMode::L4s) => EcnMode::Classic,
+            // It hears of losses and of its receiver's estimate, never of a mark.
+            (Self::Gcc2013, _) => EcnMode::Off,
+            (_, wanted) => wanted,
+        }
+    }
+
     /// A fresh controller with the standard's default parameters.
     pub fn build(self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
         let settings = settings.into();
+        let settings = Settings { ecn: self.ecn_mode(settings.ecn), ..settings };
         match self {
             Self::Gcc => Box::new(gcc::Gcc::new(settings)),
             Self::GccDraft => Box::new(gcc_draft::GccDraft::new(settings)),
@@ -101,5 +114,23 @@ impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // GCC-D17, SCREAM-D12
+    #[test]
+    fn l4s_is_for_controllers_whose_response_scales() {
+        let l4s = Algorithm::ALL.into_iter().filter(|a| a.ecn_mode(EcnMode::L4s) == EcnMode::L4s);
+        assert_eq!(l4s.collect::<alloc::vec::Vec<_>>(), [Algorithm::Nada, Algorithm::ScreamV2]);
+        for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+            assert_eq!(algorithm.ecn_mode(EcnMode::Classic), EcnMode::Classic);
+        }
+        for algorithm in Algorithm::ALL {
+            assert_eq!(algorithm.ecn_mode(EcnMode::Off), EcnMode::Off);
+        }
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::RateLimits;
-use weir::feedback::{Ecn, SentPacket};
+use weir::controller::{EcnMode, RateLimits, Settings};
+use weir::feedback::{ArrivalTimes, Ecn, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, Controller, FeedbackReport, PacketReport};
 
 /// Fed-back packets that may be repeated by a later, duplicated feedback packet.
 const REPEATABLE: usize = 64;
+/// The shortest round trip: 25 ms each way.
+const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
 /// More timeouts than this in one advance mean that a controller asks for them in a loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
@@ -23,8 +25,21 @@ pub enum Op {
     Feedback(Feedback),
     /// The receiver's clock jumps.
     ReceiverClock(TimeDelta),
+    /// The receiver goes over to another format of feedback.
+    Format(Format),
     /// The send queue holds this much.
     Queue { bytes: u64 },
+}
+
+/// What a format of feedback says of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Arrival times by the receiver's clock, as transport-wide feedback has them.
+    Measured,
+    /// By another clock, which is this much ahead, and with ECN bits, as RFC 8888 has them.
+    Ccfb(TimeDelta),
+    /// Round-trip times alone, as receiver reports have them.
+    RoundTrip,
 }
 
 /// What a report says.
@@ -52,12 +67,17 @@ pub struct Driver {
     unreported: VecDeque<(SentPacket, Timestamp)>,
     reported: VecDeque<PacketReport>,
     receiver_clock: TimeDelta,
+    format: Format,
+    /// The next report is the first of its format.
+    new_clock: bool,
 }
 
 impl Driver {
-    pub fn new(algorithm: Algorithm, limits: RateLimits) -> Self {
+    pub fn new(algorithm: Algorithm, settings: impl Into<Settings>) -> Self {
+        let settings = settings.into();
+        let limits = settings.limits;
         Self {
-            controller: algorithm.build(limits),
+            controller: algorithm.build(settings),
             now: Timestamp::from_secs(10),
             limits,
             next_number: 0,
@@ -65,7 +85,18 @@ impl Driver {
             unreported: VecDeque::new(),
             reported: VecDeque::new(),
             receiver_clock: TimeDelta::from_secs(-3),
+            format: Format::Measured,
+            new_clock: false,
         }
+    }
+
+    /// Settings with these limits and ECN in this mode.
+    pub fn with_ecn(limits: RateLimits, ecn: EcnMode) -> Settings {
+        Settings { ecn, ..Settings::new(limits) }
+    }
+
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     pub fn last_sent(&self) -> Timestamp {
@@ -82,6 +113,10 @@ impl Driver {
             }
             Op::Feedback(feedback) => self.feed_back(feedback),
             Op::ReceiverClock(by) => self.receiver_clock += *by,
+            Op::Format(format) => {
+                self.new_clock |= self.format != *format;
+                self.format = *format;
+            }
             Op::Queue { bytes } => {
                 let bytes = DataSize::from_bytes(*bytes);
                 self.controller.on_media_queued(self.now, bytes, bytes);
@@ -148,10 +183,32 @@ impl Driver {
             self.reported.pop_front();
         }
         let missing_feedback = (feedback.salt % 3) as u32;
-        self.controller.on_feedback(
-            self.now,
-            &FeedbackReport { packets, missing_feedback, ..FeedbackReport::default() },
-        );
+        self.report(FeedbackReport { packets, missing_feedback, ..FeedbackReport::default() });
+    }
+
+    /// Gives the controller a report as the format of feedback would have it. Arrival times come in by
+    /// the receiver's clock.
+    fn report(&mut self, mut report: FeedbackReport) {
+        let newest = report.received().map(|packet| packet.send_time).max();
+        // A script may report at once; no path is that short.
+        let round_trip = newest.map_or(ROUND_TRIP, |newest| ROUND_TRIP.max(self.now - newest));
+        for packet in &mut report.packets {
+            let arrival = packet.arrival_time.as_mut();
+            match self.format {
+                Format::Measured => packet.ecn = Ecn::NotEct,
+                Format::Ccfb(ahead) => arrival.into_iter().for_each(|time| *time += ahead),
+                Format::RoundTrip => {
+                    let send_time = packet.send_time;
+                    arrival.into_iter().for_each(|time| *time = send_time + round_trip);
+                    packet.ecn = Ecn::NotEct;
+                }
+            }
+        }
+        if self.format == Format::RoundTrip {
+            report.arrival_times = ArrivalTimes::RoundTrip;
+        }
+        report.new_clock = core::mem::take(&mut self.new_clock);
+        self.controller.on_feedback(self.now, &report);
     }
 
     fn check(&self) {
@@ -245,9 +302,7 @@ impl Driver {
             on_the_way.iter().rposition(|p| p.arrival_time.is_some_and(|time| time <= horizon));
         if let Some(last) = arrived {
             let packets = on_the_way.drain(..=last).collect();
-            let report =
-                FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() };
-            self.controller.on_feedback(self.now, &report);
+            self.report(FeedbackReport { packets, ..FeedbackReport::default() });
         }
     }
 }

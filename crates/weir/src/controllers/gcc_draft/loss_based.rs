@@ -1,8 +1,9 @@
 //! Loss-based control: the estimate `As_hat` from the share of packets lost.
 //!
-//! Implements [GCC §6]. Departs from it in GCC-D14 and GCC-D15 (docs/controllers/gcc-draft.md).
+//! Implements [GCC §6]. Departs from it in GCC-D14, GCC-D15 and GCC-D17
+//! (docs/controllers/gcc-draft.md).
 
-use crate::controller::RateLimits;
+use crate::controller::{RateLimits, Reason};
 use crate::feedback::LossCounts;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -30,6 +31,10 @@ pub(super) struct LossBased {
     /// The interval that is being counted.
     interval_start: Option<Timestamp>,
     counts: LossCounts,
+    /// Of those received, the ones that were marked.
+    marked: u64,
+    /// Why the estimate was last cut.
+    cause: Reason,
 }
 
 impl LossBased {
@@ -41,11 +46,26 @@ impl LossBased {
             loss_ratio: 0.0,
             interval_start: None,
             counts: LossCounts::default(),
+            marked: 0,
+            cause: Reason::Loss,
         }
     }
 
-    /// Takes the counts of a report; `delay_based` is `A_hat`.
-    pub(super) fn on_counts(&mut self, now: Timestamp, counts: LossCounts, delay_based: Bitrate) {
+    /// Takes over from an estimate that is lower, GCC-D18.
+    pub(super) fn start_from(&mut self, delay_based: Bitrate) {
+        self.estimate_bps = self.estimate_bps.min(delay_based.as_bps_f64());
+    }
+
+    /// Takes the counts of a report; `marked` of the received packets carry a mark, `delay_based` is
+    /// `A_hat`.
+    pub(super) fn on_counts(
+        &mut self,
+        now: Timestamp,
+        counts: LossCounts,
+        marked: u64,
+        delay_based: Bitrate,
+    ) {
+        self.marked += marked;
         self.counts.received += counts.received;
         self.counts.lost += counts.lost;
         self.counts.recovered += counts.recovered;
@@ -58,8 +78,10 @@ impl LossBased {
         // As the fraction lost of a receiver report: what arrives late offsets what is missing, and
         // the difference is never negative [RFC3550 §6.4.1].
         let lost = self.counts.lost.saturating_sub(self.counts.recovered);
-        self.loss_ratio = lost as f64 / expected as f64;
-        self.counts = LossCounts::default();
+        // GCC-D17: a mark is a loss that the queue spared the packet [RFC3168 §5].
+        self.loss_ratio = (lost + self.marked) as f64 / expected as f64;
+        self.cause = if self.marked > lost { Reason::Ecn } else { Reason::Loss };
+        (self.counts, self.marked) = (LossCounts::default(), 0);
         self.interval_start = Some(now);
         self.update(delay_based);
     }
@@ -84,6 +106,12 @@ impl LossBased {
         self.limits.clamp(Bitrate::from_bps_f64(self.estimate_bps))
     }
 
+    /// What a cut answers to: losses or marks, whichever were more.
+    pub(super) fn cause(&self) -> Reason {
+        self.cause
+    }
+
+    /// `p`, marks included.
     pub(super) fn loss_ratio(&self) -> f64 {
         self.loss_ratio
     }
@@ -105,9 +133,9 @@ mod tests {
     fn after(intervals: &[LossCounts]) -> Bitrate {
         let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
         let mut control = LossBased::new(limits);
-        control.on_counts(Timestamp::ZERO, counts(0, 0, 0), kbps(1_000));
+        control.on_counts(Timestamp::ZERO, counts(0, 0, 0), 0, kbps(1_000));
         for (second, &counts) in (1..).zip(intervals) {
-            control.on_counts(Timestamp::from_secs(second), counts, kbps(1_000));
+            control.on_counts(Timestamp::from_secs(second), counts, 0, kbps(1_000));
         }
         control.estimate()
     }
@@ -143,13 +171,33 @@ mod tests {
         assert_eq!(after(&[counts(80, 20, 0), counts(80, 20, 40)]), kbps(945), "never negative");
     }
 
+    // GCC-D17
+    #[test]
+    fn marks_count_as_losses_and_are_told_apart_as_the_cause() {
+        let after = |lost, marked| {
+            let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
+            let mut control = LossBased::new(limits);
+            control.on_counts(Timestamp::ZERO, counts(0, 0, 0), 0, kbps(1_000));
+            control.on_counts(
+                Timestamp::from_secs(1),
+                counts(100 - lost, lost, 0),
+                marked,
+                kbps(1_000),
+            );
+            (control.estimate(), control.cause())
+        };
+        assert_eq!(after(0, 20), (kbps(900), Reason::Ecn));
+        assert_eq!(after(12, 8), (kbps(900), Reason::Loss));
+        assert_eq!(after(0, 10).0, kbps(10_000), "10 % is not more than 10 %");
+    }
+
     // GCC-D14
     #[test]
     fn a_loss_ratio_is_taken_over_a_second_and_20_packets() {
         let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
         let mut control = LossBased::new(limits);
         let mut at = |ms, counts| {
-            control.on_counts(Timestamp::from_millis(ms), counts, kbps(1_000));
+            control.on_counts(Timestamp::from_millis(ms), counts, 0, kbps(1_000));
             control.estimate()
         };
         assert_eq!(at(0, counts(5, 5, 0)), kbps(10_000));

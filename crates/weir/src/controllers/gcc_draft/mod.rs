@@ -9,7 +9,7 @@
 //!      +--> LossBased [GCC §6] --As_hat--> min(A_hat, As_hat) -> Target
 //! ```
 //!
-//! docs/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to GCC-D16.
+//! docs/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to GCC-D18.
 
 pub(super) mod acknowledged_bitrate;
 mod arrival_time_filter;
@@ -32,8 +32,8 @@ use self::overuse_detector::OveruseDetector;
 use self::pre_filter::{Grouping, PreFilter};
 use self::rate_control::{RateControl, Update};
 use super::delay_signal::BandwidthUsage;
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
-use crate::feedback::{FeedbackReport, SentPacket};
+use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Pacing rate as a multiple of the target bitrate, GCC-D16.
@@ -59,6 +59,9 @@ pub struct GccDraft {
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
     limits: RateLimits,
+    ecn: EcnMode,
+    /// What the arrival times of the last report were worth.
+    arrival_times: ArrivalTimes,
     receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
@@ -77,7 +80,7 @@ struct Arrival {
 impl GccDraft {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let limits = settings.into().limits;
+        let Settings { limits, ecn, .. } = settings.into();
         Self {
             pre_filter: PreFilter::default(),
             filter: ArrivalTimeFilter::new(),
@@ -89,6 +92,8 @@ impl GccDraft {
             feedback_deadline: None,
             rtt: None,
             limits,
+            ecn,
+            arrival_times: ArrivalTimes::Measured,
             receiver_limit: None,
             target: limits.start(),
             reason: Reason::Start,
@@ -100,7 +105,8 @@ impl GccDraft {
     /// moved, had it moved.
     fn run_delay_based(&mut self, now: Timestamp) -> Reason {
         let mut overuse = false;
-        for arrival in &self.arrivals {
+        let arrivals = core::mem::take(&mut self.arrivals);
+        for arrival in &arrivals {
             self.acknowledged.on_packet(arrival.arrival_time, arrival.size);
             match self.pre_filter.on_packet(arrival.send_time, arrival.arrival_time) {
                 Grouping::Pending => {}
@@ -109,17 +115,47 @@ impl GccDraft {
                     self.usage = self.detector.on_gradient(gradient_ms, delta.arrival);
                     overuse |= self.usage == BandwidthUsage::Overuse;
                 }
-                Grouping::Restarted => {
-                    self.filter = ArrivalTimeFilter::new();
-                    self.detector.restart();
-                    self.usage = BandwidthUsage::Normal;
-                }
+                Grouping::Restarted => self.restart_detection(),
             }
         }
+        self.arrivals = arrivals;
         // An over-use between two executions of the rate control must not be missed.
         let usage = if overuse { BandwidthUsage::Overuse } else { self.usage };
         let (acknowledged, rtt) = (self.acknowledged.bitrate(), self.rtt.unwrap_or_default());
         self.rate_control.update(now, &Update { usage, acknowledged, rtt })
+    }
+
+    /// Forgets gradient and usage: what was learned before is no longer valid.
+    fn restart_detection(&mut self) {
+        self.filter = ArrivalTimeFilter::new();
+        self.detector.restart();
+        self.usage = BandwidthUsage::Normal;
+    }
+
+    /// The arrival times are by another clock than before.
+    fn on_new_clock(&mut self) {
+        self.restart_detection();
+        self.pre_filter = PreFilter::default();
+        self.acknowledged = AcknowledgedBitrate::new();
+    }
+
+    /// GCC-D18: without arrival times there is no gradient, and loss alone decides [GCC §3]. `As_hat`
+    /// takes over from the bitrate in use, and `A_hat` follows it, so that it can take over again.
+    fn run_without_delay(&mut self) -> Reason {
+        if self.arrival_times == ArrivalTimes::Measured {
+            self.loss_based.start_from(self.rate_control.estimate());
+        }
+        for arrival in &self.arrivals {
+            self.acknowledged.on_packet(arrival.arrival_time, arrival.size);
+        }
+        let acknowledged = self.acknowledged.bitrate();
+        self.rate_control.follow(self.loss_based.estimate(), acknowledged)
+    }
+
+    /// Packets that count as lost because they were marked, GCC-D17.
+    fn marked(&self, report: &FeedbackReport) -> u64 {
+        let marked = report.received().filter(|p| p.ecn == Ecn::Ce && !p.recovered);
+        if self.ecn == EcnMode::Off { 0 } else { marked.count() as u64 }
     }
 
     /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
@@ -155,7 +191,7 @@ impl GccDraft {
         }
         self.reason = match (target > self.target, as_hat < a_hat) {
             _ if target < estimate => Reason::ReceiverLimit,
-            (false, true) => Reason::Loss,
+            (false, true) => self.loss_based.cause(),
             (true, true) => Reason::Increase,
             // The bound by loss rose above an estimate that is being cut.
             (true, false) if delay_based == Reason::OverUse => Reason::Increase,
@@ -180,9 +216,18 @@ impl Controller for GccDraft {
         self.feedback_deadline = None;
         self.measure_rtt(now, report);
         self.collect_arrivals(report);
-        let delay_based =
-            if self.arrivals.is_empty() { self.reason } else { self.run_delay_based(now) };
-        self.loss_based.on_counts(now, report.loss_counts(), self.rate_control.estimate());
+        if report.new_clock {
+            self.on_new_clock();
+        }
+        let marked = self.marked(report);
+        let in_use = self.rate_control.estimate();
+        self.loss_based.on_counts(now, report.loss_counts(), marked, in_use);
+        let delay_based = match report.arrival_times {
+            _ if self.arrivals.is_empty() => self.reason,
+            ArrivalTimes::Measured => self.run_delay_based(now),
+            ArrivalTimes::RoundTrip => self.run_without_delay(),
+        };
+        self.arrival_times = report.arrival_times;
         self.retarget(delay_based);
     }
 

@@ -72,6 +72,20 @@ impl RateControl {
         }
     }
 
+    /// Follows the loss-based estimate where there is no gradient, GCC-D18. The bound by what arrives
+    /// holds as ever, GCC-D9.
+    pub(super) fn follow(&mut self, estimate: Bitrate, acknowledged: Option<Bitrate>) -> Reason {
+        let before = self.estimate_bps;
+        let bound = self.bound(acknowledged);
+        let estimate = estimate.as_bps_f64();
+        self.set(estimate.min(bound));
+        match estimate > bound {
+            true => Reason::ApplicationLimited,
+            false if estimate < before => Reason::Loss,
+            false => Reason::Increase,
+        }
+    }
+
     /// Cuts the estimate because no feedback comes, GCC-D13.
     pub(super) fn back_off(&mut self) {
         self.set(BETA * self.estimate_bps);
@@ -82,13 +96,17 @@ impl RateControl {
             Growth::Multiplicative => (self.grown_multiplicatively(elapsed), Reason::RampUp),
             Growth::Additive => (self.grown_additively(elapsed, update.rtt), Reason::Increase),
         };
-        // A source that sends less than it may must not let the estimate run away [GCC §5.5].
-        // GCC-D9: the bound stops growth, it does not cut.
-        let bound = update.acknowledged.map_or(f64::INFINITY, |acknowledged| {
-            (MAX_OVER_ACKNOWLEDGED * acknowledged.as_bps_f64()).max(self.estimate_bps)
-        });
+        let bound = self.bound(update.acknowledged);
         self.set(grown.min(bound));
         if grown > bound { Reason::ApplicationLimited } else { reason }
+    }
+
+    /// A source that sends less than it may must not let the estimate run away [GCC §5.5].
+    /// GCC-D9: the bound stops growth, it does not cut.
+    fn bound(&self, acknowledged: Option<Bitrate>) -> f64 {
+        acknowledged.map_or(f64::INFINITY, |acknowledged| {
+            (MAX_OVER_ACKNOWLEDGED * acknowledged.as_bps_f64()).max(self.estimate_bps)
+        })
     }
 
     /// `eta * A_hat` [GCC §5.5].

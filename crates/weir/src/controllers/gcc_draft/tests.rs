@@ -210,3 +210,68 @@ fn a_jump_of_the_receivers_clock_by_hours_costs_nothing() {
         assert_ne!(jumped.metrics().reason, Reason::OverUse);
     }
 }
+
+// GCC-D18
+#[test]
+fn without_arrival_times_loss_alone_decides_from_the_bitrate_in_use() {
+    let mut controller = controller(100, 1_000, 5_000);
+    feed(&mut controller, 0, 2_000, |_| 0);
+    let before = kbps(&controller);
+    // Reports by round-trip times that a gradient would call over-use: 10 ms more in each.
+    let round_trip = |controller: &mut GccDraft, from: i64, lost_of_100: i64| {
+        for start in (from..from + 2_000).step_by(50) {
+            let sent = (start..start + 50).step_by(10);
+            let arrival =
+                |ms: i64| (ms / 10 % 100 >= lost_of_100).then_some(ms + 100 + (start - from) / 5);
+            let packets = sent.map(|ms| packet(ms / 10, ms, arrival(ms))).collect();
+            let report = FeedbackReport {
+                arrival_times: ArrivalTimes::RoundTrip,
+                new_clock: start == 2_000,
+                ..report(packets)
+            };
+            controller.on_feedback(at(start + 100), &report);
+        }
+    };
+    round_trip(&mut controller, 2_000, 0);
+    let grown = kbps(&controller);
+    assert!((before * 1.04..before * 1.16).contains(&grown), "{before}, then {grown}");
+    round_trip(&mut controller, 4_000, 20);
+    assert!(kbps(&controller) < grown * 0.95);
+    assert_eq!(controller.metrics().reason, Reason::Loss);
+}
+
+// GCC-D18
+#[test]
+fn a_new_clock_is_no_queue() {
+    let mut controller = controller(100, 1_000, 5_000);
+    feed(&mut controller, 0, 2_000, |_| 0);
+    for start in (2_000..4_000).step_by(50) {
+        let sent = (start..start + 50).step_by(10);
+        let packets = sent.map(|ms| packet(ms / 10, ms, Some(ms + 925))).collect();
+        let new_clock = start == 2_000;
+        controller.on_feedback(at(start + 100), &FeedbackReport { new_clock, ..report(packets) });
+        assert_ne!(controller.metrics().reason, Reason::OverUse);
+    }
+}
+
+// GCC-D17
+#[test]
+fn marks_mean_nothing_without_ecn_and_a_loss_with_it() {
+    let run = |ecn| {
+        let limits = controller(100, 1_000, 5_000).limits;
+        let mut controller = GccDraft::new(Settings { ecn, ..Settings::new(limits) });
+        for start in (0..4_000).step_by(50) {
+            let marked = |ms| {
+                let ecn = if ms % 50 == 0 { Ecn::Ce } else { Ecn::Ect0 };
+                PacketReport { ecn, ..packet(ms / 10, ms, Some(ms + 25)) }
+            };
+            let packets = (start..start + 50).step_by(10).map(marked).collect();
+            controller.on_feedback(at(start + 100), &report(packets));
+        }
+        (kbps(&controller), controller.metrics().reason)
+    };
+    assert!(run(EcnMode::Off).0 > 1_200.0);
+    let (with_ecn, reason) = run(EcnMode::Classic);
+    assert!(with_ecn < 900.0);
+    assert_eq!(reason, Reason::Ecn);
+}

@@ -77,11 +77,18 @@ pub(super) struct OneWayDelay {
     base: Option<BaseDelay>,
     /// The newest samples of `d_fwd`.
     newest: MinFilter,
+    /// The next sample is by another clock than those before it.
+    new_clock: bool,
 }
 
 impl OneWayDelay {
     pub(super) const fn new() -> Self {
-        Self { base: None, newest: MinFilter::new() }
+        Self { base: None, newest: MinFilter::new(), new_clock: false }
+    }
+
+    /// The one-way delays from here on are by another clock.
+    pub(super) fn on_new_clock(&mut self) {
+        self.new_clock = true;
     }
 
     /// Takes a packet's one-way delay and returns `d_fwd - d_base` of this packet.
@@ -91,6 +98,12 @@ impl OneWayDelay {
         send_time: Timestamp,
         delay: TimeDelta,
     ) -> TimeDelta {
+        if core::mem::take(&mut self.new_clock) {
+            // NADA-D12: the queue is the same by either clock.
+            let queuing_delay = self.queuing_delay().unwrap_or(TimeDelta::ZERO);
+            self.base = Some(BaseDelay::new(now, delay - queuing_delay));
+            self.newest = MinFilter::new();
+        }
         let base = self.base.get_or_insert_with(|| BaseDelay::new(now, delay));
         // NADA-D7: no packet queues for longer than its feedback took to come back: the clock
         // stepped.
@@ -169,5 +182,20 @@ mod tests {
         assert_eq!(feed(&mut delay, 2, ms(3_600_000)), ms(0));
         assert_eq!(delay.queuing_delay(), Some(ms(0)));
         assert_eq!(feed(&mut delay, 3, ms(20)), ms(0), "a step back is a new minimum");
+    }
+
+    // NADA-D12
+    #[test]
+    fn a_new_clock_keeps_the_queuing_delay() {
+        let mut delay = OneWayDelay::new();
+        feed(&mut delay, 0, ms(20));
+        for _ in 0..15 {
+            feed(&mut delay, 1, ms(60));
+        }
+        delay.on_new_clock();
+        assert_eq!(feed(&mut delay, 2, ms(-7_000)), ms(40));
+        assert_eq!(feed(&mut delay, 2, ms(-6_990)), ms(50));
+        assert_eq!(delay.queuing_delay(), Some(ms(40)));
+        assert_eq!(feed(&mut delay, 2, ms(-7_040)), ms(0));
     }
 }

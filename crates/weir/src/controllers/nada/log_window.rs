@@ -108,6 +108,11 @@ impl LogWindow {
         self.lost > 0
     }
 
+    /// Whether a packet of the window was marked.
+    pub(super) fn has_mark(&self) -> bool {
+        self.marked > 0
+    }
+
     /// Whether a packet of the window met a queue.
     pub(super) fn has_delay(&self) -> bool {
         self.delayed > 0

@@ -14,7 +14,7 @@
 //!
 //! In the standard a receiver does the upper half and reports three numbers; with feedback on each
 //! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
-//! NADA-D10, are in docs/controllers/nada.md.
+//! NADA-D12, are in docs/controllers/nada.md.
 
 mod congestion_signal;
 mod delay;
@@ -40,7 +40,7 @@ use self::receive_rate::ReceiveRate;
 use self::reference_rate::{Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use self::silence::Silence;
-use crate::controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -49,6 +49,7 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 pub struct Nada {
     parameters: Parameters,
     limits: RateLimits,
+    ecn: EcnMode,
     receiver_limit: Option<Bitrate>,
     delay: OneWayDelay,
     rtt: MinFilter,
@@ -71,16 +72,19 @@ pub struct Nada {
 impl Nada {
     /// A controller with the standard's default parameters.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let Settings { limits, priority, .. } = settings.into();
-        Self::with_parameters(limits, Parameters { prio: priority, ..Parameters::DEFAULT })
+        let settings = settings.into();
+        let parameters = Parameters { prio: settings.priority, ..Parameters::DEFAULT };
+        Self::with_parameters(settings, parameters)
     }
 
-    /// A controller with parameters of one's own, such as another priority.
-    pub fn with_parameters(limits: RateLimits, parameters: Parameters) -> Self {
+    /// A controller with parameters of one's own, whose `PRIO` is the priority.
+    pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
+        let Settings { limits, ecn, .. } = settings.into();
         let start = limits.start();
         Self {
             parameters,
             limits,
+            ecn,
             receiver_limit: None,
             delay: OneWayDelay::new(),
             rtt: MinFilter::new(),
@@ -109,7 +113,8 @@ impl Nada {
             self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
             fate = Fate {
                 lost: false,
-                marked: packet.ecn == Ecn::Ce,
+                // Packets that are not ECN-capable have no marks.
+                marked: packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off,
                 delayed: queuing_delay >= p.qeps,
             };
         }
@@ -184,6 +189,10 @@ impl Controller for Nada {
             return;
         }
         self.silence.on_feedback();
+        if report.new_clock {
+            self.delay.on_new_clock();
+            self.receive_rate = ReceiveRate::default();
+        }
         if let Some(rtt) = report.rtt(now) {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }

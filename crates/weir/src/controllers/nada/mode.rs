@@ -12,13 +12,14 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Ramp-up if within `LOGWIN` no packet was lost and none met a queue [NADA §4.2]. The test
-    /// asks for the packets themselves, not for `p_loss`, which decays for ever without becoming
-    /// zero.
+    /// Ramp-up if within `LOGWIN` no packet was lost and none met a queue [NADA §4.2], and none was
+    /// marked (NADA-D11). The test asks for the packets themselves, not for `p_loss`, which decays
+    /// for ever without becoming zero.
     pub(super) fn of(window: &LogWindow) -> Self {
-        match (window.has_loss(), window.has_delay()) {
-            (false, false) => Self::RampUp,
-            (true, _) | (_, true) => Self::Gradual,
+        if window.has_loss() || window.has_delay() || window.has_mark() {
+            Self::Gradual
+        } else {
+            Self::RampUp
         }
     }
 
@@ -37,9 +38,9 @@ mod tests {
     use super::*;
     use crate::units::{TimeDelta, Timestamp};
 
-    // [NADA §4.2]
+    // [NADA §4.2], NADA-D11
     #[test]
-    fn ramp_up_needs_500_ms_without_loss_and_queue_whatever_was_marked() {
+    fn ramp_up_needs_500_ms_without_loss_queue_and_mark() {
         for bits in 0..8_u8 {
             let fate = Fate { lost: bits & 1 > 0, delayed: bits & 2 > 0, marked: bits & 4 > 0 };
             let mut window = LogWindow::default();
@@ -48,7 +49,7 @@ mod tests {
                 window.on_packet(number, sent, fate, TimeDelta::from_millis(500));
                 Mode::of(&window)
             };
-            let expected = if bits & 3 == 0 { Mode::RampUp } else { Mode::Gradual };
+            let expected = if bits == 0 { Mode::RampUp } else { Mode::Gradual };
             assert_eq!(feed(0, fate), expected, "{fate:?}");
             assert_eq!(feed(4, Fate::default()), expected, "{fate:?}");
             assert_eq!(feed(5, Fate::default()), Mode::RampUp, "{fate:?}");

@@ -101,8 +101,9 @@ fn reports_of_nothing_but_losses_lower_the_rate_to_the_minimum() {
 // [NADA §4.2]: in gradual update, which a queue of 20 ms brings about, marks count.
 #[test]
 fn marks_lower_the_rate_and_are_named_as_the_reason() {
+    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2500)).unwrap();
     let run = |ecn| {
-        let mut nada = nada(150, 300, 2500);
+        let mut nada = Nada::new(Settings { ecn: EcnMode::Classic, ..Settings::new(limits) });
         feed(&mut nada, 0..10, packet);
         feed(&mut nada, 10..13, |number| PacketReport {
             arrival_time: Some(at(10 * number + 60)),
@@ -184,4 +185,46 @@ fn an_empty_report_changes_nothing() {
     nada.on_feedback(at(0), &FeedbackReport::default());
     assert_eq!(nada.target().bitrate, kbps(300));
     assert_eq!(nada.metrics().acknowledged_bitrate, None);
+}
+
+fn marked(number: i64) -> PacketReport {
+    PacketReport { ecn: if number % 20 == 0 { Ecn::Ce } else { Ecn::Ect0 }, ..packet(number) }
+}
+
+// NADA-D11
+#[test]
+fn a_mark_ends_the_ramp_up_and_lowers_the_rate_but_only_with_ecn() {
+    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2500)).unwrap();
+    let run = |ecn| {
+        let mut nada = Nada::new(Settings { ecn, ..Settings::new(limits) });
+        feed(&mut nada, 0..10, packet);
+        feed(&mut nada, 10..60, marked);
+        (nada.target().bitrate, nada.metrics().state)
+    };
+    for ecn in [EcnMode::Classic, EcnMode::L4s] {
+        let (bitrate, state) = run(ecn);
+        assert_eq!(state, "gradual update");
+        assert!(bitrate < kbps(1_000), "{bitrate}");
+    }
+    assert_eq!(run(EcnMode::Off), (Bitrate::from_bps(1_166_667), "accelerated ramp-up"));
+}
+
+// NADA-D12
+#[test]
+fn a_new_clock_moves_neither_signal_nor_mode() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    let before = nada.metrics();
+    let later = |number| {
+        let arrival_time = Some(at(10 * number + 90_040));
+        PacketReport { arrival_time, ..packet(number) }
+    };
+    let report = FeedbackReport {
+        packets: (100..110).map(later).collect(),
+        new_clock: true,
+        ..FeedbackReport::default()
+    };
+    nada.on_feedback(at(1_170), &report);
+    let after = nada.metrics();
+    assert_eq!((after.queuing_delay, after.state), (before.queuing_delay, before.state));
 }

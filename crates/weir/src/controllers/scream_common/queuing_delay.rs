@@ -63,7 +63,7 @@ impl QueuingDelay {
     pub fn update(&mut self, now: Timestamp, one_way_delay: TimeDelta, rtt: TimeDelta) {
         let minute = now.as_nanos().div_euclid(MINUTE.as_nanos());
         if core::mem::take(&mut self.new_clock) {
-            // SCREAM-D12, SCREAMV2-D7: the queue is the same by either clock.
+            // SCREAM-D13, SCREAMV2-D7: the queue is the same by either clock.
             let base = one_way_delay - self.value();
             self.minima =
                 Some(core::array::from_fn(|age| if age == 0 { base } else { TimeDelta::MAX }));
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(delays([(0, 20), (1_000_000, 90), (9_000_000_000, 95)]), [0, 0, 0]);
     }
 
-    // SCREAM-D12
+    // SCREAM-D13
     #[test]
     fn a_new_clock_keeps_the_queuing_delay_and_a_forgotten_base_does_not() {
         let mut delay = QueuingDelay::default();
