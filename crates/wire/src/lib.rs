@@ -26,5 +26,6 @@ pub mod remb;
 pub mod report;
 pub mod rtp;
 pub mod twcc;
+pub mod vp8;
 
 pub use error::Error;

@@ -97,6 +97,8 @@ pub struct RtpHeader {
 impl RtpHeader {
     /// Bytes of the largest header: with both extensions in the two-byte form.
     pub const MAX_SIZE: usize = field::CSRCS + 16;
+    /// Bytes that a contributing source takes.
+    pub const CSRC_SIZE: usize = CSRC_SIZE;
 
     /// Bytes that `emit` writes.
     pub fn size(&self) -> usize {
@@ -138,6 +140,19 @@ impl RtpHeader {
                 take(&[Element::of_array(*number_id, number), Element::of_array(*time_id, time)])
             }
         }
+    }
+
+    /// Writes the header with one contributing source, as a packet of parity names the media that it
+    /// protects, and returns its size, which is [`RtpHeader::CSRC_SIZE`] more.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than that.
+    pub fn emit_with_csrc(&self, csrc: u32, buffer: &mut [u8]) -> usize {
+        let size = self.emit(buffer);
+        buffer.copy_within(field::CSRCS..size, field::CSRCS + CSRC_SIZE);
+        write_u32(buffer, field::CSRCS..field::CSRCS + CSRC_SIZE, csrc);
+        buffer[field::FLAGS] |= 1;
+        size + CSRC_SIZE
     }
 
     /// Writes a packet that is only this header and `padding` bytes, as a sender uses to fill its
@@ -409,6 +424,17 @@ mod tests {
         let view = View::parse(&bytes).unwrap();
         assert!(view.csrcs().eq([1, 2]));
         assert_eq!(view.header(number(ID_5)), HEADER);
+    }
+
+    // [RFC3550 §5.1]
+    #[test]
+    fn a_contributing_source_is_written_before_the_extension() {
+        let mut bytes = [0xaa; 24];
+        assert_eq!(HEADER.emit_with_csrc(0x0102_0304, &mut bytes), 24);
+        let mut expected = BYTES.to_vec();
+        expected[0] |= 1;
+        expected.splice(12..12, [1, 2, 3, 4]);
+        assert_eq!(bytes[..], expected);
     }
 
     #[test]
