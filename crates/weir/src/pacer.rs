@@ -21,6 +21,8 @@ const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
 pub struct Pacer<T> {
     queue: VecDeque<(DataSize, T)>,
     queued: DataSize,
+    /// Packets at the front of the queue that overtook others.
+    urgent: usize,
     /// What leaves at the pacing rate.
     paced: Account,
     /// How far ahead of it packets may leave.
@@ -97,6 +99,7 @@ impl<T> Pacer<T> {
         Self {
             queue: VecDeque::new(),
             queued: DataSize::ZERO,
+            urgent: 0,
             paced: account(target.pacing_rate),
             burst: target.burst,
             padded: account(target.padding_rate),
@@ -126,6 +129,14 @@ impl<T> Pacer<T> {
     pub fn enqueue(&mut self, size: DataSize, packet: T) {
         self.queued += size;
         self.queue.push_back((size, packet));
+    }
+
+    /// Puts a packet before all that wait but those that were put there: a repair of media that left
+    /// long ago is late already.
+    pub fn enqueue_urgent(&mut self, size: DataSize, packet: T) {
+        self.queued += size;
+        self.queue.insert(self.urgent, (size, packet));
+        self.urgent += 1;
     }
 
     /// Bytes in the queue.
@@ -159,6 +170,7 @@ impl<T> Pacer<T> {
             None => (PADDING_PACKET, None),
         };
         if media.is_some() {
+            self.urgent = self.urgent.saturating_sub(1);
             self.queued = self.queued.saturating_sub(size);
         }
         self.paced.charge(now, size);
@@ -228,6 +240,20 @@ mod tests {
         let mut pacer = Pacer::new(&target(1000, None)); // 1250 B take 10 ms
         (0..4).for_each(|packet| pacer.enqueue(SIZE, packet));
         assert_eq!(drain(&mut pacer), [(0, 0), (5, 1), (15, 2), (25, 3)]);
+        assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn urgent_packets_overtake_those_that_wait_and_keep_their_own_order() {
+        let mut pacer = Pacer::new(&target(1000, None));
+        pacer.enqueue(SIZE, 0);
+        pacer.enqueue_urgent(SIZE, 7);
+        pacer.enqueue_urgent(SIZE, 8);
+        pacer.enqueue(SIZE, 1);
+        assert_eq!(pacer.dequeue(at(0)).unwrap().media, Some(7));
+        pacer.enqueue_urgent(SIZE, 9);
+        let rest: Vec<u32> = drain(&mut pacer).into_iter().map(|(_, packet)| packet).collect();
+        assert_eq!(rest, [8, 9, 0, 1]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
     }
 
