@@ -119,6 +119,7 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
             queuing_delay: sample.waited.map(whole_micros),
             queue: sample.queued,
+            video: None,
         }
     };
     link.samples.iter().map(row).collect()

@@ -22,7 +22,7 @@ use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{LinkConfig, Schedule};
 
-pub use weir_sim::{Direction, Feedback, Source};
+pub use weir_sim::{Direction, Feedback, Repair, Source};
 
 pub use error::ScenarioError;
 pub use parse::{parse, parse_recorded, parse_variant};
@@ -118,6 +118,8 @@ pub struct Media {
     pub feedback: Vec<(Timestamp, Feedback)>,
     /// Media flows of one sender share what they know of the path; the name of the sender.
     pub sender: Option<String>,
+    /// How lost packets are repaired; `None` for a receiver that only counts packets.
+    pub repair: Option<Repair>,
 }
 
 /// A TCP connection.
@@ -343,6 +345,7 @@ impl Scenario {
                     source: media.source,
                     feedback: media.feedback.clone(),
                     feedback_interval: self.feedback_interval,
+                    repair: media.repair,
                 }),
             })
         };

@@ -8,6 +8,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
 
 pub use crate::feedback::Feedback;
+pub use crate::media::Repair;
 
 /// A network and the flows that use it.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +80,8 @@ pub struct Media {
     pub feedback: Vec<(Timestamp, Feedback)>,
     /// How often its receiver sends TWCC or CCFB. Receiver reports keep their own time.
     pub feedback_interval: TimeDelta,
+    /// How lost packets are repaired; `None` for a receiver that only counts packets and shows nothing.
+    pub repair: Option<Repair>,
 }
 
 /// A media source.

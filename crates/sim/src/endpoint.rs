@@ -7,40 +7,48 @@ use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
 use weir::units::{DataSize, Timestamp};
 use weir_net::Seed;
-use weir_wire::header;
-use weir_wire::report;
-use weir_wire::rtp::{self, ExtensionId, PayloadType, RtpHeader};
+use weir_wire::rtp::{self, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+use weir_wire::{header, report, vp8};
 
 use crate::config::{Flow, Media};
 use crate::feedback::{Heard, Reporter, SenderReports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
+use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::source::MediaSource;
+use crate::trace::Video;
 
 /// IPv4 and UDP headers.
-const IP_UDP: u64 = 20 + 8;
+pub(crate) const IP_UDP: u64 = 20 + 8;
 /// Authentication tag of SRTP with its default cipher [RFC3711 §4.2].
-const SRTP_TAG: u64 = 10;
+pub(crate) const SRTP_TAG: u64 = 10;
 /// SRTCP adds an index to the tag [RFC3711 §3.4].
 const SRTCP_TRAILER: u64 = 4 + SRTP_TAG;
 /// Largest RTP packet, header included: what WebRTC endpoints use.
 const MAX_RTP_PACKET: u64 = 1_200;
+/// Bytes that every RTP header begins with.
+pub(crate) const FIXED_HEADER: usize = 12;
 /// RTP header with a one-byte header extension that carries the transport-wide sequence number.
-const RTP_HEADER: usize = 12 + 8;
+pub(crate) const RTP_HEADER: usize = FIXED_HEADER + 8;
 /// What every media packet takes besides its payload.
 const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
 /// Largest media packet on the wire.
 const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
-const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
-const PAYLOAD_TYPE: PayloadType = PayloadType::new(96).unwrap();
-const VIDEO_CLOCK_HZ: f64 = 90_000.0;
+pub(crate) const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
+pub(crate) const EXTENSION_IDS: ExtensionIds =
+    ExtensionIds { transport_sequence_number: Some(EXTENSION_ID), abs_send_time: None };
+pub(crate) const PAYLOAD_TYPE: PayloadType = PayloadType::new(96).unwrap();
+pub(crate) const VIDEO_CLOCK_HZ: f64 = 90_000.0;
 
 /// The headers of a media packet as they go over the wire; its payload is only counted.
 pub(crate) type MediaHeader = [u8; RTP_HEADER];
 
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    rtp_timestamp: u32,
-    marker: bool,
+/// What waits in the send queue.
+#[derive(Clone, Debug)]
+enum Queued {
+    /// A packet of a flow whose receiver only counts packets.
+    Counted { rtp_timestamp: u32, marker: bool },
+    /// A packet of a flow whose receiver shows the video.
+    Video(media::Packet),
 }
 
 /// A media flow.
@@ -60,7 +68,7 @@ impl Ends for MediaEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
         match end {
             End::Sender => self.sender.next_deadline(),
-            End::Receiver => Some(self.receiver.reporter.next_deadline()),
+            End::Receiver => Some(self.receiver.next_deadline()),
         }
     }
 
@@ -74,7 +82,8 @@ impl Ends for MediaEnds {
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
         match (end, &packet.body) {
             (End::Sender, Body::Rtcp(bytes)) => self.sender.on_rtcp(now, bytes, out),
-            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet.ecn),
+            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet),
+            (End::Receiver, Body::RtpPayload(bytes)) => self.receiver.on_packet(now, bytes, packet),
             (End::Receiver, Body::Rtcp(bytes)) => self.receiver.on_rtcp(now, bytes),
             (End::Sender, body) => unreachable!("no {body:?} goes to a sender of media"),
         }
@@ -87,6 +96,10 @@ impl Ends for MediaEnds {
             pacing_rate: Some(target.pacing_rate),
             congestion_window: target.window.map(|window| window.congestion_window),
         }
+    }
+
+    fn take_video(&mut self, is_last: bool) -> Option<Video> {
+        self.receiver.video.as_mut().map(|video| video.take_noted(is_last))
     }
 }
 
@@ -102,9 +115,11 @@ struct Sender {
     /// ECN bits of its packets.
     ecn: Ecn,
     ssrc: u32,
+    /// Of the packets that are only counted.
     rtp_sequence_number: u16,
-    /// What the last packet carried: padding has its timestamp.
-    last: Queued,
+    /// The last packet's: padding has the same.
+    rtp_timestamp: u32,
+    video: Option<VideoSender>,
     sender_reports: Option<SenderReports>,
 }
 
@@ -124,7 +139,8 @@ impl Sender {
             ecn: media.settings.ecn.codepoint(),
             ssrc,
             rtp_sequence_number: 0,
-            last: Queued { rtp_timestamp: 0, marker: false },
+            rtp_timestamp: 0,
+            video: media.repair.map(|repair| VideoSender::new(repair, Ssrcs::of(ssrc))),
             sender_reports: SenderReports::new(
                 flow.start,
                 &media.feedback,
@@ -182,57 +198,122 @@ impl Sender {
             self.next_frame = pause.end;
             return;
         }
-        let (size, interval) = self.source.frame(now, self.target.bitrate);
-        let rtp_timestamp = rtp_timestamp(now);
-        // A frame needs at least one packet with one byte of payload.
-        let bytes = size.as_bytes().max(OVERHEAD + 1);
-        let packets = bytes.div_ceil(MAX_PACKET);
-        for index in 0..packets {
-            // Equal sizes, the remainder spread over the first ones.
-            let share = bytes / packets + u64::from(index < bytes % packets);
-            let queued = Queued { rtp_timestamp, marker: index + 1 == packets };
-            self.pacer.enqueue(DataSize::from_bytes(share), queued);
+        let mut rate = self.target.bitrate;
+        let mut is_key_frame = false;
+        if let Some(video) = &mut self.video {
+            rate = video.media_rate(now, rate);
+            is_key_frame = video.begin_frame(now);
         }
-        self.controller.on_media_queued(now, DataSize::from_bytes(bytes), self.pacer.queued());
+        if is_key_frame {
+            self.source.begin_key_frame();
+        }
+        let (size, interval) = self.source.frame(now, rate);
         self.next_frame = now + interval;
+        let queued = self.pacer.queued();
+        self.enqueue_frame(now, size, is_key_frame);
+        self.after_enqueue(now, queued);
+    }
+
+    fn enqueue_frame(&mut self, now: Timestamp, size: DataSize, is_key_frame: bool) {
+        // A frame needs at least one packet with what its payload begins with.
+        let bytes = size.as_bytes().max(OVERHEAD + vp8::Descriptor::SIZE as u64);
+        let packets = bytes.div_ceil(MAX_PACKET) as usize;
+        // Equal sizes, the remainder spread over the first ones.
+        let sizes = (0..packets).map(|index| {
+            let more = u64::from((index as u64) < bytes % packets as u64);
+            DataSize::from_bytes(bytes / packets as u64 + more)
+        });
+        let pacer = &mut self.pacer;
+        if let Some(video) = &mut self.video {
+            video.packetize(now, is_key_frame, sizes, |packet| {
+                pacer.enqueue(packet.size, Queued::Video(packet));
+            });
+            return;
+        }
+        let rtp_timestamp = rtp_timestamp(now);
+        for (index, size) in sizes.enumerate() {
+            pacer.enqueue(size, Queued::Counted { rtp_timestamp, marker: index + 1 == packets });
+        }
+    }
+
+    /// Tells the controller what was added to a send queue that held `before`.
+    fn after_enqueue(&mut self, now: Timestamp, before: DataSize) {
+        let queued = self.pacer.queued();
+        self.controller.on_media_queued(now, queued.saturating_sub(before), queued);
     }
 
     /// The next packet, if one may leave now.
     fn send(&mut self, now: Timestamp) -> Option<Packet> {
         let Release { size, media, probe } = self.pacer.dequeue(now)?;
         let padding = media.is_none();
-        let queued = media.unwrap_or(Queued { marker: false, ..self.last });
-        self.last = queued;
-        let rtp = RtpNumber { ssrc: self.ssrc, sequence_number: self.rtp_sequence_number };
+        let content = media.unwrap_or_else(|| self.padding(now, size));
+        let rtp = match &content {
+            Queued::Counted { rtp_timestamp, .. } => {
+                self.rtp_timestamp = *rtp_timestamp;
+                RtpNumber { ssrc: self.ssrc, sequence_number: self.rtp_sequence_number }
+            }
+            Queued::Video(packet) => packet.rtp_number(),
+        };
         let outgoing =
             Outgoing { size, queued: self.pacer.queued(), probe, padding, rtp: Some(rtp) };
         let packet = self.history.on_packet_sent(now, outgoing);
+        self.controller.on_packet_sent(now, &packet);
+        if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {
+            reports.on_packet_sent(size.saturating_sub(DataSize::from_bytes(OVERHEAD)));
+        }
+        let number = packet.sequence_number as u16;
+        let body = match (content, &mut self.video) {
+            (Queued::Video(packet), Some(video)) => video.send(now, packet, number),
+            (Queued::Counted { marker, .. }, None) => self.counted(marker, number),
+            (content, _) => unreachable!("a sender has packets of one sort: {content:?}"),
+        };
+        Some(Packet { size, ecn: self.ecn, body })
+    }
+
+    fn padding(&mut self, now: Timestamp, size: DataSize) -> Queued {
+        match &mut self.video {
+            Some(video) => Queued::Video(video.padding(now, size)),
+            None => Queued::Counted { rtp_timestamp: self.rtp_timestamp, marker: false },
+        }
+    }
+
+    fn counted(&mut self, marker: bool, transport_sequence_number: u16) -> Body {
         let header = RtpHeader {
-            marker: queued.marker,
+            marker,
             payload_type: PAYLOAD_TYPE,
             sequence_number: self.rtp_sequence_number,
-            timestamp: queued.rtp_timestamp,
+            timestamp: self.rtp_timestamp,
             ssrc: self.ssrc,
-            transport_sequence_number: Some((EXTENSION_ID, packet.sequence_number as u16)),
+            transport_sequence_number: Some((EXTENSION_ID, transport_sequence_number)),
             abs_send_time: None,
         };
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];
         header.emit(&mut bytes);
-        self.controller.on_packet_sent(now, &packet);
-        if let Some(reports) = &mut self.sender_reports {
-            reports.on_packet_sent(size.saturating_sub(DataSize::from_bytes(OVERHEAD)));
-        }
-        Some(Packet { size, ecn: self.ecn, body: Body::Rtp(bytes) })
+        Body::Rtp(bytes)
     }
 
     fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8], out: &mut Outbox) {
         let packet =
             header::Packet::parse(bytes).expect("the simulator's own receiver made this packet");
-        let heard = Heard::read(packet).expect("a receiver sends nothing but feedback");
+        if let Some(video) = &mut self.video
+            && let Some(packets) = video.on_request(now, self.target.bitrate, packet)
+        {
+            let queued = self.pacer.queued();
+            for packet in packets {
+                self.pacer.enqueue_urgent(packet.size, Queued::Video(packet));
+            }
+            self.after_enqueue(now, queued);
+            self.refresh_target(now, out);
+            return;
+        }
+        let heard = Heard::read(packet).expect("what is no request is feedback");
         let Some(report) = heard.join(now, &mut self.history) else { return };
         self.controller.on_feedback(now, report);
         out.rtt = report.rtt(now);
+        if let Some(video) = &mut self.video {
+            video.on_feedback(now, report);
+        }
         self.refresh_target(now, out);
     }
 }
@@ -241,23 +322,35 @@ impl Sender {
 #[derive(Debug)]
 struct Receiver {
     reporter: Reporter,
+    video: Option<VideoReceiver>,
 }
 
 impl Receiver {
     fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+        let ssrc = index as u32 + 1;
         let reporter = Reporter::new(
             flow.start,
             &media.feedback,
             media.feedback_interval,
-            (index as u32 + 1, EXTENSION_ID),
+            (ssrc, EXTENSION_ID),
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
-        Self { reporter }
+        let video = media.repair.map(|repair| VideoReceiver::new(repair, Ssrcs::of(ssrc)));
+        Self { reporter, video }
     }
 
-    fn on_packet(&mut self, now: Timestamp, header: &MediaHeader, ecn: Ecn) {
-        let view = rtp::View::parse(header).expect("the simulator's own sender made this header");
-        self.reporter.on_packet(now, &view, ecn);
+    fn next_deadline(&self) -> Timestamp {
+        let report = self.reporter.next_deadline();
+        let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
+        video.map_or(report, |video| video.min(report))
+    }
+
+    fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet) {
+        let view = rtp::View::parse(bytes).expect("the simulator's own sender made this header");
+        self.reporter.on_packet(now, &view, packet.ecn);
+        if let Some(video) = &mut self.video {
+            video.on_packet(now, &view, packet.size);
+        }
     }
 
     fn on_rtcp(&mut self, now: Timestamp, bytes: &[u8]) {
@@ -268,7 +361,12 @@ impl Receiver {
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
-        self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        if self.reporter.next_deadline() <= now {
+            self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        }
+        if let Some(video) = &mut self.video {
+            video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        }
     }
 }
 
@@ -279,6 +377,6 @@ fn rtcp(bytes: &[u8]) -> Packet {
 }
 
 /// The video clock: 32 bits, which wrap.
-fn rtp_timestamp(now: Timestamp) -> u32 {
+pub(crate) fn rtp_timestamp(now: Timestamp) -> u32 {
     (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32
 }

@@ -6,6 +6,7 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::endpoint::MediaHeader;
+use crate::trace::Video;
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,12 @@ pub(crate) trait Ends {
 
     /// What the sender is at, for the trace.
     fn state(&self) -> State;
+
+    /// What became of its video since the last call, if its receiver shows one; `is_last` if nothing
+    /// follows.
+    fn take_video(&mut self, _is_last: bool) -> Option<Video> {
+        None
+    }
 }
 
 /// A packet as its sender makes it and its receiver gets it.
@@ -58,6 +65,8 @@ pub(crate) struct Packet {
 pub(crate) enum Body {
     /// RTP headers.
     Rtp(MediaHeader),
+    /// RTP headers and what the payload begins with.
+    RtpPayload(Vec<u8>),
     /// An RTCP packet, whole.
     Rtcp(Vec<u8>),
 }

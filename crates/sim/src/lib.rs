@@ -8,10 +8,11 @@ mod deadlines;
 mod endpoint;
 mod feedback;
 mod flow;
+mod media;
 mod simulator;
 mod source;
 pub mod trace;
 
-pub use config::{Config, Direction, Feedback, Flow, Hop, Media, Source, Traffic};
+pub use config::{Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic};
 pub use simulator::run;
 pub use trace::Trace;

@@ -7,7 +7,7 @@ use crate::config::{Config, Direction, Flow, Traffic};
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
-use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace};
+use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 
 /// Runs a configuration from time zero to its end.
 pub fn run(config: &Config, seed: Seed) -> Trace {
@@ -240,6 +240,8 @@ impl<'a> Simulator<'a> {
             let capacity = capacities.min();
             let queue = route.iter().map(|&link| self.links[link].queued(now)).sum();
             let sender = state.ends.state();
+            let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
+            let video = state.ends.take_video(now + ROW_INTERVAL > end);
             self.trace.rows.push(Row {
                 time: now,
                 flow: index,
@@ -251,6 +253,11 @@ impl<'a> Simulator<'a> {
                 queuing_delay: (state.arrived > 0)
                     .then(|| whole_micros(state.waited / state.arrived)),
                 queue,
+                video: video.map(|video| Video {
+                    frozen: whole_micros(video.frozen),
+                    frame_delay: video.frame_delay.map(whole_micros),
+                    ..video
+                }),
                 ..state.row
             });
             state.row = Row::default();

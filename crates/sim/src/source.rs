@@ -35,6 +35,12 @@ impl MediaSource {
         Self { kind, carry: 0.0, model: Rfc8593::new(stream) }
     }
 
+    /// The next frame is to be a key frame. Noise cannot be predicted, so a filler's are no larger than
+    /// its others; the model begins a transient [RFC8593 §5.3].
+    pub(crate) fn begin_key_frame(&mut self) {
+        self.model.transient = TRANSIENT_FRAMES;
+    }
+
     /// The frame that is due now, and the time until the next one.
     pub(crate) fn frame(&mut self, now: Timestamp, target: Bitrate) -> (DataSize, TimeDelta) {
         match self.kind {

@@ -48,6 +48,32 @@ pub struct Row {
     pub queuing_delay: Option<TimeDelta>,
     /// Bytes in the bottleneck's queue at the end of the interval.
     pub queue: DataSize,
+    /// What became of the video; `None` where nobody shows it.
+    pub video: Option<Video>,
+}
+
+/// What became of a flow's video over one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Video {
+    /// IP bytes received of media that was sent for the first time.
+    pub media: DataSize,
+    /// IP bytes received of retransmissions.
+    pub rtx: DataSize,
+    /// IP bytes received of parity.
+    pub fec: DataSize,
+    /// Media packets that the receiver now has, received or repaired; each counts once.
+    pub media_packets: u64,
+    /// Media packets that the receiver did without: those that it still missed when it went on with a
+    /// later key frame, and at the end those that it had given up.
+    pub unrepaired_packets: u64,
+    /// Frames shown.
+    pub frames: u64,
+    /// Freezes that ended.
+    pub freezes: u64,
+    /// How long they had lasted.
+    pub frozen: TimeDelta,
+    /// Mean time of the shown frames from capture to screen.
+    pub frame_delay: Option<TimeDelta>,
 }
 
 /// A target bitrate changed, and why.

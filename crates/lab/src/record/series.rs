@@ -1,20 +1,25 @@
-//! `series.csv`: a row a flow and 50 ms, integers only; an empty cell was not measured.
+//! `series.csv`: a row a flow and 50 ms, integers only; an empty cell was not measured. The columns of
+//! the video stand only in the records of runs that have one.
 
 use std::io::Write;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
+use weir_sim::trace::{ROW_INTERVAL, Row, Trace, Video};
 
 const HEADER: &str = "time_ms,flow,capacity_bps,target_bps,pacing_bps,window_bytes,sent_bytes,\
                       received_bytes,sent_packets,lost_packets,rtt_us,queuing_delay_us,queue_bytes";
 const COLUMNS: usize = 13;
+const VIDEO_HEADER: &str = ",media_bytes,rtx_bytes,fec_bytes,media_packets,unrepaired_packets,frames,\
+                            freezes,frozen_us,frame_delay_us";
+const VIDEO_COLUMNS: usize = 9;
 
 pub(super) fn emit(trace: &Trace) -> Vec<u8> {
     let mut out = Vec::with_capacity(trace.rows.len() * 80 + HEADER.len());
     let mut put = |row: std::fmt::Arguments<'_>| {
         out.write_fmt(row).expect("writing to memory does not fail");
     };
-    put(format_args!("{HEADER}\n"));
+    let has_video = trace.rows.iter().any(|row| row.video.is_some());
+    put(format_args!("{HEADER}{}\n", if has_video { VIDEO_HEADER } else { "" }));
     for row in &trace.rows {
         put(format_args!("{},{}", row.time.as_millis(), trace.flows[row.flow]));
         let optional = [
@@ -30,7 +35,9 @@ pub(super) fn emit(trace: &Trace) -> Vec<u8> {
             row.queuing_delay.map(TimeDelta::as_micros),
             Some(row.queue.as_bytes() as i64),
         ];
-        for cell in optional {
+        let video = row.video.map_or([None; VIDEO_COLUMNS], video_cells);
+        let video = if has_video { &video[..] } else { &[] };
+        for cell in optional.iter().chain(video) {
             match cell {
                 Some(value) => put(format_args!(",{value}")),
                 None => put(format_args!(",")),
@@ -41,14 +48,31 @@ pub(super) fn emit(trace: &Trace) -> Vec<u8> {
     out
 }
 
+fn video_cells(video: Video) -> [Option<i64>; VIDEO_COLUMNS] {
+    [
+        Some(video.media.as_bytes() as i64),
+        Some(video.rtx.as_bytes() as i64),
+        Some(video.fec.as_bytes() as i64),
+        Some(video.media_packets as i64),
+        Some(video.unrepaired_packets as i64),
+        Some(video.frames as i64),
+        Some(video.freezes as i64),
+        Some(video.frozen.as_micros()),
+        video.frame_delay.map(TimeDelta::as_micros),
+    ]
+}
+
 pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
     let mut lines = text.lines();
-    if lines.next() != Some(HEADER) {
-        return Err(format!("the first line must be {HEADER}"));
-    }
+    let columns = match lines.next().and_then(|line| line.strip_prefix(HEADER)) {
+        Some("") => COLUMNS,
+        Some(VIDEO_HEADER) => COLUMNS + VIDEO_COLUMNS,
+        _ => return Err(format!("the first line must be {HEADER}, with {VIDEO_HEADER} or not")),
+    };
     let mut rows = Vec::new();
     for (index, line) in lines.enumerate() {
-        let row = parse_row(line, flows).map_err(|what| format!("line {}: {what}", index + 2))?;
+        let row = parse_row(line, columns, flows)
+            .map_err(|what| format!("line {}: {what}", index + 2))?;
         if rows.last().is_some_and(|last: &Row| last.time > row.time) {
             return Err(format!("line {}: an earlier time than the line before", index + 2));
         }
@@ -57,40 +81,80 @@ pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn parse_row(line: &str, flows: &[String]) -> Result<Row, String> {
-    let cells: Vec<&str> = line.split(',').collect();
-    if cells.len() != COLUMNS {
-        return Err(format!("{} columns, not {COLUMNS}", cells.len()));
+/// The cells of a line.
+struct Cells<'a>(Vec<&'a str>);
+
+impl Cells<'_> {
+    fn optional(&self, column: usize) -> Result<Option<u64>, String> {
+        match self.0[column] {
+            "" => Ok(None),
+            cell => cell.parse().map(Some).map_err(|_| format!("'{cell}' is not a number")),
+        }
     }
-    let optional = |column: usize| match cells[column] {
-        "" => Ok(None),
-        cell => cell.parse::<u64>().map(Some).map_err(|_| format!("'{cell}' is not a number")),
-    };
-    let number = |column: usize| optional(column)?.ok_or(format!("column {column} is empty"));
-    let time_ms = number(0)?;
+
+    fn number(&self, column: usize) -> Result<u64, String> {
+        self.optional(column)?.ok_or(format!("column {column} is empty"))
+    }
+
+    fn size(&self, column: usize) -> Result<DataSize, String> {
+        self.number(column).map(DataSize::from_bytes)
+    }
+
+    fn micros(&self, column: usize) -> Result<Option<TimeDelta>, String> {
+        self.optional(column)?.map(|us| Ok(TimeDelta::from_micros(signed(us)?))).transpose()
+    }
+
+    /// The columns of the video, where the line has them and they are filled.
+    fn video(&self) -> Result<Option<Video>, String> {
+        if self.0.len() == COLUMNS || self.0[COLUMNS..].iter().all(|cell| cell.is_empty()) {
+            return Ok(None);
+        }
+        Ok(Some(Video {
+            media: self.size(COLUMNS)?,
+            rtx: self.size(COLUMNS + 1)?,
+            fec: self.size(COLUMNS + 2)?,
+            media_packets: self.number(COLUMNS + 3)?,
+            unrepaired_packets: self.number(COLUMNS + 4)?,
+            frames: self.number(COLUMNS + 5)?,
+            freezes: self.number(COLUMNS + 6)?,
+            frozen: TimeDelta::from_micros(signed(self.number(COLUMNS + 7)?)?),
+            frame_delay: self.micros(COLUMNS + 8)?,
+        }))
+    }
+}
+
+fn signed(value: u64) -> Result<i64, String> {
+    i64::try_from(value).map_err(|_| format!("{value} is too large"))
+}
+
+fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String> {
+    let cells = Cells(line.split(',').collect());
+    if cells.0.len() != columns {
+        return Err(format!("{} columns, not {columns}", cells.0.len()));
+    }
+    let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
+    let time_ms = cells.number(0)?;
     if !time_ms.is_multiple_of(ROW_INTERVAL.as_millis() as u64) {
         return Err(format!("{time_ms} ms is not a multiple of {}", ROW_INTERVAL.as_millis()));
     }
-    let signed = |value: u64| i64::try_from(value).map_err(|_| format!("{value} is too large"));
-    let micros = |column: usize| -> Result<Option<TimeDelta>, String> {
-        optional(column)?.map(|us| Ok(TimeDelta::from_micros(signed(us)?))).transpose()
-    };
+    let name = cells.0[1];
     Ok(Row {
         time: Timestamp::from_millis(signed(time_ms)?),
         flow: flows
             .iter()
-            .position(|flow| flow == cells[1])
-            .ok_or_else(|| format!("no flow '{}'", cells[1]))?,
-        capacity: optional(2)?.map(Bitrate::from_bps),
-        target: optional(3)?.map(Bitrate::from_bps),
-        pacing_rate: optional(4)?.map(Bitrate::from_bps),
-        congestion_window: optional(5)?.map(DataSize::from_bytes),
-        sent: DataSize::from_bytes(number(6)?),
-        received: DataSize::from_bytes(number(7)?),
-        sent_packets: number(8)?,
-        lost_packets: number(9)?,
-        rtt: micros(10)?,
-        queuing_delay: micros(11)?,
-        queue: DataSize::from_bytes(number(12)?),
+            .position(|flow| flow == name)
+            .ok_or_else(|| format!("no flow '{name}'"))?,
+        capacity: rate(2)?,
+        target: rate(3)?,
+        pacing_rate: rate(4)?,
+        congestion_window: cells.optional(5)?.map(DataSize::from_bytes),
+        sent: cells.size(6)?,
+        received: cells.size(7)?,
+        sent_packets: cells.number(8)?,
+        lost_packets: cells.number(9)?,
+        rtt: cells.micros(10)?,
+        queuing_delay: cells.micros(11)?,
+        queue: cells.size(12)?,
+        video: cells.video()?,
     })
 }

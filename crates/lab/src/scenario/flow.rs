@@ -10,7 +10,7 @@ use super::error::ScenarioError;
 use super::network::steps;
 use super::reader::{Item, Table};
 use super::{
-    Congestion, Direction, Feedback, Flow, Media, ShortTransfers, Source, Tcp, Traffic, Udp,
+    Congestion, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp, Traffic, Udp,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -28,6 +28,8 @@ const MEDIA: &[&str] = &[
     "priority",
     "sender",
     "tolerate_random_loss",
+    "repair",
+    "key_frame_interval",
 ];
 const TCP: &[&str] = &["congestion", "short"];
 const UDP: &[&str] = &["rate", "packet"];
@@ -51,12 +53,15 @@ const FLOW: &[&str] = &[
     "priority",
     "sender",
     "tolerate_random_loss",
+    "repair",
+    "key_frame_interval",
     "congestion",
     "short",
     "rate",
     "packet",
 ];
 const SOURCE: &[&str] = &["kind", "fps", "cap"];
+const REPAIR: &[&str] = &["nack", "fec"];
 const SHORT: &[&str] = &["size", "idle", "starts"];
 
 const MIN_BITRATE: Bitrate = Bitrate::from_kbps(150);
@@ -252,7 +257,30 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
         source: source(table)?,
         feedback: feedback(table, duration)?,
         sender: table.get("sender").map(|item| item.prose()).transpose()?,
+        repair: repair(table, duration)?,
     })
+}
+
+fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {
+    let interval = flow.get("key_frame_interval");
+    let Some(item) = flow.get("repair") else {
+        let Some(interval) = interval else { return Ok(None) };
+        return Err(interval.error("only a flow with repair shows frames; write repair = {}"));
+    };
+    let table = item.table(REPAIR)?;
+    let switch = |key| table.get(key).map_or(Ok(false), |item: Item| item.boolean());
+    let (nack, fec) = (switch("nack")?, switch("fec")?);
+    let key_frame_interval =
+        interval.map(|item| key_frame_interval(&item, duration)).transpose()?;
+    Ok(Some(Repair { nack, fec, key_frame_interval }))
+}
+
+fn key_frame_interval(item: &Item, duration: TimeDelta) -> Result<TimeDelta> {
+    let interval = item.time()?;
+    if interval > TimeDelta::ZERO && interval <= duration {
+        return Ok(interval);
+    }
+    Err(item.error("must be above zero, and at most the duration"))
 }
 
 fn priority(item: &Item) -> Result<f64> {

@@ -8,7 +8,7 @@ use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule};
 
 use super::catalogue::{find, ids};
 use super::{
-    Condition, Congestion, Direction, ExpectedFlow, Feedback, Flow, Media, Scenario,
+    Condition, Congestion, Direction, ExpectedFlow, Feedback, Flow, Media, Repair, Scenario,
     ShortTransfers, Source, Tcp, Traffic, Udp, parse, parse_variant,
 };
 
@@ -83,6 +83,24 @@ fn what_a_file_leaves_out_has_the_documented_default() {
     assert_eq!(media.source, Source::Filler { fps: 30.0, cap: None });
     assert_eq!(media.feedback, [(Timestamp::ZERO, Feedback::Twcc)]);
     assert_eq!(media.sender, None);
+    assert_eq!(media.repair, None);
+}
+
+#[test]
+fn repair_is_read_with_what_it_leaves_out_switched_off() {
+    let repair = |extra: &str| media(&parse("x", &small(extra), None).unwrap().flows[0]).repair;
+    let none = Repair { nack: false, fec: false, key_frame_interval: None };
+    assert_eq!(repair("repair = {}"), Some(none));
+    assert_eq!(repair("repair = { nack = true }"), Some(Repair { nack: true, ..none }));
+    let interval = Some(TimeDelta::from_secs(2));
+    assert_eq!(
+        repair("repair = { nack = true, fec = true }\nkey_frame_interval = \"2s\""),
+        Some(Repair { nack: true, fec: true, key_frame_interval: interval })
+    );
+    let refused = error(&small("key_frame_interval = \"2s\""));
+    assert!(refused.contains("only a flow with repair shows frames"), "{refused}");
+    let refused = error(&small("repair = {}\nkey_frame_interval = \"0s\""));
+    assert!(refused.contains("must be above zero"), "{refused}");
 }
 
 #[test]
@@ -123,7 +141,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "colour = 1",
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, hops, delay, start, \
          stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, feedback, ecn, \
-         priority, sender, tolerate_random_loss, congestion, short, rate, packet",
+         priority, sender, tolerate_random_loss, repair, \
+         key_frame_interval, congestion, short, rate, packet",
     ),
     (
         "2Mbps",

@@ -3,7 +3,8 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
-use crate::{Config, Direction, Feedback, Flow, Hop, Media, Source, Trace, Traffic, run};
+use crate::trace::Video;
+use crate::{Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Trace, Traffic, run};
 
 fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
@@ -25,6 +26,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
             source: Source::Filler { fps: 30.0, cap: None },
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
+            repair: None,
         }),
     }
 }
@@ -198,5 +200,93 @@ fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
         let bytes = late_bytes(algorithm, &[(secs(0), Feedback::ReceiverReports)]);
         // 150 kbit/s is 94 kB.
         assert!(bytes > 100_000, "{algorithm}: {bytes} B");
+    }
+}
+
+/// One flow over 1 Mbit/s that loses packets at random, its video with this repair.
+fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
+    let mut flow = flow("media-1", algorithm, 0, 60);
+    let Traffic::Media(media) = &mut flow.traffic;
+    media.repair = Some(repair);
+    let mut config = one_mbps(vec![flow]);
+    config.duration = TimeDelta::from_secs(60);
+    config.hops[0].up.loss = LossModel::Random(loss);
+    run(&config, Seed::new(1))
+}
+
+/// The video of the whole trace; its delay is the longest of a row.
+fn video(trace: &Trace) -> Video {
+    trace.rows.iter().filter_map(|row| row.video).fold(Video::default(), |sum, video| Video {
+        media: sum.media + video.media,
+        rtx: sum.rtx + video.rtx,
+        fec: sum.fec + video.fec,
+        media_packets: sum.media_packets + video.media_packets,
+        unrepaired_packets: sum.unrepaired_packets + video.unrepaired_packets,
+        frames: sum.frames + video.frames,
+        freezes: sum.freezes + video.freezes,
+        frozen: sum.frozen + video.frozen,
+        frame_delay: sum.frame_delay.max(video.frame_delay),
+    })
+}
+
+const NO_REPAIR: Repair = Repair { nack: false, fec: false, key_frame_interval: None };
+const NACK: Repair = Repair { nack: true, ..NO_REPAIR };
+const FEC: Repair = Repair { fec: true, ..NO_REPAIR };
+const BOTH: Repair = Repair { nack: true, fec: true, ..NO_REPAIR };
+
+#[test]
+fn what_arrives_is_media_retransmission_or_parity() {
+    let trace = repaired(BOTH, 0.05, Algorithm::Nada);
+    let video = video(&trace);
+    assert_eq!(video.media + video.rtx + video.fec, received(&trace, 0));
+    assert!(video.rtx > DataSize::ZERO && video.fec > DataSize::ZERO);
+}
+
+#[test]
+fn a_flow_without_repair_has_no_video() {
+    let trace = run(&one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]), Seed::new(1));
+    assert!(trace.rows.iter().all(|row| row.video.is_none()));
+}
+
+#[test]
+fn repair_buys_smooth_video() {
+    let [none, nack, fec, both] =
+        [NO_REPAIR, NACK, FEC, BOTH].map(|repair| video(&repaired(repair, 0.03, Algorithm::Nada)));
+    // 60 s at 30 frames a second.
+    assert!(none.frames < 1_400, "{none:?}");
+    assert!(fec.frames > none.frames + 200, "{fec:?}");
+    assert!(nack.frames > 1_650 && both.frames > 1_650, "{nack:?} {both:?}");
+    assert!(nack.unrepaired_packets == 0 && both.unrepaired_packets == 0);
+    let residual = |video: Video| {
+        video.unrepaired_packets as f64 / (video.unrepaired_packets + video.media_packets) as f64
+    };
+    assert!(residual(none) > 0.02, "{none:?}");
+    assert!(residual(fec) < 0.01, "{fec:?}");
+}
+
+// v = A - r_FEC - r_RTX: what is sent altogether is what the controller asks for.
+#[test]
+fn media_and_repair_together_meet_the_target() {
+    for algorithm in Algorithm::ALL {
+        for repair in [NO_REPAIR, NACK, FEC, BOTH] {
+            let trace = repaired(repair, 0.05, algorithm);
+            let late: Vec<_> = trace.rows.iter().filter(|row| row.time > secs(10)).collect();
+            let sent: DataSize = late.iter().map(|row| row.sent).sum();
+            let target: f64 =
+                late.iter().map(|row| row.target.unwrap().as_bps_f64() / 8.0 * 0.05).sum();
+            let ratio = sent.as_bytes() as f64 / target;
+            assert!((0.93..1.07).contains(&ratio), "{algorithm} {repair:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn parity_is_never_more_than_half_of_what_was_sent() {
+    for loss in [0.02, 0.1, 0.3] {
+        let video = video(&repaired(FEC, loss, Algorithm::Nada));
+        let share = video.fec.as_bytes() as f64 / (video.fec + video.media).as_bytes() as f64;
+        assert!(share > 0.02, "{loss}: {share}");
+        // Of packets lost at random a little more of either kind may arrive.
+        assert!(share < 0.51, "{loss}: {share}");
     }
 }

@@ -1,0 +1,94 @@
+//! Freezes of the picture, by the rule of [WEBRTC-STATS §8] as libwebrtc applies it.
+
+use std::collections::VecDeque;
+
+use weir::units::{TimeDelta, Timestamp};
+
+/// Intervals between rendered frames that the mean is taken over.
+const WINDOW: usize = 30;
+/// Intervals before the first verdict (libwebrtc).
+const MIN_INTERVALS: usize = 5;
+/// A freeze lasts at least this many mean intervals ..
+const MIN_FACTOR: i64 = 3;
+/// .. and at least this much longer than one.
+const MIN_EXCESS: TimeDelta = TimeDelta::from_millis(150);
+
+/// Judges the time between rendered frames.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Freezes {
+    last: Option<Timestamp>,
+    intervals: VecDeque<TimeDelta>,
+}
+
+impl Freezes {
+    /// The source was paused: the next frame ends no interval.
+    pub(super) fn on_pause(&mut self) {
+        self.last = None;
+    }
+
+    /// A frame is rendered, or the stream ends. Returns how long the picture stood still before it, if
+    /// that was a freeze.
+    ///
+    /// The interval enters the mean before it is judged by it, and the mean is cut to whole
+    /// milliseconds, as in libwebrtc: a long gap raises its own threshold.
+    pub(super) fn on_frame(&mut self, now: Timestamp) -> Option<TimeDelta> {
+        let interval = now - self.last.replace(now)?;
+        if self.intervals.len() == WINDOW {
+            self.intervals.pop_front();
+        }
+        self.intervals.push_back(interval);
+        let count = self.intervals.len();
+        if count < MIN_INTERVALS {
+            return None;
+        }
+        let sum = self.intervals.iter().fold(TimeDelta::ZERO, |sum, &interval| sum + interval);
+        let mean = TimeDelta::from_millis((sum / count as i64).as_millis());
+        let threshold = (mean * MIN_FACTOR).max(mean + MIN_EXCESS);
+        (interval >= threshold).then_some(interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Renders 31 frames 33 ms apart, then one after `gap`.
+    fn after_a_steady_second(gap: i64) -> Option<TimeDelta> {
+        let mut freezes = Freezes::default();
+        for frame in 0..31 {
+            assert_eq!(freezes.on_frame(Timestamp::from_millis(frame * 33)), None);
+        }
+        freezes.on_frame(Timestamp::from_millis(30 * 33 + gap))
+    }
+
+    // [WEBRTC-STATS §8]
+    #[test]
+    fn a_gap_raises_its_own_threshold() {
+        // 29 intervals of 33 ms and one of 189 have a mean of 38 ms: the threshold is 188 ms.
+        assert_eq!(after_a_steady_second(187), None);
+        assert_eq!(after_a_steady_second(189), Some(TimeDelta::from_millis(189)));
+        assert_eq!(after_a_steady_second(250), Some(TimeDelta::from_millis(250)));
+    }
+
+    #[test]
+    fn at_low_frame_rates_three_mean_intervals_decide() {
+        let mut freezes = Freezes::default();
+        for frame in 0..31 {
+            freezes.on_frame(Timestamp::from_millis(frame * 200));
+        }
+        // Mean of 29 intervals of 200 ms and one of 640: 214 ms, threshold 642 ms.
+        let mut other = freezes.clone();
+        assert_eq!(freezes.on_frame(Timestamp::from_millis(6_640)), None);
+        assert!(other.on_frame(Timestamp::from_millis(6_650)).is_some());
+    }
+
+    #[test]
+    fn there_is_no_verdict_before_the_fifth_interval() {
+        let mut freezes = Freezes::default();
+        for second in 0..5 {
+            assert_eq!(freezes.on_frame(Timestamp::from_secs(second)), None);
+        }
+        assert_eq!(freezes.on_frame(Timestamp::from_millis(4_033)), None);
+        assert!(freezes.on_frame(Timestamp::from_secs(9)).is_some());
+    }
+}

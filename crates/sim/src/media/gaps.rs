@@ -1,0 +1,278 @@
+//! Gaps: which media packets are missing, when to ask for them, and when to give them up.
+//!
+//! A packet is missing once a later one is there. It may only be late: requests wait as long as late
+//! packets lately took. With NACK a request is repeated each response time, ten times in all; without,
+//! a missing packet gets the time that parity may take to arrive.
+
+use std::collections::VecDeque;
+
+use weir::units::{TimeDelta, Timestamp};
+
+/// Requests for one packet (libwebrtc).
+const MAX_REQUESTS: u32 = 10;
+/// Packets that are asked for at a time (libwebrtc); of a larger gap the older ones are given up.
+const MAX_MISSING: usize = 1_000;
+/// Response time before the first answer (libwebrtc's default round-trip time).
+const INITIAL_RESPONSE_TIME: TimeDelta = TimeDelta::from_millis(100);
+/// Longest time that requests wait for packets that are only late.
+const MAX_TOLERANCE: TimeDelta = TimeDelta::from_millis(200);
+/// A packet that was lost after all shortens the wait by this share.
+const TOLERANCE_DECAY: i64 = 16;
+
+// The response time's estimator [RFC6298 §2].
+/// `alpha`, as a divisor.
+const MEAN_GAIN: i64 = 8;
+/// `beta`, as a divisor.
+const DEVIATION_GAIN: i64 = 4;
+/// `K`.
+const DEVIATIONS: i64 = 4;
+/// `G`, the least that is added to the mean.
+const GRANULARITY: TimeDelta = TimeDelta::from_millis(10);
+
+/// How a media packet came to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// As it was sent first.
+    Original,
+    /// Sent again.
+    Retransmitted,
+    /// Computed from parity.
+    Recovered,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    number: i64,
+    since: Timestamp,
+    /// When to ask or to give up; `None` once it is given up.
+    due: Option<Timestamp>,
+    requests: u32,
+    requested: Timestamp,
+}
+
+/// The missing packets of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Gaps {
+    /// Whether missing packets are asked for.
+    nack: bool,
+    /// What a missing packet gets where nobody asks for it.
+    patience: TimeDelta,
+    newest: Option<i64>,
+    /// By rising number.
+    missing: VecDeque<Missing>,
+    /// How late a packet may be before it counts as lost.
+    tolerance: TimeDelta,
+    response_time: ResponseTime,
+}
+
+impl Gaps {
+    pub(super) fn new(nack: bool, patience: TimeDelta) -> Self {
+        Self {
+            nack,
+            patience,
+            newest: None,
+            missing: VecDeque::new(),
+            tolerance: TimeDelta::ZERO,
+            response_time: ResponseTime::default(),
+        }
+    }
+
+    /// Time after which a request may be repeated.
+    pub(super) fn response_timeout(&self) -> TimeDelta {
+        self.response_time.timeout()
+    }
+
+    /// A media packet is there.
+    pub(super) fn on_packet(&mut self, now: Timestamp, number: i64, arrival: Arrival) {
+        let newest = *self.newest.get_or_insert(number - 1);
+        for missing in newest + 1..number {
+            let wait = if self.nack { self.tolerance } else { self.tolerance.max(self.patience) };
+            let few = number - missing <= MAX_MISSING as i64;
+            let due = few.then_some(now + wait);
+            self.missing.push_back(Missing {
+                number: missing,
+                since: now,
+                due,
+                requests: 0,
+                requested: now,
+            });
+        }
+        self.newest = Some(newest.max(number));
+        let Ok(index) = self.missing.binary_search_by_key(&number, |missing| missing.number) else {
+            return;
+        };
+        let missing = self.missing.remove(index).expect("the search found it");
+        match arrival {
+            Arrival::Original => {
+                let late = (now - missing.since).min(MAX_TOLERANCE);
+                self.tolerance = self.tolerance.max(late);
+            }
+            Arrival::Retransmitted => {
+                self.tolerance -= self.tolerance / TOLERANCE_DECAY;
+                // Of several requests nobody knows which one was answered [RFC6298 §3].
+                if missing.requests == 1 {
+                    self.response_time.on_sample(now - missing.requested);
+                }
+            }
+            Arrival::Recovered => {}
+        }
+    }
+
+    /// Packets before this one are of no use any more.
+    pub(super) fn forget_before(&mut self, number: i64) {
+        while self.missing.front().is_some_and(|missing| missing.number < number) {
+            self.missing.pop_front();
+        }
+    }
+
+    /// When [`Gaps::requests`] is due.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.missing.iter().filter_map(|missing| missing.due).min()
+    }
+
+    /// The packets to ask for now, by rising number. Gives up those that were asked for often enough.
+    pub(super) fn requests(&mut self, now: Timestamp) -> Vec<i64> {
+        let again = now + self.response_time.timeout();
+        let mut requests = Vec::new();
+        let due = |missing: &&mut Missing| missing.due.is_some_and(|due| due <= now);
+        for missing in self.missing.iter_mut().filter(due) {
+            if !self.nack || missing.requests == MAX_REQUESTS {
+                missing.due = None;
+                continue;
+            }
+            missing.requests += 1;
+            missing.requested = now;
+            missing.due = Some(again);
+            requests.push(missing.number);
+        }
+        requests
+    }
+
+    /// The newest missing packet that was given up.
+    pub(super) fn given_up(&self) -> Option<i64> {
+        self.missing.iter().rev().find(|missing| missing.due.is_none()).map(|m| m.number)
+    }
+}
+
+/// Smoothed time from a request to its answer, as TCP smooths its round-trip time [RFC6298 §2].
+#[derive(Clone, Copy, Debug, Default)]
+struct ResponseTime {
+    /// `SRTT` and `RTTVAR`.
+    estimate: Option<(TimeDelta, TimeDelta)>,
+}
+
+impl ResponseTime {
+    fn on_sample(&mut self, sample: TimeDelta) {
+        self.estimate = Some(match self.estimate {
+            None => (sample, sample / 2),
+            Some((mean, deviation)) => (
+                mean + (sample - mean) / MEAN_GAIN,
+                deviation + ((sample - mean).abs() - deviation) / DEVIATION_GAIN,
+            ),
+        });
+    }
+
+    /// `RTO`, without TCP's lower bound of a second: a request too many costs a packet, no more.
+    fn timeout(&self) -> TimeDelta {
+        self.estimate.map_or(INITIAL_RESPONSE_TIME, |(mean, deviation)| {
+            mean + (deviation * DEVIATIONS).max(GRANULARITY)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arrival::{Original, Recovered, Retransmitted};
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn millis(ms: i64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    /// Packets 0 and 3 at time zero.
+    fn two_missing(nack: bool) -> Gaps {
+        let mut gaps = Gaps::new(nack, millis(100));
+        gaps.on_packet(at(0), 0, Original);
+        gaps.on_packet(at(0), 3, Original);
+        gaps
+    }
+
+    #[test]
+    fn missing_packets_are_asked_for_at_once_and_again_after_the_response_time() {
+        let mut gaps = two_missing(true);
+        assert_eq!(gaps.next_deadline(), Some(at(0)));
+        assert_eq!(gaps.requests(at(0)), [1, 2]);
+        assert_eq!(gaps.next_deadline(), Some(at(100)));
+        assert_eq!(gaps.requests(at(99)), []);
+        gaps.on_packet(at(99), 1, Retransmitted);
+        assert_eq!(gaps.requests(at(100)), [2]);
+    }
+
+    #[test]
+    fn a_packet_is_given_up_after_ten_requests() {
+        let mut gaps = two_missing(true);
+        let mut count = 0;
+        while let Some(now) = gaps.next_deadline() {
+            assert_eq!(gaps.given_up(), None);
+            count += gaps.requests(now).len();
+        }
+        assert_eq!(count, 20);
+        assert_eq!(gaps.given_up(), Some(2));
+        gaps.on_packet(at(9_000), 2, Recovered);
+        assert_eq!(gaps.given_up(), Some(1));
+        gaps.forget_before(2);
+        assert_eq!(gaps.given_up(), None);
+    }
+
+    #[test]
+    fn without_nack_a_packet_is_given_up_when_parity_cannot_come_any_more() {
+        let mut gaps = two_missing(false);
+        assert_eq!(gaps.next_deadline(), Some(at(100)));
+        assert_eq!(gaps.requests(at(100)), []);
+        assert_eq!(gaps.given_up(), Some(2));
+        assert_eq!(gaps.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_late_packet_teaches_patience_and_losses_unteach_it() {
+        let mut gaps = two_missing(true);
+        gaps.on_packet(at(16), 1, Original);
+        gaps.on_packet(at(20), 6, Original);
+        assert_eq!(gaps.requests(at(35)), [2], "4 and 5 may still be late");
+        assert_eq!(gaps.requests(at(36)), [4, 5]);
+        gaps.on_packet(at(90), 4, Retransmitted);
+        gaps.on_packet(at(100), 8, Original);
+        assert_eq!(gaps.missing.back().unwrap().due, Some(at(115)));
+    }
+
+    // [RFC6298 §2], [RFC6298 §3]
+    #[test]
+    fn the_response_time_is_learned_from_packets_that_were_asked_for_once() {
+        let mut gaps = two_missing(true);
+        gaps.requests(at(0));
+        gaps.on_packet(at(40), 1, Retransmitted);
+        assert_eq!(gaps.response_timeout(), millis(40 + 4 * 20));
+        gaps.requests(at(100));
+        gaps.on_packet(at(600), 2, Retransmitted);
+        assert_eq!(gaps.response_timeout(), millis(120), "asked for twice: no sample");
+        for number in (5..105).step_by(2) {
+            gaps.on_packet(at(1_000), number, Original);
+            gaps.requests(at(1_000));
+            gaps.on_packet(at(1_040), number - 1, Retransmitted);
+        }
+        assert_eq!(gaps.response_timeout(), millis(50));
+    }
+
+    #[test]
+    fn of_a_huge_gap_only_the_newest_thousand_packets_are_asked_for() {
+        let mut gaps = Gaps::new(true, TimeDelta::ZERO);
+        gaps.on_packet(at(0), 0, Original);
+        gaps.on_packet(at(0), 5_001, Original);
+        assert_eq!(gaps.requests(at(0)), (4_001..=5_000).collect::<Vec<i64>>());
+        assert_eq!(gaps.given_up(), Some(4_000));
+    }
+}
