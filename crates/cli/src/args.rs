@@ -156,8 +156,12 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
-  weir compare runs-before runs-after")]
+Runs of one controller and engine in both folders are compared by their metrics. Where one folder has
+real calls and the other simulated runs of a scenario, each section's error follows.
+
+Examples:
+  weir compare runs-before runs-after
+  weir compare calls runs")]
 pub struct Compare {
     /// Records before.
     #[arg(value_name = "DIR")]

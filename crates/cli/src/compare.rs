@@ -1,4 +1,4 @@
-//! `weir compare`: what differs between two sets of runs.
+//! `weir compare`: what differs between two sets of runs, and how far simulated runs are from real calls.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use weir_lab::summary::Summary;
 
 use crate::args::Compare;
 use crate::output;
+use crate::sim_real;
 use crate::table;
 
 const METRICS: [&str; 7] = [
@@ -32,33 +33,45 @@ struct Difference {
     after: f64,
 }
 
-/// Prints the metrics of flows that both sets have, averaged over each set's seeds.
+/// Prints the metrics of flows that both sets have, averaged over each set's seeds; and where one has
+/// real calls of a scenario and the other simulated runs, the error of each section.
 pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let differences = differences(&before, &after);
+    let lines = sim_real::lines(&before, &after);
+    let differences = differences(&summaries(&before), &summaries(&after));
     anyhow::ensure!(
-        !differences.is_empty(),
-        "no scenario, controller and engine stands in both {} and {}",
+        !differences.is_empty() || !lines.is_empty(),
+        "no scenario stands in both {} and {}, under one controller and engine or real and simulated",
         args.before.display(),
         args.after.display()
     );
     if args.json {
-        let rows: Vec<_> = differences.iter().map(to_json).collect();
+        let changes = differences.iter().map(to_json);
+        let rows: Vec<_> = changes.chain(lines.iter().map(sim_real::Line::to_json)).collect();
         output::line(&serde_json::to_string_pretty(&rows)?)?;
-    } else {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !differences.is_empty() {
         const HEAD: [&str; 8] =
             ["scenario", "controller", "engine", "flow", "metric", "before", "after", "change"];
         let rows: Vec<_> = differences.iter().map(to_cells).collect();
         output::print(&table::aligned(&HEAD, &rows, 5))?;
     }
+    if !lines.is_empty() {
+        output::print(&sim_real::table(&lines))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The summaries of all records below a folder.
-pub fn read(folder: &Path) -> anyhow::Result<Vec<Summary>> {
+/// All records below a folder.
+fn read(folder: &Path) -> anyhow::Result<Vec<Record>> {
     let folders = record::find(folder)?;
     anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
-    folders.iter().map(|folder| Ok(Record::read(folder)?.summary())).collect()
+    folders.iter().map(|folder| Ok(Record::read(folder)?)).collect()
+}
+
+fn summaries(records: &[Record]) -> Vec<Summary> {
+    records.iter().map(Record::summary).collect()
 }
 
 fn differences(before: &[Summary], after: &[Summary]) -> Vec<Difference> {

@@ -12,6 +12,7 @@ mod output;
 mod report;
 mod run;
 mod select;
+mod sim_real;
 mod table;
 
 use std::process::ExitCode;

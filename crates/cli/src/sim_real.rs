@@ -1,0 +1,251 @@
+//! Simulated runs beside real calls of the same scenario, section by section: the other half of
+//! `weir compare`.
+
+use serde_json::json;
+use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
+use weir_lab::record::Record;
+use weir_lab::run::Engine;
+use weir_sim::trace::Row;
+
+use crate::table;
+
+/// How far a simulated run may be from a real one: share of the rate, ms of the queuing delay's 95th
+/// percentile, s of the time to 90 % of a new capacity.
+const RATE_LIMIT: f64 = 0.10;
+const DELAY_LIMIT_MS: f64 = 30.0;
+const TIME_LIMIT_S: f64 = 1.5;
+
+/// One value, real and simulated, averaged over the runs that have it.
+struct Pair {
+    real: Option<f64>,
+    simulated: Option<f64>,
+    limit: f64,
+    /// The error counts as a share of the real value.
+    relative: bool,
+}
+
+impl Pair {
+    fn error(&self) -> Option<f64> {
+        let (real, simulated) = (self.real?, self.simulated?);
+        Some((simulated - real) / if self.relative { real } else { 1.0 })
+    }
+
+    /// A value that only one of them has is a miss, one that neither has says nothing.
+    fn holds(&self) -> Option<bool> {
+        match (self.real, self.simulated) {
+            (None, None) => None,
+            _ => Some(self.error().is_some_and(|error| error.abs() <= self.limit)),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "real": self.real,
+            "simulated": self.simulated,
+            "error": self.error(),
+            "limit": self.limit,
+            "pass": self.holds(),
+        })
+    }
+}
+
+/// A flow in a section, under one simulated and one real controller.
+pub struct Line {
+    scenario: String,
+    flow: String,
+    real: String,
+    simulated: String,
+    section: String,
+    rate_mbps: Pair,
+    delay_ms: Pair,
+    time_s: Pair,
+}
+
+/// The lines of all scenarios of which the one set has real calls and the other simulated runs.
+pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (real, simulated) in [(before, after), (after, before)] {
+        let groups = groups(real, Engine::Call);
+        for of_real in &groups {
+            for of_sim in self::groups(simulated, Engine::Sim) {
+                if of_real[0].info.scenario == of_sim[0].info.scenario {
+                    lines.extend(lines_of(of_real, &of_sim));
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// The runs of an engine that differ by their seed alone, together.
+fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    for record in records.iter().filter(|record| record.info.engine == engine) {
+        let key = |record: &Record| (record.info.scenario.clone(), record.info.controller.clone());
+        match groups.iter_mut().find(|group| key(group[0]) == key(record)) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    groups
+}
+
+fn lines_of(real: &[&Record], simulated: &[&Record]) -> Vec<Line> {
+    let scenario = &simulated[0].scenario;
+    let whole = (String::from("all"), 0.0, scenario.duration.as_secs_f64());
+    let sections = scenario.sections.iter().map(|section| {
+        (section.name.clone(), section.from.as_secs_f64(), section.to.as_secs_f64())
+    });
+    let spans: Vec<_> = sections.chain([whole]).collect();
+    let mut lines = Vec::new();
+    for flow in &simulated[0].trace.flows {
+        for (section, from_s, to_s) in &spans {
+            let pair = |value: fn(&[Row], f64, f64) -> Option<f64>, limit, relative| {
+                let over_runs = |runs: &[&Record]| {
+                    let rows = runs.iter().filter_map(|run| rows(run, flow));
+                    mean(rows.filter_map(|rows| value(&rows, *from_s, *to_s)).collect())
+                };
+                Pair { real: over_runs(real), simulated: over_runs(simulated), limit, relative }
+            };
+            lines.push(Line {
+                scenario: simulated[0].info.scenario.clone(),
+                flow: flow.clone(),
+                real: real[0].info.controller.clone(),
+                simulated: simulated[0].info.controller.clone(),
+                section: section.clone(),
+                rate_mbps: pair(rate_mbps, RATE_LIMIT, true),
+                delay_ms: pair(delay_ms, DELAY_LIMIT_MS, false),
+                time_s: pair(time_s, TIME_LIMIT_S, false),
+            });
+        }
+    }
+    lines
+}
+
+fn rows(run: &Record, flow: &str) -> Option<Vec<Row>> {
+    let index = run.trace.flows.iter().position(|name| name == flow)?;
+    let rows: Vec<Row> = run.trace.rows.iter().filter(|row| row.flow == index).copied().collect();
+    (!rows.is_empty()).then_some(rows)
+}
+
+fn metrics(rows: &[Row], from_s: f64, to_s: f64) -> Metrics {
+    let within = |row: &&Row| row.time.as_secs_f64() > from_s && row.time.as_secs_f64() <= to_s;
+    Metrics::of(&rows.iter().filter(within).copied().collect::<Vec<_>>(), &[])
+}
+
+fn rate_mbps(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
+    Some(metrics(rows, from_s, to_s).rate_mbps?.mean)
+}
+
+fn delay_ms(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
+    Some(metrics(rows, from_s, to_s).queuing_delay_ms?.p95)
+}
+
+/// Mean over the rises of the capacity within the section: a fall is no question of reaching.
+fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
+    let changes = capacity_changes(rows);
+    let within = changes
+        .iter()
+        .filter(|change| change.up && (from_s..to_s).contains(&change.time.as_secs_f64()));
+    mean(within.filter_map(|change| time_to_90_percent(rows, change)).collect())
+}
+
+/// As text.
+pub fn table(lines: &[Line]) -> String {
+    const HEAD: [&str; 14] = [
+        "scenario",
+        "flow",
+        "real",
+        "simulated",
+        "section",
+        "Mbit/s",
+        "sim",
+        "error",
+        "p95 ms",
+        "sim",
+        "error",
+        "to 90 % s",
+        "sim",
+        "goal",
+    ];
+    let rows: Vec<_> = lines.iter().map(to_cells).collect();
+    let (met, judged) = lines.iter().flat_map(Line::pairs).fold((0, 0), |(met, judged), pair| {
+        let holds = pair.1.holds();
+        (met + usize::from(holds == Some(true)), judged + usize::from(holds.is_some()))
+    });
+    format!(
+        "{}{met} of {judged} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, \
+         time to 90 % of a new capacity 1.5 s\n",
+        table::aligned(&HEAD, &rows, 5)
+    )
+}
+
+impl Line {
+    fn pairs(&self) -> [(&'static str, &Pair); 3] {
+        [("rate", &self.rate_mbps), ("delay", &self.delay_ms), ("time", &self.time_s)]
+    }
+
+    pub fn to_json(&self) -> serde_json::Value {
+        json!({
+            "scenario": self.scenario,
+            "flow": self.flow,
+            "real": self.real,
+            "simulated": self.simulated,
+            "section": self.section,
+            "rate_mbps": self.rate_mbps.to_json(),
+            "queuing_delay_p95_ms": self.delay_ms.to_json(),
+            "time_to_90_percent_s": self.time_s.to_json(),
+        })
+    }
+}
+
+fn to_cells(line: &Line) -> Vec<String> {
+    let missed: Vec<_> = line
+        .pairs()
+        .into_iter()
+        .filter_map(|(name, pair)| (pair.holds() == Some(false)).then_some(name))
+        .collect();
+    let percent = line.rate_mbps.error().map(|error| format!("{:+.1}%", error * 100.0));
+    let ms = line.delay_ms.error().map(|error| format!("{error:+.1}"));
+    let dash = || String::from("-");
+    vec![
+        line.scenario.clone(),
+        line.flow.clone(),
+        line.real.clone(),
+        line.simulated.clone(),
+        line.section.clone(),
+        table::number(line.rate_mbps.real, 3),
+        table::number(line.rate_mbps.simulated, 3),
+        percent.unwrap_or_else(dash),
+        table::number(line.delay_ms.real, 1),
+        table::number(line.delay_ms.simulated, 1),
+        ms.unwrap_or_else(dash),
+        table::number(line.time_s.real, 2),
+        table::number(line.time_s.simulated, 2),
+        if missed.is_empty() { "met".into() } else { format!("missed: {}", missed.join(", ")) },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(real: Option<f64>, simulated: Option<f64>, limit: f64, relative: bool) -> Pair {
+        Pair { real, simulated, limit, relative }
+    }
+
+    #[test]
+    fn a_rate_may_be_off_by_a_share_and_a_delay_by_ms() {
+        assert_eq!(pair(Some(2.0), Some(2.19), RATE_LIMIT, true).holds(), Some(true));
+        assert_eq!(pair(Some(2.0), Some(1.79), RATE_LIMIT, true).holds(), Some(false));
+        assert_eq!(pair(Some(5.0), Some(34.0), DELAY_LIMIT_MS, false).holds(), Some(true));
+        assert_eq!(pair(Some(50.0), Some(19.0), DELAY_LIMIT_MS, false).holds(), Some(false));
+    }
+
+    #[test]
+    fn what_only_one_of_them_reached_is_a_miss_and_what_neither_did_is_no_question() {
+        assert_eq!(pair(Some(3.0), None, TIME_LIMIT_S, false).holds(), Some(false));
+        assert_eq!(pair(None, Some(3.0), TIME_LIMIT_S, false).holds(), Some(false));
+        assert_eq!(pair(None, None, TIME_LIMIT_S, false).holds(), None);
+    }
+}
