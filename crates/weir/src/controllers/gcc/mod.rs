@@ -56,6 +56,9 @@ const PACING_FACTOR: f64 = 1.1;
 const BURST: TimeDelta = TimeDelta::from_millis(40);
 /// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
 const PROBE_DROP_SHARE: f64 = 0.85;
+/// How often the rate control learns the round-trip time: libwebrtc has it from receiver reports, which
+/// video gets once a second. In between it works with the one from before the queue grew.
+const RTT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// No round-trip time is taken to be longer.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 
@@ -79,6 +82,8 @@ pub struct Gcc {
     /// What the reports are worth; `None` before the first.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
+    /// When the rate control was last told.
+    rtt_told: Option<Timestamp>,
     /// The target before the receiver's limit and before the window pushes it back.
     estimate: Bitrate,
     /// What moved it last.
@@ -120,6 +125,7 @@ impl Gcc {
             receiver_limit: None,
             arrival_times: None,
             rtt: None,
+            rtt_told: None,
             estimate: start,
             cause: Reason::Start,
             target: start,
@@ -208,7 +214,10 @@ impl Gcc {
         let rtt = bounded(shortest.min()?);
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
-        self.delay_based.set_rtt(rtt);
+        if self.rtt_told.is_none_or(|told| now - told >= RTT_INTERVAL) {
+            self.rtt_told = Some(now);
+            self.delay_based.set_rtt(rtt);
+        }
         longest.max().map(bounded)
     }
 
