@@ -4,6 +4,10 @@
 //! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
 //! ranks, as numpy does by default.
 
+mod video;
+
+pub use video::VideoMetrics;
+
 use serde::{Deserialize, Serialize};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
@@ -87,6 +91,9 @@ pub struct Metrics {
     pub oscillations_per_min: Option<f64>,
     /// Mean target bitrate over the last half of the time.
     pub late_rate_mbps: Option<f64>,
+    /// What the viewer saw.
+    #[serde(flatten)]
+    pub video: VideoMetrics,
 }
 
 impl Metrics {
@@ -119,6 +126,7 @@ impl Metrics {
                     .filter_map(|row| row.target.map(Bitrate::as_mbps_f64))
                     .collect(),
             ),
+            video: VideoMetrics::of(rows),
         }
     }
 
@@ -146,6 +154,7 @@ impl Metrics {
             convergence_s: Some(0.0),
             oscillations_per_min: Some(0.0),
             late_rate_mbps: Some(0.0),
+            video: VideoMetrics::full(distribution),
         };
         full.at(path).is_some()
     }
@@ -461,6 +470,8 @@ mod tests {
     fn a_path_names_a_value_or_does_not() {
         assert!(Metrics::has_path("rtt_ms.max"));
         assert!(Metrics::has_path("utilization"));
+        assert!(Metrics::has_path("freeze_count"));
+        assert!(Metrics::has_path("frame_delay_ms.p95"));
         for path in ["rtt_ms", "rtt_ms.min", "", "utilization.mean", "loss"] {
             assert!(!Metrics::has_path(path), "{path}");
         }

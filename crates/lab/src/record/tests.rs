@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use weir_net::Seed;
 
 use super::*;
@@ -35,6 +37,28 @@ fn a_record_read_back_writes_the_same_bytes_and_the_same_summary() {
     assert_eq!(again.summary(), record.summary());
     let second = again.write(&out.path().join("second")).unwrap();
     assert_eq!(bytes(&folder), bytes(&second));
+}
+
+#[test]
+fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_none() {
+    let out = tempfile::tempdir().unwrap();
+    let mut record = record(1);
+    let columns = |folder: &Path| {
+        let series = fs::read_to_string(folder.join("series.csv")).unwrap();
+        series.lines().map(|line| line.split(',').count()).collect::<BTreeSet<usize>>()
+    };
+    let folder = record.write(&out.path().join("without")).unwrap();
+    assert_eq!(columns(&folder), BTreeSet::from([13]));
+    let text = record.scenario.text.replacen("[[flow]]", "[[flow]]\nrepair = { nack = true }", 1);
+    record.scenario = scenario::parse("mine", &text, None).unwrap();
+    let config = record.scenario.sim_config(weir::Algorithm::GccDraft);
+    record.trace = weir_sim::run(&config, Seed::new(1));
+    let folder = record.write(&out.path().join("with")).unwrap();
+    assert_eq!(columns(&folder), BTreeSet::from([22]));
+    let again = Record::read(&folder).unwrap();
+    assert!(again.trace.rows == record.trace.rows);
+    let frame_rate = again.summary().metric(None, "frame_rate").unwrap();
+    assert!((25.0..=30.5).contains(&frame_rate), "{frame_rate}");
 }
 
 #[test]

@@ -80,6 +80,25 @@ const PATHS: &[(&str, &str)] = &[
          over these, in s.",
     ),
     ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
+    (
+        "media_utilization",
+        "Received bits of media that was sent for the first time, over what the bottleneck could carry.",
+    ),
+    ("rtx_share", "Retransmissions over all received bytes of the video."),
+    ("fec_share", "Parity packets over all received bytes of the video."),
+    (
+        "residual_loss_ratio",
+        "Media packets that the receiver did without, repair included, over all media packets whose \
+         fate was known.",
+    ),
+    ("frame_rate", "Frames shown a second."),
+    ("frame_delay_ms", "Time of frames from capture to screen, ms, a mean each 50 ms."),
+    (
+        "freeze_count",
+        "Times between two shown frames that were at least three times the mean of the last 30, and \
+         at least 150 ms above it.",
+    ),
+    ("freeze_duration_s", "How long the freezes lasted together, s."),
 ];
 
 /// The definitions that a report over runs of these scenarios needs.

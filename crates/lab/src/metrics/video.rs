@@ -1,0 +1,133 @@
+//! Metrics of a flow's video: what of the rate was repair, and what the viewer saw.
+
+use serde::{Deserialize, Serialize};
+use weir::units::{DataSize, TimeDelta};
+use weir_sim::trace::{ROW_INTERVAL, Row, Video};
+
+use super::{Distribution, distribution_ms};
+
+/// `None` where the receiver shows no video.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VideoMetrics {
+    /// Received bits of media that was sent for the first time over what the bottleneck could carry in
+    /// the same time: the good utilization `g` of bari.
+    pub media_utilization: Option<f64>,
+    /// Share of the received bytes that were retransmissions.
+    pub rtx_share: Option<f64>,
+    /// Share of the received bytes that were parity.
+    pub fec_share: Option<f64>,
+    /// Media packets that the receiver did without, over all whose fate was known.
+    pub residual_loss_ratio: Option<f64>,
+    /// Frames shown a second.
+    pub frame_rate: Option<f64>,
+    /// Time from a frame's capture to the screen: a mean a row.
+    pub frame_delay_ms: Option<Distribution>,
+    /// Freezes, by libwebrtc's rule.
+    pub freeze_count: Option<u64>,
+    /// How long they lasted together.
+    pub freeze_duration_s: Option<f64>,
+}
+
+impl VideoMetrics {
+    /// Metrics over rows of one flow.
+    pub(super) fn of(rows: &[Row]) -> Self {
+        let video = || rows.iter().filter_map(|row| row.video);
+        let time = ROW_INTERVAL * video().count() as i64;
+        if time == TimeDelta::ZERO {
+            return Self::default();
+        }
+        let bytes = |of: fn(Video) -> DataSize| -> f64 {
+            video().map(of).sum::<DataSize>().as_bytes() as f64
+        };
+        let count = |of: fn(Video) -> u64| -> u64 { video().map(of).sum() };
+        let (media, rtx, fec) =
+            (bytes(|video| video.media), bytes(|video| video.rtx), bytes(|video| video.fec));
+        let unrepaired = count(|video| video.unrepaired_packets) as f64;
+        let frozen = video().fold(TimeDelta::ZERO, |sum, video| sum + video.frozen);
+        Self {
+            media_utilization: capacity(rows).and_then(|carried| ratio(media, carried)),
+            rtx_share: ratio(rtx, media + rtx + fec),
+            fec_share: ratio(fec, media + rtx + fec),
+            residual_loss_ratio: ratio(
+                unrepaired,
+                unrepaired + count(|video| video.media_packets) as f64,
+            ),
+            frame_rate: ratio(count(|video| video.frames) as f64, time.as_secs_f64()),
+            frame_delay_ms: distribution_ms(video().filter_map(|video| video.frame_delay)),
+            freeze_count: Some(count(|video| video.freezes)),
+            freeze_duration_s: Some(frozen.as_secs_f64()),
+        }
+    }
+
+    /// Values for all, to look up paths in.
+    pub(super) fn full(distribution: Option<Distribution>) -> Self {
+        Self {
+            media_utilization: Some(0.0),
+            rtx_share: Some(0.0),
+            fec_share: Some(0.0),
+            residual_loss_ratio: Some(0.0),
+            frame_rate: Some(0.0),
+            frame_delay_ms: distribution,
+            freeze_count: Some(0),
+            freeze_duration_s: Some(0.0),
+        }
+    }
+}
+
+/// Bytes that the bottleneck could carry; `None` if it is unlimited.
+fn capacity(rows: &[Row]) -> Option<f64> {
+    rows.iter().map(|row| Some((row.capacity? * ROW_INTERVAL).as_bytes() as f64)).sum()
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::units::Bitrate;
+
+    fn row(video: Option<Video>) -> Row {
+        Row { capacity: Some(Bitrate::from_kbps(800)), video, ..Row::default() }
+    }
+
+    #[test]
+    fn a_hand_made_video_has_the_metrics_worked_out_by_hand() {
+        let bytes = DataSize::from_bytes;
+        let first = Video {
+            media: bytes(3_000),
+            rtx: bytes(500),
+            fec: bytes(500),
+            media_packets: 3,
+            unrepaired_packets: 0,
+            frames: 2,
+            freezes: 0,
+            frozen: TimeDelta::ZERO,
+            frame_delay: Some(TimeDelta::from_millis(60)),
+        };
+        let frozen = TimeDelta::from_millis(400);
+        let second = Video {
+            unrepaired_packets: 2,
+            frames: 1,
+            freezes: 1,
+            frozen,
+            frame_delay: Some(TimeDelta::from_millis(100)),
+            ..first
+        };
+        let third = Video { frames: 0, frame_delay: None, ..first };
+        let metrics = VideoMetrics::of(&[row(Some(first)), row(Some(second)), row(Some(third))]);
+        assert_eq!(metrics.media_utilization, Some(0.6)); // 9,000 B of 15,000
+        assert_eq!((metrics.rtx_share, metrics.fec_share), (Some(0.125), Some(0.125)));
+        assert_eq!(metrics.residual_loss_ratio, Some(2.0 / 11.0));
+        assert_eq!(metrics.frame_rate, Some(3.0 / 0.15));
+        let delay = metrics.frame_delay_ms.unwrap();
+        assert_eq!((delay.mean, delay.max), (80.0, 100.0));
+        assert_eq!((metrics.freeze_count, metrics.freeze_duration_s), (Some(1), Some(0.4)));
+    }
+
+    #[test]
+    fn a_flow_that_shows_no_video_has_no_such_metrics() {
+        assert_eq!(VideoMetrics::of(&[row(None), row(None)]), VideoMetrics::default());
+    }
+}
