@@ -8,6 +8,7 @@ mod direction;
 mod emulator;
 mod error;
 mod ip;
+mod kernel_tcp;
 mod lateness;
 mod link;
 mod load;
@@ -19,6 +20,7 @@ mod sys;
 
 pub use emulator::Emulator;
 pub use error::Error;
+pub use kernel_tcp::{KernelTcp, kernel_tcp};
 pub use lateness::Lateness;
 pub use link::{Ended, run_command};
 pub use namespaces::Host;

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int, c_ulong};
 use std::fs::File;
 use std::io;
 use std::mem;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -111,6 +111,38 @@ fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: every caller passes the struct that its request reads; none is written.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request, ptr::from_ref(argument)) }).map(drop)
+}
+
+/// Connects over TCP with a congestion control of the kernel, which must be chosen before: one that
+/// has paced leaves its pacing behind.
+pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<TcpStream> {
+    // SAFETY: socket takes no pointer.
+    let raw =
+        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: the descriptor is new, and nobody else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    let name = congestion_control.as_bytes();
+    let name_length = name.len() as libc::socklen_t;
+    // SAFETY: the option's value is as long as it is said to be.
+    check(unsafe {
+        libc::setsockopt(
+            raw,
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name_length,
+        )
+    })?;
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: to.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
+        sin_zero: [0; 8],
+    };
+    let length = mem::size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the pointer is to an address of the length that is given.
+    check(unsafe { libc::connect(raw, ptr::from_ref(&address).cast(), length) })?;
+    Ok(socket.into())
 }
 
 /// Waits until one of the descriptors can be read or the time has passed; says which can be read.

@@ -1,0 +1,131 @@
+//! The kernel's TCP through the emulated link: what a model of TCP is compared with.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::emulator::Emulator;
+use crate::error::Error;
+use crate::record::Emulation;
+use crate::sys;
+
+const PORT: u16 = 5_001;
+/// Data handed to the kernel, or taken from it, at once.
+const CHUNK: usize = 1 << 16;
+/// A receiver looks at the time at least this often.
+const PATIENCE: Duration = Duration::from_millis(100);
+const SYSCTL: &str = "/proc/sys/net/ipv4/";
+/// What of the kernel's settings shapes a flow.
+const SETTINGS: [&str; 12] = [
+    "tcp_rmem",
+    "tcp_wmem",
+    "tcp_adv_win_scale",
+    "tcp_limit_output_bytes",
+    "tcp_min_tso_segs",
+    "tcp_sack",
+    "tcp_timestamps",
+    "tcp_recovery",
+    "tcp_early_retrans",
+    "tcp_frto",
+    "tcp_ecn",
+    "tcp_no_metrics_save",
+];
+
+/// Flows of the kernel's TCP from host A to host B, all from the start of the run.
+#[derive(Debug)]
+pub struct KernelTcp {
+    /// Bytes that each flow's application had read at the end.
+    pub received_bytes: Vec<u64>,
+    /// The kernel's settings on the hosts, by name.
+    pub settings: Vec<(&'static str, String)>,
+    /// What the link did.
+    pub emulation: Emulation,
+}
+
+/// Runs endless flows with a congestion control of the kernel, such as `cubic`, for this long.
+pub fn kernel_tcp(
+    mut emulator: Emulator,
+    congestion_control: &str,
+    flows: usize,
+    duration: Duration,
+) -> Result<KernelTcp, Error> {
+    // Nothing of an earlier connection may shape a later one.
+    let settings = emulator.a().enter(|| {
+        write_setting("tcp_no_metrics_save", "1")?;
+        SETTINGS.iter().map(|&name| Ok((name, read_setting(name)?))).collect::<io::Result<_>>()
+    })?;
+    let settings = settings.map_err(Error::system("set up the kernel's TCP"))?;
+    let listener = emulator.b().bind_tcp((emulator.b().address(), PORT))?;
+    let target = SocketAddrV4::new(emulator.b().address(), PORT);
+    let start = emulator.start();
+    let end = start + duration;
+    let flow = || {
+        let connected = emulator.a().enter(|| sys::connect(target, congestion_control))?;
+        let sender = connected.map_err(Error::system("connect the emulated hosts"))?;
+        let accepted = listener.accept();
+        let (receiver, _) = accepted.map_err(Error::system("accept a connection"))?;
+        Flow::start(sender, receiver, end).map_err(Error::system("start a flow"))
+    };
+    let flows: Vec<Flow> = (0..flows).map(|_| flow()).collect::<Result<_, _>>()?;
+    let received = flows.into_iter().map(Flow::end).collect::<io::Result<_>>();
+    let received_bytes = received.map_err(Error::system("receive data"))?;
+    Ok(KernelTcp { received_bytes, settings, emulation: emulator.stop()? })
+}
+
+/// A connection and the threads of its two applications.
+struct Flow {
+    socket: TcpStream,
+    sender: JoinHandle<()>,
+    receiver: JoinHandle<io::Result<u64>>,
+}
+
+impl Flow {
+    fn start(sender: TcpStream, receiver: TcpStream, end: Instant) -> io::Result<Self> {
+        let socket = sender.try_clone()?;
+        receiver.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            socket,
+            sender: thread::spawn(move || send(sender)),
+            receiver: thread::spawn(move || receive(receiver, end)),
+        })
+    }
+
+    fn end(self) -> io::Result<u64> {
+        let received =
+            self.receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // It wakes the sender from its wait; a connection that is gone has woken it already.
+        let _ = self.socket.shutdown(Shutdown::Both);
+        self.sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        received
+    }
+}
+
+/// Sends until the connection is shut down.
+fn send(mut socket: TcpStream) {
+    let chunk = [0; CHUNK];
+    while socket.write_all(&chunk).is_ok() {}
+}
+
+fn receive(mut socket: TcpStream, end: Instant) -> io::Result<u64> {
+    let mut chunk = [0; CHUNK];
+    let mut received = 0;
+    while Instant::now() < end {
+        match socket.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => received += length as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(received)
+}
+
+fn read_setting(name: &str) -> io::Result<String> {
+    let text = std::fs::read_to_string(format!("{SYSCTL}{name}"))?;
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn write_setting(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(format!("{SYSCTL}{name}"), value)
+}
