@@ -120,6 +120,7 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             queuing_delay: sample.waited.map(whole_micros),
             queue: sample.queued,
             video: None,
+            transfer: None,
         }
     };
     link.samples.iter().map(row).collect()

@@ -9,6 +9,8 @@ use weir_net::LinkConfig;
 
 pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
+use crate::tcp::Tcp;
+use crate::udp::Udp;
 
 /// A network and the flows that use it.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +67,10 @@ pub struct Flow {
 pub enum Traffic {
     /// Media under a congestion controller.
     Media(Media),
+    /// Data over TCP.
+    Tcp(Tcp),
+    /// Packets at a given rate.
+    Udp(Udp),
 }
 
 /// A media stream and its controller.

@@ -85,7 +85,7 @@ impl Ends for MediaEnds {
             (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet),
             (End::Receiver, Body::RtpPayload(bytes)) => self.receiver.on_packet(now, bytes, packet),
             (End::Receiver, Body::Rtcp(bytes)) => self.receiver.on_rtcp(now, bytes),
-            (End::Sender, body) => unreachable!("no {body:?} goes to a sender of media"),
+            (end, body) => unreachable!("no {body:?} goes to the {end:?} of a media flow"),
         }
     }
 

@@ -6,7 +6,8 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::endpoint::MediaHeader;
-use crate::trace::Video;
+use crate::tcp::TcpPacket;
+use crate::trace::{Transfer, Video};
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,11 @@ pub(crate) trait Ends {
     fn take_video(&mut self, _is_last: bool) -> Option<Video> {
         None
     }
+
+    /// What TCP transferred since the last call; `None` where there is no TCP.
+    fn take_transfer(&mut self) -> Option<Transfer> {
+        None
+    }
 }
 
 /// A packet as its sender makes it and its receiver gets it.
@@ -69,6 +75,10 @@ pub(crate) enum Body {
     RtpPayload(Vec<u8>),
     /// An RTCP packet, whole.
     Rtcp(Vec<u8>),
+    /// A TCP segment.
+    Tcp(TcpPacket),
+    /// Nothing but its size.
+    Udp,
 }
 
 /// What the sender of a flow is at.

@@ -1,4 +1,4 @@
-//! Media senders and receivers over `weir-net` models, in virtual time.
+//! Media, TCP and UDP flows over `weir-net` models, in virtual time.
 //!
 //! One thread, one queue of deadlines, one seed: equal inputs give equal bytes. Feedback travels as
 //! real RTCP bytes through `weir-wire`. What happened is a [`trace::Trace`].
@@ -11,8 +11,12 @@ mod flow;
 mod media;
 mod simulator;
 mod source;
+mod tcp;
 pub mod trace;
+mod udp;
 
 pub use config::{Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic};
 pub use simulator::run;
+pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;
+pub use udp::Udp;

@@ -7,7 +7,9 @@ use crate::config::{Config, Direction, Flow, Traffic};
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
+use crate::tcp::TcpEnds;
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
+use crate::udp::UdpEnds;
 
 /// Runs a configuration from time zero to its end.
 pub fn run(config: &Config, seed: Seed) -> Trace {
@@ -258,6 +260,7 @@ impl<'a> Simulator<'a> {
                     frame_delay: video.frame_delay.map(whole_micros),
                     ..video
                 }),
+                transfer: state.ends.take_transfer(),
                 ..state.row
             });
             state.row = Row::default();
@@ -300,6 +303,8 @@ fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [V
 fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
     match &flow.traffic {
         Traffic::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
+        Traffic::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
+        Traffic::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Row {
     pub queue: DataSize,
     /// What became of the video; `None` where nobody shows it.
     pub video: Option<Video>,
+    /// What a TCP flow transferred; `None` for others, and where TCP is not ours.
+    pub transfer: Option<Transfer>,
 }
 
 /// What became of a flow's video over one interval.
@@ -74,6 +76,15 @@ pub struct Video {
     pub frozen: TimeDelta,
     /// Mean time of the shown frames from capture to screen.
     pub frame_delay: Option<TimeDelta>,
+}
+
+/// What a TCP flow transferred over one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfer {
+    /// Payload that the receiver's application got.
+    pub goodput: DataSize,
+    /// Packets that left the sender again.
+    pub retransmitted_packets: u64,
 }
 
 /// A target bitrate changed, and why.

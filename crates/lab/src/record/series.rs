@@ -156,5 +156,6 @@ fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String
         queuing_delay: cells.micros(11)?,
         queue: cells.size(12)?,
         video: cells.video()?,
+        transfer: None,
     })
 }

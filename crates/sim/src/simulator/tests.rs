@@ -168,7 +168,7 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
 /// Bytes that a controller brings over 1 Mbit/s in the last 5 s of 40 s, with feedback of this plan.
 fn late_bytes(algorithm: Algorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
     let mut flow = flow("media-1", algorithm, 0, 40);
-    let Traffic::Media(media) = &mut flow.traffic;
+    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.feedback = plan.to_vec();
     let config = Config { duration: TimeDelta::from_secs(40), ..one_mbps(vec![flow]) };
     let trace = run(&config, Seed::new(1));
@@ -206,7 +206,7 @@ fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
 /// One flow over 1 Mbit/s that loses packets at random, its video with this repair.
 fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
     let mut flow = flow("media-1", algorithm, 0, 60);
-    let Traffic::Media(media) = &mut flow.traffic;
+    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.repair = Some(repair);
     let mut config = one_mbps(vec![flow]);
     config.duration = TimeDelta::from_secs(60);

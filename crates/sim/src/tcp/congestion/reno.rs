@@ -1,0 +1,59 @@
+//! Reno: a segment more a round trip, half at a loss [RFC5681 §3.1].
+
+use weir::units::Timestamp;
+
+use super::{AckEvent, CongestionControl, LEAST_WINDOW, Window};
+
+/// What a loss leaves of the window.
+const BETA: f64 = 0.5;
+
+/// Reno has no state but the window.
+#[derive(Debug)]
+pub(super) struct Reno;
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
+        if !ack.is_window_limited || !ack.has_advanced {
+            return;
+        }
+        let left = window.slow_start(ack.delivered as f64);
+        window.congestion += left / window.congestion;
+    }
+
+    /// Half of the window; for a sender that fills it, this is half of what is in flight.
+    fn on_congestion(&mut self, _: Timestamp, window: &Window) -> f64 {
+        libm::floor(window.congestion * BETA).max(LEAST_WINDOW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ack;
+    use super::*;
+
+    // [RFC5681 §3.1]
+    #[test]
+    fn slow_start_doubles_in_a_round_and_avoidance_adds_one() {
+        let mut window = Window::INITIAL;
+        (0..5).for_each(|_| Reno.on_ack(&mut window, &ack(0, 2)));
+        assert_eq!(window.congestion, 20.0);
+        window.threshold = 20.0;
+        (0..10).for_each(|_| Reno.on_ack(&mut window, &ack(0, 2)));
+        assert!((20.9..=21.0).contains(&window.congestion), "{}", window.congestion);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_but_leaves_two_segments() {
+        let at = |congestion| Window { congestion, ..Window::INITIAL };
+        assert_eq!(Reno.on_congestion(Timestamp::ZERO, &at(21.9)), 10.0);
+        assert_eq!(Reno.on_congestion(Timestamp::ZERO, &at(2.0)), 2.0);
+    }
+
+    #[test]
+    fn a_window_that_limits_nothing_does_not_grow() {
+        let mut window = Window::INITIAL;
+        let idle = AckEvent { is_window_limited: false, ..ack(0, 2) };
+        Reno.on_ack(&mut window, &idle);
+        assert_eq!(window, Window::INITIAL);
+    }
+}

@@ -1,0 +1,156 @@
+//! Delivery rate: what arrives between two moments that one segment connects, as BBR needs it
+//! [DELIVERY-RATE §3].
+
+use weir::units::{TimeDelta, Timestamp};
+
+use super::scoreboard::Sent;
+
+/// The connection's state when a segment was sent; names in backticks are the draft's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// `P.delivered`: segments that had arrived.
+    delivered: u64,
+    /// `P.delivered_time`: when the last of them did.
+    delivered_at: Timestamp,
+    /// `P.first_sent_time`: start of the sending interval.
+    first_sent_at: Timestamp,
+    /// `P.is_app_limited`: there was less to send than the window would have let.
+    app_limited: bool,
+}
+
+/// What arrived over an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    /// Segments.
+    pub(super) delivered: u64,
+    pub(super) interval: TimeDelta,
+    /// Segments that had arrived when the segment that connects the two moments was sent.
+    pub(super) prior_delivered: u64,
+    pub(super) app_limited: bool,
+}
+
+/// The connection's side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeliveryRate {
+    delivered: u64,
+    delivered_at: Timestamp,
+    first_sent_at: Timestamp,
+    /// `C.app_limited`: samples are limited by the application until this many have arrived.
+    app_limited_until: Option<u64>,
+    /// The stamp of the newest segment of this acknowledgement, and how long sending it took.
+    newest: Option<(Stamp, TimeDelta)>,
+}
+
+impl DeliveryRate {
+    /// A segment leaves.
+    pub(super) fn on_sent(&mut self, now: Timestamp, in_flight: u64) -> Stamp {
+        if in_flight == 0 {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        Stamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.app_limited_until.is_some(),
+        }
+    }
+
+    /// There is nothing more to send although the window would let it.
+    pub(super) fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = Some(self.delivered + in_flight.max(1));
+    }
+
+    /// A segment arrived.
+    pub(super) fn on_delivered(&mut self, now: Timestamp, sent: &Sent) {
+        self.delivered += 1;
+        self.delivered_at = now;
+        if self.newest.is_none_or(|(newest, _)| sent.stamp.delivered >= newest.delivered) {
+            self.newest = Some((sent.stamp, sent.sent_at - sent.stamp.first_sent_at));
+            self.first_sent_at = sent.sent_at;
+        }
+    }
+
+    /// The sample of an acknowledgement whose segments have all been told.
+    pub(super) fn take_sample(&mut self, min_rtt: TimeDelta) -> Option<Sample> {
+        self.app_limited_until = self.app_limited_until.filter(|&until| self.delivered <= until);
+        let (stamp, sending) = self.newest.take()?;
+        // The slower of sending and arriving: neither bunched data nor bunched acknowledgements may
+        // make the rate look higher than it was.
+        let interval = sending.max(self.delivered_at - stamp.delivered_at);
+        (interval >= min_rtt && interval > TimeDelta::ZERO).then_some(Sample {
+            delivered: self.delivered - stamp.delivered,
+            interval,
+            prior_delivered: stamp.delivered,
+            app_limited: stamp.app_limited,
+        })
+    }
+
+    /// `C.delivered`: segments that have arrived.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scoreboard::Scoreboard;
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// Sends segments of ten bytes, the first with this number, at these times.
+    fn send(rate: &mut DeliveryRate, board: &mut Scoreboard, first: u64, times: &[i64]) {
+        for (number, &ms) in (first..).zip(times) {
+            let stamp = rate.on_sent(at(ms), board.in_flight());
+            board.on_sent(at(ms), number * 10..(number + 1) * 10, stamp);
+        }
+    }
+
+    fn sample(
+        rate: &mut DeliveryRate,
+        board: &mut Scoreboard,
+        ms: i64,
+        next: u64,
+    ) -> Option<Sample> {
+        board.on_ack(next, &[], |sent| rate.on_delivered(at(ms), sent));
+        rate.take_sample(TimeDelta::from_millis(50))
+    }
+
+    #[test]
+    fn the_interval_is_the_longer_of_sending_and_arriving() {
+        let (mut rate, mut board) = (DeliveryRate::default(), Scoreboard::default());
+        send(&mut rate, &mut board, 0, &[0, 10, 20, 30]);
+        // All four arrive at once: sending took 30 ms, arriving (since the first was sent) 60 ms.
+        let bunched = sample(&mut rate, &mut board, 60, 40).unwrap();
+        assert_eq!((bunched.delivered, bunched.interval), (4, TimeDelta::from_millis(60)));
+        // Two are sent at once and arrive 40 ms apart: 100 ms since the last arrival before them.
+        send(&mut rate, &mut board, 4, &[110, 110]);
+        sample(&mut rate, &mut board, 160, 50);
+        let spread = sample(&mut rate, &mut board, 200, 60).unwrap();
+        assert_eq!((spread.delivered, spread.interval), (2, TimeDelta::from_millis(90)));
+        assert_eq!(spread.prior_delivered, 4);
+    }
+
+    #[test]
+    fn an_interval_shorter_than_the_round_trip_time_is_no_sample() {
+        let (mut rate, mut board) = (DeliveryRate::default(), Scoreboard::default());
+        send(&mut rate, &mut board, 0, &[0]);
+        assert_eq!(sample(&mut rate, &mut board, 49, 10), None);
+        send(&mut rate, &mut board, 1, &[100]);
+        assert!(sample(&mut rate, &mut board, 150, 20).is_some());
+    }
+
+    #[test]
+    fn a_sample_is_application_limited_until_what_was_sent_then_has_arrived() {
+        let (mut rate, mut board) = (DeliveryRate::default(), Scoreboard::default());
+        send(&mut rate, &mut board, 0, &[0]);
+        rate.on_app_limited(1);
+        send(&mut rate, &mut board, 1, &[20]);
+        assert!(!sample(&mut rate, &mut board, 60, 10).unwrap().app_limited);
+        assert!(sample(&mut rate, &mut board, 80, 20).unwrap().app_limited);
+        send(&mut rate, &mut board, 2, &[90]);
+        assert!(!sample(&mut rate, &mut board, 150, 30).unwrap().app_limited);
+    }
+}

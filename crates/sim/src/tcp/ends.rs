@@ -1,0 +1,238 @@
+//! A TCP flow for the simulator: connections one after another, each a handshake and a transfer.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use weir::feedback::Ecn;
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_net::Seed;
+use weir_net::seed::Stream;
+
+use super::receive_window::INITIAL_WINDOW;
+use super::receiver::Receiver;
+use super::segment::{Data, Segment, TcpPacket};
+use super::sender::{Limits, Sender};
+use super::{ShortTransfers, Tcp};
+use crate::config::Flow;
+use crate::flow::{Body, End, Ends, Outbox, Packet, State};
+use crate::trace::Transfer;
+
+/// A SYN that is not answered is sent again after this [RFC6298 §2.1], and after twice as long each time
+/// from the fifth on (Linux: `tcp_syn_linear_timeouts`).
+const SYN_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// Doublings after which the time between two SYN does not grow any more.
+const SYN_DOUBLINGS: u32 = 6;
+
+/// What the sending end is doing.
+#[derive(Debug)]
+enum Stage {
+    /// Nothing: between two transfers, or in a pause.
+    Idle { until: Timestamp },
+    /// SYNs sent, the last one's time, and when the next one is due.
+    Opening { sent: u32, since: Timestamp, deadline: Timestamp },
+    /// Transferring.
+    Open(Box<Sender>),
+}
+
+/// Both ends of a flow's connections.
+#[derive(Debug)]
+pub(crate) struct TcpEnds {
+    config: Tcp,
+    /// Times in which the application has no use for a connection.
+    pauses: VecDeque<Range<Timestamp>>,
+    chance: Stream,
+    /// The connection at the sending end.
+    connection: u64,
+    stage: Stage,
+    /// The connection at the receiving end.
+    accepted: u64,
+    receiver: Receiver,
+    /// Of the row that is being filled.
+    transfer: Transfer,
+}
+
+impl TcpEnds {
+    pub(crate) fn new(flow: &Flow, config: &Tcp, seed: Seed) -> Self {
+        let mut chance = seed.stream(&format!("{}/transfers", flow.name));
+        let first = match config.short {
+            Some(short) if short.starts_idle => flow.start + short.idle_time(&mut chance),
+            _ => flow.start,
+        };
+        Self {
+            pauses: flow.pauses.iter().cloned().collect(),
+            connection: 0,
+            stage: Stage::Idle { until: first },
+            accepted: 0,
+            receiver: Receiver::new(config.receive_window.as_bytes()),
+            config: config.clone(),
+            chance,
+            transfer: Transfer::default(),
+        }
+    }
+
+    fn pause_start(&self) -> Option<Timestamp> {
+        self.pauses.front().map(|pause| pause.start)
+    }
+
+    fn open(&mut self, now: Timestamp) {
+        self.connection += 1;
+        self.stage = Stage::Opening { sent: 0, since: now, deadline: now };
+    }
+
+    fn send_syn(&mut self, now: Timestamp, out: &mut Outbox) {
+        let Stage::Opening { sent, since, deadline } = &mut self.stage else { return };
+        if *deadline <= now {
+            let doublings = sent.saturating_sub(SYN_LINEAR_TIMEOUTS - 1).min(SYN_DOUBLINGS);
+            (*since, *deadline) = (now, now + SYN_TIMEOUT * (1 << doublings));
+            *sent += 1;
+            emit(self.connection, Segment::Syn, Ecn::NotEct, out);
+        }
+    }
+
+    fn on_connected(&mut self, now: Timestamp, out: &mut Outbox) {
+        let Stage::Opening { sent, since, .. } = self.stage else { return };
+        // Of two SYN nobody knows which one was answered: Karn's rule [RFC6298 §3].
+        let rtt = (sent == 1).then(|| now - since);
+        let length = self.config.short.map(|short| short.size(&mut self.chance).as_bytes());
+        let limits = Limits { length, send_buffer: self.config.send_buffer.as_bytes() };
+        let mut sender = Sender::new(self.config.congestion, self.chance.clone(), limits);
+        sender.on_connected(rtt, INITIAL_WINDOW.min(self.config.receive_window.as_bytes()));
+        self.stage = Stage::Open(Box::new(sender));
+        let end = Data { part: 0..0, sent_at: now, echo: Timestamp::ZERO, cwr: false };
+        emit(self.connection, Segment::Data(end), Ecn::NotEct, out);
+    }
+
+    /// Sends what may leave, and rests if the transfer is done.
+    fn send_data(&mut self, now: Timestamp, out: &mut Outbox) {
+        let Stage::Open(sender) = &mut self.stage else { return };
+        while let Some(outgoing) = sender.next_segment(now) {
+            // A retransmission is not ECN-capable [RFC3168 §6.1.5].
+            let is_capable = self.config.ecn && !outgoing.is_retransmission;
+            let ecn = if is_capable { Ecn::Ect0 } else { Ecn::NotEct };
+            self.transfer.retransmitted_packets += u64::from(outgoing.is_retransmission);
+            emit(self.connection, Segment::Data(outgoing.data), ecn, out);
+        }
+        if let Some(short) = self.config.short.filter(|_| sender.is_done()) {
+            let until = now + short.idle_time(&mut self.chance);
+            self.stage = Stage::Idle { until };
+        }
+    }
+
+    /// A segment arrived at the sending end.
+    fn hear(&mut self, now: Timestamp, segment: &Segment, out: &mut Outbox) {
+        match (segment, &mut self.stage) {
+            (Segment::SynAck, Stage::Opening { .. }) => self.on_connected(now, out),
+            (Segment::Ack(ack), Stage::Open(sender)) => {
+                sender.on_ack(now, ack);
+                out.rtt = sender.last_rtt();
+            }
+            _ => return,
+        }
+        self.send_data(now, out);
+    }
+
+    /// A segment arrived at the receiving end, perhaps marked.
+    fn take(&mut self, now: Timestamp, packet: &TcpPacket, marked: bool, out: &mut Outbox) {
+        match &packet.segment {
+            Segment::Syn => {
+                if packet.connection > self.accepted {
+                    self.accepted = packet.connection;
+                    self.receiver = Receiver::new(self.config.receive_window.as_bytes());
+                }
+                emit(self.accepted, Segment::SynAck, Ecn::NotEct, out);
+            }
+            Segment::Data(data) if packet.connection == self.accepted => {
+                let before = self.receiver.received();
+                let ack = self.receiver.on_data(now, data, marked);
+                self.transfer.goodput += DataSize::from_bytes(self.receiver.received() - before);
+                if let Some(ack) = ack {
+                    emit(self.accepted, Segment::Ack(ack), Ecn::NotEct, out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn emit(connection: u64, segment: Segment, ecn: Ecn, out: &mut Outbox) {
+    let size = segment.size();
+    let body = Body::Tcp(TcpPacket { connection, segment });
+    out.packets.push(Packet { size, ecn, body });
+}
+
+impl ShortTransfers {
+    fn size(&self, chance: &mut Stream) -> DataSize {
+        let (min, max) = (self.min_size.as_bytes(), self.max_size.as_bytes());
+        let spread = (max - min) as f64 * chance.uniform();
+        DataSize::from_bytes(min + libm::round(spread) as u64)
+    }
+
+    /// Exponential, by inversion.
+    fn idle_time(&self, chance: &mut Stream) -> TimeDelta {
+        self.mean_idle * -libm::log(1.0 - chance.uniform())
+    }
+}
+
+impl Ends for TcpEnds {
+    fn next_deadline(&self, end: End) -> Option<Timestamp> {
+        match end {
+            End::Sender => {
+                let own = match &self.stage {
+                    Stage::Idle { until } => Some(*until),
+                    Stage::Opening { deadline, .. } => Some(*deadline),
+                    Stage::Open(sender) => sender.next_deadline(),
+                };
+                own.into_iter().chain(self.pause_start()).min()
+            }
+            End::Receiver => self.receiver.next_deadline(),
+        }
+    }
+
+    fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
+        if end == End::Receiver {
+            let ack = self.receiver.on_deadline(now);
+            return emit(self.accepted, Segment::Ack(ack), Ecn::NotEct, out);
+        }
+        if let Some(pause) = self.pauses.pop_front_if(|pause| pause.start <= now) {
+            self.stage = Stage::Idle { until: pause.end };
+            return;
+        }
+        if matches!(self.stage, Stage::Idle { until } if until <= now) {
+            self.open(now);
+        }
+        match &mut self.stage {
+            Stage::Idle { .. } => {}
+            Stage::Opening { .. } => self.send_syn(now, out),
+            Stage::Open(sender) => {
+                sender.on_deadline(now);
+                self.send_data(now, out);
+            }
+        }
+    }
+
+    fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
+        let Body::Tcp(tcp) = &packet.body else {
+            unreachable!("no {:?} goes to a TCP flow", packet.body);
+        };
+        match end {
+            End::Sender if tcp.connection == self.connection => self.hear(now, &tcp.segment, out),
+            // Of a connection that is over.
+            End::Sender => {}
+            End::Receiver => self.take(now, tcp, packet.ecn == Ecn::Ce, out),
+        }
+    }
+
+    fn take_transfer(&mut self) -> Option<Transfer> {
+        Some(std::mem::take(&mut self.transfer))
+    }
+
+    fn state(&self) -> State {
+        let Stage::Open(sender) = &self.stage else { return State::default() };
+        State {
+            target: None,
+            pacing_rate: sender.pacing_rate(),
+            congestion_window: Some(sender.congestion_window()),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The receiving end: puts data in order, and says what has arrived.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use super::receive_window::ReceiveWindow;
+use super::segment::{Ack, Blocks, Data, MAX_SACK_BLOCKS, MSS, Part};
+
+/// An acknowledgement waits for a second segment at most this long (Linux: `TCP_ATO_MIN`).
+const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
+/// Segments that a delayed acknowledgement answers [RFC5681 §4.2].
+const SEGMENTS_PER_ACK: u64 = 2;
+/// Segments that are answered at once when a connection starts, so that slow start is not slowed, and
+/// after what arrived twice (Linux: `TCP_MAX_QUICKACKS`).
+const QUICK_SEGMENTS: u32 = 16;
+/// Segments that are answered at once after a mark: a sender with a small window needs to know (Linux).
+const QUICK_AFTER_MARK: u32 = 2;
+
+/// The receiving end of a transfer.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// All data below has arrived.
+    next: u64,
+    /// What arrived above, the part that changed last first.
+    above: Vec<Part>,
+    /// What the last acknowledgement covered.
+    acknowledged: u64,
+    /// What has arrived twice and was not told yet.
+    duplicate: Option<Part>,
+    /// `TS.Recent`.
+    echo: Timestamp,
+    /// A mark is echoed until the sender has reacted.
+    echoes_mark: bool,
+    quick: u32,
+    deadline: Option<Timestamp>,
+    window: ReceiveWindow,
+}
+
+impl Receiver {
+    /// A receiver whose window grows up to a limit, in bytes.
+    pub(super) fn new(window_limit: u64) -> Self {
+        Self {
+            next: 0,
+            above: Vec::new(),
+            acknowledged: 0,
+            duplicate: None,
+            echo: Timestamp::ZERO,
+            echoes_mark: false,
+            quick: QUICK_SEGMENTS,
+            deadline: None,
+            window: ReceiveWindow::new(window_limit),
+        }
+    }
+
+    /// Data that has arrived in order.
+    pub(super) fn received(&self) -> u64 {
+        self.next
+    }
+
+    /// When an acknowledgement will wait no longer.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadline
+    }
+
+    /// That time has passed.
+    pub(super) fn on_deadline(&mut self, now: Timestamp) -> Ack {
+        self.ack(now)
+    }
+
+    /// Data arrived, perhaps marked. Returns what is to be answered at once.
+    pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
+        // The oldest segment that is not answered yet is the one whose time is echoed [RFC7323 §4.3].
+        if data.part.start <= self.acknowledged {
+            self.echo = self.echo.max(data.sent_at);
+        }
+        self.on_mark(marked, data.cwr);
+        if data.part.is_empty() {
+            return None;
+        }
+        let had_hole = !self.above.is_empty();
+        if data.part.end <= self.next {
+            self.duplicate = Some(data.part.clone());
+            self.quick = QUICK_SEGMENTS;
+            return Some(self.ack(now));
+        }
+        self.put(data.part.clone());
+        let highest = self.above.iter().map(|part| part.end).max().unwrap_or(self.next);
+        self.window.on_data(now, data, self.next, highest);
+        let has_hole = !self.above.is_empty();
+        let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
+        // Holes are told at once, and when one is filled [RFC5681 §4.2].
+        if is_due || has_hole || had_hole || self.quick > 0 {
+            return Some(self.ack(now));
+        }
+        self.deadline.get_or_insert(now + DELAYED_ACK);
+        None
+    }
+
+    /// Marks are echoed until the sender says that it has reacted [RFC3168 §6.1.3].
+    fn on_mark(&mut self, marked: bool, reduced: bool) {
+        if reduced {
+            self.echoes_mark = false;
+        }
+        if marked {
+            if !self.echoes_mark {
+                self.quick = self.quick.max(QUICK_AFTER_MARK);
+            }
+            self.echoes_mark = true;
+        }
+    }
+
+    fn put(&mut self, part: Part) {
+        let mut merged = part;
+        self.above.retain(|other| {
+            let apart = other.end < merged.start || merged.end < other.start;
+            if !apart {
+                if merged.start >= other.start && merged.end <= other.end {
+                    self.duplicate = Some(merged.clone());
+                }
+                merged = merged.start.min(other.start)..merged.end.max(other.end);
+            }
+            apart
+        });
+        if merged.start <= self.next {
+            self.next = merged.end;
+        } else {
+            self.above.insert(0, merged);
+        }
+    }
+
+    fn ack(&mut self, now: Timestamp) -> Ack {
+        self.quick = self.quick.saturating_sub(1);
+        self.deadline = None;
+        self.acknowledged = self.next;
+        let duplicate = self.duplicate.take();
+        let room = MAX_SACK_BLOCKS - usize::from(duplicate.is_some());
+        Ack {
+            next: self.next,
+            window: self.window.advertise(self.next),
+            blocks: Blocks::first_of(&self.above, room),
+            duplicate,
+            sent_at: now,
+            echo: self.echo,
+            ece: self.echoes_mark,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// A receiver that has given its quick answers.
+    fn receiver() -> Receiver {
+        Receiver { quick: 0, ..Receiver::new(1 << 20) }
+    }
+
+    /// Segment `number` of full size, sent at its number in milliseconds.
+    fn segment(number: u64) -> Data {
+        let sent_at = at(number as i64);
+        let part = number * MSS..(number + 1) * MSS;
+        Data { part, sent_at, echo: Timestamp::ZERO, cwr: false }
+    }
+
+    /// In segments: what is acknowledged, and the blocks.
+    fn told(ack: Option<Ack>) -> Option<(u64, Vec<(u64, u64)>)> {
+        let ack = ack?;
+        let blocks = ack.blocks.as_slice().iter();
+        Some((ack.next / MSS, blocks.map(|part| (part.start / MSS, part.end / MSS)).collect()))
+    }
+
+    // [RFC5681 §4.2]
+    #[test]
+    fn every_second_segment_is_acknowledged_or_the_first_after_40_ms() {
+        let mut receiver = receiver();
+        assert_eq!(receiver.on_data(at(100), &segment(0), false), None);
+        assert_eq!(receiver.next_deadline(), Some(at(140)));
+        assert_eq!(told(receiver.on_data(at(110), &segment(1), false)), Some((2, vec![])));
+        assert_eq!(receiver.next_deadline(), None);
+        assert_eq!(receiver.on_data(at(120), &segment(2), false), None);
+        assert_eq!(told(Some(receiver.on_deadline(at(160)))), Some((3, vec![])));
+    }
+
+    #[test]
+    fn the_first_segments_of_a_connection_are_acknowledged_one_by_one() {
+        let mut receiver = Receiver::new(1 << 20);
+        let answers = (0..20).map(|number| receiver.on_data(at(0), &segment(number), false));
+        let answered: Vec<bool> = answers.map(|ack| ack.is_some()).collect();
+        assert!(answered[..16].iter().all(|answered| *answered));
+        assert_eq!(answered[16..], [false, true, false, true]);
+    }
+
+    // [RFC2018 §4]
+    #[test]
+    fn the_first_block_is_the_one_that_changed_last_and_a_filled_hole_is_told_at_once() {
+        let mut receiver = receiver();
+        let mut hear = |number| told(receiver.on_data(at(0), &segment(number), false));
+        assert_eq!(hear(1), Some((0, vec![(1, 2)])));
+        assert_eq!(hear(3), Some((0, vec![(3, 4), (1, 2)])));
+        assert_eq!(hear(5), Some((0, vec![(5, 6), (3, 4), (1, 2)])));
+        assert_eq!(hear(2), Some((0, vec![(1, 4), (5, 6)])));
+        assert_eq!(hear(7), Some((0, vec![(7, 8), (1, 4), (5, 6)])));
+        assert_eq!(hear(9), Some((0, vec![(9, 10), (7, 8), (1, 4)])));
+        assert_eq!(hear(0), Some((4, vec![(9, 10), (7, 8), (5, 6)])));
+    }
+
+    // [RFC2883 §4]
+    #[test]
+    fn what_arrives_twice_is_told_once_in_front() {
+        let mut receiver = receiver();
+        receiver.on_data(at(0), &segment(0), false);
+        receiver.on_data(at(0), &segment(2), false);
+        let ack = receiver.on_data(at(0), &segment(0), false).unwrap();
+        assert_eq!(ack.duplicate, Some(0..MSS));
+        assert_eq!(told(Some(ack)), Some((1, vec![(2, 3)])));
+        let ack = receiver.on_data(at(0), &segment(2), false).unwrap();
+        assert_eq!(ack.duplicate, Some(2 * MSS..3 * MSS));
+        assert_eq!(receiver.on_data(at(0), &segment(1), false).unwrap().duplicate, None);
+    }
+
+    // [RFC7323 §4.3]
+    #[test]
+    fn the_echo_is_the_time_of_the_oldest_segment_that_was_not_answered() {
+        let mut receiver = receiver();
+        receiver.on_data(at(50), &segment(0), false);
+        assert_eq!(receiver.on_data(at(51), &segment(1), false).unwrap().echo, at(0));
+        // Segment 2 is missing: what follows it does not change the echo.
+        assert_eq!(receiver.on_data(at(53), &segment(3), false).unwrap().echo, at(0));
+        let again = Data { sent_at: at(99), ..segment(2) };
+        assert_eq!(receiver.on_data(at(150), &again, false).unwrap().echo, at(99));
+    }
+
+    // [RFC3168 §6.1.3]
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
+        let mut receiver = receiver();
+        assert!(receiver.on_data(at(0), &segment(0), true).unwrap().ece);
+        assert!(receiver.on_data(at(0), &segment(1), false).unwrap().ece);
+        receiver.on_data(at(0), &segment(2), false);
+        let reduced = Data { cwr: true, ..segment(3) };
+        assert!(!receiver.on_data(at(0), &reduced, false).unwrap().ece);
+    }
+}

@@ -1,0 +1,508 @@
+//! The sending end: what may leave when, and what an acknowledgement means.
+//!
+//! ```text
+//! acknowledgement -> scoreboard -> RACK -> phase --+-> proportional reduction -+-> window -> send
+//!                        |                         +-> congestion control -----+
+//!                        +-> round-trip time, delivery rate
+//! ```
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
+
+use super::congestion::{AckEvent, Congestion, CongestionControl, Repair, Window};
+use super::delivery_rate::DeliveryRate;
+use super::rack::{Rack, Times};
+use super::recovery::RateReduction;
+use super::rtt::{LEAST_VARIATION, RttEstimator};
+use super::scoreboard::Scoreboard;
+use super::segment::{Ack, Data, MSS};
+
+/// Round trips after which the end of the data is probed [RFC8985 §7.2].
+const PROBE_ROUNDS: i64 = 2;
+
+/// What the sender does about congestion.
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Nothing is lost.
+    Open,
+    /// The window shrinks in proportion, after loss (`is_recovery`) or a mark, until this is acknowledged.
+    Reducing { is_recovery: bool, until: u64, reduction: RateReduction },
+    /// A timeout: slow start over what was in flight, until this is acknowledged.
+    Timeout { until: u64 },
+}
+
+/// What the one timer is for; the three never run together [RFC8985 §8].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Retransmission,
+    /// A hole may be reordering until then.
+    Reordering,
+    /// The last segments may be lost.
+    TailProbe,
+}
+
+/// The state before a congestion event, and when its first retransmission left: an acknowledgement that
+/// answers an older segment shows that nothing was lost [RFC4015 §3].
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    window: Window,
+    retransmitted_at: Option<Timestamp>,
+}
+
+/// A tail probe that is not answered.
+#[derive(Clone, Copy, Debug)]
+struct TailProbe {
+    /// `TLP.end_seq`.
+    end: u64,
+    /// `TLP.is_retrans`.
+    is_retransmission: bool,
+    is_sent: bool,
+}
+
+/// What the sender may not exceed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Data of the transfer; `None` is endless.
+    pub(super) length: Option<u64>,
+    /// Data that the host keeps for retransmission.
+    pub(super) send_buffer: u64,
+}
+
+/// A segment that leaves.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) data: Data,
+    pub(super) is_retransmission: bool,
+}
+
+/// The sending end of a transfer whose handshake is done.
+#[derive(Debug)]
+pub(super) struct Sender {
+    control: Box<dyn CongestionControl>,
+    limits: Limits,
+    window: Window,
+    phase: Phase,
+    board: Scoreboard,
+    rack: Rack,
+    rtt: RttEstimator,
+    rate: DeliveryRate,
+    /// `SND.UNA` and `SND.NXT`.
+    acknowledged: u64,
+    next: u64,
+    /// What the receiver takes ends here.
+    peer_edge: u64,
+    /// `sent_at` of the newest acknowledgement.
+    peer_time: Timestamp,
+    timer: Option<(Timestamp, Timer)>,
+    tail_probe: Option<TailProbe>,
+    undo: Option<Undo>,
+    /// The next new segment tells the receiver that its mark was heard.
+    says_reduced: bool,
+    /// The window kept data back.
+    is_window_limited: bool,
+    /// When the pacer lets the next burst leave, and what is left of this one.
+    next_departure: Timestamp,
+    burst_left: u64,
+    last_rtt: Option<TimeDelta>,
+}
+
+impl Sender {
+    /// A sender; `chance` is for controls that draw.
+    pub(super) fn new(congestion: Congestion, chance: Stream, limits: Limits) -> Self {
+        Self {
+            control: congestion.build(chance),
+            limits,
+            window: Window::INITIAL,
+            phase: Phase::Open,
+            board: Scoreboard::default(),
+            rack: Rack::default(),
+            rtt: RttEstimator::default(),
+            rate: DeliveryRate::default(),
+            acknowledged: 0,
+            next: 0,
+            peer_edge: 0,
+            peer_time: Timestamp::ZERO,
+            timer: None,
+            tail_probe: None,
+            undo: None,
+            says_reduced: false,
+            is_window_limited: false,
+            next_departure: Timestamp::ZERO,
+            burst_left: 0,
+            last_rtt: None,
+        }
+    }
+
+    /// The handshake took so long, or is not to be measured because its SYN was sent twice; the receiver
+    /// offers a window.
+    pub(super) fn on_connected(&mut self, rtt: Option<TimeDelta>, window: u64) {
+        rtt.into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
+        self.peer_edge = window;
+    }
+
+    /// Whether all data has arrived.
+    pub(super) fn is_done(&self) -> bool {
+        self.limits.length == Some(self.acknowledged)
+    }
+
+    /// `cwnd`.
+    pub(super) fn congestion_window(&self) -> DataSize {
+        DataSize::from_bytes(MSS) * self.window.congestion
+    }
+
+    /// Round-trip time of the newest segment that the last acknowledgement answered.
+    pub(super) fn last_rtt(&self) -> Option<TimeDelta> {
+        self.last_rtt
+    }
+
+    /// The pacer's rate, of a control that paces.
+    pub(super) fn pacing_rate(&self) -> Option<Bitrate> {
+        self.control.pacing().map(|pacing| pacing.rate)
+    }
+
+    /// When to call [`Sender::on_deadline`]. What the pacer holds back is up to the caller's next look
+    /// at [`Sender::next_segment`], too.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        let timer = self.timer.map(|(at, _)| at);
+        let pacer = (self.has_segment() && self.window_has_room()).then_some(self.next_departure);
+        timer.into_iter().chain(pacer).min()
+    }
+
+    /// A deadline has passed. What leaves then comes from [`Sender::next_segment`].
+    pub(super) fn on_deadline(&mut self, now: Timestamp) {
+        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return };
+        match timer {
+            Timer::Retransmission => self.on_timeout(now),
+            Timer::TailProbe => self.start_tail_probe(),
+            Timer::Reordering => {
+                let lost = self.detect_loss(now);
+                if lost > 0 {
+                    self.on_loss(now);
+                }
+            }
+        }
+        if self.timer.is_none() {
+            self.set_timer(now);
+        }
+    }
+
+    /// An acknowledgement arrived.
+    pub(super) fn on_ack(&mut self, now: Timestamp, ack: &Ack) {
+        if ack.next < self.acknowledged {
+            return; // Overtaken by a newer one.
+        }
+        self.peer_edge = self.peer_edge.max(ack.next + ack.window);
+        self.peer_time = self.peer_time.max(ack.sent_at);
+        let prior_in_flight = self.board.in_flight();
+        let has_advanced = ack.next > self.acknowledged;
+        let (delivered, rtt) = self.take_deliveries(now, ack, has_advanced);
+        self.last_rtt = rtt;
+        self.acknowledged = ack.next;
+        if has_advanced {
+            self.undo_if_spurious(ack);
+        }
+        self.answer_tail_probe(now, ack);
+        if ack.duplicate.is_some() {
+            self.rack.on_needless_retransmission();
+        }
+        if has_advanced {
+            self.set_timer(now);
+        }
+        let lost = self.detect_loss(now);
+        self.leave_phase(ack.next);
+        if self.board.lost() > 0 {
+            self.on_loss(now);
+        } else if ack.ece {
+            self.on_mark(now);
+        }
+        let event = AckEvent {
+            now,
+            delivered,
+            lost,
+            total_delivered: self.rate.delivered(),
+            rtt,
+            smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            acknowledged: ack.next,
+            next: self.next,
+            repair: self.repair(),
+            is_window_limited: self.is_window_limited,
+            has_advanced,
+            sample: self.rate.take_sample(self.rtt.minimum().unwrap_or_default()),
+            departure_wait: (self.next_departure - now).max(TimeDelta::ZERO),
+        };
+        self.set_window(&event);
+    }
+
+    /// Takes what an acknowledgement delivers off the scoreboard. Returns how many segments, and the
+    /// round-trip time of the newest.
+    fn take_deliveries(
+        &mut self,
+        now: Timestamp,
+        ack: &Ack,
+        has_advanced: bool,
+    ) -> (u64, Option<TimeDelta>) {
+        let (rate, rack) = (&mut self.rate, &mut self.rack);
+        let min_rtt = self.rtt.minimum().unwrap_or_default();
+        // Segments that were sent once tell the time without doubt: Karn's rule [RFC6298 §3].
+        let (mut oldest, mut newest) = (None, None);
+        let delivered = self.board.on_ack(ack.next, ack.blocks.as_slice(), |sent| {
+            rate.on_delivered(now, sent);
+            rack.on_delivered(now, sent, min_rtt);
+            if !sent.retransmitted {
+                let rtt = now - sent.sent_at;
+                oldest = Some(oldest.map_or(rtt, |oldest: TimeDelta| oldest.max(rtt)));
+                newest = Some(newest.map_or(rtt, |newest: TimeDelta| newest.min(rtt)));
+            }
+        });
+        // A timestamp tells which of two transmissions was answered [RFC7323 §4.1].
+        let echoed = (has_advanced && delivered > 0).then(|| now - ack.echo);
+        oldest.or(echoed).into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
+        (delivered, newest)
+    }
+
+    fn repair(&self) -> Repair {
+        match self.phase {
+            Phase::Reducing { is_recovery: true, .. } => Repair::Recovery,
+            Phase::Timeout { .. } => Repair::Timeout,
+            _ => Repair::None,
+        }
+    }
+
+    fn detect_loss(&mut self, now: Timestamp) -> u64 {
+        let in_recovery = self.repair() != Repair::None;
+        if !in_recovery && self.board.sacked() == 0 {
+            return 0; // Nothing has overtaken anything.
+        }
+        let times = Times {
+            smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
+            min_rtt: self.rtt.minimum().unwrap_or_default(),
+        };
+        let (lost, wait) = self.rack.detect(now, &mut self.board, times, in_recovery);
+        if let Some(wait) = wait {
+            self.timer = Some((now + wait, Timer::Reordering));
+        }
+        lost
+    }
+
+    /// What was in flight when the phase began is acknowledged.
+    fn leave_phase(&mut self, acknowledged: u64) {
+        match &self.phase {
+            // After a mark something newer must be acknowledged: what told of the reduction.
+            Phase::Reducing { until, reduction, is_recovery }
+                if acknowledged > *until || (*is_recovery && acknowledged == *until) =>
+            {
+                if !self.control.rules_in_recovery() {
+                    self.window.congestion = reduction.target() as f64;
+                }
+                if *is_recovery {
+                    self.rack.on_recovery_end();
+                }
+            }
+            Phase::Timeout { until } if acknowledged >= *until => {}
+            _ => return,
+        }
+        self.phase = Phase::Open;
+        self.undo = None;
+    }
+
+    fn on_loss(&mut self, now: Timestamp) {
+        match &mut self.phase {
+            Phase::Open => self.reduce(now, true),
+            Phase::Reducing { is_recovery, .. } => *is_recovery = true,
+            Phase::Timeout { .. } => {}
+        }
+    }
+
+    /// At most one reaction in a round trip [RFC3168 §6.1.2].
+    fn on_mark(&mut self, now: Timestamp) {
+        if matches!(self.phase, Phase::Open) {
+            self.reduce(now, false);
+            self.says_reduced = true;
+        }
+    }
+
+    fn reduce(&mut self, now: Timestamp, is_recovery: bool) {
+        self.undo = Some(Undo { window: self.window, retransmitted_at: None });
+        self.window.threshold = self.control.on_congestion(now, &self.window);
+        let from = libm::floor(self.window.congestion) as u64;
+        let reduction = RateReduction::new(from, self.window.threshold as u64);
+        self.phase = Phase::Reducing { is_recovery, until: self.next, reduction };
+        self.tail_probe = None;
+    }
+
+    /// The window after an acknowledgement.
+    fn set_window(&mut self, event: &AckEvent) {
+        match &mut self.phase {
+            Phase::Reducing { reduction, .. } if !self.control.rules_in_recovery() => {
+                let is_safe = event.has_advanced && event.lost == 0;
+                let window = reduction.on_ack(event.delivered, event.in_flight, is_safe);
+                self.window.congestion = window as f64;
+            }
+            _ => self.control.on_ack(&mut self.window, event),
+        }
+    }
+
+    /// [RFC6298 §5], and what RACK takes for lost then [RFC8985 §6.3].
+    fn on_timeout(&mut self, now: Timestamp) {
+        let is_new = !matches!(self.phase, Phase::Timeout { .. })
+            && !matches!(self.phase, Phase::Reducing { is_recovery: true, .. });
+        if is_new {
+            self.undo = Some(Undo { window: self.window, retransmitted_at: None });
+            self.window.threshold = self.control.on_congestion(now, &self.window);
+        }
+        self.control.on_timeout();
+        self.rack.mark_lost_at_timeout(now, &mut self.board);
+        self.rtt.on_timeout();
+        self.tail_probe = None;
+        self.phase = Phase::Timeout { until: self.next };
+        // One segment leaves [RFC5681 §3.1].
+        self.window.congestion = (self.board.in_flight() + 1) as f64;
+        self.next_departure = now;
+    }
+
+    /// An acknowledgement for data that was sent before the first retransmission: the delay had only
+    /// grown, and the window is given back [RFC4015 §3.2].
+    fn undo_if_spurious(&mut self, ack: &Ack) {
+        let Some(Undo { window, retransmitted_at: Some(first) }) = self.undo else { return };
+        if ack.echo >= first {
+            return;
+        }
+        self.window.congestion = self.window.congestion.max(window.congestion);
+        self.window.threshold = self.window.threshold.max(window.threshold);
+        self.board.unmark_lost();
+        self.control.on_undo();
+        self.phase = Phase::Open;
+        self.undo = None;
+    }
+
+    /// Sends something that will be answered, so that a lost end is found without a timeout.
+    fn start_tail_probe(&mut self) {
+        let is_retransmission = !self.has_new_data();
+        if is_retransmission {
+            let Some(last) = self.board.last() else { return };
+            self.board.mark_lost(last);
+        }
+        self.tail_probe = Some(TailProbe { end: self.next, is_retransmission, is_sent: false });
+    }
+
+    /// [RFC8985 §7.4.2]
+    fn answer_tail_probe(&mut self, now: Timestamp, ack: &Ack) {
+        let Some(probe) = self.tail_probe.filter(|probe| ack.next >= probe.end) else { return };
+        if !probe.is_retransmission || ack.duplicate.is_some() {
+            self.tail_probe = None;
+        } else if ack.next > probe.end {
+            // The probe repaired a loss, which counts as congestion as any other.
+            self.tail_probe = None;
+            if matches!(self.phase, Phase::Open) {
+                self.reduce(now, false);
+            }
+        }
+    }
+
+    /// Arms the timer anew: a probe if nothing seems lost, else the retransmission timer.
+    fn set_timer(&mut self, now: Timestamp) {
+        self.timer = None;
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        let timeout = self.rtt.timeout();
+        let may_probe = matches!(self.phase, Phase::Open)
+            && self.board.sacked() == 0
+            && self.tail_probe.is_none();
+        self.timer = Some(match self.rtt.smoothed().filter(|_| may_probe) {
+            Some(smoothed) => {
+                // A single segment may be waiting for its delayed acknowledgement.
+                let single = self.board.outstanding() == 1;
+                let patience = if single { LEAST_VARIATION } else { TimeDelta::ZERO };
+                let probe = smoothed * PROBE_ROUNDS + patience;
+                (now + probe.min(timeout), Timer::TailProbe)
+            }
+            None => (now + timeout, Timer::Retransmission),
+        });
+    }
+
+    fn has_new_data(&self) -> bool {
+        self.limits.length.is_none_or(|length| self.next < length)
+            && self.next + MSS <= self.peer_edge
+            && self.next + MSS <= self.acknowledged + self.limits.send_buffer
+    }
+
+    fn has_segment(&self) -> bool {
+        self.board.lost() > 0 || self.has_new_data()
+    }
+
+    /// A tail probe leaves whatever the window says [RFC8985 §7.3].
+    fn window_has_room(&self) -> bool {
+        self.board.in_flight() < libm::floor(self.window.congestion) as u64
+            || self.tail_probe.is_some_and(|probe| !probe.is_sent)
+    }
+
+    /// The next segment, if one may leave now. Call until `None`.
+    pub(super) fn next_segment(&mut self, now: Timestamp) -> Option<Outgoing> {
+        if !self.has_segment() {
+            self.is_window_limited = !self.window_has_room();
+            if self.limits.length == Some(self.next) {
+                self.rate.on_app_limited(self.board.in_flight());
+            }
+            return None;
+        }
+        if !self.window_has_room() {
+            self.is_window_limited = true;
+            return None;
+        }
+        if !self.pacer_lets(now) {
+            return None;
+        }
+        let stamp = self.rate.on_sent(now, self.board.in_flight());
+        let (part, is_retransmission) = match self.board.next_lost() {
+            Some(index) => (self.board.on_sent_again(now, index, stamp), true),
+            None => {
+                let left = self.limits.length.map_or(MSS, |length| length - self.next);
+                let part = self.next..self.next + left.min(MSS);
+                self.next = part.end;
+                self.board.on_sent(now, part.clone(), stamp);
+                (part, false)
+            }
+        };
+        self.after_sent(now, is_retransmission);
+        let cwr = !is_retransmission && std::mem::take(&mut self.says_reduced);
+        let data = Data { part, sent_at: now, echo: self.peer_time, cwr };
+        Some(Outgoing { data, is_retransmission })
+    }
+
+    fn after_sent(&mut self, now: Timestamp, is_retransmission: bool) {
+        if let Phase::Reducing { reduction, .. } = &mut self.phase {
+            reduction.on_sent();
+        }
+        if let Some(probe) = self.tail_probe.as_mut().filter(|probe| !probe.is_sent) {
+            (probe.end, probe.is_sent) = (self.next, true);
+        }
+        if is_retransmission && let Some(undo) = &mut self.undo {
+            undo.retransmitted_at.get_or_insert(now);
+        }
+        let is_probe_due = matches!(self.timer, Some((_, Timer::TailProbe)));
+        if self.timer.is_none() || (is_probe_due && !is_retransmission) {
+            self.set_timer(now);
+        }
+    }
+
+    /// Bursts leave at the pacing rate, which counts payload as the delivery rate does.
+    fn pacer_lets(&mut self, now: Timestamp) -> bool {
+        let Some(pacing) = self.control.pacing() else { return true };
+        if self.burst_left == 0 {
+            if now < self.next_departure {
+                return false;
+            }
+            self.burst_left = pacing.burst;
+            self.next_departure = now;
+        }
+        self.burst_left -= 1;
+        self.next_departure += DataSize::from_bytes(MSS) / pacing.rate;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Packets at a given rate, which nothing controls: background traffic, and audio.
+
+use std::ops::Range;
+
+use weir::feedback::Ecn;
+use weir::units::{DataSize, Timestamp};
+use weir_net::Schedule;
+
+use crate::config::Flow;
+use crate::flow::{Body, End, Ends, Outbox, Packet, State};
+
+/// Packets of one size at a given rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// Rate of the IP packets.
+    pub rate: Schedule,
+    /// Size of the IP packets [RFC8868 §4.3].
+    pub packet: DataSize,
+}
+
+/// Both ends of the flow; the receiving one only receives.
+#[derive(Debug)]
+pub(crate) struct UdpEnds {
+    config: Udp,
+    pauses: Vec<Range<Timestamp>>,
+    next: Timestamp,
+}
+
+impl UdpEnds {
+    pub(crate) fn new(flow: &Flow, config: &Udp) -> Self {
+        let mut ends =
+            Self { config: config.clone(), pauses: flow.pauses.clone(), next: flow.start };
+        ends.skip_pauses();
+        ends
+    }
+
+    fn skip_pauses(&mut self) {
+        if let Some(pause) = self.pauses.iter().find(|pause| pause.contains(&self.next)) {
+            self.next = pause.end;
+        }
+    }
+}
+
+impl Ends for UdpEnds {
+    fn next_deadline(&self, end: End) -> Option<Timestamp> {
+        (end == End::Sender).then_some(self.next)
+    }
+
+    fn on_deadline(&mut self, _: Timestamp, _: End, out: &mut Outbox) {
+        let Udp { rate, packet } = &self.config;
+        out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body: Body::Udp });
+        // From the time that was due, so that the rate is exact.
+        self.next = rate.finish(self.next, *packet);
+        self.skip_pauses();
+    }
+
+    fn on_packet(&mut self, _: Timestamp, _: End, _: &Packet, _: &mut Outbox) {}
+
+    fn state(&self) -> State {
+        State::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::units::{Bitrate, TimeDelta};
+
+    use super::*;
+    use crate::{Direction, Traffic};
+
+    /// When packets leave until a time.
+    fn departures(config: &Udp, pauses: &[Range<Timestamp>], until_ms: i64) -> Vec<i64> {
+        let flow = Flow {
+            name: "udp-1".into(),
+            direction: Direction::Up,
+            hops: 0..1,
+            access_delay: TimeDelta::ZERO,
+            start: Timestamp::ZERO,
+            stop: Timestamp::MAX,
+            pauses: pauses.to_vec(),
+            traffic: Traffic::Udp(config.clone()),
+        };
+        let mut ends = UdpEnds::new(&flow, config);
+        let mut times = Vec::new();
+        let mut out = Outbox::default();
+        while ends.next.as_millis() < until_ms {
+            times.push(ends.next.as_millis());
+            ends.on_deadline(ends.next, End::Sender, &mut out);
+        }
+        assert_eq!(out.packets.len(), times.len());
+        times
+    }
+
+    #[test]
+    fn packets_leave_at_the_rate_of_the_moment_and_not_in_a_pause() {
+        let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
+        let rate = Schedule::new(vec![step(0, 1_000), step(24, 500)]).unwrap();
+        let config = Udp { rate, packet: DataSize::from_bytes(1_500) };
+        assert_eq!(departures(&config, &[], 80), [0, 12, 24, 48, 72]);
+        let pause = Timestamp::from_millis(20)..Timestamp::from_millis(60);
+        assert_eq!(departures(&config, &[pause], 90), [0, 12, 60, 84]);
+    }
+
+    // [RFC8867 §4.3]: audio of 20 kbit/s.
+    #[test]
+    fn a_low_rate_of_small_packets_is_exact() {
+        let rate = Schedule::constant(Bitrate::from_kbps(20)).unwrap();
+        let config = Udp { rate, packet: DataSize::from_bytes(50) };
+        assert_eq!(departures(&config, &[], 100), [0, 20, 40, 60, 80]);
+    }
+}
