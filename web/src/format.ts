@@ -36,6 +36,8 @@ export interface Scenario {
   paper: PaperRow[];
   findings: Finding[];
   sections: SectionRow[];
+  /** Flows that show their video; others are left out. */
+  video: VideoRow[];
   sim_real: SimReal[];
 }
 
@@ -57,6 +59,20 @@ export interface Group {
   warnings: string[];
   /** How late the emulator released packets; `null` for simulated runs. */
   lateness_us: Histogram | null;
+}
+
+/** What the viewer of a flow saw, and what its repair cost; means over the seeds. */
+export interface VideoRow {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  frame_rate: number | null;
+  freezes: number | null;
+  frozen_s: number | null;
+  p95_frame_delay_ms: number | null;
+  residual_loss_percent: number | null;
+  rtx_percent: number | null;
+  fec_percent: number | null;
 }
 
 /** Averages over the seeds by linear interpolation on a common time grid. */

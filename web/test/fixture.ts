@@ -123,6 +123,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     paper: call ? [] : paperRows(),
     findings: call ? [] : findingRows(),
     sections: call ? sectionRows(groups) : [],
+    video: call ? videoRows(groups) : [],
     sim_real: call ? flows.map(comparison) : [],
   };
 }
@@ -333,6 +334,23 @@ function sectionRows(groups: Group[]): Scenario["sections"] {
     );
 }
 
+function videoRows(groups: Group[]): Scenario["video"] {
+  return groups
+    .filter((group) => group.engine === "sim")
+    .map(({ controller, engine, flow }, i) => ({
+      controller,
+      engine,
+      flow,
+      frame_rate: 30 - 2 * i,
+      freezes: i,
+      frozen_s: 0.8 * i,
+      p95_frame_delay_ms: 80 + 40 * i,
+      residual_loss_percent: 0.5 * i,
+      rtx_percent: 2,
+      fec_percent: 10,
+    }));
+}
+
 function comparison(flow: string): Scenario["sim_real"][number] {
   const row = (metric: string, unit: string, simulated: number | null, real: number | null) => {
     const error = simulated === null || real === null ? null : round(real - simulated);
@@ -364,6 +382,7 @@ export function withoutValues(report: Report): Report {
       group.lateness_us = null;
     }
     for (const row of scenario.sections) Object.assign(row, NO_SECTION);
+    for (const row of scenario.video) Object.assign(row, NO_VIDEO);
     for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
     for (const finding of scenario.findings) finding.holds = null;
     for (const pair of scenario.sim_real) {
@@ -380,6 +399,16 @@ const NO_POINT = {
   loss_percent: null,
   rtt_ms: null,
   responsiveness_s: null,
+};
+
+const NO_VIDEO = {
+  frame_rate: null,
+  freezes: null,
+  frozen_s: null,
+  p95_frame_delay_ms: null,
+  residual_loss_percent: null,
+  rtx_percent: null,
+  fec_percent: null,
 };
 
 const NO_SECTION = {

@@ -157,6 +157,7 @@ fn scenario(runs: &[Run<'_>]) -> Scenario {
         paper: tables::paper(shown, &columns),
         findings: tables::findings(shown, &columns),
         sections: tables::sections(shown, &columns, &flows),
+        video: tables::video(&columns, &flows),
         sim_real: sim_real::compare(shown, &columns, &flows),
     }
 }

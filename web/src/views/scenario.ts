@@ -23,7 +23,7 @@ import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { describeLateness, latenessPlot } from "./lateness";
 import { describeScatter, scatterPlot } from "./scatter";
-import { errorTable, findingsList, paperTable, sectionsTable, warningBox } from "./tables";
+import { errorTable, findingsList, paperTable, sectionsTable, videoTable, warningBox } from "./tables";
 import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
 
 export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement {
@@ -41,6 +41,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     part("Published values", paperTable(scenario.paper)),
     part("Published findings", findingsList(scenario.findings)),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
+    ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...latenessViews(scenario, palette),
   );
   const back = el("a", { href: "#overview" }, "Back to the overview");

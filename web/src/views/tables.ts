@@ -1,7 +1,7 @@
 // The tables and lists of a scenario: published values beside ours, findings, sections, errors.
 
 import { el, empty, table } from "../dom";
-import type { Finding, PaperRow, SectionRow, SimReal } from "../format";
+import type { Finding, PaperRow, SectionRow, SimReal, VideoRow } from "../format";
 import {
   ENGINE_NAME,
   NONE,
@@ -69,6 +69,29 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
       },
       { head: "RTT (ms)", cell: (row) => formatNumber(row.rtt_ms, 0), kind: "number" },
       { head: "Loss (%)", cell: (row) => formatNumber(row.loss_percent, 2), kind: "number" },
+    ],
+    rows,
+  );
+}
+
+export function videoTable(rows: VideoRow[]): HTMLElement {
+  const number = (head: string, value: (row: VideoRow) => number | null, digits: number) => ({
+    head,
+    cell: (row: VideoRow) => formatNumber(value(row), digits),
+    kind: "number" as const,
+  });
+  return table<VideoRow>(
+    "What the viewer saw, and what the repair of lost packets cost",
+    [
+      { head: "Flow", cell: (row) => row.flow },
+      { head: "Controller", cell: (row) => row.controller },
+      number("Frames a second", (row) => row.frame_rate, 1),
+      number("Freezes", (row) => row.freezes, 1),
+      number("Frozen (s)", (row) => row.frozen_s, 1),
+      number("p95 frame delay (ms)", (row) => row.p95_frame_delay_ms, 0),
+      number("Loss after repair (%)", (row) => row.residual_loss_percent, 2),
+      number("Retransmissions (% of bytes)", (row) => row.rtx_percent, 1),
+      number("Parity (% of bytes)", (row) => row.fec_percent, 1),
     ],
     rows,
   );

@@ -44,6 +44,7 @@ pub(super) struct Scenario {
     pub paper: Vec<PaperRow>,
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
+    pub video: Vec<VideoRow>,
     pub sim_real: Vec<SimReal>,
 }
 
@@ -130,6 +131,21 @@ pub(super) struct Histogram {
     pub p50: f64,
     pub p99: f64,
     pub max: f64,
+}
+
+/// What the viewer of a flow saw, and what its repair cost; means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct VideoRow {
+    pub controller: String,
+    pub engine: Engine,
+    pub flow: String,
+    pub frame_rate: Option<f64>,
+    pub freezes: Option<f64>,
+    pub frozen_s: Option<f64>,
+    pub p95_frame_delay_ms: Option<f64>,
+    pub residual_loss_percent: Option<f64>,
+    pub rtx_percent: Option<f64>,
+    pub fec_percent: Option<f64>,
 }
 
 /// A published value beside ours.

@@ -2,9 +2,9 @@
 //!
 //! Papers are about algorithms, so their values stand beside simulated runs, means over the seeds.
 
-use super::format::{Finding, PaperRow, SectionRow};
+use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, VideoMetrics};
 use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
@@ -141,6 +141,33 @@ pub(super) fn sections(
         }
     }
     rows
+}
+
+/// A row a flow that shows its video and column: means over the seeds.
+pub(super) fn video(columns: &[Column<'_>], flows: &[&str]) -> Vec<VideoRow> {
+    let row = |flow: &str, column: &Column<'_>| {
+        let mean = |value: fn(&VideoMetrics) -> Option<f64>| {
+            let mean = column.mean(|run| value(&run.flow(flow)?.metrics.video));
+            mean.map(|mean| rounded(mean, DECIMALS))
+        };
+        let frame_rate = mean(|video| video.frame_rate);
+        frame_rate.is_some().then(|| VideoRow {
+            controller: column.controller.into(),
+            engine: column.engine,
+            flow: flow.into(),
+            frame_rate,
+            freezes: mean(|video| Some(video.freeze_count? as f64)),
+            frozen_s: mean(|video| video.freeze_duration_s),
+            p95_frame_delay_ms: mean(|video| Some(video.frame_delay_ms?.p95)),
+            residual_loss_percent: mean(|video| Some(video.residual_loss_ratio? * 100.0)),
+            rtx_percent: mean(|video| Some(video.rtx_share? * 100.0)),
+            fec_percent: mean(|video| Some(video.fec_share? * 100.0)),
+        })
+    };
+    let of_flow = |flow: &&str| -> Vec<VideoRow> {
+        columns.iter().filter_map(|column| row(flow, column)).collect()
+    };
+    flows.iter().flat_map(of_flow).collect()
 }
 
 #[cfg(test)]

@@ -95,6 +95,18 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
 }
 
 #[test]
+fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
+    let with = json(&[simulated("repair/random-loss", Algorithm::Nada, 1)]);
+    let rows = with["scenarios"][0]["video"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_shape(&rows[0], "VideoRow");
+    assert_eq!(rows[0]["flow"], "media-1");
+    assert!(rows[0]["frame_rate"].as_f64().unwrap() > 20.0);
+    let without = json(&[simulated("demo/first-call", Algorithm::Nada, 1)]);
+    assert_eq!(without["scenarios"][0]["video"], json!([]));
+}
+
+#[test]
 fn the_order_of_the_records_does_not_change_a_byte() {
     let mut records = vec![
         simulated("demo/first-call", Algorithm::Scream, 1),
