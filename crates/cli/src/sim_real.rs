@@ -14,6 +14,9 @@ use crate::table;
 const RATE_LIMIT: f64 = 0.10;
 const DELAY_LIMIT_MS: f64 = 30.0;
 const TIME_LIMIT_S: f64 = 1.5;
+/// A call's rows may begin this much before or after the scenario's time: a step of the capacity that
+/// comes so little before a section is the section's.
+const ALIGNMENT_S: f64 = 0.5;
 
 /// One value, real and simulated, averaged over the runs that have it.
 struct Pair {
@@ -144,9 +147,9 @@ fn delay_ms(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
 /// Mean over the rises of the capacity within the section: a fall is no question of reaching.
 fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     let changes = capacity_changes(rows);
-    let within = changes
-        .iter()
-        .filter(|change| change.up && (from_s..to_s).contains(&change.time.as_secs_f64()));
+    let within = changes.iter().filter(|change| {
+        change.up && (from_s..to_s).contains(&(change.time.as_secs_f64() + ALIGNMENT_S))
+    });
     mean(within.filter_map(|change| time_to_90_percent(rows, change)).collect())
 }
 

@@ -220,8 +220,6 @@ pub enum Reason {
     ReceiverLimit,
     /// The sender's own queue is too long.
     SendQueue,
-    /// More is in flight than the congestion window holds.
-    CongestionWindow,
     /// The source sends less than it may.
     ApplicationLimited,
     /// Feedback stays away.
@@ -242,7 +240,6 @@ impl Reason {
             Self::Probe => "probe",
             Self::ReceiverLimit => "receiver limit",
             Self::SendQueue => "send queue",
-            Self::CongestionWindow => "congestion window",
             Self::ApplicationLimited => "application-limited",
             Self::FeedbackLost => "feedback lost",
         }

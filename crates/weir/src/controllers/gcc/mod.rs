@@ -6,10 +6,10 @@
 //!   +-> AcknowledgedBitrate ------------> RateControl <-------------+
 //!   |                                      ^      | delay-based estimate
 //!   +-> ProbeEstimator --probe result------+      v
-//!   +-> LossBased (LossModel) --loss-based estimate--> min -> RttBackoff -> CongestionWindow
-//!   +-> LossRules, for a receiver that tells no arrivals                          |
-//!                                                                                 v
-//! SentPacket -> AlrDetector -> ProbeController --probe--> Target <--bitrate, padding, pacing
+//!   +-> LossBased (LossModel) --loss-based estimate--> min -> RttBackoff --+
+//!   +-> LossRules, for a receiver that tells no arrivals -----------+ bitrate, pacing, padding
+//!                                                                  v
+//! SentPacket -> AlrDetector -> ProbeController --probe------> Target
 //! ```
 //!
 //! docs/controllers/gcc.md describes it as built and lists the deviations GOOGCC-D1 to GOOGCC-D6.
@@ -17,7 +17,6 @@
 mod acknowledged_bitrate;
 mod alr_detector;
 mod arrival_groups;
-mod congestion_window;
 mod delay_based;
 mod link_capacity;
 mod loss_based;
@@ -36,7 +35,6 @@ use alloc::vec::Vec;
 
 use self::acknowledged_bitrate::AcknowledgedBitrate;
 use self::alr_detector::AlrDetector;
-use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
 use self::loss_based::{Conditions, LossBased, LossState};
 use self::loss_rules::LossRules;
@@ -72,7 +70,6 @@ pub struct Gcc {
     loss_based: LossBased,
     loss_rules: LossRules,
     rtt_backoff: RttBackoff,
-    window: CongestionWindow,
     alr: AlrDetector,
     was_in_alr: bool,
     probes: ProbeController,
@@ -84,7 +81,7 @@ pub struct Gcc {
     rtt: Option<TimeDelta>,
     /// When the rate control was last told.
     rtt_told: Option<Timestamp>,
-    /// The target before the receiver's limit and before the window pushes it back.
+    /// The target before the receiver's limit.
     estimate: Bitrate,
     /// What moved it last.
     cause: Reason,
@@ -117,7 +114,6 @@ impl Gcc {
             loss_based: LossBased::new(limits),
             loss_rules: LossRules::default(),
             rtt_backoff: RttBackoff::default(),
-            window: CongestionWindow::new(),
             alr: AlrDetector::new(start),
             was_in_alr: false,
             probes: ProbeController::new(limits),
@@ -141,10 +137,12 @@ impl Gcc {
             self.acknowledged = AcknowledgedBitrate::default();
         }
         self.collect_arrivals(report);
-        let Some(longest_rtt) = self.measure_rtt(now) else {
+        if self.arrivals.is_empty() {
             self.on_losses(now, report);
+            self.settle(now);
             return;
-        };
+        }
+        self.measure_rtt(now);
         self.note_alr_end(now);
         for arrival in &self.arrivals {
             self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
@@ -166,7 +164,6 @@ impl Gcc {
         if outcome.recovered {
             self.probes.on_recovered(now, self.alr.since().is_some());
         }
-        self.window.resize(longest_rtt, self.estimate);
     }
 
     /// A report of receiver reports alone: there is no delay gradient in it.
@@ -187,7 +184,6 @@ impl Gcc {
             }
         }
         self.settle(now);
-        self.window.resize(rtt, self.estimate);
     }
 
     /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
@@ -204,21 +200,19 @@ impl Gcc {
     }
 
     /// Takes the shortest round-trip time of a report, without the time that the receiver held the
-    /// feedback back; returns the longest one, with it.
-    fn measure_rtt(&mut self, now: Timestamp) -> Option<TimeDelta> {
-        let newest = self.arrivals.last()?.arrival_time;
-        let bounded = |rtt: TimeDelta| rtt.clamp(TimeDelta::ZERO, MAX_RTT);
+    /// feedback back.
+    fn measure_rtt(&mut self, now: Timestamp) {
+        let Some(newest) = self.arrivals.last().map(|packet| packet.arrival_time) else { return };
         let held = |packet: &Arrival| newest - packet.arrival_time;
-        let shortest = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
-        let longest = self.arrivals.iter().map(|packet| now - packet.send_time);
-        let rtt = bounded(shortest.min()?);
+        let rtts = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
+        let shortest = rtts.min().unwrap_or(MAX_RTT);
+        let rtt = shortest.clamp(TimeDelta::ZERO, MAX_RTT);
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
         if self.rtt_told.is_none_or(|told| now - told >= RTT_INTERVAL) {
             self.rtt_told = Some(now);
             self.delay_based.set_rtt(rtt);
         }
-        longest.max().map(bounded)
     }
 
     fn note_alr_end(&mut self, now: Timestamp) {
@@ -281,25 +275,22 @@ impl Gcc {
 
     /// Makes the estimate known to those that depend on it, and the target of it.
     fn settle(&mut self, now: Timestamp) {
-        let capped = self.limits.cap(self.estimate, self.receiver_limit);
-        self.alr.set_estimate(capped);
+        let target = self.limits.cap(self.estimate, self.receiver_limit);
+        self.alr.set_estimate(target);
         let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
             && self.loss_based.state() == LossState::DelayBased
             && !self.rtt_backoff.is_above_limit();
-        self.probes.set_estimate(now, capped, is_allowed);
-        self.window.update();
-        let target = self.limits.clamp(self.window.push_back(capped));
+        self.probes.set_estimate(now, target, is_allowed);
         if target != self.target {
-            self.reason = self.explain(target, capped);
+            self.reason = self.explain(target);
             self.target = target;
         }
     }
 
-    fn explain(&self, target: Bitrate, capped: Bitrate) -> Reason {
+    fn explain(&self, target: Bitrate) -> Reason {
         let rises = target > self.target;
         match self.cause {
-            _ if target < capped => Reason::CongestionWindow,
-            _ if capped < self.estimate => Reason::ReceiverLimit,
+            _ if target < self.estimate => Reason::ReceiverLimit,
             // A limit was lifted above an estimate that is being cut.
             Reason::OverUse | Reason::Loss | Reason::Ecn | Reason::FeedbackLost if rises => {
                 Reason::Increase
@@ -315,7 +306,6 @@ impl Controller for Gcc {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.rtt_backoff.on_packet_sent(now);
         self.alr.on_packet_sent(now, packet.size);
-        self.window.on_packet_sent(now, packet);
         if let Some(probe) = self.probes.probe().filter(|probe| packet.probe == Some(probe.id)) {
             self.probe_estimator.on_probe(probe);
         }
@@ -329,7 +319,6 @@ impl Controller for Gcc {
         if report.packets.is_empty() {
             return;
         }
-        self.window.on_report(report);
         match report.arrival_times {
             ArrivalTimes::Measured => self.on_measured(now, report),
             ArrivalTimes::RoundTrip => self.on_round_trip(now, report),
@@ -352,12 +341,10 @@ impl Controller for Gcc {
     fn target(&self) -> Target {
         let is_measured = self.arrival_times == Some(ArrivalTimes::Measured);
         let factor = if is_measured { PACING_FACTOR } else { INITIAL_PACING_FACTOR };
-        // What the window pushes back would wait in the pacer otherwise.
-        let capped = self.limits.cap(self.estimate, self.receiver_limit);
         let pads = self.loss_based.state() == LossState::IncreaseUsingPadding;
         Target {
             bitrate: self.target,
-            pacing_rate: capped * factor,
+            pacing_rate: self.target * factor,
             burst: BURST,
             window: None,
             padding_rate: if pads { self.target } else { Bitrate::ZERO },
