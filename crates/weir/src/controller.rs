@@ -29,6 +29,10 @@ pub trait Controller {
     /// bitrate from now on, down to the lowest that the limits allow.
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);
 
+    /// Another flow of the same sender moved this one's share of their rate ([`crate::coupled`]): the
+    /// controller goes on from this target bitrate.
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate);
+
     /// The time given by [`Controller::next_timeout`] has passed.
     fn on_timeout(&mut self, now: Timestamp);
 
@@ -218,6 +222,8 @@ pub enum Reason {
     Probe,
     /// The receiver set or lifted its limit.
     ReceiverLimit,
+    /// The flows of the sender share their rate anew.
+    Coupled,
     /// The sender's own queue is too long.
     SendQueue,
     /// The source sends less than it may.
@@ -239,6 +245,7 @@ impl Reason {
             Self::Ecn => "ECN",
             Self::Probe => "probe",
             Self::ReceiverLimit => "receiver limit",
+            Self::Coupled => "coupled",
             Self::SendQueue => "send queue",
             Self::ApplicationLimited => "application-limited",
             Self::FeedbackLost => "feedback lost",

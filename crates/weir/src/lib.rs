@@ -22,6 +22,7 @@ extern crate std;
 
 pub mod controller;
 pub mod controllers;
+pub mod coupled;
 pub mod feedback;
 pub mod pacer;
 pub mod receiver;

@@ -105,6 +105,11 @@ impl DelayBased {
         self.rate_control.set_rtt(rtt);
     }
 
+    /// Takes over a share of a coupled rate.
+    pub(super) fn share(&mut self, share: Bitrate) {
+        self.rate_control.share(share);
+    }
+
     pub(super) fn estimate(&self) -> Bitrate {
         self.rate_control.estimate()
     }

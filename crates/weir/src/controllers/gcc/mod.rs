@@ -332,6 +332,14 @@ impl Controller for Gcc {
         self.settle(now);
     }
 
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.delay_based.share(share);
+        self.delay_limit = self.delay_limit.map(|_| self.delay_based.estimate());
+        self.estimate = self.limits.clamp(share);
+        self.cause = Reason::Coupled;
+        self.settle(now);
+    }
+
     fn on_timeout(&mut self, _now: Timestamp) {}
 
     fn next_timeout(&self) -> Option<Timestamp> {

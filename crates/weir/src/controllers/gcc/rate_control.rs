@@ -79,6 +79,12 @@ impl RateControl {
         self.last_change = Some(now);
     }
 
+    /// Takes over a share of a coupled rate: no change of this flow's own, so that its next cut need not
+    /// wait.
+    pub(super) fn share(&mut self, share: Bitrate) {
+        self.estimate = share.max(self.min);
+    }
+
     /// Over-use that lasts may cut again.
     pub(super) fn may_cut(&self, now: Timestamp, acknowledged: Option<Bitrate>) -> bool {
         let interval = self.rtt.clamp(MIN_CUT_INTERVAL, MAX_CUT_INTERVAL);

@@ -129,6 +129,11 @@ impl LossBased {
         self.set(now, self.rate_bps);
     }
 
+    /// Takes over a share of a coupled rate.
+    pub(super) fn set_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.set(now, share.as_bps_f64());
+    }
+
     /// Feedback stays away: half of the rate, BARI-D6.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set(now, 0.5 * self.rate_bps);

@@ -159,6 +159,12 @@ impl Controller for Gcc2013 {
         self.retarget(Reason::ReceiverLimit);
     }
 
+    /// The receiver's rate still holds: it is not this sender's to move.
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.loss_based.set_rate(now, share);
+        self.retarget(Reason::Coupled);
+    }
+
     /// BARI-D6: the sources say nothing of feedback that stays away.
     fn on_timeout(&mut self, now: Timestamp) {
         if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {

@@ -51,6 +51,11 @@ impl LossBased {
         }
     }
 
+    /// Does not hold a share of a coupled rate back.
+    pub(super) fn rise_to(&mut self, share: Bitrate) {
+        self.estimate_bps = self.estimate_bps.max(share.as_bps_f64());
+    }
+
     /// Takes over from an estimate that is lower, GCC-D18.
     pub(super) fn start_from(&mut self, delay_based: Bitrate) {
         self.estimate_bps = self.estimate_bps.min(delay_based.as_bps_f64());

@@ -236,6 +236,12 @@ impl Controller for GccDraft {
         self.retarget(Reason::ReceiverLimit);
     }
 
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        self.rate_control.set_estimate(share);
+        self.loss_based.rise_to(share);
+        self.retarget(Reason::Coupled);
+    }
+
     /// GCC-D13: the draft says nothing of feedback that stays away.
     fn on_timeout(&mut self, now: Timestamp) {
         if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {

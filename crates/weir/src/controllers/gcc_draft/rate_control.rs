@@ -86,6 +86,11 @@ impl RateControl {
         }
     }
 
+    /// Takes over a share of a coupled rate.
+    pub(super) fn set_estimate(&mut self, share: Bitrate) {
+        self.set(share.as_bps_f64());
+    }
+
     /// Cuts the estimate because no feedback comes, GCC-D13.
     pub(super) fn back_off(&mut self) {
         self.set(BETA * self.estimate_bps);

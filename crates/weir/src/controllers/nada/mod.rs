@@ -209,6 +209,12 @@ impl Controller for Nada {
         self.retarget(self.reference.rate(), Reason::ReceiverLimit);
     }
 
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        let before = self.reference.rate();
+        self.reference.set_rate(share);
+        self.retarget(before, Reason::Coupled);
+    }
+
     fn on_timeout(&mut self, now: Timestamp) {
         if self.silence.has_ended(now) {
             let before = self.reference.rate();

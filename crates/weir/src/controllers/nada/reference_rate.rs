@@ -91,6 +91,11 @@ impl ReferenceRate {
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
     }
 
+    /// Takes over a share of a coupled rate [RFC8699 §6.1].
+    pub(super) fn set_rate(&mut self, rate: Bitrate) {
+        self.rate = self.limits.clamp(rate);
+    }
+
     /// NADA-D9: feedback stays away.
     pub(super) fn on_silence(&mut self) {
         self.rate = self.limits.clamp(self.rate * SILENCE_FACTOR);

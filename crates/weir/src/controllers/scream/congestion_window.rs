@@ -133,6 +133,11 @@ impl CongestionWindow {
         }
     }
 
+    /// Follows a share of a coupled rate.
+    pub fn scale(&mut self, factor: f64) {
+        self.cwnd = (self.cwnd * factor).max(MIN_CWND);
+    }
+
     /// `cwnd`.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.cwnd as u64)

@@ -76,6 +76,11 @@ impl MediaRateControl {
         self.set(self.target * congestion.rate_factor(), congestion.reason());
     }
 
+    /// Takes over a share of a coupled rate.
+    pub fn share(&mut self, share: Bitrate) {
+        self.set(share, Reason::Coupled);
+    }
+
     /// The adjustment of every `RATE_ADJUST_INTERVAL` [SCREAM §4.1.3].
     pub fn adjust(&mut self, at: &Conditions) {
         let target = self.target.as_bps_f64();

@@ -162,6 +162,11 @@ impl Controller for Scream {
         self.receiver_limit = limit;
     }
 
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        self.window.scale(share / self.media.target());
+        self.media.share(share);
+    }
+
     fn on_timeout(&mut self, now: Timestamp) {
         let Some(due) = self.adjust_at.filter(|&due| due <= now) else { return };
         let elapsed = now - due + RATE_ADJUST_INTERVAL;

@@ -311,6 +311,14 @@ impl Controller for ScreamV2 {
         }
     }
 
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        let target = self.limits.clamp(share).min(self.max_bitrate());
+        if target != self.target {
+            self.window.scale(target / self.target);
+            (self.target, self.reason) = (target, Reason::Coupled);
+        }
+    }
+
     fn on_timeout(&mut self, now: Timestamp) {
         let Some(due) = self.tick_at.filter(|&due| due <= now) else { return };
         // The grid is kept unless a whole interval was missed.

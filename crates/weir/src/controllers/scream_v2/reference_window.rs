@@ -200,6 +200,12 @@ impl ReferenceWindow {
         (MSS / self.size).min(1.0)
     }
 
+    /// Follows a share of a coupled rate; the inflection point goes along.
+    pub fn scale(&mut self, factor: f64) {
+        self.size = (self.size * factor).max(MIN_REF_WND);
+        self.inflection = (self.inflection * factor).max(1.0);
+    }
+
     /// Whether congestion ever reduced it.
     pub fn has_reacted(&self) -> bool {
         self.reacted.is_some()

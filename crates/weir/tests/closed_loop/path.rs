@@ -15,6 +15,9 @@ const STEP: TimeDelta = TimeDelta::from_millis(1);
 const FEEDBACK_STEPS: u64 = 50;
 const FRAME_STEPS: u64 = 33;
 
+/// Size of a key frame in frames.
+const KEY_FRAME: u64 = 8;
+
 /// A sender, a bottleneck and a receiver, in steps of 1 ms.
 pub struct Loop {
     pub now: Timestamp,
@@ -22,8 +25,12 @@ pub struct Loop {
     pub controller: Box<dyn Controller + Send>,
     pub pacer: Pacer<()>,
     limits: RateLimits,
-    /// Share of the target that the source makes.
+    /// Share of the target that the source makes, and what it makes at most.
     pub source_share: f64,
+    pub source_cap: Bitrate,
+    /// Each so many frames one is [`KEY_FRAME`] times as large.
+    pub key_frame_every: Option<u64>,
+    frames: u64,
     pub capacity: Bitrate,
     pub queue_limit: TimeDelta,
     /// Packets that would wait longer than this are marked.
@@ -31,6 +38,12 @@ pub struct Loop {
     pub one_way_delay: TimeDelta,
     /// Packets lost at random, out of 100.
     pub loss_percent: u64,
+    /// Packets that the next ones overtake, out of 100, and how late they are.
+    pub late_percent: u64,
+    pub late_by: TimeDelta,
+    /// Longest jitter behind the bottleneck; packets keep their order.
+    pub jitter: TimeDelta,
+    last_arrival: Timestamp,
     pub feedback_lost: bool,
     /// Clock of the receiver minus clock of the sender.
     pub clock_offset: TimeDelta,
@@ -40,6 +53,8 @@ pub struct Loop {
     busy_until: Timestamp,
     /// Sent and not reported yet; without arrival time if lost.
     on_the_way: VecDeque<PacketReport>,
+    /// Called lost by a report, and late only.
+    late: Vec<PacketReport>,
     reports: VecDeque<(Timestamp, FeedbackReport)>,
     delivered: DataSize,
     pub lost: u64,
@@ -60,8 +75,15 @@ impl Loop {
         capacity_kbps: u64,
         one_way_ms: i64,
     ) -> Self {
-        let kbps = Bitrate::from_kbps;
-        let (limits, controller) = (settings.limits, algorithm.build(settings));
+        Self::with_controller(algorithm.build(settings), settings.limits, capacity_kbps, one_way_ms)
+    }
+
+    pub fn with_controller(
+        controller: Box<dyn Controller + Send>,
+        limits: RateLimits,
+        capacity_kbps: u64,
+        one_way_ms: i64,
+    ) -> Self {
         Self {
             now: Timestamp::from_secs(1),
             steps: 0,
@@ -69,17 +91,25 @@ impl Loop {
             controller,
             limits,
             source_share: 1.0,
-            capacity: kbps(capacity_kbps),
+            source_cap: Bitrate::MAX,
+            key_frame_every: None,
+            frames: 0,
+            capacity: Bitrate::from_kbps(capacity_kbps),
             queue_limit: TimeDelta::from_millis(300),
             mark_above: TimeDelta::MAX,
             one_way_delay: TimeDelta::from_millis(one_way_ms),
             loss_percent: 0,
+            late_percent: 0,
+            late_by: TimeDelta::ZERO,
+            jitter: TimeDelta::ZERO,
+            last_arrival: Timestamp::ZERO,
             feedback_lost: false,
             clock_offset: TimeDelta::from_secs(-77),
             random: 1,
             next_number: 0,
             busy_until: Timestamp::ZERO,
             on_the_way: VecDeque::new(),
+            late: Vec::new(),
             reports: VecDeque::new(),
             delivered: DataSize::ZERO,
             lost: 0,
@@ -101,7 +131,7 @@ impl Loop {
         self.steps += 1;
         if self.controller.next_timeout().is_some_and(|due| due <= self.now) {
             self.controller.on_timeout(self.now);
-            assert!(self.controller.next_timeout().unwrap() > self.now);
+            assert!(self.controller.next_timeout().is_none_or(|next| next > self.now));
         }
         while let Some((_, report)) = self.reports.pop_front_if(|(due, _)| *due <= self.now) {
             self.controller.on_feedback(self.now, &report);
@@ -110,20 +140,28 @@ impl Loop {
             self.make_frame();
         }
         self.pacer.set_target(self.now, &self.controller.target());
-        while let Some(Release { size, .. }) = self.pacer.dequeue(self.now) {
-            self.send(size);
+        while let Some(release) = self.pacer.dequeue(self.now) {
+            self.send(&release);
             self.pacer.set_target(self.now, &self.controller.target());
         }
         if self.steps.is_multiple_of(FEEDBACK_STEPS) {
             self.report();
         }
+    }
+
+    /// Whether the target is within the limits.
+    pub fn is_within_limits(&self) -> bool {
         let bitrate = self.controller.target().bitrate;
-        assert!(self.limits.min() <= bitrate && bitrate <= self.limits.max());
+        self.limits.clamp(bitrate) == bitrate
     }
 
     fn make_frame(&mut self) {
-        let rate = self.controller.target().bitrate * self.source_share;
+        let rate = (self.controller.target().bitrate * self.source_share).min(self.source_cap);
         let mut left = (rate * (STEP * FRAME_STEPS as i64)).as_bytes();
+        self.frames += 1;
+        if self.key_frame_every.is_some_and(|every| self.frames.is_multiple_of(every)) {
+            left *= KEY_FRAME;
+        }
         while left > 0 {
             let size = DataSize::from_bytes(left.min(PACKET_BYTES));
             left -= size.as_bytes();
@@ -132,12 +170,14 @@ impl Loop {
         }
     }
 
-    fn send(&mut self, size: DataSize) {
+    fn send(&mut self, release: &Release<()>) {
         let (sequence_number, queued) = (self.next_number, self.pacer.queued());
+        let Release { size, probe, .. } = *release;
+        let padding = release.media.is_none();
         self.next_number += 1;
         self.controller.on_packet_sent(
             self.now,
-            &SentPacket { sequence_number, size, queued, probe: None, padding: false },
+            &SentPacket { sequence_number, size, queued, probe, padding },
         );
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let queue = self.busy_until.max(self.now) - self.now;
@@ -148,7 +188,7 @@ impl Loop {
         } else {
             self.busy_until = self.busy_until.max(self.now) + size / self.capacity;
             self.longest_queue = self.longest_queue.max(queue);
-            arrival_time = Some(self.busy_until + self.one_way_delay);
+            arrival_time = Some(self.arrival());
             self.delivered += size;
         }
         let ecn = if queue > self.mark_above { Ecn::Ce } else { Ecn::NotEct };
@@ -161,22 +201,40 @@ impl Loop {
             arrival_time,
             ecn,
             recovered: false,
-            probe: None,
+            probe,
         });
     }
 
-    /// Reports all packets up to the last that arrived; those missing below it are lost.
+    /// When the packet that has just been served arrives.
+    fn arrival(&mut self) -> Timestamp {
+        let share = (self.random >> 40) as f64 / f64::from(1 << 24);
+        let arrival = self.busy_until + self.one_way_delay + self.jitter * share;
+        self.last_arrival = self.last_arrival.max(arrival);
+        let is_late = (self.random >> 13) % 100 < self.late_percent;
+        if is_late { self.last_arrival + self.late_by } else { self.last_arrival }
+    }
+
+    /// Reports all packets up to the last that arrived; those missing below it are lost, and recovered
+    /// by a later report if they were only late.
     fn report(&mut self) {
-        let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= self.now);
+        let now = self.now;
+        let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= now);
         let Some(last) = self.on_the_way.iter().rposition(arrived) else { return };
-        let mut packets: Vec<_> = self.on_the_way.drain(..=last).collect();
+        let mut packets: Vec<_> = self.late.extract_if(.., |packet| arrived(packet)).collect();
+        for packet in self.on_the_way.drain(..=last) {
+            let is_late = packet.arrival_time.is_some_and(|at| at > now);
+            if is_late {
+                self.late.push(PacketReport { recovered: true, ..packet });
+            }
+            let arrival_time = packet.arrival_time.filter(|_| !is_late);
+            packets.push(PacketReport { arrival_time, ..packet });
+        }
         for packet in &mut packets {
             packet.arrival_time = packet.arrival_time.map(|at| at + self.clock_offset);
         }
         if !self.feedback_lost {
-            let report =
-                FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() };
-            self.reports.push_back((self.now + self.one_way_delay, report));
+            let report = FeedbackReport { packets, ..FeedbackReport::default() };
+            self.reports.push_back((now + self.one_way_delay, report));
         }
     }
 

@@ -1,0 +1,193 @@
+//! Coupled congestion control: the flows of one sender share the sum of their rates by priority.
+//!
+//! The flow state exchange of [RFC8699 §5.3.1]. Each flow keeps its own controller, which goes on as if it
+//! were alone; after each move of one of them all are told their share of the sum:
+//!
+//! ```text
+//! controller of f -> CC_R(f) -> S_CR += CC_R(f) - FSE_R(f) -> FSE_R(i) = P(i) / S_P * S_CR -> all controllers
+//! ```
+//!
+//! A driver calls [`FlowGroup::update`] with a controller's target bitrate whenever that changed, and then
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller whose share changed.
+//! The priority belongs to the group alone: the controllers of its flows are built with priority 1, or one
+//! that knows priorities itself would count them twice.
+
+use alloc::vec::Vec;
+
+use crate::controller::RateLimits;
+use crate::units::Bitrate;
+
+/// The flows of one sender that share a bottleneck.
+#[derive(Clone, Debug, Default)]
+pub struct FlowGroup {
+    flows: Vec<Member>,
+    /// `S_CR`: sum of what the controllers calculated.
+    sum: f64,
+}
+
+/// A flow in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowId(usize);
+
+#[derive(Clone, Debug)]
+struct Member {
+    /// `P`; zero once the flow has left.
+    priority: f64,
+    limits: RateLimits,
+    /// `FSE_R`, in bit/s.
+    share: f64,
+}
+
+impl FlowGroup {
+    /// A flow starts, at its start bitrate.
+    ///
+    /// # Panics
+    /// If the priority is not above zero and finite.
+    pub fn join(&mut self, priority: f64, limits: RateLimits) -> FlowId {
+        assert!(priority > 0.0 && priority.is_finite(), "a priority is above zero");
+        self.flows.push(Member { priority, limits, share: limits.start().as_bps_f64() });
+        self.sum += limits.start().as_bps_f64();
+        self.distribute();
+        FlowId(self.flows.len() - 1)
+    }
+
+    /// A flow ends; the others take over what it had.
+    pub fn leave(&mut self, flow: FlowId) {
+        let member = &mut self.flows[flow.0];
+        (member.priority, member.share) = (0.0, 0.0);
+        self.distribute();
+    }
+
+    /// The controller of a flow calculated this rate, having gone on from the flow's share.
+    pub fn update(&mut self, flow: FlowId, calculated: Bitrate) {
+        let member = &self.flows[flow.0];
+        if member.priority > 0.0 {
+            self.sum = (self.sum + calculated.as_bps_f64() - member.share).max(0.0);
+            self.distribute();
+        }
+    }
+
+    /// `FSE_R`: the flow's share, within its limits; zero once it has left.
+    pub fn share(&self, flow: FlowId) -> Bitrate {
+        Bitrate::from_bps_f64(self.flows[flow.0].share)
+    }
+
+    /// Shares the sum by priority. What one flow cannot use, or must have, is the others' gain or loss:
+    /// the flow at its limit is set aside and the rest is shared again.
+    fn distribute(&mut self) {
+        let bounds =
+            |member: &Member| (member.limits.min().as_bps_f64(), member.limits.max().as_bps_f64());
+        // What lies beyond all limits is no rate, and would have to be worked off first.
+        let present = self.flows.iter().filter(|member| member.priority > 0.0).map(bounds);
+        let (least, most) = present.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        self.sum = self.sum.clamp(least, most);
+        let mut open: Vec<usize> = (0..self.flows.len()).collect();
+        open.retain(|&index| self.flows[index].priority > 0.0);
+        let mut left = self.sum;
+        while !open.is_empty() {
+            let priorities: f64 = open.iter().map(|&index| self.flows[index].priority).sum();
+            let part = |member: &Member| left * member.priority / priorities;
+            // Which bound binds first: those below their least are served before those above their
+            // most give up what they have too much.
+            let lacking: f64 = open
+                .iter()
+                .map(|&index| &self.flows[index])
+                .map(|member| part(member).clamp(bounds(member).0, bounds(member).1) - part(member))
+                .sum();
+            let binds = |member: &Member| {
+                if lacking > 0.0 {
+                    part(member) < bounds(member).0
+                } else {
+                    part(member) > bounds(member).1
+                }
+            };
+            let bound: Vec<usize> =
+                open.iter().copied().filter(|&index| binds(&self.flows[index])).collect();
+            if bound.is_empty() {
+                for &index in &open {
+                    let share = part(&self.flows[index]);
+                    let (min, max) = bounds(&self.flows[index]);
+                    self.flows[index].share = share.clamp(min, max);
+                }
+                return;
+            }
+            for &index in &bound {
+                let (min, max) = bounds(&self.flows[index]);
+                self.flows[index].share = if lacking > 0.0 { min } else { max };
+                left -= self.flows[index].share;
+            }
+            open.retain(|index| !bound.contains(index));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kbps(kbps: u64) -> Bitrate {
+        Bitrate::from_kbps(kbps)
+    }
+
+    fn limits(min: u64, max: u64) -> RateLimits {
+        RateLimits::new(kbps(min), kbps(min.max(300.min(max))), kbps(max)).unwrap()
+    }
+
+    fn shares<const N: usize>(group: &FlowGroup, flows: [FlowId; N]) -> [u64; N] {
+        flows.map(|flow| group.share(flow).as_bps() / 1_000)
+    }
+
+    // [RFC8699 §5.3.1]
+    #[test]
+    fn the_sum_is_shared_by_priority_whoever_moves_it() {
+        let mut group = FlowGroup::default();
+        let flows = [2.0, 1.0, 1.0].map(|priority| group.join(priority, limits(50, 5_000)));
+        assert_eq!(shares(&group, flows), [450, 225, 225]);
+        group.update(flows[1], kbps(1_325));
+        assert_eq!(shares(&group, flows), [1_000, 500, 500]);
+        group.update(flows[0], kbps(600));
+        assert_eq!(shares(&group, flows), [800, 400, 400]);
+    }
+
+    // [RFC8699 §5.3.1]
+    #[test]
+    fn a_flow_that_leaves_gives_its_share_to_the_others() {
+        let mut group = FlowGroup::default();
+        let flows = [2.0, 1.0, 1.0].map(|priority| group.join(priority, limits(50, 5_000)));
+        group.leave(flows[0]);
+        assert_eq!(shares(&group, flows), [0, 450, 450]);
+        group.update(flows[0], kbps(5_000));
+        assert_eq!(shares(&group, flows), [0, 450, 450], "it is gone");
+    }
+
+    // [RFC8699 §5.3.1]: the desired rate.
+    #[test]
+    fn what_a_flow_cannot_use_or_must_have_is_taken_from_or_given_to_the_others() {
+        let mut group = FlowGroup::default();
+        let small = group.join(2.0, limits(50, 400));
+        let large = group.join(1.0, limits(50, 5_000));
+        let rigid = group.join(1.0, limits(300, 5_000));
+        let of = |group: &FlowGroup| shares(group, [small, large, rigid]);
+        assert_eq!(of(&group), [400, 200, 300]);
+        group.update(large, kbps(900));
+        assert_eq!(of(&group), [400, 600, 600]);
+        group.update(large, Bitrate::ZERO);
+        assert_eq!(of(&group), [400, 300, 300]);
+        group.update(large, Bitrate::ZERO);
+        assert_eq!(of(&group), [266, 133, 300]);
+    }
+
+    #[test]
+    fn the_sum_never_leaves_what_the_flows_may_have() {
+        let mut group = FlowGroup::default();
+        let flows = [1.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
+        group.update(flows[0], Bitrate::ZERO);
+        group.update(flows[0], Bitrate::ZERO);
+        group.update(flows[0], Bitrate::ZERO);
+        assert_eq!(shares(&group, flows), [100, 100]);
+        group.update(flows[0], Bitrate::MAX);
+        assert_eq!(shares(&group, flows), [1_000, 1_000]);
+        group.update(flows[1], kbps(500));
+        assert_eq!(shares(&group, flows), [750, 750], "no debt from before");
+    }
+}

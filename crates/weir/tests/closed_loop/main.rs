@@ -1,0 +1,7 @@
+//! Controllers in a closed loop: SCReAM by its texts, and all of them by what users complain about.
+
+mod complaints;
+mod naive;
+mod path;
+mod scream;
+mod scream_v2;

@@ -1,0 +1,178 @@
+//! Flows of one sender on one bottleneck, each with its controller, coupled and not.
+
+use std::collections::VecDeque;
+
+use weir::controller::RateLimits;
+use weir::coupled::{FlowGroup, FlowId};
+use weir::feedback::Ecn;
+use weir::pacer::{Pacer, Release};
+use weir::{
+    Algorithm, Bitrate, Controller, DataSize, FeedbackReport, PacketReport, SentPacket, TimeDelta,
+    Timestamp,
+};
+
+const STEP: TimeDelta = TimeDelta::from_millis(1);
+const FRAME_STEPS: i64 = 33;
+const FEEDBACK_STEPS: i64 = 50;
+const ONE_WAY_DELAY: TimeDelta = TimeDelta::from_millis(50);
+const QUEUE_LIMIT: TimeDelta = TimeDelta::from_millis(300);
+const PACKET_BYTES: u64 = 1_200;
+const CAPACITY: Bitrate = Bitrate::from_kbps(3_500);
+
+struct Flow {
+    controller: Box<dyn Controller + Send>,
+    pacer: Pacer<()>,
+    member: Option<FlowId>,
+    next_number: i64,
+    on_the_way: VecDeque<PacketReport>,
+    reports: VecDeque<(Timestamp, FeedbackReport)>,
+    delivered: DataSize,
+}
+
+/// Three flows, in steps of 1 ms.
+struct Sender {
+    now: Timestamp,
+    flows: Vec<Flow>,
+    group: FlowGroup,
+    busy_until: Timestamp,
+}
+
+impl Sender {
+    fn new(algorithm: Algorithm, priorities: Option<[f64; 3]>) -> Self {
+        let kbps = Bitrate::from_kbps;
+        let limits = RateLimits::new(kbps(150), kbps(300), kbps(3_000)).unwrap();
+        let mut group = FlowGroup::default();
+        let flow = |index: usize| {
+            let controller = algorithm.build(limits);
+            Flow {
+                pacer: Pacer::new(&controller.target()),
+                controller,
+                member: priorities.map(|priorities| group.join(priorities[index], limits)),
+                next_number: 0,
+                on_the_way: VecDeque::new(),
+                reports: VecDeque::new(),
+                delivered: DataSize::ZERO,
+            }
+        };
+        let flows = (0..3).map(flow).collect();
+        Self { now: Timestamp::from_secs(1), flows, group, busy_until: Timestamp::ZERO }
+    }
+
+    /// Runs for `secs` and returns what each flow delivered meanwhile, in kbit/s.
+    fn run(&mut self, secs: u64) -> [u64; 3] {
+        self.flows.iter_mut().for_each(|flow| flow.delivered = DataSize::ZERO);
+        for step in 0..secs as i64 * 1_000 {
+            self.now += STEP;
+            (0..3).for_each(|index| self.step(index, step + 11 * index as i64));
+        }
+        [0, 1, 2].map(|index| self.flows[index].delivered.as_bits() / secs / 1_000)
+    }
+
+    fn step(&mut self, index: usize, step: i64) {
+        let (now, flow) = (self.now, &mut self.flows[index]);
+        if flow.controller.next_timeout().is_some_and(|due| due <= now) {
+            flow.controller.on_timeout(now);
+        }
+        while let Some((_, report)) = flow.reports.pop_front_if(|(due, _)| *due <= now) {
+            flow.controller.on_feedback(now, &report);
+        }
+        self.exchange(index);
+        let flow = &mut self.flows[index];
+        if step % FRAME_STEPS == 0 {
+            let mut left = (flow.controller.target().bitrate * (STEP * FRAME_STEPS)).as_bytes();
+            while left > 0 {
+                let size = DataSize::from_bytes(left.min(PACKET_BYTES));
+                left -= size.as_bytes();
+                flow.pacer.enqueue(size, ());
+                flow.controller.on_media_queued(now, size, flow.pacer.queued());
+            }
+        }
+        self.send(index);
+        if step % FEEDBACK_STEPS == 0 {
+            self.flows[index].report(now);
+        }
+    }
+
+    /// The flow's own move goes to the group, the group's to all flows.
+    fn exchange(&mut self, index: usize) {
+        let flow = &self.flows[index];
+        let Some(member) = flow.member else { return };
+        let target = flow.controller.target().bitrate;
+        if target == self.group.share(member) {
+            return;
+        }
+        self.group.update(member, target);
+        for flow in &mut self.flows {
+            let share = flow.member.map(|member| self.group.share(member));
+            if let Some(share) = share.filter(|share| *share != flow.controller.target().bitrate) {
+                flow.controller.on_shared_rate(self.now, share);
+            }
+        }
+    }
+
+    fn send(&mut self, index: usize) {
+        let (now, flow) = (self.now, &mut self.flows[index]);
+        flow.pacer.set_target(now, &flow.controller.target());
+        while let Some(Release { size, media, probe }) = flow.pacer.dequeue(now) {
+            let sequence_number = flow.next_number;
+            flow.next_number += 1;
+            let queued = flow.pacer.queued();
+            let padding = media.is_none();
+            let packet = SentPacket { sequence_number, size, queued, probe, padding };
+            flow.controller.on_packet_sent(now, &packet);
+            flow.pacer.set_target(now, &flow.controller.target());
+            let fits = self.busy_until.max(now) - now <= QUEUE_LIMIT;
+            if fits {
+                self.busy_until = self.busy_until.max(now) + size / CAPACITY;
+                flow.delivered += size;
+            }
+            flow.on_the_way.push_back(PacketReport {
+                sequence_number,
+                size,
+                send_time: now,
+                arrival_time: fits.then_some(self.busy_until + ONE_WAY_DELAY),
+                ecn: Ecn::NotEct,
+                recovered: false,
+                probe,
+            });
+        }
+    }
+}
+
+impl Flow {
+    fn report(&mut self, now: Timestamp) {
+        let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= now);
+        let Some(last) = self.on_the_way.iter().rposition(arrived) else { return };
+        let packets = self.on_the_way.drain(..=last).collect();
+        let report = FeedbackReport { packets, ..FeedbackReport::default() };
+        self.reports.push_back((now + ONE_WAY_DELAY, report));
+    }
+}
+
+// [RFC8867 §6.1]: twice the priority is about twice the rate, for every controller.
+#[test]
+fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
+    for algorithm in Algorithm::ALL {
+        let mut sender = Sender::new(algorithm, Some([2.0, 1.0, 1.0]));
+        sender.run(30);
+        let [first, second, third] = sender.run(60);
+        println!("{algorithm}: {first} {second} {third} kbit/s");
+        let sum = (first + second + third) as f64;
+        // The rate of gcc-2013 is its receivers': each bounds its flow by what it got.
+        let least = if algorithm == Algorithm::Gcc2013 { 0.25 } else { 0.7 };
+        assert!(sum >= least * CAPACITY.as_kbps_f64(), "{algorithm}: {sum}");
+        for other in [second, third] {
+            let ratio = first as f64 / other as f64;
+            assert!((1.7..2.3).contains(&ratio), "{algorithm}: {ratio}");
+        }
+    }
+}
+
+// [RFC8699 §1]: without the exchange, priorities are nobody's.
+#[test]
+fn flows_that_are_not_coupled_do_not_know_of_priorities() {
+    let mut sender = Sender::new(Algorithm::ScreamV2, None);
+    sender.run(30);
+    let [first, second, _] = sender.run(60);
+    assert!((first as f64 / second as f64) < 1.7);
+}

@@ -1,5 +1,0 @@
-//! Both versions of SCReAM in a closed loop.
-
-mod first;
-mod path;
-mod second;
