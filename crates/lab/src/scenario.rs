@@ -342,6 +342,7 @@ impl Scenario {
                 traffic: weir_sim::Traffic::Media(weir_sim::Media {
                     algorithm: media.controller.unwrap_or(controller),
                     settings: media.settings,
+                    sender: media.sender.clone(),
                     source: media.source,
                     feedback: media.feedback.clone(),
                     feedback_interval: self.feedback_interval,

@@ -80,6 +80,9 @@ pub struct Media {
     pub algorithm: Algorithm,
     /// Range of its target bitrate, ECN, priority.
     pub settings: Settings,
+    /// Media flows with the same sender here share the sum of their rates by priority; a flow that has
+    /// none is on its own.
+    pub sender: Option<String>,
     /// What makes its frames.
     pub source: Source,
     /// What its receiver tells of the packets that arrived, from when on; TWCC before the first.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use weir::controller::{Controller, Target};
+use weir::controller::{Controller, Settings, Target};
 use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
-use weir::units::{DataSize, Timestamp};
+use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_net::Seed;
 use weir_wire::rtp::{self, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 use weir_wire::{header, report, vp8};
@@ -89,6 +89,11 @@ impl Ends for MediaEnds {
         }
     }
 
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate, out: &mut Outbox) {
+        self.sender.controller.on_shared_rate(now, share);
+        self.sender.refresh_target(now, out);
+    }
+
     fn state(&self) -> State {
         let target = &self.sender.target;
         State {
@@ -125,7 +130,9 @@ struct Sender {
 
 impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
-        let controller = media.algorithm.build(media.settings);
+        // Among flows of one sender the priority is the group's to apply.
+        let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
+        let controller = media.algorithm.build(Settings { priority, ..media.settings });
         let target = controller.target();
         let ssrc = index as u32 + 1;
         Self {
@@ -136,7 +143,7 @@ impl Sender {
             history: SendHistory::default(),
             controller,
             target,
-            ecn: media.settings.ecn.codepoint(),
+            ecn: media.algorithm.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,
             rtp_sequence_number: 0,
             rtp_timestamp: 0,

@@ -41,6 +41,9 @@ pub(crate) trait Ends {
     /// A packet of the other end arrived.
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox);
 
+    /// Another flow of the same sender moved this one's share of their rate. Only media flows have one.
+    fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate, _out: &mut Outbox) {}
+
     /// What the sender is at, for the trace.
     fn state(&self) -> State;
 

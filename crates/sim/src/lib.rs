@@ -4,6 +4,7 @@
 //! real RTCP bytes through `weir-wire`. What happened is a [`trace::Trace`].
 
 pub mod config;
+mod coupling;
 mod deadlines;
 mod endpoint;
 mod feedback;

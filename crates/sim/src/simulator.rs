@@ -4,6 +4,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
 
 use crate::config::{Config, Direction, Flow, Traffic};
+use crate::coupling::Coupling;
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
@@ -73,6 +74,7 @@ struct Simulator<'a> {
     deadlines: Deadlines,
     links: Vec<Bottleneck<Traveller>>,
     flows: Vec<FlowState>,
+    coupling: Coupling,
     outbox: Outbox,
     trace: Trace,
 }
@@ -99,6 +101,7 @@ impl<'a> Simulator<'a> {
             deadlines: Deadlines::new(parts),
             links,
             flows,
+            coupling: Coupling::new(config),
             outbox: Outbox::default(),
             trace: Trace { flows: names, ..Trace::default() },
         };
@@ -152,8 +155,22 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Does what an end of a flow wants after it was called.
+    /// Does what an end of a flow wants after it was called, and tells the other flows of its sender.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
+        self.do_wishes(now, flow, end);
+        if end == End::Receiver {
+            return;
+        }
+        let target = self.flows[flow].ends.state().target;
+        for (other, share) in self.coupling.exchange(now, &self.config.flows, flow, target) {
+            let ends = &mut self.flows[other].ends;
+            ends.on_shared_rate(now, share, &mut self.outbox);
+            self.coupling.on_told(other, ends.state().target);
+            self.do_wishes(now, other, End::Sender);
+        }
+    }
+
+    fn do_wishes(&mut self, now: Timestamp, flow: usize, end: End) {
         let mut outbox = std::mem::take(&mut self.outbox);
         for packet in outbox.packets.drain(..) {
             if end == End::Sender {

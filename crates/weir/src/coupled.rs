@@ -7,8 +7,9 @@
 //! controller of f -> CC_R(f) -> S_CR += CC_R(f) - FSE_R(f) -> FSE_R(i) = P(i) / S_P * S_CR -> all controllers
 //! ```
 //!
-//! A driver calls [`FlowGroup::update`] with a controller's target bitrate whenever that changed, and then
-//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller whose share changed.
+//! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of it, then
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller whose share is
+//! another one than it was told, and [`FlowGroup::on_told`] with the target that this one has then.
 //! The priority belongs to the group alone: the controllers of its flows are built with priority 1, or one
 //! that knows priorities itself would count them twice.
 
@@ -36,6 +37,8 @@ struct Member {
     limits: RateLimits,
     /// `FSE_R`, in bit/s.
     share: f64,
+    /// The target bitrate that the flow's controller had when it was last heard or told, in bit/s.
+    target: f64,
 }
 
 impl FlowGroup {
@@ -45,8 +48,9 @@ impl FlowGroup {
     /// If the priority is not above zero and finite.
     pub fn join(&mut self, priority: f64, limits: RateLimits) -> FlowId {
         assert!(priority > 0.0 && priority.is_finite(), "a priority is above zero");
-        self.flows.push(Member { priority, limits, share: limits.start().as_bps_f64() });
-        self.sum += limits.start().as_bps_f64();
+        let start = limits.start().as_bps_f64();
+        self.flows.push(Member { priority, limits, share: start, target: start });
+        self.sum += start;
         self.distribute();
         FlowId(self.flows.len() - 1)
     }
@@ -58,13 +62,21 @@ impl FlowGroup {
         self.distribute();
     }
 
-    /// The controller of a flow calculated this rate, having gone on from the flow's share.
-    pub fn update(&mut self, flow: FlowId, calculated: Bitrate) {
-        let member = &self.flows[flow.0];
-        if member.priority > 0.0 {
-            self.sum = (self.sum + calculated.as_bps_f64() - member.share).max(0.0);
+    /// The controller of a flow has this target bitrate now: what it moved of itself, it moves of the sum.
+    pub fn update(&mut self, flow: FlowId, target: Bitrate) {
+        let member = &mut self.flows[flow.0];
+        let moved =
+            target.as_bps_f64() - core::mem::replace(&mut member.target, target.as_bps_f64());
+        if member.priority > 0.0 && moved != 0.0 {
+            self.sum = (self.sum + moved).max(0.0);
             self.distribute();
         }
+    }
+
+    /// The controller of a flow was told its share, and has this target bitrate since. That may be less
+    /// than the share, where a send queue or a receiver's limit holds it back.
+    pub fn on_told(&mut self, flow: FlowId, target: Bitrate) {
+        self.flows[flow.0].target = target.as_bps_f64();
     }
 
     /// `FSE_R`: the flow's share, within its limits; zero once it has left.
@@ -133,6 +145,13 @@ mod tests {
         RateLimits::new(kbps(min), kbps(min.max(300.min(max))), kbps(max)).unwrap()
     }
 
+    /// A flow's controller goes on from its share to this rate; all follow their shares.
+    fn moves(group: &mut FlowGroup, flow: FlowId, rate: Bitrate) {
+        let all: Vec<_> = (0..group.flows.len()).map(FlowId).collect();
+        all.iter().for_each(|&each| group.on_told(each, group.share(each)));
+        group.update(flow, rate);
+    }
+
     fn shares<const N: usize>(group: &FlowGroup, flows: [FlowId; N]) -> [u64; N] {
         flows.map(|flow| group.share(flow).as_bps() / 1_000)
     }
@@ -143,9 +162,9 @@ mod tests {
         let mut group = FlowGroup::default();
         let flows = [2.0, 1.0, 1.0].map(|priority| group.join(priority, limits(50, 5_000)));
         assert_eq!(shares(&group, flows), [450, 225, 225]);
-        group.update(flows[1], kbps(1_325));
+        moves(&mut group, flows[1], kbps(1_325));
         assert_eq!(shares(&group, flows), [1_000, 500, 500]);
-        group.update(flows[0], kbps(600));
+        moves(&mut group, flows[0], kbps(600));
         assert_eq!(shares(&group, flows), [800, 400, 400]);
     }
 
@@ -156,7 +175,7 @@ mod tests {
         let flows = [2.0, 1.0, 1.0].map(|priority| group.join(priority, limits(50, 5_000)));
         group.leave(flows[0]);
         assert_eq!(shares(&group, flows), [0, 450, 450]);
-        group.update(flows[0], kbps(5_000));
+        moves(&mut group, flows[0], kbps(5_000));
         assert_eq!(shares(&group, flows), [0, 450, 450], "it is gone");
     }
 
@@ -169,25 +188,39 @@ mod tests {
         let rigid = group.join(1.0, limits(300, 5_000));
         let of = |group: &FlowGroup| shares(group, [small, large, rigid]);
         assert_eq!(of(&group), [400, 200, 300]);
-        group.update(large, kbps(900));
+        moves(&mut group, large, kbps(900));
         assert_eq!(of(&group), [400, 600, 600]);
-        group.update(large, Bitrate::ZERO);
+        moves(&mut group, large, Bitrate::ZERO);
         assert_eq!(of(&group), [400, 300, 300]);
-        group.update(large, Bitrate::ZERO);
+        moves(&mut group, large, Bitrate::ZERO);
         assert_eq!(of(&group), [266, 133, 300]);
+    }
+
+    // [RFC8699 §5.3.1]: only what a controller moves of itself counts.
+    #[test]
+    fn a_controller_that_is_held_below_its_share_does_not_pull_the_sum_down() {
+        let mut group = FlowGroup::default();
+        let flows = [1.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
+        for _ in 0..100 {
+            group.on_told(flows[0], kbps(285));
+            group.update(flows[0], kbps(285));
+        }
+        assert_eq!(shares(&group, flows), [300, 300]);
+        group.update(flows[0], kbps(385));
+        assert_eq!(shares(&group, flows), [350, 350]);
     }
 
     #[test]
     fn the_sum_never_leaves_what_the_flows_may_have() {
         let mut group = FlowGroup::default();
         let flows = [1.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
-        group.update(flows[0], Bitrate::ZERO);
-        group.update(flows[0], Bitrate::ZERO);
-        group.update(flows[0], Bitrate::ZERO);
+        moves(&mut group, flows[0], Bitrate::ZERO);
+        moves(&mut group, flows[0], Bitrate::ZERO);
+        moves(&mut group, flows[0], Bitrate::ZERO);
         assert_eq!(shares(&group, flows), [100, 100]);
-        group.update(flows[0], Bitrate::MAX);
+        moves(&mut group, flows[0], Bitrate::MAX);
         assert_eq!(shares(&group, flows), [1_000, 1_000]);
-        group.update(flows[1], kbps(500));
+        moves(&mut group, flows[1], kbps(500));
         assert_eq!(shares(&group, flows), [750, 750], "no debt from before");
     }
 }

@@ -23,6 +23,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
         traffic: Traffic::Media(Media {
             algorithm,
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
+            sender: None,
             source: Source::Filler { fps: 30.0, cap: None },
             feedback: Vec::new(),
             feedback_interval: TimeDelta::from_millis(50),
@@ -288,5 +289,41 @@ fn parity_is_never_more_than_half_of_what_was_sent() {
         assert!(share > 0.02, "{loss}: {share}");
         // Of packets lost at random a little more of either kind may arrive.
         assert!(share < 0.51, "{loss}: {share}");
+    }
+}
+
+// [RFC8867 §6.1]
+#[test]
+fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had() {
+    for algorithm in [Algorithm::Gcc, Algorithm::Nada, Algorithm::ScreamV2] {
+        let coupled = |name, priority, start, stop| {
+            let mut flow = flow(name, algorithm, start, stop);
+            let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made above") };
+            media.sender = Some("studio".into());
+            media.settings.priority = priority;
+            flow
+        };
+        let flows = vec![
+            coupled("media-1", 2.0, 0, 90),
+            coupled("media-2", 1.0, 10, 90),
+            coupled("media-3", 1.0, 20, 70),
+        ];
+        let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
+        let hops = vec![Hop { up: link(3_500), down }];
+        let config = Config { duration: TimeDelta::from_secs(90), hops, flows };
+        let trace = run(&config, Seed::new(1));
+        let mbps = |flow: usize, from: i64, to: i64| {
+            let rows = trace.rows.iter().filter(|row| row.flow == flow);
+            let rows = rows.filter(|row| secs(from) < row.time && row.time <= secs(to));
+            let bytes: DataSize = rows.map(|row| row.received).sum();
+            (bytes / (secs(to) - secs(from))).as_mbps_f64()
+        };
+        let [first, second, third] = [0, 1, 2].map(|flow| mbps(flow, 40, 70));
+        println!("{algorithm}: {first:.2} {second:.2} {third:.2} Mbit/s");
+        assert!((1.6..2.4).contains(&(first / second)), "{algorithm}: {first} to {second}");
+        assert!((1.6..2.4).contains(&(first / third)), "{algorithm}: {first} to {third}");
+        assert!(first + second + third > 0.7 * 3.5);
+        let [first, second] = [0, 1].map(|flow| mbps(flow, 75, 90));
+        assert!((1.6..2.4).contains(&(first / second)), "{algorithm}: {first} to {second}");
     }
 }

@@ -31,13 +31,12 @@ fn rule_for<T: core::fmt::Debug>(
     holds: impl Fn(&T) -> bool,
 ) {
     let naive = case(Naive::boxed(fault, limits()));
-    println!("{fault:?}: {naive:?}");
-    assert!(!holds(&naive), "{fault:?} keeps the rule: {naive:?}");
     let settings = Settings { tolerate_random_loss: true, ..Settings::new(limits()) };
-    for &algorithm in algorithms {
-        let measured = case(algorithm.build(settings));
-        println!("{algorithm}: {measured:?}");
-        assert!(holds(&measured), "{algorithm} breaks the rule: {measured:?}");
+    let runs: Vec<_> = algorithms.iter().map(|a| (a.name(), case(a.build(settings)))).collect();
+    println!("{fault:?}: {naive:?}; {runs:?}");
+    assert!(!holds(&naive), "{fault:?} keeps the rule: {naive:?}");
+    for (name, measured) in runs {
+        assert!(holds(&measured), "{name} breaks the rule: {measured:?}");
     }
 }
 
@@ -53,7 +52,7 @@ fn complaint_1_an_application_limited_source_does_not_let_the_target_grow_withou
         path.run(120);
         path.target_kbps()
     };
-    rule(Fault::GrowsForEver, case, |target| *target < 5 * 200);
+    rule(Fault::GrowsForEver, case, |target| *target < 8 * 200);
 }
 
 #[test]
@@ -64,7 +63,7 @@ fn complaint_2_a_healthy_link_with_some_jitter_is_not_given_up() {
         path.run(30);
         path.run(60)
     };
-    rule(Fault::FearsDelay, case, |carried| *carried >= 500);
+    rule(Fault::FearsDelay, case, |carried| *carried >= 300);
 }
 
 /// For controllers that can be told to bear random loss, or bear it anyway.
@@ -116,21 +115,20 @@ fn complaint_5_feedback_that_stays_away_lowers_the_target_and_its_return_restore
 fn complaint_6_packets_that_overtake_others_are_not_losses() {
     let case = |controller| {
         let mut path = path(controller, 1_000);
-        path.late_percent = 1;
+        path.late_percent = 5;
         path.late_by = TimeDelta::from_millis(20);
         path.run(30);
         path.run(60)
     };
-    rule(Fault::HalvesAtLoss, case, |carried| *carried >= 400);
+    rule(Fault::HalvesAtLoss, case, |carried| *carried >= 600);
 }
 
 #[test]
 fn complaint_7_key_frames_are_spread_so_that_a_short_queue_bears_them() {
     let case = |controller| {
-        let mut path = path(controller, 2_000);
-        path.queue_limit = TimeDelta::from_millis(60);
-        // Between key frames the rate is a fifth of the link's.
-        (path.source_cap, path.key_frame_every) = (kbps(400), Some(60));
+        let mut path = path(controller, 1_000);
+        path.queue_limit = TimeDelta::from_millis(100);
+        (path.source_cap, path.key_frame_every) = (kbps(700), Some(90));
         path.run(10);
         path.run(60);
         path.lost
@@ -165,7 +163,7 @@ fn complaint_9_minimum_and_maximum_hold_below_and_above_the_capacity() {
         }
         (within, path.target_kbps())
     };
-    rule(Fault::IgnoresLimits, case, |&(within, target)| within && target >= 2_000);
+    rule(Fault::IgnoresLimits, case, |&(within, target)| within && target >= 1_000);
 }
 
 /// By name at run time, and any other one through the same trait: the naive ones are not of the library.
