@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +41,8 @@ pub enum Command {
     Check(Check),
     /// Measure how fast simulator and controllers are on this machine.
     Bench(Bench),
+    /// Compare a model with the real thing: exit 0 all within the limits, 1 one is not, 2 could not run.
+    Validate(Validate),
 }
 
 /// Which runs to make.
@@ -196,4 +198,25 @@ pub struct Bench {
     /// Measurements of each figure; the median is printed.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub repeat: usize,
+}
+
+/// `weir validate`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir validate tcp --quick")]
+pub struct Validate {
+    /// The model.
+    #[arg(value_enum, value_name = "MODEL")]
+    pub model: Model,
+    /// Fewer and shorter runs: a minute and a half instead of a quarter of an hour.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What can be validated.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Model {
+    /// The simulator's TCP, against the kernel's through the emulator (root only).
+    Tcp,
 }

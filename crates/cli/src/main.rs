@@ -14,6 +14,7 @@ mod run;
 mod select;
 mod sim_real;
 mod table;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
         args::Command::Bench(args) => bench::bench(&args),
+        args::Command::Validate(args) => match args.model {
+            args::Model::Tcp => validate::validate(&args),
+        },
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir: {error:#}");

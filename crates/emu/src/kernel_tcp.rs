@@ -43,6 +43,13 @@ pub struct KernelTcp {
     pub emulation: Emulation,
 }
 
+/// The congestion controls that this kernel has.
+pub fn kernel_congestion_controls() -> Result<Vec<String>, Error> {
+    let names = read_setting("tcp_available_congestion_control");
+    let names = names.map_err(Error::system("read the kernel's congestion controls"))?;
+    Ok(names.split(' ').map(String::from).collect())
+}
+
 /// Runs endless flows with a congestion control of the kernel, such as `cubic`, for this long.
 pub fn kernel_tcp(
     mut emulator: Emulator,

@@ -20,7 +20,7 @@ mod sys;
 
 pub use emulator::Emulator;
 pub use error::Error;
-pub use kernel_tcp::{KernelTcp, kernel_tcp};
+pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::Lateness;
 pub use link::{Ended, run_command};
 pub use namespaces::Host;

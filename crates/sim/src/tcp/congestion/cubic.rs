@@ -2,8 +2,8 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::hystart::{HyStart, HyStartPlusPlus};
-use super::{AckEvent, CongestionControl, Cubic, LEAST_WINDOW, Window};
+use super::hystart::HyStartPlusPlus;
+use super::{AckEvent, CongestionControl, LEAST_WINDOW, Window};
 
 // Parameters [RFC9438 §4].
 /// `C`, in segments per second cubed.
@@ -17,9 +17,9 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const MOST_GROWTH: f64 = 1.5;
 
 /// CUBIC; windows in segments, names in backticks are the RFC's.
-#[derive(Debug)]
-pub(super) struct CubicControl {
-    slow_start: Exit,
+#[derive(Debug, Default)]
+pub(super) struct Rfc9438 {
+    slow_start: HyStartPlusPlus,
     /// `W_max`: the window at which the last congestion event came.
     last_maximum: Option<f64>,
     /// `cwnd_prior`: the window before the last reduction.
@@ -29,12 +29,6 @@ pub(super) struct CubicControl {
     after_timeout: bool,
     /// `W_max` and `cwnd_prior` before the last congestion event, for an undo [RFC9438 §4.9].
     before: (Option<f64>, f64),
-}
-
-#[derive(Debug)]
-enum Exit {
-    PlusPlus(HyStartPlusPlus),
-    Classic(HyStart),
 }
 
 /// A stage of congestion avoidance.
@@ -68,22 +62,7 @@ fn k(plateau: f64, window: f64) -> f64 {
     libm::cbrt((plateau - window) / C)
 }
 
-impl CubicControl {
-    pub(super) fn new(cubic: Cubic) -> Self {
-        let slow_start = match cubic {
-            Cubic::Rfc9438 => Exit::PlusPlus(HyStartPlusPlus::default()),
-            Cubic::Linux => Exit::Classic(HyStart::default()),
-        };
-        Self {
-            slow_start,
-            last_maximum: None,
-            prior_window: 0.0,
-            epoch: None,
-            after_timeout: false,
-            before: (None, 0.0),
-        }
-    }
-
+impl Rfc9438 {
     /// [RFC9438 §4.2] to [RFC9438 §4.5].
     fn avoid_congestion(&mut self, window: &mut Window, ack: &AckEvent, acknowledged: f64) {
         let cwnd = window.congestion;
@@ -103,12 +82,9 @@ impl CubicControl {
     }
 }
 
-impl CongestionControl for CubicControl {
+impl CongestionControl for Rfc9438 {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        let growth = match &mut self.slow_start {
-            Exit::PlusPlus(hystart) => hystart.on_ack(window, ack),
-            Exit::Classic(hystart) => hystart.on_ack(window, ack),
-        };
+        let growth = self.slow_start.on_ack(window, ack);
         if !ack.is_window_limited || !ack.has_advanced {
             return;
         }
@@ -136,10 +112,7 @@ impl CongestionControl for CubicControl {
 
     fn on_timeout(&mut self) {
         self.after_timeout = true;
-        self.slow_start = match self.slow_start {
-            Exit::PlusPlus(_) => Exit::PlusPlus(HyStartPlusPlus::default()),
-            Exit::Classic(_) => Exit::Classic(HyStart::default()),
-        };
+        self.slow_start = HyStartPlusPlus::default();
     }
 
     fn on_undo(&mut self) {
@@ -153,19 +126,15 @@ mod tests {
     use super::super::testing::{RTT, ack};
     use super::*;
 
-    fn cubic() -> CubicControl {
-        CubicControl::new(Cubic::Rfc9438)
-    }
-
     /// The control and its window after a loss at a window of this many segments.
-    fn after_loss(cubic: &mut CubicControl, congestion: f64) -> Window {
+    fn after_loss(cubic: &mut Rfc9438, congestion: f64) -> Window {
         let before = Window { congestion, threshold: f64::INFINITY };
         let threshold = cubic.on_congestion(Timestamp::ZERO, &before);
         Window { congestion: threshold, threshold }
     }
 
     /// The window after so many seconds of a full window's acknowledgements each round trip.
-    fn grow(cubic: &mut CubicControl, window: &mut Window, from_ms: i64, secs: f64) -> f64 {
+    fn grow(cubic: &mut Rfc9438, window: &mut Window, from_ms: i64, secs: f64) -> f64 {
         let mut ms = from_ms as f64;
         while ms < from_ms as f64 + secs * 1e3 {
             cubic.on_ack(window, &ack(ms as i64, 1));
@@ -187,7 +156,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_follow_the_cubic_function_one_round_trip_ahead() {
-        let mut cubic = cubic();
+        let mut cubic = Rfc9438::default();
         // Large enough for the Reno-friendly estimate to stay below.
         let mut window = after_loss(&mut cubic, 1_000.0);
         assert_eq!(window.congestion, 700.0);
@@ -199,7 +168,7 @@ mod tests {
     // [RFC9438 §4.3]
     #[test]
     fn a_small_window_grows_as_reno_would() {
-        let mut cubic = cubic();
+        let mut cubic = Rfc9438::default();
         let mut window = after_loss(&mut cubic, 10.0);
         assert_eq!(window.congestion, 7.0);
         // 0.529 segments a round trip, and one from the window before the loss on: 6 rounds to 10, then
@@ -211,7 +180,7 @@ mod tests {
     // [RFC9438 §4.7]
     #[test]
     fn a_flow_that_lost_before_its_last_maximum_gives_way() {
-        let mut cubic = cubic();
+        let mut cubic = Rfc9438::default();
         after_loss(&mut cubic, 100.0);
         assert_eq!(cubic.last_maximum, Some(100.0));
         after_loss(&mut cubic, 80.0);
@@ -223,7 +192,7 @@ mod tests {
     // [RFC9438 §4.8]
     #[test]
     fn after_a_timeout_avoidance_starts_on_the_convex_side() {
-        let mut cubic = cubic();
+        let mut cubic = Rfc9438::default();
         after_loss(&mut cubic, 100.0);
         cubic.on_timeout();
         let mut window = Window { congestion: 70.0, threshold: 70.0 };
@@ -235,7 +204,7 @@ mod tests {
     // [RFC9438 §4.9]
     #[test]
     fn an_undone_congestion_event_leaves_the_maximum_as_it_was() {
-        let mut cubic = cubic();
+        let mut cubic = Rfc9438::default();
         after_loss(&mut cubic, 100.0);
         after_loss(&mut cubic, 80.0);
         cubic.on_undo();

@@ -123,14 +123,13 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) -> f64 {
-        let Some(rtt) = ack.rtt else { return 1.0 };
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
+        let Some(rtt) = ack.rtt else { return };
         let min_rtt = self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt));
         self.min_rtt = Some(min_rtt);
         if window.is_slow_start() && self.is_time_to_leave(window, ack, rtt, min_rtt) {
             window.threshold = window.congestion;
         }
-        1.0
     }
 
     fn is_time_to_leave(
@@ -229,8 +228,10 @@ mod tests {
         let (mut hystart, mut window) = (HyStart::default(), window());
         let mut ended = Vec::new();
         for (number, rtt) in [100, 100, 112, 113].iter().enumerate() {
-            let event = |window: &mut Window, ack: &AckEvent| hystart.on_ack(window, ack);
-            round(number as i64, *rtt, &mut window, event);
+            round(number as i64, *rtt, &mut window, |window, ack| {
+                hystart.on_ack(window, ack);
+                1.0
+            });
             ended.push(!window.is_slow_start());
         }
         assert_eq!(ended, [false, false, false, true]);

@@ -5,6 +5,7 @@
 
 mod bbr;
 mod cubic;
+mod cubic_linux;
 mod hystart;
 mod reno;
 #[cfg(test)]
@@ -40,7 +41,8 @@ pub enum Cubic {
 impl Congestion {
     pub(super) fn build(self, chance: Stream) -> Box<dyn CongestionControl> {
         match self {
-            Self::Cubic(cubic) => Box::new(cubic::CubicControl::new(cubic)),
+            Self::Cubic(Cubic::Rfc9438) => Box::new(cubic::Rfc9438::default()),
+            Self::Cubic(Cubic::Linux) => Box::new(cubic_linux::CubicLinux::default()),
             Self::Reno => Box::new(reno::Reno),
             Self::Bbr => Box::new(bbr::Bbr::new(chance)),
         }
