@@ -51,7 +51,9 @@ impl ReceiveWindow {
     }
 
     /// Data arrived: all below `next` is in order, and the highest that there is ends at `highest`.
-    pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, next: u64, highest: u64) {
+    /// Returns whether the offer has risen.
+    pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, next: u64, highest: u64) -> bool {
+        let before = self.offered;
         let segments = (data.part.end - data.part.start).div_ceil(MSS);
         let grown = self.offered + GROWTH_PER_SEGMENT * MSS * segments;
         self.offered = self.offered.max(grown.min(self.allowed));
@@ -59,10 +61,13 @@ impl ReceiveWindow {
             let sample = now - data.echo;
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt + (sample - rtt) / SMOOTHING));
         }
-        let Some(rtt) = self.rtt else { return };
-        if now - self.round_since < rtt {
-            return;
+        if self.rtt.is_some_and(|rtt| now - self.round_since >= rtt) {
+            self.end_round(now, next, highest);
         }
+        self.offered > before
+    }
+
+    fn end_round(&mut self, now: Timestamp, next: u64, highest: u64) {
         let arrived = next - self.round_start;
         if arrived > self.last_round {
             let growth = ROUNDS * arrived * (arrived - self.last_round) / self.last_round;

@@ -84,7 +84,11 @@ impl Receiver {
         }
         self.put(data.part.clone());
         let highest = self.above.iter().map(|part| part.end).max().unwrap_or(self.next);
-        self.window.on_data(now, data, self.next, highest);
+        // While the offer rises, the sender hears of it at once (Linux: `tcp_grow_window`); a slow start
+        // is acknowledged segment by segment by that.
+        if self.window.on_data(now, data, self.next, highest) {
+            self.quick |= 1;
+        }
         let has_hole = !self.above.is_empty();
         let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
         // Holes are told at once, and when one is filled [RFC5681 §4.2].
