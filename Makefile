@@ -24,6 +24,7 @@ lint: web ## format, clippy and docs without a warning
 
 bench: build ## Criterion benches, then speeds as ratios
 	cargo bench --package weir --bench controllers
+	cargo bench --package weir --bench feedback
 	cargo bench --package weir-lab --bench simulate
 	cargo run --release --package weir-cli -- bench
 
