@@ -7,11 +7,11 @@ use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
 use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_net::Seed;
-use weir_wire::rtp::{self, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+use weir_wire::rtp::{self, AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 use weir_wire::{header, report, vp8};
 
 use crate::config::{Flow, Media};
-use crate::feedback::{Heard, Reporter, SenderReports};
+use crate::feedback::{Feedback, Heard, Limiter, Plan, Reporter, SenderReports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::source::MediaSource;
@@ -27,7 +27,8 @@ const SRTCP_TRAILER: u64 = 4 + SRTP_TAG;
 const MAX_RTP_PACKET: u64 = 1_200;
 /// Bytes that every RTP header begins with.
 pub(crate) const FIXED_HEADER: usize = 12;
-/// RTP header with a one-byte header extension that carries the transport-wide sequence number.
+/// RTP header with a one-byte header extension that carries the transport-wide sequence number, or the
+/// absolute send time.
 pub(crate) const RTP_HEADER: usize = FIXED_HEADER + 8;
 /// What every media packet takes besides its payload.
 const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
@@ -59,8 +60,15 @@ pub(crate) struct MediaEnds {
 
 impl MediaEnds {
     pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
-        let sender = Sender::new(flow, media, index, seed);
-        Self { sender, receiver: Receiver::new(flow, media, index, seed) }
+        let limiter = Limiter::new(media.algorithm, (index as u32 + 1, EXTENSION_ID));
+        // Where the receiver watches the delay, the sender needs to hear of losses only.
+        let plan = match limiter {
+            Some(_) => &[(Timestamp::ZERO, Feedback::ReceiverReports)],
+            None => media.feedback.as_slice(),
+        };
+        let mut sender = Sender::new(flow, media, index, plan, seed);
+        sender.stamps = limiter.is_some();
+        Self { sender, receiver: Receiver::new(flow, media, index, (plan, limiter), seed) }
     }
 }
 
@@ -82,8 +90,10 @@ impl Ends for MediaEnds {
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
         match (end, &packet.body) {
             (End::Sender, Body::Rtcp(bytes)) => self.sender.on_rtcp(now, bytes, out),
-            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet),
-            (End::Receiver, Body::RtpPayload(bytes)) => self.receiver.on_packet(now, bytes, packet),
+            (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet, out),
+            (End::Receiver, Body::RtpPayload(bytes)) => {
+                self.receiver.on_packet(now, bytes, packet, out);
+            }
             (End::Receiver, Body::Rtcp(bytes)) => self.receiver.on_rtcp(now, bytes),
             (end, body) => unreachable!("no {body:?} goes to the {end:?} of a media flow"),
         }
@@ -108,6 +118,24 @@ impl Ends for MediaEnds {
     }
 }
 
+/// What the extension of an RTP header says of the packet's departure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Departure {
+    /// The transport-wide sequence number.
+    Number(u16),
+    /// The absolute send time, for a receiver that estimates.
+    Time(AbsSendTime),
+}
+
+impl Departure {
+    pub(crate) fn write(self, header: &mut RtpHeader) {
+        (header.transport_sequence_number, header.abs_send_time) = match self {
+            Self::Number(number) => (Some((EXTENSION_ID, number)), None),
+            Self::Time(time) => (None, Some((EXTENSION_ID, time))),
+        };
+    }
+}
+
 /// The sending end.
 struct Sender {
     source: MediaSource,
@@ -126,10 +154,12 @@ struct Sender {
     rtp_timestamp: u32,
     video: Option<VideoSender>,
     sender_reports: Option<SenderReports>,
+    /// Its packets say when they left in place of a transport-wide number.
+    stamps: bool,
 }
 
 impl Sender {
-    fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+    fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among flows of one sender the priority is the group's to apply.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.algorithm.build(Settings { priority, ..media.settings });
@@ -150,10 +180,11 @@ impl Sender {
             video: media.repair.map(|repair| VideoSender::new(repair, Ssrcs::of(ssrc))),
             sender_reports: SenderReports::new(
                 flow.start,
-                &media.feedback,
+                plan,
                 ssrc,
                 seed.stream(&format!("{}/rtcp/sender", flow.name)),
             ),
+            stamps: false,
         }
     }
 
@@ -268,10 +299,14 @@ impl Sender {
         if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {
             reports.on_packet_sent(size.saturating_sub(DataSize::from_bytes(OVERHEAD)));
         }
-        let number = packet.sequence_number as u16;
+        let departure = if self.stamps {
+            Departure::Time(AbsSendTime::from_nanos(now.as_nanos()))
+        } else {
+            Departure::Number(packet.sequence_number as u16)
+        };
         let body = match (content, &mut self.video) {
-            (Queued::Video(packet), Some(video)) => video.send(now, packet, number),
-            (Queued::Counted { marker, .. }, None) => self.counted(marker, number),
+            (Queued::Video(packet), Some(video)) => video.send(now, packet, departure),
+            (Queued::Counted { marker, .. }, None) => self.counted(marker, departure),
             (content, _) => unreachable!("a sender has packets of one sort: {content:?}"),
         };
         Some(Packet { size, ecn: self.ecn, body })
@@ -284,16 +319,17 @@ impl Sender {
         }
     }
 
-    fn counted(&mut self, marker: bool, transport_sequence_number: u16) -> Body {
-        let header = RtpHeader {
+    fn counted(&mut self, marker: bool, departure: Departure) -> Body {
+        let mut header = RtpHeader {
             marker,
             payload_type: PAYLOAD_TYPE,
             sequence_number: self.rtp_sequence_number,
             timestamp: self.rtp_timestamp,
             ssrc: self.ssrc,
-            transport_sequence_number: Some((EXTENSION_ID, transport_sequence_number)),
+            transport_sequence_number: None,
             abs_send_time: None,
         };
+        departure.write(&mut header);
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];
         header.emit(&mut bytes);
@@ -315,6 +351,10 @@ impl Sender {
             return;
         }
         let heard = Heard::read(packet).expect("what is no request is feedback");
+        if let Some(limit) = heard.limit() {
+            self.controller.on_receiver_limit(now, Some(limit));
+            return self.refresh_target(now, out);
+        }
         let Some(report) = heard.join(now, &mut self.history) else { return };
         self.controller.on_feedback(now, report);
         out.rtt = report.rtt(now);
@@ -326,35 +366,44 @@ impl Sender {
 }
 
 /// The receiving end.
-#[derive(Debug)]
 struct Receiver {
     reporter: Reporter,
+    limiter: Option<Limiter>,
     video: Option<VideoReceiver>,
 }
 
 impl Receiver {
-    fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+    fn new(
+        flow: &Flow,
+        media: &Media,
+        index: usize,
+        (plan, limiter): (&Plan, Option<Limiter>),
+        seed: Seed,
+    ) -> Self {
         let ssrc = index as u32 + 1;
         let reporter = Reporter::new(
             flow.start,
-            &media.feedback,
+            plan,
             media.feedback_interval,
             (ssrc, EXTENSION_ID),
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
         let video = media.repair.map(|repair| VideoReceiver::new(repair, Ssrcs::of(ssrc)));
-        Self { reporter, video }
+        Self { reporter, limiter, video }
     }
 
     fn next_deadline(&self) -> Timestamp {
-        let report = self.reporter.next_deadline();
+        let limit = self.limiter.as_ref().and_then(Limiter::next_deadline);
         let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
-        video.map_or(report, |video| video.min(report))
+        [limit, video].into_iter().flatten().fold(self.reporter.next_deadline(), Timestamp::min)
     }
 
-    fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet) {
+    fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet, out: &mut Outbox) {
         let view = rtp::View::parse(bytes).expect("the simulator's own sender made this header");
         self.reporter.on_packet(now, &view, packet.ecn);
+        if let Some(limiter) = &mut self.limiter {
+            limiter.on_packet(now, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
+        }
         if let Some(video) = &mut self.video {
             video.on_packet(now, &view, packet.size);
         }
@@ -370,6 +419,9 @@ impl Receiver {
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
         if self.reporter.next_deadline() <= now {
             self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        }
+        if let Some(limiter) = &mut self.limiter {
+            limiter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(video) = &mut self.video {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));

@@ -5,15 +5,20 @@
 //! sender:   Heard -> SendHistory -> FeedbackReport           SenderReports -> SR bytes -> Reporter
 //! ```
 //!
+//! An algorithm that estimates at the receiver has a `Limiter` beside the `Reporter`: packets -> Limiter
+//! -> REMB bytes -> network -> the limit in Heard.
+//!
 //! A receiver that changes the format sends what it has in the old one first, then starts afresh.
 
 mod receiver;
+mod remb;
 mod rtcp_interval;
 mod sender;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use receiver::Reporter;
+pub(crate) use remb::Limiter;
 pub(crate) use sender::{Heard, SenderReports};
 
 use weir::units::Timestamp;

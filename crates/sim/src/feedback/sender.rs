@@ -4,13 +4,13 @@ use weir::feedback::{
     CcfbPacket, CcfbReception, Ecn, FeedbackReport, ReceiverReport, RtpNumber, SendHistory,
     TwccHeader,
 };
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 use weir_wire::header::Packet;
 use weir_wire::report::{
     self, Report, ReportBlock, SenderInfo, compact_ntp_from_micros, ntp_from_micros,
 };
-use weir_wire::{ccfb, twcc};
+use weir_wire::{ccfb, remb, twcc};
 
 use super::rtcp_interval::RtcpInterval;
 use super::{Feedback, Plan};
@@ -18,6 +18,7 @@ use super::{Feedback, Plan};
 /// Congestion feedback in any format, read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard<'a> {
+    Remb(remb::View<'a>),
     Twcc(twcc::View<'a>),
     Ccfb(ccfb::View<'a>),
     Report(report::View<'a>),
@@ -30,7 +31,16 @@ impl<'a> Heard<'a> {
             .map(Self::Twcc)
             .or_else(|_| ccfb::View::new(packet).map(Self::Ccfb))
             .or_else(|_| report::View::new(packet).map(Self::Report))
+            .or_else(|_| remb::View::new(packet).map(Self::Remb))
             .ok()
+    }
+
+    /// What the receiver wants at most, if it is about that.
+    pub(crate) fn limit(&self) -> Option<Bitrate> {
+        match self {
+            Self::Remb(view) => Some(Bitrate::from_bps(view.bitrate_bps())),
+            _ => None,
+        }
     }
 
     /// Joins it with what was sent; `None` if it tells nothing new.
@@ -40,6 +50,7 @@ impl<'a> Heard<'a> {
         history: &'h mut SendHistory,
     ) -> Option<&'h FeedbackReport> {
         match self {
+            Self::Remb(_) => None,
             Self::Twcc(view) => {
                 let header = TwccHeader {
                     reference_time: view.reference_time().units(),

@@ -10,7 +10,7 @@ use super::packets::{self, Packet, Ssrcs, Writer};
 use super::repair_rates::RepairRates;
 use super::rtx_history::RtxHistory;
 use super::{Kind, Repair};
-use crate::endpoint::EXTENSION_ID;
+use crate::endpoint::Departure;
 use crate::flow::Body;
 
 /// Key frames that are asked for come at most this often (libwebrtc).
@@ -94,8 +94,8 @@ impl VideoSender {
     }
 
     /// A packet leaves with this transport-wide number.
-    pub(crate) fn send(&mut self, now: Timestamp, mut packet: Packet, number: u16) -> Body {
-        packet.header.transport_sequence_number = Some((EXTENSION_ID, number));
+    pub(crate) fn send(&mut self, now: Timestamp, mut packet: Packet, departure: Departure) -> Body {
+        departure.write(&mut packet.header);
         let body = Body::RtpPayload(packet.emit());
         let rtt = self.rtt();
         if let (Kind::Media, Some(history)) = (packet.kind, &mut self.history) {
