@@ -3,6 +3,7 @@
 //! A run is a list of [`Op`]s, so a failure shrinks to a short script and replays exactly.
 
 mod driver;
+mod receivers;
 
 use driver::{Driver, Feedback, Format, Op};
 use proptest::prelude::*;
