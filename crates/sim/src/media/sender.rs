@@ -93,7 +93,7 @@ impl VideoSender {
         Some(packet)
     }
 
-    /// A packet leaves with this transport-wide number.
+    /// A packet leaves.
     pub(crate) fn send(&mut self, now: Timestamp, mut packet: Packet, departure: Departure) -> Body {
         departure.write(&mut packet.header);
         let body = Body::RtpPayload(packet.emit());

@@ -71,7 +71,7 @@ impl Call {
 
     fn send(&mut self, now: Timestamp, packet: Packet, lost: impl Fn(usize) -> bool) {
         let (kind, size) = (packet.kind, packet.size);
-        let Body::RtpPayload(bytes) = self.sender.send(now, packet, 0) else {
+        let Body::RtpPayload(bytes) = self.sender.send(now, packet, Departure::Number(0)) else {
             unreachable!("video packets have a payload")
         };
         self.sent[kind as usize] += 1;
