@@ -94,7 +94,12 @@ impl VideoSender {
     }
 
     /// A packet leaves.
-    pub(crate) fn send(&mut self, now: Timestamp, mut packet: Packet, departure: Departure) -> Body {
+    pub(crate) fn send(
+        &mut self,
+        now: Timestamp,
+        mut packet: Packet,
+        departure: Departure,
+    ) -> Body {
         departure.write(&mut packet.header);
         let body = Body::RtpPayload(packet.emit());
         let rtt = self.rtt();

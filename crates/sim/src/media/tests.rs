@@ -6,6 +6,7 @@ use weir_wire::header;
 use weir_wire::rtp::View;
 
 use super::{Kind, Packet, Repair, Ssrcs, VideoReceiver, VideoSender};
+use crate::endpoint::Departure;
 use crate::flow::Body;
 use crate::trace::Video;
 

@@ -292,6 +292,7 @@ fn parity_is_never_more_than_half_of_what_was_sent() {
         // Of packets lost at random a little more of either kind may arrive.
         assert!(share < 0.51, "{loss}: {share}");
     }
+}
 
 // [REMB §3]: the send times in the packets wrap at 64 s.
 #[test]
