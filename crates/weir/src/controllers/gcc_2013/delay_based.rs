@@ -4,7 +4,7 @@
 use super::super::gcc_draft::acknowledged_bitrate::AcknowledgedBitrate;
 use super::arrival_time_filter::ArrivalTimeFilter;
 use super::frames::{Arrival, Frames, Framing};
-use super::overuse_detector::OveruseDetector;
+use super::overuse_detector::{OveruseDetector, bears};
 use super::remote_rate::{RemoteRate, Update};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -40,7 +40,7 @@ impl DelayBased {
         match self.frames.on_packet(packet) {
             Framing::Pending => {}
             Framing::Complete(delta) => {
-                let steady = self.detector.bears(self.filter.scaled_offset_ms());
+                let steady = bears(self.filter.scaled_offset_ms());
                 self.filter.update(&delta, self.detector.usage(), steady);
                 if self.detector.on_frame(&self.filter, delta.departure) && self.may_cut(now) {
                     self.update(now);
@@ -63,7 +63,6 @@ impl DelayBased {
         let noise_variance = self.filter.noise_variance();
         self.control
             .update(now, &Update { usage: self.detector.usage(), received, noise_variance });
-        self.detector.set_near_max(self.control.is_near_max());
     }
 
     /// `Ar`; `None` until there was a receive rate.
@@ -77,9 +76,5 @@ impl DelayBased {
 
     pub(super) fn scaled_offset_ms(&self) -> f64 {
         self.filter.scaled_offset_ms()
-    }
-
-    pub(super) fn threshold_ms(&self) -> f64 {
-        self.detector.threshold_ms()
     }
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The receiver's half is [`Receiver`]. docs/controllers/gcc-2013.md describes both as built and lists
-//! the deviations BARI-D1 to BARI-D7.
+//! the deviations BARI-D1 to BARI-D8.
 
 mod arrival_time_filter;
 mod delay_based;
@@ -28,6 +28,7 @@ use self::delay_based::{DelayBased, UPDATE_INTERVAL};
 use self::frames::Arrival;
 pub use self::loss_based::IncreaseRule;
 use self::loss_based::LossBased;
+use self::overuse_detector::THRESHOLD_MS;
 pub use self::receiver::Receiver;
 use crate::controller::{Controller, Metrics, Reason, Settings, Target};
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
@@ -194,7 +195,7 @@ impl Controller for Gcc2013 {
             acknowledged_bitrate: None,
             signals: [
                 ("offset_ms", delay_based.map_or(0.0, DelayBased::scaled_offset_ms)),
-                ("threshold_ms", delay_based.map_or(0.0, DelayBased::threshold_ms)),
+                ("threshold_ms", THRESHOLD_MS),
                 ("ar_kbps", self.ceiling().map_or(0.0, Bitrate::as_kbps_f64)),
                 ("tcp_friendly_kbps", self.loss_based.floor().as_kbps_f64()),
             ],

@@ -1,15 +1,14 @@
 //! Over-use detector: compares the offset with a fixed threshold [BARI §over-use detector].
 //!
-//! Constants are those of [LW2013 §overuse_detector]; the adaptive threshold came later [GCC §5.4].
+//! Constants are those of [LW2013 §overuse_detector], but for BARI-D8; the adaptive threshold came later
+//! [GCC §5.4].
 
 use super::arrival_time_filter::ArrivalTimeFilter;
 use crate::units::TimeDelta;
 
 // Parameters [LW2013 §overuse_detector].
-/// Threshold of the scaled offset in ms while the capacity is unknown.
-const THRESHOLD_MS: f64 = 25.0;
-/// Near or above the highest rate known, half of it.
-const NEAR_MAX_THRESHOLD_MS: f64 = THRESHOLD_MS / 2.0;
+/// Threshold of the scaled offset in ms; BARI-D8: always the same.
+pub(super) const THRESHOLD_MS: f64 = 25.0;
 /// How long the offset must stay above the threshold.
 const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(100);
 /// How many frames must have found it there.
@@ -28,7 +27,6 @@ pub(super) enum BandwidthUsage {
 #[derive(Clone, Debug)]
 pub(super) struct OveruseDetector {
     usage: BandwidthUsage,
-    threshold_ms: f64,
     /// How long the offset has been above the threshold, or since the last signal; `None` below it.
     above_for: Option<TimeDelta>,
     above_frames: u32,
@@ -36,25 +34,15 @@ pub(super) struct OveruseDetector {
 
 impl OveruseDetector {
     pub(super) const fn new() -> Self {
-        Self {
-            usage: BandwidthUsage::Normal,
-            threshold_ms: THRESHOLD_MS,
-            above_for: None,
-            above_frames: 0,
-        }
-    }
-
-    /// The capacity is about what the rate is now.
-    pub(super) fn set_near_max(&mut self, near_max: bool) {
-        self.threshold_ms = if near_max { NEAR_MAX_THRESHOLD_MS } else { THRESHOLD_MS };
+        Self { usage: BandwidthUsage::Normal, above_for: None, above_frames: 0 }
     }
 
     /// Reads the filter after a frame that was sent `elapsed` after the one before. Returns true if
     /// this frame signals over-use, for the first time or again.
     pub(super) fn on_frame(&mut self, filter: &ArrivalTimeFilter, elapsed: TimeDelta) -> bool {
         let offset_ms = filter.scaled_offset_ms();
-        if !filter.has_samples() || self.bears(offset_ms) || offset_ms < 0.0 {
-            let below = filter.has_samples() && !self.bears(offset_ms);
+        if !filter.has_samples() || bears(offset_ms) || offset_ms < 0.0 {
+            let below = filter.has_samples() && !bears(offset_ms);
             self.usage = if below { BandwidthUsage::Underuse } else { BandwidthUsage::Normal };
             (self.above_for, self.above_frames) = (None, 0);
             return false;
@@ -72,18 +60,14 @@ impl OveruseDetector {
         true
     }
 
-    /// The offset is within the threshold.
-    pub(super) fn bears(&self, scaled_offset_ms: f64) -> bool {
-        scaled_offset_ms.abs() <= self.threshold_ms
-    }
-
     pub(super) fn usage(&self) -> BandwidthUsage {
         self.usage
     }
+}
 
-    pub(super) fn threshold_ms(&self) -> f64 {
-        self.threshold_ms
-    }
+/// The offset is within the threshold.
+pub(super) fn bears(scaled_offset_ms: f64) -> bool {
+    scaled_offset_ms.abs() <= THRESHOLD_MS
 }
 
 #[cfg(test)]
@@ -135,14 +119,9 @@ mod tests {
         assert!(signals[6..].iter().all(|&(_, signalled)| !signalled), "{signals:?}");
     }
 
-    // [LW2013 §overuse_detector]
+    // [LW2013 §overuse_detector], BARI-D8
     #[test]
-    fn the_threshold_is_halved_near_the_highest_rate_known() {
-        let mut detector = OveruseDetector::new();
-        assert!(detector.bears(25.0) && detector.bears(-25.0) && !detector.bears(25.1));
-        detector.set_near_max(true);
-        assert!(detector.bears(12.5) && !detector.bears(12.6));
-        detector.set_near_max(false);
-        assert_eq!(detector.threshold_ms(), 25.0);
+    fn the_threshold_is_25_ms() {
+        assert!(bears(25.0) && bears(-25.0) && !bears(25.1) && !bears(-25.1));
     }
 }

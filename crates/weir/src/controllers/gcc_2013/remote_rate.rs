@@ -262,11 +262,6 @@ impl RemoteRate {
         now - self.last_change >= CUT_INTERVAL || self.rate_bps.is_some_and(far)
     }
 
-    /// The rate lies near or above the highest one known.
-    pub(super) fn is_near_max(&self) -> bool {
-        self.region != Region::MaxUnknown
-    }
-
     pub(super) fn state(&self) -> State {
         self.state
     }
@@ -341,7 +336,7 @@ mod tests {
     fn over_use_cuts_to_0_9_of_the_receive_rate_and_0_95_near_the_maximum() {
         let mut control = started(1_000);
         assert_eq!(run(&mut control, 500, Overuse, 1_000), 900_000);
-        assert!(control.is_near_max());
+        assert_eq!(control.region, Region::NearMax);
         assert_eq!(run(&mut control, 1_000, Overuse, 900), 855_000);
         assert_eq!(control.state(), State::Decrease);
         assert_eq!(run(&mut control, 2_000, Normal, 850), 855_000, "held");
@@ -383,7 +378,7 @@ mod tests {
         run(&mut control, 500, Overuse, 1_000);
         run(&mut control, 1_500, Normal, 900);
         run(&mut control, 2_500, Normal, 1_100);
-        assert!(!control.is_near_max());
+        assert_eq!(control.region, Region::MaxUnknown);
     }
 
     // [LW2013 §remote_rate_control]
