@@ -13,6 +13,10 @@ export interface Report {
   definitions: Definition[];
   /** Controllers in the order that fixes their colours. */
   controllers: string[];
+  /** One per requirement of RFC 8836 and controller; empty where no expectation speaks of one. */
+  verdicts: Verdict[];
+  /** What Google's congestion control changed since 2013. */
+  then_and_now: ThenAndNow[];
   scenarios: Scenario[];
   /** Number of runs, over all scenarios, controllers and seeds. */
   runs: number;
@@ -38,7 +42,63 @@ export interface Scenario {
   sections: SectionRow[];
   /** Flows that show their video; others are left out. */
   video: VideoRow[];
+  expectations: Expectation[];
+  fairness: FairnessRow[];
   sim_real: SimReal[];
+}
+
+/** Whether a controller meets a requirement; `met` is `null` if nothing tested it. */
+export interface Verdict {
+  requirement: string;
+  text: string;
+  controller: string;
+  met: boolean | null;
+  /** Expectations that hold, of those that speak of it. */
+  held: number;
+  tested: number;
+  /** The expectation that decides, with its value and limit. */
+  by: string;
+}
+
+/** A flow under the algorithm of 2013 and under today's, means over the seeds. */
+export interface ThenAndNow {
+  scenario: string;
+  flow: string;
+  then: Measured;
+  now: Measured;
+}
+
+export interface Measured {
+  utilization: number | null;
+  rate_mbps: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+}
+
+/** An expectation of `weir check` under one controller. */
+export interface Expectation {
+  controller: string;
+  text: string;
+  /** Mean over the seeds. */
+  measured: number | null;
+  /** Half the width of its 95 % confidence interval. */
+  confidence: number | null;
+  limit: string;
+  outcome: "holds" | "fails" | "known miss" | "known miss that holds now";
+  /** Why a known miss is one. */
+  why: string;
+}
+
+/** How media flows share, means over the seeds; of a ratio the least fair window. */
+export interface FairnessRow {
+  controller: string;
+  engine: Engine;
+  jain: number | null;
+  ratio_1s: number | null;
+  ratio_5s: number | null;
+  ratio_20s: number | null;
+  /** Share of the windows of 5 s in which no two flows differ by more than a factor of three. */
+  within_5s: number | null;
 }
 
 export type Engine = "sim" | "call";

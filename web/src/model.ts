@@ -3,6 +3,7 @@
 import type {
   Column,
   Engine,
+  Expectation,
   Group,
   Point,
   RateChange,
@@ -10,6 +11,7 @@ import type {
   Scenario,
   Series,
   SimReal,
+  Verdict,
 } from "./format";
 
 export const NONE = "–";
@@ -99,22 +101,27 @@ export function flowsOf(scenario: Scenario): string[] {
   return unique(scenario.groups.map((group) => group.flow));
 }
 
+/** Whether the controller is what moves a flow; TCP beside it has its own. */
+export function isMedia(flow: string): boolean {
+  return flow.startsWith("media");
+}
+
 /** Name of a group in legends: the flow is named only where the plot shows more than one. */
 export function groupLabel(group: Pick<Group, "controller" | "engine" | "flow">, flows: number) {
   const name = `${group.controller}, ${ENGINE_NAME[group.engine]}`;
   return flows > 1 ? `${name}, ${group.flow}` : name;
 }
 
-/** What the selectors of a scenario choose; `controller` null shows all. */
+/** What the selectors of a scenario choose; null shows all. */
 export interface Selection {
   controller: string | null;
-  flow: string;
+  flow: string | null;
 }
 
 export function selectGroups(scenario: Scenario, selection: Selection): Group[] {
   return scenario.groups.filter(
     (group) =>
-      group.flow === selection.flow &&
+      (selection.flow === null || group.flow === selection.flow) &&
       (selection.controller === null || group.controller === selection.controller),
   );
 }
@@ -142,6 +149,9 @@ export interface MatrixColumn {
   engine: Engine;
 }
 
+/** More flows than this are one line of a cell, their mean. */
+const MATRIX_LINES = 2;
+
 export interface MatrixLine {
   flow: string;
   utilization: number | null;
@@ -152,6 +162,8 @@ export interface MatrixLine {
 export interface MatrixCell {
   lines: MatrixLine[];
   utilization: number | null;
+  /** What became of the expectations, in a few words; empty where there are none. */
+  outcome: string;
 }
 
 export interface Matrix {
@@ -184,7 +196,40 @@ function matrixCell(scenario: Scenario, column: MatrixColumn): MatrixCell | null
     utilization: mean(group.points.map((p) => p.utilization)),
     p95_queuing_delay_ms: mean(group.points.map((p) => p.p95_queuing_delay_ms)),
   }));
-  return { lines, utilization: mean(lines.map((line) => line.utilization)) };
+  const media = lines.filter((line) => isMedia(line.flow));
+  const utilization = mean(media.map((line) => line.utilization));
+  const joined = {
+    flow: plural(media.length, "media flow"),
+    utilization,
+    p95_queuing_delay_ms: mean(media.map((line) => line.p95_queuing_delay_ms)),
+  };
+  const outcome = column.engine === "sim" ? outcomeOf(scenario, column) : "";
+  return { lines: lines.length > MATRIX_LINES ? [joined] : lines, utilization, outcome };
+}
+
+function outcomeOf(scenario: Scenario, column: MatrixColumn): string {
+  const of = scenario.expectations.filter((it) => it.controller === column.controller);
+  if (of.length === 0) return "";
+  const count = (outcome: Expectation["outcome"]) =>
+    of.filter((it) => it.outcome === outcome).length;
+  const parts = [
+    [count("fails"), "fails"],
+    [count("known miss that holds now"), "changed"],
+    [count("known miss"), "known miss"],
+  ] as const;
+  const words = parts.filter(([n]) => n > 0).map(([n, word]) => `${n} ${word}`);
+  return words.length === 0 ? "pass" : words.join(", ");
+}
+
+// Verdicts
+
+/** Requirements by controllers, in the order of the data. */
+export function verdictsOf(report: Report): { controllers: string[]; rows: Verdict[][] } {
+  const controllers = unique(report.verdicts.map((verdict) => verdict.controller));
+  const rows = unique(report.verdicts.map((verdict) => verdict.requirement)).map((requirement) =>
+    report.verdicts.filter((verdict) => verdict.requirement === requirement),
+  );
+  return { controllers, rows };
 }
 
 // Series
@@ -320,7 +365,7 @@ export function scatterOf(
 ): ScatterSeries[] {
   const series = new Map<string, ScatterSeries>();
   for (const scenario of scenarios) {
-    for (const group of scenario.groups) {
+    for (const group of scenario.groups.filter(({ flow }) => isMedia(flow))) {
       const label = groupLabel(group, 1);
       const entry = series.get(label) ?? { ...pick(group), label, points: [] };
       series.set(label, entry);

@@ -58,6 +58,9 @@ const SHAPES: Shape[] = [
   shape("demo/first-call", "A first call", "this project", 40, 50, CALL),
 ];
 
+/** The scenario in which two flows share, and something is expected. */
+const SHARED = "rfc8867/5.1";
+
 const CONTROLLERS = ["gcc-draft", "nada", "scream"];
 const BROWSER = "gcc-chromium";
 const EAGERNESS = new Map([
@@ -95,14 +98,21 @@ export function fixture(): Report {
       { term: "RTT", text: "From sending a packet until the feedback on it arrives." },
     ],
     controllers: [...CONTROLLERS, BROWSER],
+    verdicts: verdictRows(),
+    then_and_now: thenAndNowRows(),
     scenarios,
-    runs: scenarios.reduce((n, s) => n + s.groups.reduce((m, g) => m + g.seeds.length, 0), 0),
+    runs: scenarios
+      .flatMap((s) => s.groups)
+      .filter((g) => g.flow !== "tcp-1")
+      .reduce((n, g) => n + g.seeds.length, 0),
   };
 }
 
 function scenarioOf(it: Shape, next: () => number): Scenario {
   const call = it.id === "demo/first-call";
-  const flows = call ? ["media-1-up", "media-1-down"] : ["media-1"];
+  const shared = it.id === SHARED;
+  const alone = shared ? ["media-1", "tcp-1"] : ["media-1"];
+  const flows = call ? ["media-1-up", "media-1-down"] : alone;
   const groups = flows.flatMap((flow) => [
     ...CONTROLLERS.map((controller) => groupOf(it, controller, "sim", flow, next)),
     ...(call ? [groupOf(it, BROWSER, "call", flow, next)] : []),
@@ -124,6 +134,8 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     findings: call ? [] : findingRows(),
     sections: call ? sectionRows(groups) : [],
     video: call ? videoRows(groups) : [],
+    expectations: shared ? expectationRows() : [],
+    fairness: shared ? fairnessRows() : [],
     sim_real: call ? flows.map(comparison) : [],
   };
 }
@@ -369,9 +381,73 @@ function comparison(flow: string): Scenario["sim_real"][number] {
   };
 }
 
+function verdictRows(): Report["verdicts"] {
+  const row = (requirement: string, text: string, met: boolean | null) =>
+    CONTROLLERS.map((controller, i) => ({
+      requirement,
+      text,
+      controller,
+      met: met === null ? null : met || i === 0,
+      held: met === null ? 0 : 2,
+      tested: met === null ? 0 : met || i === 0 ? 2 : 3,
+      by: met === null ? "" : `${SHARED}: the queue stays short: 87.000, at most 100`,
+    }));
+  return [
+    ...row("1a", "counts jitter as delay", true),
+    ...row("1c", "follows a change of the path within about a second", false),
+    ...row("6", "shares what it knows among streams", null),
+  ];
+}
+
+function thenAndNowRows(): Report["then_and_now"] {
+  const measured = (utilization: number) => ({
+    utilization,
+    rate_mbps: utilization * 2,
+    p95_queuing_delay_ms: 250 * (1 - utilization),
+    loss_percent: 0.4,
+  });
+  const row = (flow: string) => {
+    return { scenario: "bari/constant", flow, then: measured(0.71), now: measured(0.93) };
+  };
+  return [row("media-1"), row("tcp-1")];
+}
+
+const OUTCOMES = ["holds", "known miss", "known miss that holds now", "fails"] as const;
+
+function expectationRows(): Scenario["expectations"] {
+  return CONTROLLERS.flatMap((controller, c) =>
+    [0, 1].map((i) => {
+      const outcome = OUTCOMES[(c + i) % OUTCOMES.length] ?? "holds";
+      return {
+        controller,
+        text: "the queue stays below 100 ms for 95 % of the time",
+        measured: 80 + 17.4 * (c + i),
+        confidence: i === 0 ? null : 2.5,
+        limit: "at most 100",
+        outcome,
+        why: outcome.startsWith("known") ? "frames that vary: holds with an ideal source" : "",
+      };
+    }),
+  );
+}
+
+function fairnessRows(): Scenario["fairness"] {
+  return CONTROLLERS.map((controller, i) => ({
+    controller,
+    engine: "sim" as const,
+    jain: 0.99 - 0.1 * i,
+    ratio_1s: 0.41,
+    ratio_5s: 0.52,
+    ratio_20s: i === 2 ? null : 0.63,
+    within_5s: 1 - 0.05 * i,
+  }));
+}
+
 /** The same report with every value that may be missing missing. */
 export function withoutValues(report: Report): Report {
   const bare = structuredClone(report);
+  for (const verdict of bare.verdicts) verdict.met = null;
+  for (const row of bare.then_and_now) row.then = row.now = NO_MEASUREMENT;
   for (const scenario of bare.scenarios) {
     for (const group of scenario.groups) {
       const { time_s, ...columns } = group.series;
@@ -385,6 +461,8 @@ export function withoutValues(report: Report): Report {
     for (const row of scenario.video) Object.assign(row, NO_VIDEO);
     for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
     for (const finding of scenario.findings) finding.holds = null;
+    for (const row of scenario.expectations) Object.assign(row, { measured: null, confidence: null });
+    for (const row of scenario.fairness) Object.assign(row, NO_FAIRNESS);
     for (const pair of scenario.sim_real) {
       for (const row of pair.rows) Object.assign(row, { simulated: null, real: null, error: null });
     }
@@ -411,6 +489,15 @@ const NO_VIDEO = {
   fec_percent: null,
 };
 
+const NO_MEASUREMENT = {
+  utilization: null,
+  rate_mbps: null,
+  p95_queuing_delay_ms: null,
+  loss_percent: null,
+};
+
+const NO_FAIRNESS = { jain: null, ratio_1s: null, ratio_5s: null, ratio_20s: null, within_5s: null };
+
 const NO_SECTION = {
   utilization: null,
   rate_mbps: null,
@@ -434,7 +521,7 @@ export function hostile(report: Report): Report {
   return poison(report, "") as Report;
 }
 
-const UNTOUCHED = new Set(["engine"]);
+const UNTOUCHED = new Set(["engine", "outcome"]);
 
 function round(value: number): number {
   return Math.round(value * 1000) / 1000;

@@ -23,6 +23,7 @@ import {
   selectGroups,
   summary,
   thinEvents,
+  verdictsOf,
   warningsOf,
 } from "../src/model";
 import { emptyGroup, fill, fixture, hostile, withoutValues } from "./fixture";
@@ -249,4 +250,34 @@ test("warnings name their group and are told once", () => {
   call.groups[0]!.warnings = ["late", "late"];
   expect(warningsOf(call)[0]).toEqual({ label: "gcc-draft, simulated, media-1-up", text: "late" });
   expect(warningsOf(call)).toHaveLength(3);
+});
+
+test("a cell of the matrix counts what became of its expectations", () => {
+  const report = fixture();
+  const row = matrixOf(report).rows.find((it) => it.scenario.id === "rfc8867/5.1")!;
+  const outcomes = row.cells.map((cell) => cell?.outcome ?? null);
+  expect(outcomes).toEqual(["1 known miss", "1 changed, 1 known miss", "1 fails, 1 changed", null]);
+  const other = matrixOf(report).rows[0]!;
+  expect(other.cells[0]!.outcome).toBe("");
+});
+
+test("verdicts are by requirement, then by controller", () => {
+  const { controllers, rows } = verdictsOf(fixture());
+  expect(controllers).toEqual(["gcc-draft", "nada", "scream"]);
+  expect(rows.map((row) => row[0]!.requirement)).toEqual(["1a", "1c", "6"]);
+  expect(rows.map((row) => row.map((verdict) => verdict.met))).toEqual([
+    [true, true, true],
+    [true, false, false],
+    [null, null, null],
+  ]);
+});
+
+test("a cell of many flows is one line, the mean of the media flows", () => {
+  const report = fixture();
+  const groups = report.scenarios[0]!.groups;
+  const [first] = groups;
+  groups.push({ ...first!, flow: "media-2" }, { ...first!, flow: "tcp-1" });
+  const cell = matrixOf(report).rows[0]!.cells[0]!;
+  expect(cell.lines.map((line) => line.flow)).toEqual(["2 media flows"]);
+  expect(cell.lines[0]!.utilization).toBe(cell.utilization);
 });

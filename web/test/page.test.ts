@@ -151,6 +151,7 @@ async function pointAt(surface: Locator, share: number): Promise<void> {
 
 const UNITS = /\((Mbit\/s|ms|s|%|µs|count, log scale)\)$/;
 const AXES: [title: RegExp, names: string[]][] = [
+  [/^How the flows share/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^Rate, delay/, ["Rate (Mbit/s)", "Delay (ms)", "Loss (%)", "Time (s)"]],
   [/^Box plots/, ["Utilization (%)", "RTT (ms)", "Responsiveness (s)", "Loss (%)"]],
   [/^Utilization against/, ["Utilization (%)", "95th percentile of queuing delay (ms)"]],
@@ -184,8 +185,9 @@ describe.skipIf(!available)("the page", () => {
     const { page, complaints } = await open(look);
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
-    // One for all runs, three per scenario, two comparisons and two histograms of the call.
-    expect(plots.length).toBe(1 + 6 * 3 + 2 + 2);
+    // One for all runs, three per scenario and one where flows share, two comparisons and two
+    // histograms of the call.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 2);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";
@@ -254,6 +256,20 @@ describe.skipIf(!available)("the page", () => {
     const zoomed = await thickCurves();
     expect(zoomed.length).toBe(whole.length);
     expect(zoomed.filter((curve) => whole.includes(curve))).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("shows how the flows share under the chosen controller", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "share" });
+    const scenario = page.locator("section.scenario", { hasText: "rfc8867/5.1" }).first();
+    const plot = scenario.locator("figure.plot", { hasText: "How the flows share" });
+    const texts = () => plot.locator("svg text").allTextContents();
+    expect(await texts()).toContain("tcp-1, simulated");
+    await plot.getByLabel("Sharing under").selectOption("scream");
+    await expect
+      .poll(() => plot.locator(".command code").allInnerTexts())
+      .toEqual(["weir run rfc8867/5.1 --controller scream --seeds 5"]);
     expect(complaints).toEqual([]);
     await page.close();
   });

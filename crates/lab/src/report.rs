@@ -11,6 +11,7 @@ mod boxes;
 mod definitions;
 mod events;
 mod format;
+mod judged;
 mod page;
 mod series;
 mod sim_real;
@@ -19,9 +20,11 @@ mod tables;
 use weir::Algorithm;
 use weir_sim::trace::Row;
 
+use crate::gate::Judgement;
 use crate::metrics;
 use crate::record::Record;
 use crate::run::Engine;
+use crate::scenario::{Flow, Traffic};
 use crate::shared::rows_by_flow;
 use crate::summary::{FlowSummary, Summary};
 use format::{Boxes, Group, Histogram, Point, Scenario};
@@ -96,7 +99,11 @@ impl Report {
         sorted.dedup();
         let runs: Vec<Run<'_>> = sorted.into_iter().map(Run::of).collect();
         let of_scenario = |a: &Run<'_>, b: &Run<'_>| a.summary.scenario == b.summary.scenario;
-        let scenarios: Vec<Scenario> = runs.chunk_by(of_scenario).map(scenario).collect();
+        let chosen: Vec<Chosen<'_>> = runs.chunk_by(of_scenario).map(Chosen::of).collect();
+        let groups = chosen.iter().map(|chosen| chosen.columns.len() * chosen.flows.len()).sum();
+        let (judgements, detail) = (judged::judge(&runs), Detail::of(groups));
+        let scenarios: Vec<Scenario> =
+            chosen.iter().map(|chosen| scenario(chosen, &judgements, detail)).collect();
         let title = match scenarios.as_slice() {
             [only] => format!("Weir report: {}", only.id),
             _ => "Weir report".into(),
@@ -111,6 +118,11 @@ impl Report {
                 scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()),
             ),
             controllers,
+            verdicts: judged::verdicts(&judgements),
+            then_and_now: chosen
+                .iter()
+                .flat_map(|it| judged::then_and_now(it.id, &it.columns, &it.flows))
+                .collect(),
             scenarios,
             runs: runs.len(),
         }
@@ -131,39 +143,101 @@ fn content(record: &Record) -> String {
     format!("{record:?}")
 }
 
-/// Runs of one scenario, by engine, controller and seed.
-fn scenario(runs: &[Run<'_>]) -> Scenario {
-    let of_column = |a: &Run<'_>, b: &Run<'_>| {
-        let (a, b) = (&a.record.info, &b.record.info);
-        (a.engine, &a.controller) == (b.engine, &b.controller)
-    };
-    let columns: Vec<Column<'_>> = runs.chunk_by(of_column).map(Column::of).collect();
-    let mut flows: Vec<&str> = Vec::new();
-    for flow in runs.iter().flat_map(|run| &run.record.trace.flows) {
-        if !flows.contains(&flow.as_str()) {
-            flows.push(flow);
+/// The runs of one scenario, and the flows of it that are shown.
+struct Chosen<'a> {
+    id: &'a str,
+    shown: &'a crate::scenario::Scenario,
+    /// By engine and controller.
+    columns: Vec<Column<'a>>,
+    flows: Vec<&'a str>,
+}
+
+impl<'a> Chosen<'a> {
+    /// `runs` are not empty, of one scenario, and by engine, controller and seed.
+    fn of(runs: &'a [Run<'a>]) -> Self {
+        let of_column = |a: &Run<'_>, b: &Run<'_>| {
+            let (a, b) = (&a.record.info, &b.record.info);
+            (a.engine, &a.controller) == (b.engine, &b.controller)
+        };
+        let shown = &runs[0].record.scenario;
+        let mut flows: Vec<&str> = Vec::new();
+        for flow in runs.iter().flat_map(|run| &run.record.trace.flows) {
+            let described = shown.flows.iter().find(|candidate| candidate.name == *flow);
+            if described.is_none_or(is_drawn) && !flows.contains(&flow.as_str()) {
+                flows.push(flow);
+            }
+        }
+        let columns = runs.chunk_by(of_column).map(Column::of).collect();
+        Self { id: &runs[0].record.info.scenario, shown, columns, flows }
+    }
+}
+
+/// Audio, loads at a given rate and short transfers are a test's surroundings: dozens of curves that say
+/// nothing of a controller.
+fn is_drawn(flow: &Flow) -> bool {
+    match &flow.traffic {
+        Traffic::Media(_) => true,
+        Traffic::Tcp(tcp) => tcp.short.is_none(),
+        Traffic::Audio | Traffic::Udp(_) => false,
+    }
+}
+
+/// How much of each group a report keeps: the more groups, the less, so that hundreds of runs still make
+/// a file of a few megabytes.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// Most points of a curve.
+    points: usize,
+    /// Most rate changes.
+    changes: usize,
+}
+
+impl Detail {
+    /// More points than a screen has columns say nothing.
+    const MOST: Self = Self { points: 1_200, changes: 400 };
+    /// Fewer would hide a step of a few seconds.
+    const LEAST: Self = Self { points: 200, changes: 20 };
+    /// Of all groups together.
+    const TOTAL: Self = Self { points: 120_000, changes: 20_000 };
+
+    fn of(groups: usize) -> Self {
+        let share = |total: usize, least, most| (total / groups.max(1)).clamp(least, most);
+        let Self { points, changes } = Self::TOTAL;
+        Self {
+            points: share(points, Self::LEAST.points, Self::MOST.points),
+            changes: share(changes, Self::LEAST.changes, Self::MOST.changes),
         }
     }
-    let shown = &runs[0].record.scenario;
-    let group = |flow| columns.iter().filter_map(move |column| group(column, flow, shown));
+}
+
+fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Scenario {
+    let Chosen { id, shown, columns, flows } = chosen;
+    let group = |flow| columns.iter().filter_map(move |column| group(column, flow, shown, detail));
     Scenario {
-        id: runs[0].record.info.scenario.clone(),
+        id: (*id).into(),
         title: shown.title.clone(),
         source: shown.source.clone(),
         description: shown.description.clone(),
         duration_s: shown.duration.as_secs_f64(),
         network: shown.network_in_words(),
         groups: flows.iter().flat_map(|flow| group(flow)).collect(),
-        paper: tables::paper(shown, &columns),
-        findings: tables::findings(shown, &columns),
-        sections: tables::sections(shown, &columns, &flows),
-        video: tables::video(&columns, &flows),
-        sim_real: sim_real::compare(shown, &columns, &flows),
+        paper: tables::paper(shown, columns),
+        findings: tables::findings(shown, columns),
+        sections: tables::sections(shown, columns, flows),
+        expectations: judged::expectations(judgements, id),
+        fairness: judged::fairness(columns),
+        video: tables::video(columns, flows),
+        sim_real: sim_real::compare(shown, columns, flows),
     }
 }
 
 /// A column at one flow; `None` if none of its runs has the flow.
-fn group(column: &Column<'_>, flow: &str, shown: &crate::scenario::Scenario) -> Option<Group> {
+fn group(
+    column: &Column<'_>,
+    flow: &str,
+    shown: &crate::scenario::Scenario,
+    detail: Detail,
+) -> Option<Group> {
     let runs: Vec<&Run<'_>> =
         column.runs.iter().filter(|run| run.flow_index(flow).is_some()).collect();
     let first = runs.first()?;
@@ -178,8 +252,8 @@ fn group(column: &Column<'_>, flow: &str, shown: &crate::scenario::Scenario) -> 
         flow: flow.into(),
         seeds: runs.iter().map(|run| run.seed()).collect(),
         command: command(&runs),
-        series: series::average(&rows, shown.duration),
-        events: events::thin(events, shown.duration),
+        series: series::average(&rows, shown.duration, detail.points),
+        events: events::thin(events, shown.duration, detail.changes),
         boxes: Boxes {
             utilization: values(|point| point.utilization),
             rtt_ms: values(|point| point.rtt_ms),

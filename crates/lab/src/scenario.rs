@@ -20,9 +20,11 @@ use std::ops::Range;
 use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{LinkConfig, Schedule};
+use weir_net::Schedule;
 
-pub use weir_sim::{Direction, Feedback, Repair, Source};
+pub use weir_sim::{
+    Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp, Udp,
+};
 
 pub use error::ScenarioError;
 pub use parse::{parse, parse_recorded, parse_variant};
@@ -60,15 +62,6 @@ pub struct Scenario {
     pub findings: Vec<Finding>,
     /// Assertions of the gate.
     pub expectations: Vec<Expectation>,
-}
-
-/// A bottleneck in both directions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hop {
-    /// Towards host B.
-    pub up: LinkConfig,
-    /// Towards host A.
-    pub down: LinkConfig,
 }
 
 /// Traffic from one host to another.
@@ -120,48 +113,6 @@ pub struct Media {
     pub sender: Option<String>,
     /// How lost packets are repaired; `None` for a receiver that only counts packets.
     pub repair: Option<Repair>,
-}
-
-/// A TCP connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tcp {
-    /// Its congestion control.
-    pub congestion: Congestion,
-    /// Fetches with idle times between them; `None` for one endless transfer.
-    pub short: Option<ShortTransfers>,
-}
-
-/// A congestion control of TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// CUBIC.
-    Cubic,
-    /// Reno.
-    Reno,
-    /// BBR, version 1.
-    Bbr,
-}
-
-/// One fetch after the other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShortTransfers {
-    /// Smallest fetch; sizes are equally likely up to the largest.
-    pub min_size: DataSize,
-    /// Largest fetch.
-    pub max_size: DataSize,
-    /// Mean of the idle times, which are drawn from an exponential distribution.
-    pub mean_idle: TimeDelta,
-    /// Whether it starts with an idle time.
-    pub starts_idle: bool,
-}
-
-/// Packets of one size at a given rate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Udp {
-    /// IP bytes over time.
-    pub rate: Schedule,
-    /// Size of a packet, headers included.
-    pub packet: DataSize,
 }
 
 /// A part of a run.
@@ -282,6 +233,14 @@ impl Flow {
     }
 }
 
+/// Audio of 20 kbit/s [RFC8867 §5], a packet of 50 B each 20 ms.
+fn audio() -> Udp {
+    Udp {
+        rate: Schedule::constant(Bitrate::from_kbps(20)).expect("the rate is not zero"),
+        packet: DataSize::from_bytes(50),
+    }
+}
+
 impl Scenario {
     /// The bottleneck, if there is only one.
     pub fn only_hop(&self) -> Option<&Hop> {
@@ -329,17 +288,16 @@ impl Scenario {
 
     /// What to simulate when the command line names this controller.
     pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
-        let flow = |flow: &Flow| {
-            let media = flow.media()?;
-            Some(weir_sim::Flow {
-                name: flow.name.clone(),
-                direction: flow.direction,
-                hops: flow.hops.clone(),
-                access_delay: flow.access_delay,
-                start: flow.start,
-                stop: flow.stop,
-                pauses: flow.pauses.clone(),
-                traffic: weir_sim::Traffic::Media(weir_sim::Media {
+        let flow = |flow: &Flow| weir_sim::Flow {
+            name: flow.name.clone(),
+            direction: flow.direction,
+            hops: flow.hops.clone(),
+            access_delay: flow.access_delay,
+            start: flow.start,
+            stop: flow.stop,
+            pauses: flow.pauses.clone(),
+            traffic: match &flow.traffic {
+                Traffic::Media(media) => weir_sim::Traffic::Media(weir_sim::Media {
                     algorithm: media.controller.unwrap_or(controller),
                     settings: media.settings,
                     sender: media.sender.clone(),
@@ -348,13 +306,15 @@ impl Scenario {
                     feedback_interval: self.feedback_interval,
                     repair: media.repair,
                 }),
-            })
+                Traffic::Audio => weir_sim::Traffic::Udp(audio()),
+                Traffic::Tcp(tcp) => weir_sim::Traffic::Tcp(tcp.clone()),
+                Traffic::Udp(udp) => weir_sim::Traffic::Udp(udp.clone()),
+            },
         };
-        let hop = |hop: &Hop| weir_sim::Hop { up: hop.up.clone(), down: hop.down.clone() };
         weir_sim::Config {
             duration: self.duration,
-            hops: self.hops.iter().map(hop).collect(),
-            flows: self.flows.iter().filter_map(flow).collect(),
+            hops: self.hops.clone(),
+            flows: self.flows.iter().map(flow).collect(),
         }
     }
 }

@@ -58,14 +58,16 @@ function cellView(id: string, column: MatrixColumn, cell: MatrixCell | null): HT
     el(
       "span",
       { class: "cell-line" },
-      cell.lines.length > 1 ? el("small", {}, line.flow) : null,
+      cell.lines.length > 1 || line.flow.endsWith("flows") ? el("small", {}, line.flow) : null,
       el("b", {}, withUnit(formatPercent(line.utilization), "%")),
       el("span", {}, withUnit(formatNumber(line.p95_queuing_delay_ms, 0), "ms")),
     ),
   );
   const title = `${column.controller}, ${ENGINE_NAME[column.engine]}, in ${id}`;
   const style = known ? `background:${background};color:${text}` : "";
-  return el("td", {}, el("a", { href: scenarioLink(id), title, style }, ...lines));
+  const outcome =
+    cell.outcome === "" ? null : el("span", { class: "cell-line" }, el("small", {}, cell.outcome));
+  return el("td", {}, el("a", { href: scenarioLink(id), title, style }, ...lines, outcome));
 }
 
 function withUnit(number: string, unit: string): string {
@@ -82,7 +84,8 @@ function legend(): HTMLElement {
       {},
       el("b", {}, "Bold: mean utilization (%)"),
       ", which also gives the colour. Below: mean over the runs of the 95th percentile of ",
-      "queuing delay (ms). A cell leads to its scenario.",
+      "queuing delay (ms), then what became of the scenario's expectations. A cell leads to its ",
+      "scenario.",
     ),
     el(
       "div",

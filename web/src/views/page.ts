@@ -8,6 +8,7 @@ import type { Palette } from "../theme";
 import { matrixView, scenarioLink } from "./matrix";
 import { describeScatter, scatterPlot } from "./scatter";
 import { scenarioView } from "./scenario";
+import { thenAndNowTable, verdictTable } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
   const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
@@ -26,6 +27,10 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("h2", {}, "Overview"),
       matrixView(report),
       overviewScatter(report, palette),
+      report.verdicts.length === 0
+        ? null
+        : el("div", { class: "part" }, el("h3", {}, "Requirements of RFC 8836"), verdictTable(report)),
+      report.then_and_now.length === 0 ? null : thenAndNow(report),
     ),
     ...report.scenarios.map((scenario) => scenarioView(scenario, palette)),
     footer(report),
@@ -39,6 +44,21 @@ function bentNote(scenarios: Scenario[]): HTMLElement {
   ]);
   const text = `${plural(scenarios.length, "scenario")} with warnings: `;
   return el("p", { class: "warning" }, text, ...links);
+}
+
+function thenAndNow(report: Report): HTMLElement {
+  return el(
+    "div",
+    { class: "part" },
+    el("h3", {}, "What GCC changed since 2013"),
+    el(
+      "p",
+      {},
+      "The scenarios of bari under the algorithm that was measured there (gcc-2013) and under ",
+      "today's (gcc), then → now.",
+    ),
+    thenAndNowTable(report.then_and_now),
+  );
 }
 
 function overviewScatter(report: Report, palette: Palette): HTMLElement {

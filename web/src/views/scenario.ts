@@ -23,8 +23,18 @@ import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { describeLateness, latenessPlot } from "./lateness";
 import { describeScatter, scatterPlot } from "./scatter";
-import { errorTable, findingsList, paperTable, sectionsTable, videoTable, warningBox } from "./tables";
+import {
+  errorTable,
+  expectationsTable,
+  fairnessTable,
+  findingsList,
+  paperTable,
+  sectionsTable,
+  videoTable,
+  warningBox,
+} from "./tables";
 import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
+import { shareView } from "./share";
 
 export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement {
   const section = el("section", { id: scenario.id, class: "scenario" });
@@ -35,11 +45,18 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
     part("Network", networkList(scenario)),
     timeView(scenario, palette),
+    ...shareView(scenario),
     boxView(scenario, palette),
     scatterView(scenario, palette),
     ...scenario.sim_real.map((pair) => compareView(scenario, pair, palette)),
     part("Published values", paperTable(scenario.paper)),
     part("Published findings", findingsList(scenario.findings)),
+    ...(scenario.expectations.length > 0
+      ? [part("Expectations", expectationsTable(scenario.expectations))]
+      : []),
+    ...(scenario.fairness.length > 0
+      ? [part("Fairness", fairnessTable(scenario.fairness))]
+      : []),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...latenessViews(scenario, palette),

@@ -1,13 +1,26 @@
 // The tables and lists of a scenario: published values beside ours, findings, sections, errors.
 
 import { el, empty, table } from "../dom";
-import type { Finding, PaperRow, SectionRow, SimReal, VideoRow } from "../format";
+import type {
+  Expectation,
+  FairnessRow,
+  Finding,
+  Measured,
+  PaperRow,
+  Report,
+  SectionRow,
+  SimReal,
+  ThenAndNow,
+  Verdict,
+  VideoRow,
+} from "../format";
 import {
   ENGINE_NAME,
   NONE,
   formatNumber,
   formatPercent,
   formatSignal,
+  verdictsOf,
   type Warning,
 } from "../model";
 
@@ -99,6 +112,106 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
 
 function span(row: SectionRow): string {
   return `${formatSignal(row.from_s)}–${formatSignal(row.to_s)}`;
+}
+
+const OUTCOMES: Record<Expectation["outcome"], string> = {
+  holds: "holds",
+  fails: "differs",
+  "known miss": "open",
+  "known miss that holds now": "differs",
+};
+
+export function expectationsTable(rows: Expectation[]): HTMLElement {
+  const measured = ({ measured, confidence }: Expectation) =>
+    confidence === null
+      ? formatSignal(measured)
+      : `${formatSignal(measured)} ± ${formatSignal(confidence)}`;
+  return table<Expectation>(
+    "Expectations",
+    [
+      { head: "Controller", cell: (row) => row.controller },
+      {
+        head: "Verdict",
+        cell: (row) => el("b", { class: `verdict ${OUTCOMES[row.outcome]}` }, row.outcome),
+      },
+      { head: "Expectation", cell: (row) => row.text, kind: "prose" },
+      { head: "Measured", cell: measured, kind: "number" },
+      { head: "Limit", cell: (row) => row.limit },
+      { head: "Why", cell: (row) => row.why, kind: "prose" },
+    ],
+    rows,
+  );
+}
+
+export function fairnessTable(rows: FairnessRow[]): HTMLElement {
+  const ratio = (head: string, value: (row: FairnessRow) => number | null) => ({
+    head,
+    cell: (row: FairnessRow) => formatNumber(value(row), 3),
+    kind: "number" as const,
+  });
+  return table<FairnessRow>(
+    "How the media flows share",
+    [
+      { head: "Controller", cell: (row) => row.controller },
+      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      ratio("Jain's index", (row) => row.jain),
+      ratio("Lowest over highest, 1 s", (row) => row.ratio_1s),
+      ratio("5 s", (row) => row.ratio_5s),
+      ratio("20 s", (row) => row.ratio_20s),
+      {
+        head: "Windows of 5 s within a factor of three (%)",
+        cell: (row) => formatPercent(row.within_5s),
+        kind: "number",
+      },
+    ],
+    rows,
+  );
+}
+
+/** Requirements of RFC 8836 by controllers; under the pointer, what decides. */
+export function verdictTable(report: Report): HTMLElement {
+  const { controllers, rows } = verdictsOf(report);
+  const words = ({ met, held, tested }: Verdict) =>
+    met === null ? "not tested" : met ? "met" : `not met (${held} of ${tested})`;
+  const kind = ({ met }: Verdict) => (met === null ? "open" : met ? "holds" : "differs");
+  return table<Verdict[]>(
+    "Requirements of RFC 8836",
+    [
+      {
+        head: "Requirement",
+        cell: ([first]) => `${first?.requirement}: ${first?.text}`,
+        kind: "prose",
+      },
+      ...controllers.map((controller, i) => ({
+        head: controller,
+        cell: (row: Verdict[]) => {
+          const verdict = row[i] as Verdict;
+          return el("span", { class: `verdict ${kind(verdict)}`, title: verdict.by }, words(verdict));
+        },
+      })),
+    ],
+    rows,
+  );
+}
+
+export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
+  const pair = (head: string, value: (it: Measured) => string) => ({
+    head,
+    cell: ({ then, now }: ThenAndNow) => `${value(then)} → ${value(now)}`,
+    kind: "number" as const,
+  });
+  return table<ThenAndNow>(
+    "gcc-2013 and gcc in the scenarios of bari",
+    [
+      { head: "Scenario", cell: (row) => row.scenario },
+      { head: "Flow", cell: (row) => row.flow },
+      pair("Utilization (%)", (it) => formatPercent(it.utilization)),
+      pair("Rate (Mbit/s)", (it) => formatNumber(it.rate_mbps, 2)),
+      pair("p95 queuing delay (ms)", (it) => formatNumber(it.p95_queuing_delay_ms, 0)),
+      pair("Loss (%)", (it) => formatNumber(it.loss_percent, 2)),
+    ],
+    rows,
+  );
 }
 
 export function errorTable(pair: SimReal): HTMLElement {

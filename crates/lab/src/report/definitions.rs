@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::events::{MAX_CHANGES, MERGED};
+use super::events::MERGED;
 use super::format::Definition;
 use super::series::{MAX_GAP, WINDOW};
 use crate::scenario::Scenario;
@@ -44,6 +44,23 @@ const ALWAYS: &[(&str, &str)] = &[
          section 5.2).",
     ),
     (
+        "Flows that are not drawn",
+        "Audio, UDP loads and short TCP transfers are in the records and in the link's utilization, but \
+         have no curves. A UDP load is taken off the capacity that a media flow is measured by.",
+    ),
+    (
+        "Expectations and verdicts",
+        "An expectation holds if the mean over the seeds is on the right side of its limit. A known \
+         miss is one that the scenario says is not met, and why. A requirement of RFC 8836 is met if \
+         every expectation that speaks of it holds.",
+    ),
+    (
+        "Fairness",
+        "Over the media flows of one direction, while all of them are active, throughput per priority. \
+         Jain's index is 1 if all are equal and 1/n if one of n has all. A ratio is the lowest over the \
+         highest throughput in the least fair window of 1, 5 or 20 s; RFC 8868 calls 0.333 and more fair.",
+    ),
+    (
         "Box plots",
         "Over the means of each seed, as lund, section 5.2: quartiles are the medians of the lower \
          and upper half (the median belongs to both where the count is odd); whiskers end at the \
@@ -75,9 +92,9 @@ const PATHS: &[(&str, &str)] = &[
     ("responsiveness_down_s", "Responsiveness over the changes downward, in s."),
     (
         "convergence_s",
-        "Time from the start or a change of the capacity until the received rate of a second first \
-         comes within 10 % of its mean over the second half of the time to the next change; mean \
-         over these, in s.",
+        "Time from the start, a change of the capacity or another flow's coming or going until the \
+         received rate of a second first comes within 10 % of its mean over the second half of the \
+         time to the next; mean over these, in s.",
     ),
     ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
     (
@@ -137,8 +154,8 @@ fn curves() -> Definition {
 fn rate_changes() -> Definition {
     let text = format!(
         "Changes of the target in the run of the first seed. Those that follow each other within \
-         {} s for the same reason and in the same direction are one; of more than {MAX_CHANGES} \
-         the largest of each of {MAX_CHANGES} equal spans of time are shown.",
+         {} s for the same reason and in the same direction are one; of more than a report has \
+         room for, the largest of each of as many equal spans of time are shown.",
         MERGED.as_secs_f64()
     );
     Definition { term: "Rate changes".into(), text }

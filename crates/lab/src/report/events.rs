@@ -9,8 +9,6 @@ use super::rounded;
 
 /// Changes of one reason and direction become one within this time.
 pub(super) const MERGED: TimeDelta = TimeDelta::from_secs(1);
-/// Most changes of a group.
-pub(super) const MAX_CHANGES: usize = 400;
 
 /// Consecutive changes with the same reason and direction, merged: from the first one's rate to the
 /// last one's, with the last one's time, state and signals.
@@ -32,11 +30,12 @@ impl Step<'_> {
     }
 }
 
-/// Rate changes of one flow, by time, merged; of each of [`MAX_CHANGES`] equal spans of the run the
+/// Rate changes of one flow, by time, merged; of each of `most` equal spans of the run the
 /// largest stays where there are more.
 pub(super) fn thin<'a>(
     changes: impl Iterator<Item = &'a trace::RateChange>,
     duration: TimeDelta,
+    most: usize,
 ) -> Vec<RateChange> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     for change in changes {
@@ -45,18 +44,22 @@ pub(super) fn thin<'a>(
             _ => steps.push(Step { first: change, last: change }),
         }
     }
-    if steps.len() > MAX_CHANGES {
-        steps = largest_of_each_span(steps, duration);
+    if steps.len() > most {
+        steps = largest_of_each_span(steps, duration, most);
     }
     steps.iter().map(rate_change).collect()
 }
 
-fn largest_of_each_span<'a>(steps: Vec<Step<'a>>, duration: TimeDelta) -> Vec<Step<'a>> {
+fn largest_of_each_span<'a>(
+    steps: Vec<Step<'a>>,
+    duration: TimeDelta,
+    most: usize,
+) -> Vec<Step<'a>> {
     let span = |step: &Step<'_>| {
         let share = (step.last.time - Timestamp::ZERO) / duration;
-        ((share * MAX_CHANGES as f64) as usize).min(MAX_CHANGES - 1)
+        ((share * most as f64) as usize).min(most - 1)
     };
-    let mut kept: Vec<Step<'a>> = Vec::with_capacity(MAX_CHANGES);
+    let mut kept: Vec<Step<'a>> = Vec::with_capacity(most);
     for step in steps {
         match kept.last_mut() {
             Some(largest) if span(largest) == span(&step) => {
@@ -93,6 +96,8 @@ mod tests {
 
     use super::*;
 
+    const MOST: usize = 400;
+
     fn change(ms: i64, from_kbps: u64, to_kbps: u64, reason: &'static str) -> trace::RateChange {
         let mut signals = [const { (Cow::Borrowed(""), 0.0) }; 4];
         signals[0] = ("gradient_ms".into(), ms as f64 / 3.0);
@@ -108,7 +113,7 @@ mod tests {
     }
 
     fn thinned(changes: &[trace::RateChange]) -> Vec<(f64, f64, f64)> {
-        let thinned = thin(changes.iter(), TimeDelta::from_secs(10));
+        let thinned = thin(changes.iter(), TimeDelta::from_secs(10), MOST);
         thinned.iter().map(|c| (c.time_s, c.from_mbps, c.target_mbps)).collect()
     }
 
@@ -124,7 +129,7 @@ mod tests {
         ];
         let expected = [(0.2, 0.3, 0.5), (0.3, 0.5, 0.45), (0.5, 0.45, 0.3), (0.6, 0.3, 0.4)];
         assert_eq!(thinned(&changes), expected);
-        let first = &thin(changes.iter(), TimeDelta::from_secs(10))[0];
+        let first = &thin(changes.iter(), TimeDelta::from_secs(10), MOST)[0];
         assert_eq!(first.signals["gradient_ms"], 66.666667);
         assert_eq!(first.signals.len(), 1);
     }
@@ -146,7 +151,7 @@ mod tests {
             })
             .collect();
         let thinned = thinned(&changes);
-        assert_eq!(thinned.len(), MAX_CHANGES);
+        assert_eq!(thinned.len(), MOST);
         assert!(thinned.iter().all(|change| change.2 == 0.9));
         assert!(thinned.is_sorted_by(|a, b| a.0 < b.0));
     }

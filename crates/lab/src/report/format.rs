@@ -20,6 +20,10 @@ pub struct Report {
     pub(super) definitions: Vec<Definition>,
     /// In the order that fixes their colours.
     pub(super) controllers: Vec<String>,
+    /// A requirement of RFC 8836 and controller each; none where no expectation speaks of one.
+    pub(super) verdicts: Vec<Verdict>,
+    /// What Google's congestion control changed since 2013.
+    pub(super) then_and_now: Vec<ThenAndNow>,
     pub(super) scenarios: Vec<Scenario>,
     /// Number of runs over all scenarios, controllers and seeds.
     pub(super) runs: usize,
@@ -45,7 +49,70 @@ pub(super) struct Scenario {
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
     pub video: Vec<VideoRow>,
+    pub expectations: Vec<Expectation>,
+    pub fairness: Vec<FairnessRow>,
     pub sim_real: Vec<SimReal>,
+}
+
+/// Whether a controller meets a requirement of RFC 8836; `met` is `None` if nothing tested it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Verdict {
+    pub requirement: String,
+    pub text: String,
+    pub controller: String,
+    pub met: Option<bool>,
+    /// Expectations that hold, of those that speak of it.
+    pub held: usize,
+    pub tested: usize,
+    /// The expectation that decides, with its value and limit.
+    pub by: String,
+}
+
+/// A flow under the algorithm of 2013 and under today's, means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct ThenAndNow {
+    pub scenario: String,
+    pub flow: String,
+    pub then: Measured,
+    pub now: Measured,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Measured {
+    pub utilization: Option<f64>,
+    pub rate_mbps: Option<f64>,
+    pub p95_queuing_delay_ms: Option<f64>,
+    pub loss_percent: Option<f64>,
+}
+
+/// An expectation of `weir check` under one controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Expectation {
+    pub controller: String,
+    pub text: String,
+    /// Mean over the seeds.
+    pub measured: Option<f64>,
+    /// Half the width of its 95 % confidence interval.
+    pub confidence: Option<f64>,
+    /// `at least 0.67`.
+    pub limit: String,
+    /// `holds`, `fails`, `known miss` or `known miss that holds now`.
+    pub outcome: &'static str,
+    /// Why a known miss is one.
+    pub why: String,
+}
+
+/// How media flows share, means over the seeds; of a ratio the least fair window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct FairnessRow {
+    pub controller: String,
+    pub engine: Engine,
+    pub jain: Option<f64>,
+    pub ratio_1s: Option<f64>,
+    pub ratio_5s: Option<f64>,
+    pub ratio_20s: Option<f64>,
+    /// Share of the windows of 5 s in which no two flows differ by more than a factor of three.
+    pub within_5s: Option<f64>,
 }
 
 /// All runs of one controller under one engine, seen at one flow.

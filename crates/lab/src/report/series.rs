@@ -1,7 +1,7 @@
 //! Curves: the mean over the seeds of each run's curve, on one grid of time.
 //!
 //! As lund, section 5.2: each run's points are interpolated linearly, and the mean of the runs is
-//! the curve. The grid has at most [`MAX_POINTS`] points, each at the end of a span of whole rows.
+//! the curve. The grid has a given number of points at most, each at the end of a span of whole rows.
 //! A value is the mean over the rows of its span, a rate or a loss ratio one over [`WINDOW`] at
 //! least: 50 ms hold a few packets, and their count would look like a changing rate.
 
@@ -12,17 +12,15 @@ use super::format::Series;
 use super::rounded;
 use crate::metrics::mean;
 
-/// More points than a screen has columns say nothing.
-const MAX_POINTS: i64 = 1_200;
 /// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
 /// A longer time without a value is a gap in the curve: feedback that stays away for longer is
 /// worth seeing.
 pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
-/// The mean curve of some runs' rows of one flow, over a run's whole time.
-pub(super) fn average(runs: &[&[Row]], duration: TimeDelta) -> Series {
-    let grid = Grid::over(duration);
+/// The mean curve of some runs' rows of one flow, over a run's whole time, in `max_points` at most.
+pub(super) fn average(runs: &[&[Row]], duration: TimeDelta, max_points: usize) -> Series {
+    let grid = Grid::over(duration, max_points);
     let column = |decimals: i32, value: fn(&Cell<'_>) -> Option<f64>| -> Vec<Option<f64>> {
         let curves: Vec<Vec<Option<f64>>> = runs
             .iter()
@@ -61,9 +59,9 @@ struct Grid {
 }
 
 impl Grid {
-    fn over(duration: TimeDelta) -> Self {
+    fn over(duration: TimeDelta, max_points: usize) -> Self {
         let rows = (duration.as_nanos() as u64).div_ceil(ROW_INTERVAL.as_nanos() as u64) as i64;
-        let rows_per_point = (rows as u64).div_ceil(MAX_POINTS as u64).max(1) as i64;
+        let rows_per_point = (rows as u64).div_ceil(max_points as u64).max(1) as i64;
         let step = ROW_INTERVAL * rows_per_point;
         let points = (rows as u64).div_ceil(rows_per_point as u64) as i64;
         let end = Timestamp::ZERO + duration;
@@ -131,6 +129,8 @@ fn interpolated(mut curve: Vec<Option<f64>>, max_gap: usize) -> Vec<Option<f64>>
 mod tests {
     use super::*;
 
+    const MAX_POINTS: usize = 1_200;
+
     /// 1000 rows, so that a point of the grid is a row; row `index` receives what `received` says.
     fn rows(received: impl Fn(i64) -> u64) -> Vec<Row> {
         (0..1_000)
@@ -164,7 +164,7 @@ mod tests {
         first[10].rtt = Some(TimeDelta::from_millis(40));
         first[14].rtt = Some(TimeDelta::from_millis(80));
         second[12].rtt = Some(TimeDelta::from_millis(100));
-        let series = average(&[&first, &second], LENGTH);
+        let series = average(&[&first, &second], LENGTH, MAX_POINTS);
         // 200 and 600 kbit/s.
         assert_eq!(series.received_mbps[500], Some(0.4));
         assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
     fn received_rate_is_taken_over_200_ms() {
         // All that 200 ms bring comes in one row of four: 5000 B in 200 ms are 200 kbit/s.
         let rows = rows(|index| if index % 4 == 0 { 5_000 } else { 0 });
-        let series = average(&[&rows], LENGTH);
+        let series = average(&[&rows], LENGTH, MAX_POINTS);
         assert!(series.received_mbps[3..].iter().all(|rate| *rate == Some(0.2)));
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let mut rows = rows(|_| 0);
         rows[100].lost_packets = 1;
         rows[200..].iter_mut().for_each(|row| row.sent_packets = 0);
-        let series = average(&[&rows], LENGTH);
+        let series = average(&[&rows], LENGTH, MAX_POINTS);
         // One of the twenty packets of 200 ms.
         assert_eq!(series.loss_percent[99..105], [0.0, 5.0, 5.0, 5.0, 5.0, 0.0].map(Some));
         assert_eq!(series.loss_percent[300], None);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_long_run_has_no_more_points_than_a_screen_shows() {
-        let series = average(&[&rows(|_| 1_250)], TimeDelta::from_secs(200));
+        let series = average(&[&rows(|_| 1_250)], TimeDelta::from_secs(200), MAX_POINTS);
         // 4000 rows, four a point.
         assert_eq!(series.time_s.len(), 1_000);
         assert_eq!(series.time_s[..2], [0.2, 0.4]);

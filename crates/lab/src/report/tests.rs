@@ -107,6 +107,37 @@ fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
 }
 
 #[test]
+fn a_report_tells_verdicts_shares_and_what_changed_since_2013() {
+    let records = [
+        simulated("rfc8867/5.4", Algorithm::Nada, 1),
+        simulated("bari/two-gcc/b1000", Algorithm::Gcc, 1),
+        simulated("bari/two-gcc/b1000", Algorithm::Gcc2013, 1),
+    ];
+    let report = json(&records);
+    let [bari, rfc] = report["scenarios"].as_array().unwrap().as_slice() else { panic!() };
+    assert_shape(&rfc["expectations"][0], "Expectation");
+    assert_shape(&rfc["fairness"][0], "FairnessRow");
+    assert_shape(&report["verdicts"][0], "Verdict");
+    assert_shape(&report["then_and_now"][0], "ThenAndNow");
+    assert_shape(&report["then_and_now"][0]["then"], "Measured");
+    // Audio has no curve; two algorithms have a row a flow.
+    assert_eq!(rfc["groups"].as_array().unwrap().len(), 3);
+    assert_eq!(bari["fairness"].as_array().unwrap().len(), 2);
+    assert_eq!(report["then_and_now"].as_array().unwrap().len(), 2);
+    let newcomers = report["verdicts"].as_array().unwrap().iter().find(|verdict| {
+        (&verdict["requirement"], &verdict["controller"]) == (&json!("2a"), &json!("nada"))
+    });
+    assert_eq!(newcomers.unwrap()["tested"], 2);
+}
+
+#[test]
+fn many_groups_have_few_points_each() {
+    assert_eq!((Detail::of(1).points, Detail::of(1).changes), (1_200, 400));
+    assert_eq!((Detail::of(200).points, Detail::of(200).changes), (600, 100));
+    assert_eq!((Detail::of(5_000).points, Detail::of(5_000).changes), (200, 20));
+}
+
+#[test]
 fn the_order_of_the_records_does_not_change_a_byte() {
     let mut records = vec![
         simulated("demo/first-call", Algorithm::Scream, 1),

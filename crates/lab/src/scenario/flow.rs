@@ -10,7 +10,8 @@ use super::error::ScenarioError;
 use super::network::steps;
 use super::reader::{Item, Table};
 use super::{
-    Congestion, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp, Traffic, Udp,
+    Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
+    Traffic, Udp,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -31,7 +32,7 @@ const MEDIA: &[&str] = &[
     "repair",
     "key_frame_interval",
 ];
-const TCP: &[&str] = &["congestion", "short"];
+const TCP: &[&str] = &["congestion", "ecn", "short"];
 const UDP: &[&str] = &["rate", "packet"];
 /// [`COMMON`], [`MEDIA`], [`TCP`] and [`UDP`].
 const FLOW: &[&str] = &[
@@ -358,14 +359,20 @@ fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedba
 }
 
 fn tcp(table: &Table) -> Result<Tcp> {
-    let congestion = table.get("congestion").map_or(Ok(Congestion::Cubic), |item| {
-        item.choice(&[
-            ("cubic", Congestion::Cubic),
-            ("reno", Congestion::Reno),
-            ("bbr", Congestion::Bbr),
-        ])
-    })?;
-    Ok(Tcp { congestion, short: table.get("short").map(|item| short(&item)).transpose()? })
+    let congestion =
+        table.get("congestion").map_or(Ok(Congestion::Cubic(Cubic::Rfc9438)), |item| {
+            item.choice(&[
+                ("cubic", Congestion::Cubic(Cubic::Rfc9438)),
+                ("cubic-linux", Congestion::Cubic(Cubic::Linux)),
+                ("reno", Congestion::Reno),
+                ("bbr", Congestion::Bbr),
+            ])
+        })?;
+    let ecn = table
+        .get("ecn")
+        .map_or(Ok(false), |item| item.choice(&[("off", false), ("classic", true)]))?;
+    let short = table.get("short").map(|item| short(&item)).transpose()?;
+    Ok(Tcp { ecn, short, ..Tcp::new(congestion) })
 }
 
 fn short(item: &Item) -> Result<ShortTransfers> {

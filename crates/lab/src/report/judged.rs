@@ -1,0 +1,123 @@
+//! Expectations, verdicts, how flows share, and what has changed since 2013.
+
+use weir::Algorithm;
+
+use super::format::{Expectation, FairnessRow, Measured, ThenAndNow, Verdict};
+use super::{Column, Run, rounded};
+use crate::gate::{self, Judgement, Outcome};
+use crate::run::Engine;
+use crate::summary::{Bound, ExpectRow, Summary};
+
+const DECIMALS: i32 = 6;
+
+/// Every expectation of the simulated runs, which the report holds as `weir check` does.
+pub(super) fn judge(runs: &[Run<'_>]) -> Vec<Judgement> {
+    let simulated = runs.iter().filter(|run| run.record.info.engine == Engine::Sim);
+    let summaries: Vec<Summary> = simulated.map(|run| run.summary.clone()).collect();
+    gate::judge(&summaries)
+}
+
+pub(super) fn expectations(judgements: &[Judgement], scenario: &str) -> Vec<Expectation> {
+    let of = judgements.iter().filter(|judgement| judgement.scenario == scenario);
+    of.map(|judgement| Expectation {
+        controller: judgement.controller.clone(),
+        text: judgement.row.text.clone(),
+        measured: judgement.row.measured.map(|value| rounded(value, DECIMALS)),
+        confidence: judgement.confidence.map(|value| rounded(value, DECIMALS)),
+        limit: limit(&judgement.row),
+        outcome: match judgement.outcome {
+            Outcome::Holds => "holds",
+            Outcome::Fails => "fails",
+            Outcome::KnownMiss => "known miss",
+            Outcome::MissIsGone => "known miss that holds now",
+        },
+        why: judgement.row.known_miss.clone().unwrap_or_default(),
+    })
+    .collect()
+}
+
+fn limit(row: &ExpectRow) -> String {
+    match row.bound {
+        Bound::Above => format!("at least {}", row.limit),
+        Bound::Below => format!("at most {}", row.limit),
+    }
+}
+
+/// Verdicts on the requirements that any expectation of the report speaks of.
+pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
+    let verdicts = gate::verdicts(judgements);
+    if verdicts.iter().all(|verdict| verdict.met.is_none()) {
+        return Vec::new();
+    }
+    let by = |judgement: &Judgement| {
+        let row = &judgement.row;
+        let value = row.measured.map_or("not measured".into(), |value| format!("{value:.3}"));
+        format!("{}: {}: {value}, {}", judgement.scenario, row.text, limit(row))
+    };
+    let verdict = |verdict: gate::Verdict| Verdict {
+        requirement: verdict.requirement.into(),
+        text: verdict.text.into(),
+        met: verdict.met,
+        held: verdict.held,
+        tested: verdict.tested,
+        by: verdict.by.as_ref().map(by).unwrap_or_default(),
+        controller: verdict.controller,
+    };
+    verdicts.into_iter().map(verdict).collect()
+}
+
+/// A row a controller whose media flows share a path.
+pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
+    let row = |column: &Column<'_>| {
+        let mean = |path: &str| {
+            let value = |run: &Run<'_>| run.summary.shared.at(path);
+            column.mean(value).map(|value| rounded(value, DECIMALS))
+        };
+        Some(FairnessRow {
+            controller: column.controller.into(),
+            engine: column.engine,
+            jain: Some(mean("fairness.jain")?),
+            ratio_1s: mean("fairness.ratio_1s.min"),
+            ratio_5s: mean("fairness.ratio_5s.min"),
+            ratio_20s: mean("fairness.ratio_20s.min"),
+            within_5s: mean("fairness.ratio_5s.within"),
+        })
+    };
+    columns.iter().filter_map(row).collect()
+}
+
+/// The scenarios of bari, where both algorithms of Google's were run.
+pub(super) fn then_and_now(
+    scenario: &str,
+    columns: &[Column<'_>],
+    flows: &[&str],
+) -> Vec<ThenAndNow> {
+    let find = |algorithm: Algorithm| {
+        let wanted = |column: &&Column<'_>| {
+            column.engine == Engine::Sim && column.controller == algorithm.name()
+        };
+        columns.iter().find(wanted)
+    };
+    let pair = find(Algorithm::Gcc2013).zip(find(Algorithm::Gcc));
+    let Some((then, now)) = pair.filter(|_| scenario.starts_with("bari/")) else {
+        return Vec::new();
+    };
+    let row = |flow: &&str| ThenAndNow {
+        scenario: scenario.into(),
+        flow: (*flow).into(),
+        then: measured(then, flow),
+        now: measured(now, flow),
+    };
+    flows.iter().map(row).collect()
+}
+
+fn measured(column: &Column<'_>, flow: &str) -> Measured {
+    let mean = |path: &str| column.mean(|run| run.summary.metric(Some(flow), path));
+    let rounded = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
+    Measured {
+        utilization: rounded(mean("utilization")),
+        rate_mbps: rounded(mean("rate_mbps.mean")),
+        p95_queuing_delay_ms: rounded(mean("queuing_delay_ms.p95")),
+        loss_percent: rounded(mean("loss_ratio.mean").map(|ratio| ratio * 100.0)),
+    }
+}
