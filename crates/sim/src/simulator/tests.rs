@@ -252,6 +252,18 @@ fn a_flow_without_repair_has_no_video() {
 }
 
 #[test]
+fn a_pause_is_no_freeze_and_the_video_goes_on_after_it() {
+    let mut flow = flow("media-1", Algorithm::Nada, 0, 20);
+    flow.pauses = vec![secs(6)..secs(12)];
+    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made above") };
+    media.repair = Some(NACK);
+    let video = video(&run(&one_mbps(vec![flow]), Seed::new(1)));
+    // 14 s at 30 frames a second.
+    assert_eq!((video.freezes, video.unrepaired_packets), (0, 0));
+    assert!((410..=421).contains(&video.frames), "{video:?}");
+}
+
+#[test]
 fn repair_buys_smooth_video() {
     let [none, nack, fec, both] =
         [NO_REPAIR, NACK, FEC, BOTH].map(|repair| video(&repaired(repair, 0.03, Algorithm::Nada)));

@@ -1,5 +1,5 @@
-//! Whatever can be read as a NACK, a key-frame request, a FlexFEC header or a retransmission is
-//! written the same.
+//! Whatever can be read as a NACK, a key-frame request, a FlexFEC header, a retransmission or the
+//! beginning of a VP8 payload is written the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,6 +7,7 @@ use weir_wire::flexfec::Header;
 use weir_wire::key_frame::{FullIntra, FullIntraView, PictureLoss};
 use weir_wire::nack::{self, Nack};
 use weir_wire::rtp::Rtx;
+use weir_wire::vp8::Descriptor;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok((header, rest)) = Header::parse(bytes) {
@@ -21,6 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
         let mut again = vec![0; rtx.size()];
         rtx.emit(&mut again);
         assert_eq!(again, bytes);
+    }
+    if let Ok(descriptor) = Descriptor::parse(bytes) {
+        assert_eq!(Descriptor::parse(&descriptor.emit()), Ok(descriptor));
     }
     // The common header is made here, or the fuzzer would spend itself on guessing it.
     for (format, packet_type) in [(1, 205), (1, 206), (4, 206)] {
