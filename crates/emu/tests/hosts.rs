@@ -10,7 +10,7 @@ use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{Child, Emulator, Error, Host, SAMPLE_INTERVAL, run_command};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 const CAPACITY: Bitrate = Bitrate::from_kbps(2_000);
@@ -164,6 +164,34 @@ fn tcp_never_gets_more_than_the_capacity() {
         assert!(sample.queuing_delay <= TimeDelta::from_millis(150), "{sample:?}");
     }
     assert!(run.up.counters.dropped_packets > 0, "cubic fills a drop-tail queue");
+}
+
+#[test]
+fn a_queue_that_marks_slows_tcp_down_without_losing_a_packet() {
+    let aqm = Aqm::FqCoDel(CoDelConfig::default());
+    let Some(mut emulator) = emulator(&LinkConfig { aqm, ..link() }, &link()) else { return };
+    let ask_for_ecn = || fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
+    if let Err(error) = emulator.a().enter(ask_for_ecn).unwrap() {
+        return println!("skipped: cannot switch on ECN: {error}");
+    }
+    let mut server = emulator.b().command("iperf3");
+    server.args(["-s", "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = match Child::spawn(&mut server) {
+        Ok(server) => server,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let mut lines = BufReader::new(server.inner().stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("listening")));
+    emulator.start();
+    let arguments = ["-c", "10.45.0.2", "-C", "cubic", "-t", "3", "-f", "k", "-i", "0"];
+    let (status, output) = run(emulator.a(), "iperf3", &arguments).unwrap();
+    assert!(status.success(), "{output}");
+    let line = output.lines().find(|line| line.contains("sender")).unwrap();
+    let retransmissions = line.trim_end_matches("sender").split_whitespace().last().unwrap();
+    let counters = emulator.stop().unwrap().up.counters;
+    assert!(counters.marked_packets > 0, "{counters:?}");
+    // Not even those that were marked: their checksums were right.
+    assert_eq!((retransmissions, counters.managed_packets, counters.dropped_packets), ("0", 0, 0));
 }
 
 #[test]

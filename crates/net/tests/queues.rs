@@ -1,0 +1,178 @@
+//! What every queue owes its packets, whatever comes: each is delivered or dropped once, in order, with
+//! no mark that its sender did not ask for, and the same again for the same seed.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use weir::feedback::Ecn;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::{
+    Aqm, Bottleneck, Capacity, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey, Header,
+    LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
+};
+
+const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+const LARGEST: DataSize = DataSize::from_bytes(1_500);
+
+/// A packet, so long after the one before.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    after: TimeDelta,
+    size: DataSize,
+    flow: u8,
+}
+
+/// The flow says how its packets are marked, so that packets of one flow stay in one queue.
+fn ecn(flow: u8) -> Ecn {
+    CODEPOINTS[usize::from(flow) % CODEPOINTS.len()]
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let after = prop_oneof![8 => 0..2_000_i64, 2 => 0..30_000_i64, 1 => 0..3_000_000_i64];
+    let arrival = (after, 40..=1_500_u64, 0..12_u8).prop_map(|(after, size, flow)| Arrival {
+        after: TimeDelta::from_micros(after),
+        size: DataSize::from_bytes(size),
+        flow,
+    });
+    prop::collection::vec(arrival, 1..600)
+}
+
+fn aqms() -> impl Strategy<Value = Aqm> {
+    (any::<bool>(), 0..6).prop_map(|(ecn, kind)| {
+        let codel = CoDelConfig { ecn, ..CoDelConfig::default() };
+        match kind {
+            0 => Aqm::DropTail,
+            1 => Aqm::CoDel(codel),
+            2 => Aqm::FqCoDel(codel),
+            3 => Aqm::Pie(PieConfig { ecn, ..PieConfig::default() }),
+            4 => Aqm::Red(RedConfig { ecn, ..RedConfig::default() }),
+            _ => Aqm::DualPi2(DualPi2Config::default()),
+        }
+    })
+}
+
+fn limits() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        (0..200_usize).prop_map(QueueLimit::Packets),
+        (0..200_000_u64).prop_map(|bytes| QueueLimit::Bytes(DataSize::from_bytes(bytes))),
+        (0..1_000_i64).prop_map(|ms| QueueLimit::Time(TimeDelta::from_millis(ms))),
+    ]
+}
+
+fn links() -> impl Strategy<Value = LinkConfig> {
+    (aqms(), limits(), 200..20_000_u64).prop_map(|(aqm, queue, kbps)| {
+        let schedule = Schedule::constant(Bitrate::from_kbps(kbps)).expect("above zero");
+        let capacity = Capacity::Schedule(schedule);
+        let delay = TimeDelta::from_millis(20);
+        LinkConfig { capacity, queue, aqm, ..LinkConfig::unlimited(delay) }
+    })
+}
+
+/// Takes what has happened by a time, event by event.
+fn drain(link: &mut Bottleneck<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>) {
+    while let Some(next) = link.next_event().filter(|&next| next <= until) {
+        fates.extend(std::iter::from_fn(|| link.poll(next)));
+    }
+}
+
+/// The fates of all packets, numbered from 0, and the link afterwards.
+fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Fate<usize>>, Bottleneck<usize>) {
+    let mut link = Bottleneck::new(config, Seed::new(1), "up");
+    let mut fates = Vec::new();
+    let mut now = Timestamp::ZERO;
+    for (number, arrival) in arrivals.iter().enumerate() {
+        now += arrival.after;
+        drain(&mut link, now, &mut fates);
+        let flow = FlowKey(arrival.flow.into());
+        link.enqueue(now, Header { size: arrival.size, ecn: ecn(arrival.flow), flow }, number);
+        if let QueueLimit::Bytes(limit) = config.queue {
+            assert!(link.queued(now) <= limit, "{} > {limit}", link.queued(now));
+        }
+    }
+    drain(&mut link, Timestamp::MAX, &mut fates);
+    assert_eq!(link.queued(Timestamp::MAX), DataSize::ZERO);
+    (fates, link)
+}
+
+proptest! {
+    #[test]
+    fn every_packet_has_one_fate_and_it_is_counted(link in links(), arrivals in arrivals()) {
+        let (fates, link) = run(&link, &arrivals);
+        let counters = link.counters();
+        let mut numbers: Vec<usize> = fates.iter().map(|fate| match fate {
+            Fate::Delivered(delivery) => delivery.payload,
+            Fate::Dropped(dropped) => dropped.payload,
+        }).collect();
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..arrivals.len()).collect::<Vec<_>>());
+        let dropped = |cause| {
+            fates.iter().filter(|fate| matches!(fate, Fate::Dropped(d) if d.cause == cause)).count()
+        };
+        prop_assert_eq!(counters.dropped_packets, dropped(DropCause::QueueFull) as u64);
+        prop_assert_eq!(counters.managed_packets, dropped(DropCause::Managed) as u64);
+        prop_assert_eq!(
+            counters.offered_packets,
+            counters.delivered_packets + counters.dropped_packets + counters.managed_packets
+        );
+    }
+
+    #[test]
+    fn packets_of_a_flow_arrive_in_order_and_no_faster_than_the_link(
+        link in links(),
+        arrivals in arrivals(),
+    ) {
+        let (fates, bottleneck) = run(&link, &arrivals);
+        let rate = bottleneck.capacity(Timestamp::ZERO).expect("limited");
+        let mut last = BTreeMap::new();
+        let mut free = Timestamp::ZERO;
+        for fate in fates {
+            let Fate::Delivered(delivery) = fate else { continue };
+            let before = last.insert(arrivals[delivery.payload].flow, delivery.payload);
+            prop_assert!(before.is_none_or(|before| before < delivery.payload));
+            prop_assert!(delivery.due >= free + delivery.size / rate);
+            free = delivery.due;
+        }
+    }
+
+    #[test]
+    fn only_packets_that_can_be_marked_are_and_each_mark_is_counted(
+        link in links(),
+        arrivals in arrivals(),
+    ) {
+        let (fates, bottleneck) = run(&link, &arrivals);
+        let mut marked = 0;
+        for fate in fates {
+            let Fate::Delivered(delivery) = fate else { continue };
+            let before = ecn(arrivals[delivery.payload].flow);
+            if delivery.ecn != before {
+                prop_assert_eq!(delivery.ecn, Ecn::Ce);
+                prop_assert_ne!(before, Ecn::NotEct);
+                marked += 1;
+            }
+        }
+        // A packet that PIE or RED marked may still be dropped by nobody: they mark what they admit.
+        prop_assert_eq!(bottleneck.counters().marked_packets, marked);
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_fates(link in links(), arrivals in arrivals()) {
+        prop_assert_eq!(run(&link, &arrivals).0, run(&link, &arrivals).0);
+    }
+
+    // Nothing is managed while nothing waits for long: each packet has left before the next one comes.
+    #[test]
+    fn a_link_that_is_never_busy_drops_and_marks_nothing(aqm in aqms(), gap_ms in 7..100_i64) {
+        let schedule = Schedule::constant(Bitrate::from_kbps(2_000)).expect("above zero");
+        let capacity = Capacity::Schedule(schedule);
+        let link = LinkConfig { capacity, aqm, ..LinkConfig::unlimited(TimeDelta::ZERO) };
+        let arrival = |number| Arrival {
+            after: TimeDelta::from_millis(gap_ms),
+            size: LARGEST,
+            flow: number,
+        };
+        let arrivals: Vec<Arrival> = (0..200).map(arrival).collect();
+        let (_, bottleneck) = run(&link, &arrivals);
+        let counters = bottleneck.counters();
+        prop_assert_eq!((counters.delivered_packets, counters.marked_packets), (200, 0));
+    }
+}
