@@ -11,6 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::fmt::Debug;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -100,7 +101,7 @@ struct InService<T> {
 }
 
 /// One direction of a bottleneck link, with the packets that are on it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Bottleneck<T> {
     config: LinkConfig,
     cursor: TraceCursor,
@@ -119,7 +120,7 @@ pub struct Bottleneck<T> {
     counters: Counters,
 }
 
-impl<T: Clone> Bottleneck<T> {
+impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     /// An empty link. `name` tells its streams of chance from those of other links, e.g. `up`.
     pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Self {
         Self {
@@ -157,6 +158,7 @@ impl<T: Clone> Bottleneck<T> {
         self.admit(now, packet);
     }
 
+    #[inline]
     fn admit(&mut self, now: Timestamp, packet: Waiting<T>) {
         if self.config.capacity == Capacity::Unlimited {
             self.depart(now, now, packet);

@@ -18,6 +18,7 @@ pub use pie::PieConfig;
 pub use red::RedConfig;
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, Timestamp};
@@ -72,7 +73,7 @@ impl Room<'_> {
 }
 
 /// What a discipline does.
-pub(crate) trait Discipline<T> {
+pub(crate) trait Discipline<T>: Debug {
     /// A packet comes; it, or others, may be dropped.
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>);
 
@@ -129,61 +130,46 @@ impl<T> Log<T> {
 }
 
 /// The discipline of a link.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Queue<T> {
+    /// By itself, because most links have it: its packets take no detour.
     DropTail(DropTail<T>),
-    CoDel(CoDel<T>),
-    FqCoDel(FqCoDel<T>),
-    Pie(Pie<T>),
-    Red(Red<T>),
-    DualPi2(Box<DualPi2<T>>),
+    Managed(Box<dyn Discipline<T> + Send>),
 }
 
-impl<T> Queue<T> {
+impl<T: Debug + Send + 'static> Queue<T> {
     /// An empty queue; what it leaves to chance comes from the stream.
     pub(crate) fn new(aqm: Aqm, mut stream: Stream) -> Self {
         match aqm {
             Aqm::DropTail => Self::DropTail(DropTail::new()),
-            Aqm::CoDel(config) => Self::CoDel(CoDel::new(config)),
-            Aqm::FqCoDel(config) => Self::FqCoDel(FqCoDel::new(config, stream.bits())),
-            Aqm::Pie(config) => Self::Pie(Pie::new(config, stream)),
-            Aqm::Red(config) => Self::Red(Red::new(config, stream)),
-            Aqm::DualPi2(config) => Self::DualPi2(Box::new(DualPi2::new(config))),
+            Aqm::CoDel(config) => Self::Managed(Box::new(CoDel::new(config))),
+            Aqm::FqCoDel(config) => Self::Managed(Box::new(FqCoDel::new(config, stream.bits()))),
+            Aqm::Pie(config) => Self::Managed(Box::new(Pie::new(config, stream))),
+            Aqm::Red(config) => Self::Managed(Box::new(Red::new(config, stream))),
+            Aqm::DualPi2(config) => Self::Managed(Box::new(DualPi2::new(config))),
         }
     }
 }
 
-impl<T> Discipline<T> for Queue<T> {
+impl<T: Debug> Discipline<T> for Queue<T> {
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, room, packet, log),
-            Self::CoDel(queue) => queue.enqueue(now, room, packet, log),
-            Self::FqCoDel(queue) => queue.enqueue(now, room, packet, log),
-            Self::Pie(queue) => queue.enqueue(now, room, packet, log),
-            Self::Red(queue) => queue.enqueue(now, room, packet, log),
-            Self::DualPi2(queue) => queue.enqueue(now, room, packet, log),
+            Self::Managed(queue) => queue.enqueue(now, room, packet, log),
         }
     }
 
     fn dequeue(&mut self, now: Timestamp, log: &mut Log<T>) -> Option<Waiting<T>> {
         match self {
             Self::DropTail(queue) => queue.dequeue(now, log),
-            Self::CoDel(queue) => queue.dequeue(now, log),
-            Self::FqCoDel(queue) => queue.dequeue(now, log),
-            Self::Pie(queue) => queue.dequeue(now, log),
-            Self::Red(queue) => queue.dequeue(now, log),
-            Self::DualPi2(queue) => queue.dequeue(now, log),
+            Self::Managed(queue) => queue.dequeue(now, log),
         }
     }
 
     fn bytes(&self) -> DataSize {
         match self {
             Self::DropTail(queue) => queue.bytes(),
-            Self::CoDel(queue) => queue.bytes(),
-            Self::FqCoDel(queue) => queue.bytes(),
-            Self::Pie(queue) => queue.bytes(),
-            Self::Red(queue) => queue.bytes(),
-            Self::DualPi2(queue) => queue.bytes(),
+            Self::Managed(queue) => queue.bytes(),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Implements [RFC8289 §5]; marks ECN-capable packets instead of dropping them [RFC3168 §5].
 
+use std::fmt::Debug;
+
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::fifo::Fifo;
@@ -65,7 +67,7 @@ impl<T> CoDel<T> {
     }
 }
 
-impl<T> Discipline<T> for CoDel<T> {
+impl<T: Debug> Discipline<T> for CoDel<T> {
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         if self.queue.has_room(now, room, packet.size()) {
             self.queue.push(packet);

@@ -1,5 +1,7 @@
 //! First in, first out; a newcomer that does not fit is dropped.
 
+use std::fmt::Debug;
+
 use weir::units::{DataSize, Timestamp};
 
 use super::fifo::Fifo;
@@ -15,7 +17,7 @@ impl<T> DropTail<T> {
     }
 }
 
-impl<T> Discipline<T> for DropTail<T> {
+impl<T: Debug> Discipline<T> for DropTail<T> {
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         if self.0.has_room(now, room, packet.size()) {
             self.0.push(packet);

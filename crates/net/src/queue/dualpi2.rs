@@ -10,6 +10,8 @@
 //! others     -> C queue: drop or mark by p'^2 ------------+
 //! ```
 
+use std::fmt::Debug;
+
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -169,7 +171,7 @@ impl Signal {
     }
 }
 
-impl<T> Discipline<T> for DualPi2<T> {
+impl<T: Debug> Discipline<T> for DualPi2<T> {
     /// `dualpi2_enqueue` [RFC9332 §A.1].
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         self.update_until(now);

@@ -2,6 +2,8 @@
 //!
 //! Implements [RFC8290 §4].
 
+use std::fmt::Debug;
+
 use std::collections::VecDeque;
 
 use weir::units::{DataSize, Timestamp};
@@ -111,7 +113,7 @@ impl<T> FqCoDel<T> {
     }
 }
 
-impl<T> Discipline<T> for FqCoDel<T> {
+impl<T: Debug> Discipline<T> for FqCoDel<T> {
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         let index = self.queue_of(packet.header.flow);
         let queue = &mut self.queues[index];

@@ -5,6 +5,8 @@
 //! the steps of the probability. The queuing delay is measured by time stamps [RFC8033 §4.3], as the
 //! age of the packet at the head, so no departure rate has to be estimated. PIE stays active always.
 
+use std::fmt::Debug;
+
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::fifo::Fifo;
@@ -104,7 +106,7 @@ impl<T> Pie<T> {
     }
 }
 
-impl<T> Discipline<T> for Pie<T> {
+impl<T: Debug> Discipline<T> for Pie<T> {
     /// `enque` [RFC8033 §4.1].
     fn enqueue(
         &mut self,

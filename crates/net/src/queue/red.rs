@@ -3,6 +3,8 @@
 //! Implements [RED §4] with the gentle slope of [RED-GENTLE]: from `max` on, where the original drops
 //! everything, the probability rises to 1 at twice `max`.
 
+use std::fmt::Debug;
+
 use weir::units::{DataSize, Timestamp};
 
 use super::fifo::Fifo;
@@ -97,7 +99,7 @@ impl<T> Red<T> {
     }
 }
 
-impl<T> Discipline<T> for Red<T> {
+impl<T: Debug> Discipline<T> for Red<T> {
     fn enqueue(
         &mut self,
         now: Timestamp,
