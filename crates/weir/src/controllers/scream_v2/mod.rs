@@ -339,7 +339,13 @@ impl Controller for ScreamV2 {
         let (wnd, in_flight) = (self.window.size(), self.flight.bytes());
         let window = send_window(wnd, in_flight, self.jitter_scale(), allowance);
         let pacing_rate = pacing_rate(self.target, self.limits.max());
-        Target { window: Some(window), ..Target::new(self.target, pacing_rate) }
+        Target {
+            window: Some(window),
+            // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue up to
+            // its marks.
+            burst: TimeDelta::ZERO,
+            ..Target::new(self.target, pacing_rate)
+        }
     }
 
     fn metrics(&self) -> Metrics {
