@@ -384,3 +384,29 @@ fn wait_for(condition: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn a_real_call_is_compared_with_a_simulated_run_section_by_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let [calls, runs] = ["calls", "runs"].map(|name| folder.path().join(name));
+    for out in [&calls, &runs] {
+        let out = out.display().to_string();
+        let args = ["run", "rfc8867/5.1", "--controller", "gcc", "--out", &out];
+        assert!(run(&args).status.success());
+    }
+    // No browser is at hand: a record says itself which engine made it.
+    let record = files(&calls).into_iter().find(|(path, _)| path.ends_with("run.json")).unwrap();
+    let text = String::from_utf8(record.1).unwrap();
+    let text = text.replace("\"engine\": \"sim\"", "\"engine\": \"call\"");
+    fs::write(record.0, text).unwrap();
+    let [calls, runs] = [calls, runs].map(|path| path.display().to_string());
+    let rows = json(&["compare", &calls, &runs, "--json"]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 5, "four sections and all of it");
+    for row in rows {
+        assert_eq!(row["rate_mbps"]["error"], 0.0);
+        assert_eq!(row["queuing_delay_p95_ms"]["pass"], true);
+    }
+    let output = run(&["compare", &calls, &runs]);
+    assert!(String::from_utf8(output.stdout).unwrap().contains(" values within the goal"));
+}

@@ -70,51 +70,46 @@ impl AcknowledgedBitrate {
     }
 
     /// The lower one of send and receive rate; `None` for too few packets.
+    ///
+    /// The first packet's arrival opens the receive span, so its bytes are not of it; the longest gap
+    /// counts as the second longest, because a pause of the path says nothing of its rate. The last
+    /// packet's sending closes the send span, so its bytes are not of it. Packets that were sent before
+    /// others that have left the window are reordered and no part of the send rate; where too few are
+    /// left the receive rate stands alone.
     pub(super) fn bitrate(&self) -> Option<Bitrate> {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
-        let received = self.receive_rate()?;
-        Some(self.send_rate().map_or(received, |sent| sent.min(received)))
-    }
-
-    /// The first packet's arrival opens the span, so its bytes are not of it. The longest gap counts
-    /// as the second longest: a pause of the path says nothing of its rate.
-    fn receive_rate(&self) -> Option<Bitrate> {
         let (first, last) = (self.window.front()?, self.window.back()?);
-        let bytes: DataSize = self.window.iter().skip(1).map(|packet| packet.size).sum();
+        let horizon = self.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
+        let mut received = DataSize::ZERO;
         let (mut longest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        for (packet, next) in self.window.iter().zip(self.window.iter().skip(1)) {
-            let gap = next.arrival_time - packet.arrival_time;
-            if gap > longest {
-                (longest, second) = (gap, longest);
-            } else {
-                second = second.max(gap);
+        let mut before = first.arrival_time;
+        let (mut sent, mut count) = (DataSize::ZERO, 0);
+        let mut first_sent = Timestamp::MAX;
+        let mut last_sent = (Timestamp::from_nanos(i64::MIN), DataSize::ZERO);
+        for packet in &self.window {
+            received += packet.size;
+            let gap = packet.arrival_time - before;
+            before = packet.arrival_time;
+            second = second.max(gap.min(longest));
+            longest = longest.max(gap);
+            if packet.send_time >= horizon {
+                count += 1;
+                sent += packet.size;
+                first_sent = first_sent.min(packet.send_time);
+                if packet.send_time > last_sent.0 {
+                    last_sent = (packet.send_time, packet.size);
+                }
             }
         }
         let span = last.arrival_time - first.arrival_time - longest + second;
-        Some(bytes / span.max(MIN_SPAN))
-    }
-
-    /// The last packet's sending closes the span, so its bytes are not of it. Reordered packets, sent
-    /// before others that have left the window, do not count; `None` if too few are left.
-    fn send_rate(&self) -> Option<Bitrate> {
-        let horizon = self.newest_discarded;
-        let (mut count, mut bytes) = (0, DataSize::ZERO);
-        let (mut first, mut last) = (Timestamp::MAX, None::<(Timestamp, DataSize)>);
-        for packet in &self.window {
-            if horizon.is_some_and(|horizon| packet.send_time < horizon) {
-                continue;
-            }
-            count += 1;
-            bytes += packet.size;
-            first = first.min(packet.send_time);
-            if last.is_none_or(|(time, _)| packet.send_time > time) {
-                last = Some((packet.send_time, packet.size));
-            }
+        let receive_rate = received.saturating_sub(first.size) / span.max(MIN_SPAN);
+        if count < REQUIRED_PACKETS {
+            return Some(receive_rate);
         }
-        let (last, last_size) = last.filter(|_| count >= REQUIRED_PACKETS)?;
-        Some(bytes.saturating_sub(last_size) / (last - first).max(MIN_SPAN))
+        let span = (last_sent.0 - first_sent).max(MIN_SPAN);
+        Some(receive_rate.min(sent.saturating_sub(last_sent.1) / span))
     }
 }
 

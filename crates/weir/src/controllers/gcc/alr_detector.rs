@@ -16,7 +16,8 @@ const STOP_LEVEL: f64 = 0.50;
 /// A budget that the sender uses and time refills.
 #[derive(Clone, Debug)]
 pub(super) struct AlrDetector {
-    rate: Bitrate,
+    /// What flows into it, in bytes a second.
+    rate: f64,
     /// What is left, in bytes; negative where more was sent.
     budget: f64,
     last_sent: Option<Timestamp>,
@@ -25,12 +26,12 @@ pub(super) struct AlrDetector {
 
 impl AlrDetector {
     pub(super) fn new(estimate: Bitrate) -> Self {
-        Self { rate: estimate * BUDGET_SHARE, budget: 0.0, last_sent: None, since: None }
+        Self { rate: fill_rate(estimate), budget: 0.0, last_sent: None, since: None }
     }
 
     /// Takes over a new estimate.
     pub(super) fn set_estimate(&mut self, estimate: Bitrate) {
-        self.rate = estimate * BUDGET_SHARE;
+        self.rate = fill_rate(estimate);
         self.budget = self.budget.clamp(-self.full(), self.full());
     }
 
@@ -39,11 +40,10 @@ impl AlrDetector {
         let Some(last) = self.last_sent.replace(now) else { return };
         let full = self.full();
         let used = (self.budget - size.as_bytes() as f64).max(-full);
-        self.budget = (used + (self.rate * (now - last)).as_bytes() as f64).min(full);
-        let level = self.budget / full;
-        if level > START_LEVEL && self.since.is_none() {
+        self.budget = (used + self.rate * (now - last).as_secs_f64()).min(full);
+        if self.budget > START_LEVEL * full && self.since.is_none() {
             self.since = Some(now);
-        } else if level < STOP_LEVEL {
+        } else if self.budget < STOP_LEVEL * full {
             self.since = None;
         }
     }
@@ -54,8 +54,13 @@ impl AlrDetector {
     }
 
     fn full(&self) -> f64 {
-        ((self.rate * BUDGET_WINDOW).as_bytes() as f64).max(1.0)
+        self.rate * BUDGET_WINDOW.as_secs_f64()
     }
+}
+
+fn fill_rate(estimate: Bitrate) -> f64 {
+    const BITS_PER_BYTE: f64 = 8.0;
+    estimate.as_bps_f64() * BUDGET_SHARE / BITS_PER_BYTE
 }
 
 #[cfg(test)]
@@ -101,6 +106,6 @@ mod tests {
         let mut detector = AlrDetector::new(Bitrate::from_kbps(1_000));
         run(&mut detector, 0, 0.25);
         detector.set_estimate(Bitrate::from_kbps(100));
-        assert_eq!(detector.budget, 4_062.0, "0.65 * 100 kbit/s over half a second");
+        assert_eq!(detector.budget, 4_062.5, "0.65 * 100 kbit/s over half a second");
     }
 }

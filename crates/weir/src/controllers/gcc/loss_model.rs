@@ -164,11 +164,17 @@ impl LossModel {
     /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
     pub(super) fn objective(&self, channel: &Channel) -> f64 {
         let bias = self.bias(channel.bandwidth);
+        let logarithms = |p: f64| (libm::log(p), libm::log(1.0 - p));
+        // Below the bandwidth all observations have one probability: logarithms are dear.
+        let within = logarithms(channel.loss_probability(Bitrate::ZERO));
         let terms = self.weighted().map(|(weight, observation)| {
-            let p = channel.loss_probability(observation.send_rate);
+            let (of_loss, of_arrival) = if observation.send_rate <= channel.bandwidth {
+                within
+            } else {
+                logarithms(channel.loss_probability(observation.send_rate))
+            };
             let (lost, received) = observation.lost_and_received();
-            let of_lost = if lost > 0.0 { lost * libm::log(p) } else { 0.0 };
-            weight * (of_lost + received * libm::log(1.0 - p) + bias * (lost + received))
+            weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
         });
         terms.sum()
     }

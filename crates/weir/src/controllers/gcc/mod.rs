@@ -66,6 +66,8 @@ pub struct Gcc {
     limits: RateLimits,
     delay_based: DelayBased,
     acknowledged: AcknowledgedBitrate,
+    /// As of the last report.
+    acknowledged_bitrate: Option<Bitrate>,
     probe_estimator: ProbeEstimator,
     loss_based: LossBased,
     loss_rules: LossRules,
@@ -110,6 +112,7 @@ impl Gcc {
             limits,
             delay_based: DelayBased::new(limits),
             acknowledged: AcknowledgedBitrate::default(),
+            acknowledged_bitrate: None,
             probe_estimator: ProbeEstimator::default(),
             loss_based: LossBased::new(limits),
             loss_rules: LossRules::default(),
@@ -148,6 +151,7 @@ impl Gcc {
             self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
         }
         let acknowledged = self.acknowledged.bitrate();
+        self.acknowledged_bitrate = acknowledged;
         let probed = self.probe_result(acknowledged);
         let packets = self.arrivals.iter().map(|packet| (packet.send_time, packet.arrival_time));
         let outcome = self.delay_based.on_arrivals(now, packets, acknowledged, probed);
@@ -245,7 +249,7 @@ impl Gcc {
     fn on_losses(&mut self, now: Timestamp, report: &FeedbackReport) {
         let conditions = Conditions {
             delay_based: self.delay_limit.unwrap_or(self.estimate),
-            acknowledged: self.acknowledged.bitrate(),
+            acknowledged: self.acknowledged_bitrate,
             in_alr: self.alr.since().is_some(),
         };
         self.loss_based.on_report(report, &conditions);
@@ -380,7 +384,7 @@ impl Controller for Gcc {
             } else {
                 self.loss_rules.loss_ratio()
             },
-            acknowledged_bitrate: self.acknowledged.bitrate(),
+            acknowledged_bitrate: self.acknowledged_bitrate,
             signals: [
                 ("trend_ms", detector.trend_ms()),
                 ("threshold_ms", detector.threshold_ms()),
