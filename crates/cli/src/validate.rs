@@ -1,8 +1,8 @@
 //! `weir validate tcp`: the simulator's TCP against the kernel's, on the same network.
 //!
-//! The kernel's TCP runs in real time through the emulator, ours in virtual time through the simulator;
-//! both drive the same model of the bottleneck. Goodput is what the receiving application got; the queue
-//! is the mean time that packets waited, by bytes.
+//! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
+//! simulator; both drive the same model of the bottleneck. Goodput is what the receiving
+//! application got; the queue is the mean time that packets waited, by bytes.
 
 use std::process::ExitCode;
 use std::time::Duration;

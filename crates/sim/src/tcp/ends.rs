@@ -17,8 +17,8 @@ use crate::config::Flow;
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 use crate::trace::Transfer;
 
-/// A SYN that is not answered is sent again after this [RFC6298 §2.1], and after twice as long each time
-/// from the fifth on (Linux: `tcp_syn_linear_timeouts`).
+/// A SYN that is not answered is sent again after this [RFC6298 §2.1], and after twice as long each
+/// time from the fifth on (Linux: `tcp_syn_linear_timeouts`).
 const SYN_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// Doublings after which the time between two SYN does not grow any more.

@@ -7,8 +7,8 @@
 //!    +------------------ <- network <- acknowledgements --------+
 //! ```
 //!
-//! Numbers follow the RFCs; where Linux departs from them, the stack follows Linux, since that is what
-//! competes with real calls, and says so (docs/tcp.md).
+//! Numbers follow the RFCs; where Linux departs from them, the stack follows Linux, since that is
+//! what competes with real calls, and says so (docs/tcp.md).
 
 mod congestion;
 mod delivery_rate;
@@ -28,7 +28,8 @@ pub use congestion::{Congestion, Cubic};
 pub(crate) use ends::TcpEnds;
 pub(crate) use segment::TcpPacket;
 
-/// What a receiver offers to take at most: what Linux makes of 6 MiB, the default limit of `tcp_rmem`.
+/// What a receiver offers to take at most: what Linux makes of 6 MiB, the default limit of
+/// `tcp_rmem`.
 const RECEIVE_WINDOW: DataSize = DataSize::from_bytes(3 << 20);
 /// What a sender keeps for retransmission at most: the default limit of Linux's `tcp_wmem`.
 const SEND_BUFFER: DataSize = DataSize::from_bytes(4 << 20);
@@ -39,7 +40,8 @@ pub struct Tcp {
     /// What controls it.
     pub congestion: Congestion,
     /// Transfers with time between them, each a connection of its own; without them, one connection
-    /// that always has something to send. A pause of the flow ends a connection, and a new one follows.
+    /// that always has something to send. A pause of the flow ends a connection, and a new one
+    /// follows.
     pub short: Option<ShortTransfers>,
     /// Whether it answers to marks [RFC3168 §6.1].
     pub ecn: bool,

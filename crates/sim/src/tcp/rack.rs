@@ -57,8 +57,8 @@ impl Rack {
         }
         self.highest = self.highest.max(sent.part.end);
         let rtt = now - sent.sent_at;
-        // Step 2: an acknowledgement this early is the original's, not the retransmission's. The echoed
-        // time does not help: a block above a hole comes with the time of what is below.
+        // Step 2: an acknowledgement this early is the original's, not the retransmission's. The
+        // echoed time does not help: a block above a hole comes with the time of what is below.
         if sent.retransmitted && rtt < min_rtt {
             return;
         }
@@ -121,8 +121,8 @@ impl Rack {
         (lost.len() as u64, wait)
     }
 
-    /// The retransmission timer has expired: the first segment is lost, and all others that had the time
-    /// to arrive [RFC8985 §6.3].
+    /// The retransmission timer has expired: the first segment is lost, and all others that had the
+    /// time to arrive [RFC8985 §6.3].
     pub(super) fn mark_lost_at_timeout(&self, now: Timestamp, board: &mut Scoreboard) {
         let is_lost = |(index, sent): (usize, &Sent)| {
             let had_time = now - sent.sent_at >= self.rtt;

@@ -1,13 +1,14 @@
 //! What a receiver offers to take: dynamic right-sizing, as Linux tunes its receive buffer.
 //!
-//! The application reads at once, so the window is there to bound what a sender may have in flight. It
-//! grows with what arrives in a round trip, ahead of a sender that doubles, up to its limit.
+//! The application reads at once, so the window is there to bound what a sender may have in flight.
+//! It grows with what arrives in a round trip, ahead of a sender that doubles, up to its limit.
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::segment::{Data, MSS};
 
-/// The window before the first measurement (Linux: half of `tcp_rmem`'s default, in whole segments).
+/// The window before the first measurement (Linux: half of `tcp_rmem`'s default, in whole
+/// segments).
 pub(super) const INITIAL_WINDOW: u64 = 45 * MSS;
 /// Data that a round trip is assumed to bring before the first measurement: an initial window.
 const FIRST_ROUND: u64 = 10 * MSS;
@@ -89,8 +90,8 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// Rounds of 100 ms, each with twice the segments of the one before, the first with ten. Returns the
-    /// window after each, in segments.
+    /// Rounds of 100 ms, each with twice the segments of the one before, the first with ten.
+    /// Returns the window after each, in segments.
     fn windows(limit: u64, rounds: u32) -> Vec<u64> {
         let mut window = ReceiveWindow::new(limit);
         let mut next = 0;

@@ -9,10 +9,11 @@ use super::segment::{Ack, Blocks, Data, MAX_SACK_BLOCKS, MSS, Part};
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
 /// Segments that a delayed acknowledgement answers [RFC5681 §4.2].
 const SEGMENTS_PER_ACK: u64 = 2;
-/// Segments that are answered at once when a connection starts, so that slow start is not slowed, and
-/// after what arrived twice (Linux: `TCP_MAX_QUICKACKS`).
+/// Segments that are answered at once when a connection starts, so that slow start is not slowed,
+/// and after what arrived twice (Linux: `TCP_MAX_QUICKACKS`).
 const QUICK_SEGMENTS: u32 = 16;
-/// Segments that are answered at once after a mark: a sender with a small window needs to know (Linux).
+/// Segments that are answered at once after a mark: a sender with a small window needs to know
+/// (Linux).
 const QUICK_AFTER_MARK: u32 = 2;
 
 /// The receiving end of a transfer.
@@ -68,7 +69,8 @@ impl Receiver {
 
     /// Data arrived, perhaps marked. Returns what is to be answered at once.
     pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
-        // The oldest segment that is not answered yet is the one whose time is echoed [RFC7323 §4.3].
+        // The oldest segment that is not answered yet is the one whose time is echoed [RFC7323
+        // §4.3].
         if data.part.start <= self.acknowledged {
             self.echo = self.echo.max(data.sent_at);
         }
@@ -84,8 +86,8 @@ impl Receiver {
         }
         self.put(data.part.clone());
         let highest = self.above.iter().map(|part| part.end).max().unwrap_or(self.next);
-        // While the offer rises, the sender hears of it at once (Linux: `tcp_grow_window`); a slow start
-        // is acknowledged segment by segment by that.
+        // While the offer rises, the sender hears of it at once (Linux: `tcp_grow_window`); a slow
+        // start is acknowledged segment by segment by that.
         if self.window.on_data(now, data, self.next, highest) {
             self.quick |= 1;
         }

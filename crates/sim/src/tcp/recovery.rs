@@ -49,8 +49,8 @@ impl RateReduction {
 mod tests {
     use super::*;
 
-    /// Runs a recovery: `lost` of the first of `flight` segments are lost; each acknowledgement tells
-    /// of one delivery. Returns what left after each, retransmissions included.
+    /// Runs a recovery: `lost` of the first of `flight` segments are lost; each acknowledgement
+    /// tells of one delivery. Returns what left after each, retransmissions included.
     fn sent_per_ack(flight: u64, lost: u64, target: u64) -> Vec<u64> {
         let mut reduction = RateReduction::new(flight, target);
         let mut pipe = flight - lost;

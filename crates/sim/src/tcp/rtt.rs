@@ -10,8 +10,8 @@ const VARIATION_SMOOTHING: i64 = 4;
 const K: i64 = 4;
 /// The timeout before the first sample.
 const INITIAL_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
-/// Least value of `K * RTTVAR`. The RFC asks for a timeout of a second at least; Linux asks that it be
-/// 200 ms above the smoothed time (`tcp_rto_min`), and that is what flows meet today.
+/// Least value of `K * RTTVAR`. The RFC asks for a timeout of a second at least; Linux asks that it
+/// be 200 ms above the smoothed time (`tcp_rto_min`), and that is what flows meet today.
 pub(super) const LEAST_VARIATION: TimeDelta = TimeDelta::from_millis(200);
 /// The timeout does not grow beyond this (Linux: `tcp_rto_max`).
 const LONGEST_TIMEOUT: TimeDelta = TimeDelta::from_secs(120);

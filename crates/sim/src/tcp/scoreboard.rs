@@ -80,8 +80,8 @@ impl Scoreboard {
         sent.part.clone()
     }
 
-    /// An acknowledgement: calls `delivered` for each segment of which it is the first to say that it
-    /// arrived. Returns how many.
+    /// An acknowledgement: calls `delivered` for each segment of which it is the first to say that
+    /// it arrived. Returns how many.
     pub(super) fn on_ack(
         &mut self,
         next: u64,

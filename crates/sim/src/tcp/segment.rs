@@ -11,7 +11,8 @@ use weir::units::{DataSize, Timestamp};
 const IP_TCP: u64 = 20 + 20;
 /// Options of a SYN: segment size, SACK permitted, timestamps, window scale.
 const SYN_OPTIONS: u64 = 20;
-/// The timestamps option, with its padding; every segment after the handshake has it [RFC7323 §3.2].
+/// The timestamps option, with its padding; every segment after the handshake has it [RFC7323
+/// §3.2].
 const TIMESTAMPS: u64 = 12;
 /// A SACK option takes this, and the next for each block, padding included [RFC2018 §3].
 const SACK_OPTION: u64 = 4;

@@ -25,7 +25,8 @@ const PROBE_ROUNDS: i64 = 2;
 enum Phase {
     /// Nothing is lost.
     Open,
-    /// The window shrinks in proportion, after loss (`is_recovery`) or a mark, until this is acknowledged.
+    /// The window shrinks in proportion, after loss (`is_recovery`) or a mark, until this is
+    /// acknowledged.
     Reducing { is_recovery: bool, until: u64, reduction: RateReduction },
     /// A timeout: slow start over what was in flight, until this is acknowledged.
     Timeout { until: u64 },
@@ -41,8 +42,8 @@ enum Timer {
     TailProbe,
 }
 
-/// The state before a congestion event, and when its first retransmission left: an acknowledgement that
-/// answers an older segment shows that nothing was lost [RFC4015 §3].
+/// The state before a congestion event, and when its first retransmission left: an acknowledgement
+/// that answers an older segment shows that nothing was lost [RFC4015 §3].
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     window: Window,
@@ -133,8 +134,8 @@ impl Sender {
         }
     }
 
-    /// The handshake took so long, or is not to be measured because its SYN was sent twice; the receiver
-    /// offers a window.
+    /// The handshake took so long, or is not to be measured because its SYN was sent twice; the
+    /// receiver offers a window.
     pub(super) fn on_connected(&mut self, rtt: Option<TimeDelta>, window: u64) {
         rtt.into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
         self.peer_edge = window;
@@ -160,8 +161,8 @@ impl Sender {
         self.control.pacing().map(|pacing| pacing.rate)
     }
 
-    /// When to call [`Sender::on_deadline`]. What the pacer holds back is up to the caller's next look
-    /// at [`Sender::next_segment`], too.
+    /// When to call [`Sender::on_deadline`]. What the pacer holds back is up to the caller's next
+    /// look at [`Sender::next_segment`], too.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let timer = self.timer.map(|(at, _)| at);
         let pacer = (self.has_segment() && self.window_has_room()).then_some(self.next_departure);
@@ -235,8 +236,8 @@ impl Sender {
         self.set_window(&event);
     }
 
-    /// Takes what an acknowledgement delivers off the scoreboard. Returns how many segments, and the
-    /// round-trip time of the newest.
+    /// Takes what an acknowledgement delivers off the scoreboard. Returns how many segments, and
+    /// the round-trip time of the newest.
     fn take_deliveries(
         &mut self,
         now: Timestamp,
@@ -362,8 +363,8 @@ impl Sender {
         self.next_departure = now;
     }
 
-    /// An acknowledgement for data that was sent before the first retransmission: the delay had only
-    /// grown, and the window is given back [RFC4015 §3.2].
+    /// An acknowledgement for data that was sent before the first retransmission: the delay had
+    /// only grown, and the window is given back [RFC4015 §3.2].
     fn undo_if_spurious(&mut self, ack: &Ack) {
         let Some(Undo { window, retransmitted_at: Some(first) }) = self.undo else { return };
         if ack.echo >= first {

@@ -72,8 +72,8 @@ fn mean_wait_ms(trace: &Trace, from_secs: i64) -> f64 {
     waits.iter().sum::<f64>() / waits.len() as f64
 }
 
-/// The window goes from half to all of what link and queue hold, 83 + 8 segments, and where it is below
-/// 83 the link idles: (37.5 * 0.774 + 8) / 45.5 of the capacity.
+/// The window goes from half to all of what link and queue hold, 83 + 8 segments, and where it is
+/// below 83 the link idles: (37.5 * 0.774 + 8) / 45.5 of the capacity.
 #[test]
 fn renos_sawtooth_has_its_textbook_mean() {
     let trace = endless(220, ms(10), LossModel::None, &[Congestion::Reno]);

@@ -1,5 +1,5 @@
-//! BBR version 1: paces at the bottleneck's rate, and keeps two bandwidth-delay products in flight at
-//! most [BBR].
+//! BBR version 1: paces at the bottleneck's rate, and keeps two bandwidth-delay products in flight
+//! at most [BBR].
 //!
 //! ```text
 //! Startup -> Drain -> ProbeBandwidth <-> ProbeRtt
@@ -29,8 +29,8 @@ const MIN_RTT_LIFE: TimeDelta = TimeDelta::from_secs(10);
 /// `ProbeRTTDuration`, and `BBRMinPipeCwnd`: for how long, and with what in flight.
 const PROBE_RTT_TIME: TimeDelta = TimeDelta::from_millis(200);
 const LEAST_WINDOW: f64 = 4.0;
-/// `BBRStartupFullBwThresh`, `BBRStartupFullBwCount`: startup ends when the rate has not grown by this
-/// factor for this many rounds [BBR §4.3.2.2].
+/// `BBRStartupFullBwThresh`, `BBRStartupFullBwCount`: startup ends when the rate has not grown by
+/// this factor for this many rounds [BBR §4.3.2.2].
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// Share of the estimated rate that the pacer uses, so that no queue builds up from estimates alone

@@ -171,8 +171,8 @@ mod tests {
         let mut cubic = Rfc9438::default();
         let mut window = after_loss(&mut cubic, 10.0);
         assert_eq!(window.congestion, 7.0);
-        // 0.529 segments a round trip, and one from the window before the loss on: 6 rounds to 10, then
-        // 14 more. The cubic function alone would be at 10.0 after its K of 1.96 s.
+        // 0.529 segments a round trip, and one from the window before the loss on: 6 rounds to 10,
+        // then 14 more. The cubic function alone would be at 10.0 after its K of 1.96 s.
         let grown = grow(&mut cubic, &mut window, 0, 2.0);
         assert!((23.0..25.5).contains(&grown), "{grown}");
     }

@@ -2,8 +2,8 @@
 //!
 //! Departs from the standard in four ways: the window grows by whole segments, after a number of
 //! acknowledged ones that is computed 32 times a second at most; the look ahead is by the shortest
-//! round-trip time; the Reno-friendly estimate keeps its slope beyond the last maximum; and before the
-//! first loss the window grows by a twentieth a round trip at least.
+//! round-trip time; the Reno-friendly estimate keeps its slope beyond the last maximum; and before
+//! the first loss the window grows by a twentieth a round trip at least.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -19,8 +19,8 @@ const BETA: f64 = 717.0 / 1_024.0;
 const RENO_EIGHTHS: u64 = 15;
 /// The growth is computed anew after this, or when the window has changed.
 const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_micros(31_250);
-/// Acknowledged segments for one of growth: at most before the first loss, in windows when the function
-/// is flat, and at least.
+/// Acknowledged segments for one of growth: at most before the first loss, in windows when the
+/// function is flat, and at least.
 const MOST_BEFORE_LOSS: u64 = 20;
 const FLAT_WINDOWS: u64 = 100;
 const LEAST_COUNT: u64 = 2;

@@ -1,12 +1,13 @@
-//! Leaving slow start before the queue overflows: HyStart++ [RFC9406], and its ancestor as Linux has it.
+//! Leaving slow start before the queue overflows: HyStart++ [RFC9406], and its ancestor as Linux
+//! has it.
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::{AckEvent, Window};
 
 // Parameters [RFC9406 §4.3]; the older one has the same thresholds.
-/// `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`: how much longer than before a round trip may
-/// take.
+/// `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`: how much longer than before a round trip
+/// may take.
 const LEAST_RISE: TimeDelta = TimeDelta::from_millis(4);
 const MOST_RISE: TimeDelta = TimeDelta::from_millis(16);
 const RISE_DIVISOR: i64 = 8;
@@ -164,8 +165,8 @@ mod tests {
     use super::super::testing::ack;
     use super::*;
 
-    /// One round of 20 samples of a round-trip time, one an acknowledgement each millisecond, in a window
-    /// of 32. Returns the growth at its end.
+    /// One round of 20 samples of a round-trip time, one an acknowledgement each millisecond, in a
+    /// window of 32. Returns the growth at its end.
     fn round(
         number: i64,
         rtt_ms: i64,

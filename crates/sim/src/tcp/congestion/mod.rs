@@ -1,7 +1,7 @@
 //! Congestion controls: one trait, a file each.
 //!
-//! The sender owns loss detection and the proportional reduction of the window; a control says how the
-//! window grows and to what it falls.
+//! The sender owns loss detection and the proportional reduction of the window; a control says how
+//! the window grows and to what it falls.
 
 mod bbr;
 mod cubic;

@@ -72,8 +72,9 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
         sender.peer_edge = 10 * MSS;
         leave(&mut sender, 0);
         sender.on_ack(at(100), &Ack { window: MSS, ..ack(9, &[], 0) });
-        // The receiver takes no more, so the last segment itself is the probe: after two round trips, and
-        // what a delayed acknowledgement may take, but no later than the timeout of 100 + 200 ms.
+        // The receiver takes no more, so the last segment itself is the probe: after two round
+        // trips, and what a delayed acknowledgement may take, but no later than the timeout of 100
+        // + 200 ms.
         assert_eq!(run_timers(&mut sender, 500), [(400, 9)]);
         let answer = Ack { duplicate, ..ack(10, &[], 400) };
         sender.on_ack(at(500), &answer);
