@@ -22,6 +22,7 @@ fn simulate(algorithm: Algorithm, ecn: EcnMode, mbps: u64, aqm: Aqm) -> Trace {
         feedback: vec![(Timestamp::ZERO, Feedback::Ccfb)],
         feedback_interval: TimeDelta::from_millis(20),
         repair: None,
+        sender: None,
     };
     let flow = Flow {
         name: "media-1".into(),
