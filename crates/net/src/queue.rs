@@ -40,15 +40,15 @@ pub enum Aqm {
     /// None: a newcomer that does not fit is dropped.
     #[default]
     DropTail,
-    /// Controlled delay [RFC8289].
+    /// Controlled delay, RFC 8289.
     CoDel(CoDelConfig),
-    /// A queue under controlled delay for each flow [RFC8290].
+    /// A queue under controlled delay for each flow, RFC 8290.
     FqCoDel(CoDelConfig),
-    /// Proportional integral controller, enhanced [RFC8033].
+    /// Proportional integral controller, enhanced, RFC 8033.
     Pie(PieConfig),
-    /// Random early detection [RED].
+    /// Random early detection, Floyd and Jacobson 1993.
     Red(RedConfig),
-    /// Two queues under coupled controllers, for L4S [RFC9332].
+    /// Two queues under coupled controllers, for L4S, RFC 9332.
     DualPi2(DualPi2Config),
 }
 

@@ -23,16 +23,16 @@ use super::delivery_rate::Sample;
 pub enum Congestion {
     /// CUBIC.
     Cubic(Cubic),
-    /// Reno [RFC5681], with the recovery that all controls share.
+    /// Reno of RFC 5681, with the recovery that all controls share.
     Reno,
-    /// BBR version 1 [BBR].
+    /// BBR version 1.
     Bbr,
 }
 
 /// Which CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cubic {
-    /// As its standard has it [RFC9438], with HyStart++ [RFC9406].
+    /// As RFC 9438 has it, with HyStart++ of RFC 9406.
     Rfc9438,
     /// As Linux 6 has it, with HyStart: what differs is in docs/tcp.md.
     Linux,
