@@ -391,7 +391,7 @@ fn a_real_call_is_compared_with_a_simulated_run_section_by_section() {
     let [calls, runs] = ["calls", "runs"].map(|name| folder.path().join(name));
     for out in [&calls, &runs] {
         let out = out.display().to_string();
-        let args = ["run", "rfc8867/5.1", "--controller", "gcc", "--out", &out];
+        let args = ["run", "delft/wired-2/rtt50", "--controller", "gcc", "--out", &out];
         assert!(run(&args).status.success());
     }
     // No browser is at hand: a record says itself which engine made it.

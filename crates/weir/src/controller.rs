@@ -162,12 +162,21 @@ pub struct Settings {
     pub priority: f64,
     /// Switches on the controller's documented deviation for paths that lose packets at random.
     pub tolerate_random_loss: bool,
+    /// Switches on the controller's documented deviation against starvation by loss-based flows, where
+    /// it has one.
+    pub compete_with_tcp: bool,
 }
 
 impl Settings {
     /// These limits, no ECN, priority 1, the standard's response to loss.
     pub const fn new(limits: RateLimits) -> Self {
-        Self { limits, ecn: EcnMode::Off, priority: 1.0, tolerate_random_loss: false }
+        Self {
+            limits,
+            ecn: EcnMode::Off,
+            priority: 1.0,
+            tolerate_random_loss: false,
+            compete_with_tcp: false,
+        }
     }
 }
 

@@ -29,6 +29,7 @@ const MEDIA: &[&str] = &[
     "priority",
     "sender",
     "tolerate_random_loss",
+    "compete_with_tcp",
     "repair",
     "key_frame_interval",
 ];
@@ -54,6 +55,7 @@ const FLOW: &[&str] = &[
     "priority",
     "sender",
     "tolerate_random_loss",
+    "compete_with_tcp",
     "repair",
     "key_frame_interval",
     "congestion",
@@ -240,11 +242,14 @@ fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Ti
     Ok(pauses)
 }
 
+fn switch(table: &Table, key: &'static str) -> Result<bool> {
+    table.get(key).map_or(Ok(false), |item| item.boolean())
+}
+
 fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
     let ecn = table.get("ecn").map_or(Ok(EcnMode::Off), |item| {
         item.choice(&[("off", EcnMode::Off), ("classic", EcnMode::Classic), ("l4s", EcnMode::L4s)])
     })?;
-    let random = table.get("tolerate_random_loss").map_or(Ok(false), |item| item.boolean())?;
     Ok(Media {
         controller: table
             .get("controller")
@@ -253,7 +258,8 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
             limits: limits(table)?,
             ecn,
             priority: table.get("priority").map_or(Ok(1.0), |item| priority(&item))?,
-            tolerate_random_loss: random,
+            tolerate_random_loss: switch(table, "tolerate_random_loss")?,
+            compete_with_tcp: switch(table, "compete_with_tcp")?,
         },
         source: source(table)?,
         feedback: feedback(table, duration)?,

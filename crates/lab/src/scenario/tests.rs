@@ -141,7 +141,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "colour = 1",
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, hops, delay, start, \
          stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, feedback, ecn, \
-         priority, sender, tolerate_random_loss, repair, \
+         priority, sender, tolerate_random_loss, compete_with_tcp, repair, \
          key_frame_interval, congestion, short, rate, packet",
     ),
     (

@@ -33,11 +33,11 @@ pub(super) struct DelayBased {
 }
 
 impl DelayBased {
-    pub(super) fn new(limits: RateLimits) -> Self {
+    pub(super) fn new(limits: RateLimits, compete_with_tcp: bool) -> Self {
         Self {
             groups: ArrivalGroups::default(),
             trendline: Trendline::default(),
-            detector: OveruseDetector::new(),
+            detector: OveruseDetector::new(compete_with_tcp),
             rate_control: RateControl::new(limits),
             last_report: None,
         }
@@ -47,7 +47,7 @@ impl DelayBased {
     pub(super) fn restart(&mut self) {
         self.groups = ArrivalGroups::default();
         self.trendline = Trendline::default();
-        self.detector = OveruseDetector::new();
+        self.detector.restart();
     }
 
     /// Takes the packets of a report in the order of their arrival, as pairs of send and arrival time.

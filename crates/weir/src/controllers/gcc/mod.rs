@@ -106,11 +106,11 @@ struct Arrival {
 impl Gcc {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let limits = settings.into().limits;
+        let Settings { limits, compete_with_tcp, .. } = settings.into();
         let start = limits.start();
         Self {
             limits,
-            delay_based: DelayBased::new(limits),
+            delay_based: DelayBased::new(limits, compete_with_tcp),
             acknowledged: AcknowledgedBitrate::default(),
             acknowledged_bitrate: None,
             probe_estimator: ProbeEstimator::default(),

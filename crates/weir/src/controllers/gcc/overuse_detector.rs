@@ -16,6 +16,8 @@ const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(10);
 /// Gains of the threshold in 1/ms, above and below it. The draft has the larger one above.
 const GAIN_UP: f64 = 0.0087;
 const GAIN_DOWN: f64 = 0.039;
+/// `K_d` of the draft [GCC §5.4], GOOGCC-D7.
+const GAIN_DOWN_AGAINST_TCP: f64 = 0.00018;
 /// The threshold does not follow a trend this far beyond it.
 const SPIKE_MS: f64 = 15.0;
 const INITIAL_THRESHOLD_MS: f64 = 12.5;
@@ -29,6 +31,8 @@ const MAX_STEP: TimeDelta = TimeDelta::from_millis(100);
 pub(super) struct OveruseDetector {
     groups: u32,
     threshold_ms: f64,
+    /// Gain of the threshold while the trend is below it.
+    gain_down: f64,
     /// What was last compared with the threshold.
     trend_ms: f64,
     last_slope: f64,
@@ -40,10 +44,11 @@ pub(super) struct OveruseDetector {
 }
 
 impl OveruseDetector {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(compete_with_tcp: bool) -> Self {
         Self {
             groups: 0,
             threshold_ms: INITIAL_THRESHOLD_MS,
+            gain_down: if compete_with_tcp { GAIN_DOWN_AGAINST_TCP } else { GAIN_DOWN },
             trend_ms: 0.0,
             last_slope: 0.0,
             above_for: None,
@@ -87,10 +92,15 @@ impl OveruseDetector {
         if beyond_ms > SPIKE_MS {
             return;
         }
-        let gain = if beyond_ms < 0.0 { GAIN_DOWN } else { GAIN_UP };
+        let gain = if beyond_ms < 0.0 { self.gain_down } else { GAIN_UP };
         let elapsed = (arrival - last).clamp(TimeDelta::ZERO, MAX_STEP);
         self.threshold_ms = (self.threshold_ms + gain * beyond_ms * elapsed.as_millis_f64())
             .clamp(MIN_THRESHOLD_MS, MAX_THRESHOLD_MS);
+    }
+
+    /// Forgets what it saw; the threshold starts again too.
+    pub(super) fn restart(&mut self) {
+        *self = Self { gain_down: self.gain_down, ..Self::new(false) };
     }
 
     pub(super) fn usage(&self) -> BandwidthUsage {
@@ -118,7 +128,7 @@ mod tests {
 
     impl Bench {
         fn warm() -> Self {
-            Self(OveruseDetector { groups: MAX_GROUPS, ..OveruseDetector::new() }, 0)
+            Self(OveruseDetector { groups: MAX_GROUPS, ..OveruseDetector::new(false) }, 0)
         }
         /// A group each 10 ms whose trend is so many ms.
         fn trend(&mut self, trend_ms: f64) -> BandwidthUsage {
@@ -200,7 +210,7 @@ mod tests {
     // [LIBWEBRTC §TrendlineEstimator]
     #[test]
     fn the_slope_counts_by_the_groups_seen_times_4() {
-        let mut detector = OveruseDetector::new();
+        let mut detector = OveruseDetector::new(false);
         let trend = [0; 100].map(|_| {
             detector.on_slope(0.01, TimeDelta::from_millis(5), Timestamp::ZERO);
             detector.trend_ms()
