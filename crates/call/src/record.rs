@@ -12,8 +12,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{DirectionRecord, Emulation, Sample};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::Source;
-use weir_lab::scenario::{Direction, Flow, Media, Scenario};
+use weir_lab::scenario::{Direction, Flow, Media, Scenario, Source, Traffic};
 use weir_net::Seed;
 use weir_sim::trace::{RateChange, Row, Trace};
 
@@ -31,21 +30,23 @@ pub struct Unplayable {
 
 impl CallConfig {
     /// A call over the scenario's network: peer a is host A. One media flow up, or one each way, from
-    /// the scenario's start to its end; the encoder's limit is the first flow's largest bitrate.
+    /// 0 s on; the encoder's limit is the first flow's largest bitrate. A call has video alone, so the
+    /// scenario's audio is left out, and the record says so.
     pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Unplayable> {
         let refuse = |why| Err(Unplayable { scenario: scenario.id.clone(), why });
-        let directions: Vec<Direction> = scenario.flows.iter().map(|flow| flow.direction).collect();
+        let flows: Vec<&Flow> = video(scenario).map(|(_, flow)| flow).collect();
+        let directions: Vec<Direction> = flows.iter().map(|flow| flow.direction).collect();
         let two_way = match directions[..] {
             [Direction::Up] => false,
             [Direction::Up, Direction::Down] => true,
             _ => return refuse("a call has one media flow up, or one up and then one down"),
         };
-        let first = &scenario.flows[0];
-        let whole = |flow: &Flow| flow.start == Timestamp::ZERO && flow.stop == first.stop;
-        if !scenario.flows.iter().all(whole) {
+        let first = flows[0];
+        let whole = |flow: &&Flow| flow.start == Timestamp::ZERO && flow.stop == first.stop;
+        if !flows.iter().all(whole) {
             return refuse("a call's flows begin at 0s and end together");
         }
-        let media: Option<Vec<&Media>> = scenario.flows.iter().map(Flow::media).collect();
+        let media: Option<Vec<&Media>> = flows.iter().map(|flow| flow.media()).collect();
         let (Some(media), Some(hop)) = (media, scenario.only_hop()) else {
             return refuse("a call has media flows alone, over one bottleneck");
         };
@@ -66,13 +67,18 @@ impl CallConfig {
     }
 }
 
+/// The flows that a call has, with their index: all but the audio.
+fn video(scenario: &Scenario) -> impl Iterator<Item = (usize, &Flow)> {
+    scenario.flows.iter().enumerate().filter(|(_, flow)| !matches!(flow.traffic, Traffic::Audio))
+}
+
 /// The call as a record.
 pub fn record(scenario: &Scenario, info: RunInfo, outcome: &CallOutcome) -> Record {
     let mut trace = Trace {
         flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         ..Trace::default()
     };
-    for (index, flow) in scenario.flows.iter().enumerate() {
+    for (index, flow) in video(scenario) {
         let (sender, link) = match flow.direction {
             Direction::Up => (&outcome.peers[0], &outcome.emulation.up),
             Direction::Down => (&outcome.peers[1], &outcome.emulation.down),
@@ -84,7 +90,7 @@ pub fn record(scenario: &Scenario, info: RunInfo, outcome: &CallOutcome) -> Reco
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    Record { info, scenario: scenario.clone(), trace, call: Some(call_json(outcome)) }
+    Record { info, scenario: scenario.clone(), trace, call: Some(call_json(scenario, outcome)) }
 }
 
 /// What the record says should not be trusted, one line each.
@@ -142,13 +148,13 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     }
 }
 
-fn call_json(outcome: &CallOutcome) -> Value {
+fn call_json(scenario: &Scenario, outcome: &CallOutcome) -> Value {
     let Emulation { real_time, cpu_busy, foreign_packets, refused_packets, .. } = outcome.emulation;
     json!({
         "browser": outcome.browser,
         "kernel": outcome.kernel,
         "engines": "real: browsers, codecs, kernel; simulated: the bottleneck between the hosts",
-        "warnings": warnings_of(outcome),
+        "warnings": warnings_of(scenario, outcome),
         "lateness_us": lateness(&outcome.emulation),
         "released_first": real_time,
         "cpu_busy_ratio": cpu_busy,
@@ -158,10 +164,12 @@ fn call_json(outcome: &CallOutcome) -> Value {
     })
 }
 
-fn warnings_of(outcome: &CallOutcome) -> Vec<String> {
+fn warnings_of(scenario: &Scenario, outcome: &CallOutcome) -> Vec<String> {
     let bent = outcome.emulation.bent();
     let bent = bent.iter().map(|bent| format!("this machine bent the run: {bent}"));
-    bent.chain(outcome.notes.iter().cloned()).collect()
+    let silent = video(scenario).count() < scenario.flows.len();
+    let silent = silent.then(|| "the scenario's audio is not in the call".into());
+    bent.chain(outcome.notes.iter().cloned()).chain(silent).collect()
 }
 
 fn lateness(emulation: &Emulation) -> Value {
