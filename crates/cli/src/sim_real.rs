@@ -101,7 +101,9 @@ fn lines_of(real: &[&Record], simulated: &[&Record]) -> Vec<Line> {
     });
     let spans: Vec<_> = sections.chain([whole]).collect();
     let mut lines = Vec::new();
-    for flow in &simulated[0].trace.flows {
+    // The goals are those of a controller, and only media has one.
+    let media = scenario.flows.iter().filter(|flow| flow.media().is_some());
+    for flow in media.map(|flow| &flow.name) {
         for (section, from_s, to_s) in &spans {
             let pair = |value: fn(&[Row], f64, f64) -> Option<f64>, limit, relative| {
                 let over_runs = |runs: &[&Record]| {
