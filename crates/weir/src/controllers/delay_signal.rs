@@ -1,5 +1,5 @@
 //! What the controllers that watch the delay gradient have in common: the detector's signal and the
-//! states of the rate control that it drives [GCC §5.5].
+//! states of the rate control that it drives [GCC §5.5] [BARI §remote rate controller, Figure 2].
 
 /// What the delay gradient says of the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum RateState {
 }
 
 impl RateState {
-    /// The draft's table of transitions [GCC §5.5].
+    /// The table of transitions, the same since 2013 [GCC §5.5] [BARI §remote rate controller, Figure 2].
     pub(crate) fn next(self, usage: BandwidthUsage) -> Self {
         match (self, usage) {
             (_, BandwidthUsage::Overuse) => Self::Decrease,
@@ -47,7 +47,7 @@ mod tests {
     use super::BandwidthUsage::{Normal, Overuse, Underuse};
     use super::RateState::{Decrease, Hold, Increase};
 
-    // [GCC §5.5], the whole table.
+    // [GCC §5.5] [BARI §remote rate controller, Figure 2], the whole table.
     #[test]
     fn the_states_follow_the_table() {
         let table = [

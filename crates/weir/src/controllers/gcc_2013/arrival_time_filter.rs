@@ -6,7 +6,7 @@
 //! [LW2013 §overuse_detector]; BARI-D2 departs from them.
 
 use super::frames::FrameDelta;
-use super::overuse_detector::BandwidthUsage::{self, Overuse, Underuse};
+use crate::controllers::delay_signal::BandwidthUsage::{self, Overuse, Underuse};
 use crate::units::TimeDelta;
 
 // Parameters [LW2013 §overuse_detector]: slope in ms a byte, offset in ms.

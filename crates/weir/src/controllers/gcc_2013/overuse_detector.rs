@@ -4,6 +4,7 @@
 //! [GCC §5.4].
 
 use super::arrival_time_filter::ArrivalTimeFilter;
+use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::TimeDelta;
 
 // Parameters [LW2013 §overuse_detector].
@@ -13,15 +14,6 @@ pub(super) const THRESHOLD_MS: f64 = 25.0;
 const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(100);
 /// How many frames must have found it there.
 const OVERUSE_FRAMES: u32 = 2;
-
-/// The detector's signal to the rate control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum BandwidthUsage {
-    #[default]
-    Normal,
-    Overuse,
-    Underuse,
-}
 
 /// Turns the offset into a signal.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! [BARI §remote rate controller]. How `eta`, `alpha` and the region around the highest rate known are
 //! found is that of [LW2013 §remote_rate_control]. BARI-D3 and BARI-D4 depart from it.
 
-use super::overuse_detector::BandwidthUsage;
+use crate::controllers::delay_signal::{BandwidthUsage, RateState as State};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [LW2013 §remote_rate_control].
@@ -47,33 +47,6 @@ const ABOVE_DEVIATIONS: f64 = 2.5;
 const MAX_OVER_RECEIVED: f64 = 1.5;
 const LOW_RECEIVED_BPS: f64 = 100e3;
 const LOW_RATE_BPS: f64 = 150e3;
-
-/// The states of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Hold,
-    Increase,
-    Decrease,
-}
-
-impl State {
-    /// [BARI §remote rate controller, Figure 2]
-    const fn next(self, usage: BandwidthUsage) -> Self {
-        match (self, usage) {
-            (_, BandwidthUsage::Overuse) => Self::Decrease,
-            (_, BandwidthUsage::Underuse) | (Self::Decrease, BandwidthUsage::Normal) => Self::Hold,
-            (Self::Hold | Self::Increase, BandwidthUsage::Normal) => Self::Increase,
-        }
-    }
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Increase => "increase",
-            Self::Decrease => "decrease",
-        }
-    }
-}
 
 /// Where the rate lies against the highest rate known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,22 +265,6 @@ mod tests {
         let mut control = RemoteRate::new();
         run(&mut control, 0, Normal, rate_kbps);
         control
-    }
-
-    // [BARI §remote rate controller, Figure 2], the whole table.
-    #[test]
-    fn the_states_follow_the_figure() {
-        use State::{Decrease, Hold, Increase};
-        let table = [
-            (Overuse, [(Hold, Decrease), (Increase, Decrease), (Decrease, Decrease)]),
-            (Normal, [(Hold, Increase), (Increase, Increase), (Decrease, Hold)]),
-            (Underuse, [(Hold, Hold), (Increase, Hold), (Decrease, Hold)]),
-        ];
-        for (usage, row) in table {
-            for (state, next) in row {
-                assert_eq!(state.next(usage), next, "{usage:?} in {state:?}");
-            }
-        }
     }
 
     #[test]
