@@ -15,6 +15,7 @@ pub mod loss;
 pub mod packet;
 pub mod queue;
 pub mod seed;
+pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Counters, LinkConfig, QueueLimit};
 pub use capacity::{Capacity, Schedule, ScheduleError, Trace};

@@ -1,0 +1,370 @@
+//! Durations: how long each frame of 802.11n holds a channel of 20 MHz.
+//!
+//! ```text
+//! HT-mixed   | legacy preamble 20 | HT-SIG 8 | HT-STF 4 | HT-LTF 4 a stream | data | extension |
+//! OFDM       | legacy preamble 20 | data | extension |
+//! ```
+//!
+//! Times in microseconds. The extension is 6 us of silence that a frame at 2.4 GHz ends with, during
+//! which the channel counts as busy; every duration here includes it. With it, a cycle of frame and
+//! acknowledgement takes as long at 2.4 GHz, where SIFS is 10 us, as at 5 GHz, where it is 16 us.
+
+use weir::units::{Bitrate, DataSize, TimeDelta};
+
+const fn us(micros: i64) -> TimeDelta {
+    TimeDelta::from_micros(micros)
+}
+
+/// Times that a band fixes [IEEE80211 §20.4.4].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// `aSlotTime`.
+    pub slot: TimeDelta,
+    /// `aSIFSTime`.
+    pub sifs: TimeDelta,
+    /// `aSignalExtension`: silence that ends each frame.
+    pub signal_extension: TimeDelta,
+    /// Duration of an ACK at the lowest basic rate, which makes up EIFS [IEEE80211 §9.3.2.3.7].
+    pub slowest_ack: TimeDelta,
+}
+
+/// `aPHY-RX-START-Delay`: from a frame's begin until its receiver knows of it, with OFDM's 20 us.
+const RECEIVE_START_DELAY: TimeDelta = us(20);
+/// Slots of DIFS beyond SIFS [IEEE80211 §9.3.7].
+const DIFS_SLOTS: u32 = 2;
+
+impl Band {
+    /// 2.4 GHz with the short slot, as of access points without stations of 802.11b. The lowest basic
+    /// rate is 1 Mbit/s all the same: a preamble of 192 us and 14 bytes.
+    pub const GHZ_2_4: Self =
+        Self { slot: us(9), sifs: us(10), signal_extension: us(6), slowest_ack: us(304) };
+    /// 5 GHz; the lowest basic rate is 6 Mbit/s.
+    pub const GHZ_5: Self =
+        Self { slot: us(9), sifs: us(16), signal_extension: us(0), slowest_ack: us(44) };
+
+    /// AIFS of this many slots [IEEE80211 §9.19.2.3].
+    pub fn aifs(&self, aifsn: u32) -> TimeDelta {
+        self.sifs + self.slot * i64::from(aifsn)
+    }
+
+    /// DIFS [IEEE80211 §9.3.7].
+    pub fn difs(&self) -> TimeDelta {
+        self.aifs(DIFS_SLOTS)
+    }
+
+    /// What stands in place of an AIFS of this many slots after a frame that could not be decoded: the
+    /// ACK that it may call for has time to end [IEEE80211 §9.3.2.3.7, §9.19.2.3].
+    pub fn eifs(&self, aifsn: u32) -> TimeDelta {
+        self.sifs + self.slowest_ack + self.aifs(aifsn)
+    }
+
+    /// How long after its frame a sender waits for the begin of an answer [IEEE80211 §9.3.2.8].
+    pub fn ack_timeout(&self) -> TimeDelta {
+        self.sifs + self.slot + RECEIVE_START_DELAY
+    }
+}
+
+/// Modulation and coding scheme: 0 to 7 with one spatial stream, 8 to 15 the same with two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mcs(u8);
+
+/// Data bits of an OFDM symbol, a stream, of MCS 0 to 7 [IEEE80211 §20.6].
+const BITS_PER_SYMBOL: [u64; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
+
+impl Mcs {
+    /// How many there are.
+    pub const COUNT: usize = 16;
+
+    /// The scheme of this number, 0 to 15.
+    pub const fn new(index: u8) -> Option<Self> {
+        if (index as usize) < Self::COUNT { Some(Self(index)) } else { None }
+    }
+
+    /// All with at most this many streams (1 or 2), by number.
+    pub fn all(streams: u8) -> impl Iterator<Item = Self> {
+        (0..8 * streams.min(2)).map(Self)
+    }
+
+    /// Its number.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Spatial streams: 1 or 2.
+    pub const fn streams(self) -> u8 {
+        1 + self.0 / 8
+    }
+
+    /// The number of the scheme with the same modulation and coding in one stream.
+    pub const fn per_stream(self) -> usize {
+        self.0 as usize % 8
+    }
+
+    const fn bits_per_symbol(self) -> u64 {
+        BITS_PER_SYMBOL[self.per_stream()] * self.streams() as u64
+    }
+
+    /// The rate at which its frames are acknowledged: the highest basic rate up to the one of OFDM with
+    /// the same modulation and coding [IEEE80211 §9.7.6.5, §9.7.9].
+    pub const fn control_rate(self) -> ControlRate {
+        match self.per_stream() {
+            0 => ControlRate::Mbps6,
+            1 | 2 => ControlRate::Mbps12,
+            _ => ControlRate::Mbps24,
+        }
+    }
+}
+
+/// Guard interval between symbols.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GuardInterval {
+    /// 800 ns: a symbol every 4 us.
+    #[default]
+    Long,
+    /// 400 ns: a symbol every 3.6 us.
+    Short,
+}
+
+/// `T_SYM`; the data of a frame ends on a multiple of it whatever the guard interval.
+const SYMBOL: TimeDelta = us(4);
+/// `T_SYMS`: a symbol with the short guard interval.
+const SHORT_SYMBOL: TimeDelta = TimeDelta::from_nanos(3_600);
+/// Training fields and signal of legacy OFDM.
+const LEGACY_PREAMBLE: TimeDelta = us(20);
+/// HT-SIG and HT short training field.
+const HT_SIGNAL: TimeDelta = us(12);
+/// An HT long training field; there is one a stream.
+const HT_TRAINING: TimeDelta = us(4);
+/// Bits of the service field and of the tail that come with a frame's data.
+const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
+
+/// What a data frame is sent with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DataRate {
+    /// Modulation, coding and streams.
+    pub mcs: Mcs,
+    /// Guard interval.
+    pub guard: GuardInterval,
+}
+
+impl DataRate {
+    /// This scheme with the long guard interval.
+    pub const fn long_guard(mcs: Mcs) -> Self {
+        Self { mcs, guard: GuardInterval::Long }
+    }
+
+    const fn symbol(self) -> TimeDelta {
+        match self.guard {
+            GuardInterval::Long => SYMBOL,
+            GuardInterval::Short => SHORT_SYMBOL,
+        }
+    }
+
+    /// The nominal bitrate: bits of a symbol over its time.
+    pub fn bitrate(self) -> Bitrate {
+        Bitrate::from_bps_f64(self.mcs.bits_per_symbol() as f64 / self.symbol().as_secs_f64())
+    }
+
+    fn preamble(self) -> TimeDelta {
+        LEGACY_PREAMBLE + HT_SIGNAL + HT_TRAINING * i64::from(self.mcs.streams())
+    }
+
+    /// How long a frame of the HT-mixed format holds the channel [IEEE80211 §20.4.3]. `content` is an
+    /// MPDU or an A-MPDU with all its headers.
+    pub fn duration(self, content: DataSize, band: &Band) -> TimeDelta {
+        let bits = content.as_bits() + SERVICE_AND_TAIL_BITS;
+        let data = symbols_time(bits.div_ceil(self.mcs.bits_per_symbol()), self.symbol());
+        self.preamble() + data + band.signal_extension
+    }
+
+    /// The most content whose frame takes no longer than this, the extension not counted.
+    pub fn content_within(self, limit: TimeDelta) -> DataSize {
+        let data = (limit - self.preamble()).as_nanos().max(0) / SYMBOL.as_nanos();
+        let symbols = (SYMBOL * data).as_nanos() / self.symbol().as_nanos();
+        let bits = symbols.cast_unsigned() * self.mcs.bits_per_symbol();
+        DataSize::from_bytes(bits.saturating_sub(SERVICE_AND_TAIL_BITS) / 8)
+    }
+}
+
+/// The time of these symbols, up to a multiple of the long one.
+fn symbols_time(symbols: u64, symbol: TimeDelta) -> TimeDelta {
+    let nanos = symbols * symbol.as_nanos().unsigned_abs();
+    SYMBOL * nanos.div_ceil(SYMBOL.as_nanos().unsigned_abs()).cast_signed()
+}
+
+/// Basic rates at which control frames are sent, in OFDM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ControlRate {
+    /// 6 Mbit/s: BPSK, code rate 1/2, as MCS 0.
+    Mbps6,
+    /// 12 Mbit/s: QPSK, code rate 1/2, as MCS 1.
+    Mbps12,
+    /// 24 Mbit/s: 16-QAM, code rate 1/2, as MCS 3.
+    Mbps24,
+}
+
+impl ControlRate {
+    const fn bits_per_symbol(self) -> u64 {
+        match self {
+            Self::Mbps6 => 24,
+            Self::Mbps12 => 48,
+            Self::Mbps24 => 96,
+        }
+    }
+
+    /// How long a control frame holds the channel [IEEE80211 §18.4.3].
+    pub fn duration(self, frame: DataSize, band: &Band) -> TimeDelta {
+        let bits = frame.as_bits() + SERVICE_AND_TAIL_BITS;
+        let data = symbols_time(bits.div_ceil(self.bits_per_symbol()), SYMBOL);
+        LEGACY_PREAMBLE + data + band.signal_extension
+    }
+}
+
+/// Size of an ACK frame [IEEE80211 §8.3.1.4].
+pub const ACK: DataSize = DataSize::from_bytes(14);
+/// Size of a compressed BlockAck frame [IEEE80211 §8.3.1.9].
+pub const BLOCK_ACK: DataSize = DataSize::from_bytes(32);
+
+/// What an IP packet gets around it as an MPDU: LLC and SNAP 8, QoS data header 26, check sequence 4.
+pub const MPDU_OVERHEAD: DataSize = DataSize::from_bytes(8 + 26 + 4);
+
+/// Size of the MPDU of an IP packet, without encryption.
+pub fn mpdu_size(packet: DataSize) -> DataSize {
+    packet + MPDU_OVERHEAD
+}
+
+/// Delimiter before each MPDU of an A-MPDU [IEEE80211 §8.6.1].
+const DELIMITER_BYTES: u64 = 4;
+/// MPDUs of an A-MPDU begin at multiples of this.
+const ALIGNMENT_BYTES: u64 = 4;
+
+/// Most MPDUs of an A-MPDU: the window of a BlockAck.
+pub const A_MPDU_COUNT_LIMIT: usize = 64;
+/// Largest A-MPDU [IEEE80211 §8.4.2.58.3].
+pub const A_MPDU_SIZE_LIMIT: DataSize = DataSize::from_bytes(65_535);
+/// Longest frame: what the length field of the legacy signal can say.
+pub const FRAME_TIME_LIMIT: TimeDelta = us(5_484);
+
+/// Size of an A-MPDU of this size after one more MPDU: the delimiter comes before it, and what was
+/// there is padded. An A-MPDU begins empty.
+pub fn a_mpdu_with(so_far: DataSize, mpdu: DataSize) -> DataSize {
+    let begin = so_far.as_bytes().next_multiple_of(ALIGNMENT_BYTES);
+    DataSize::from_bytes(begin + DELIMITER_BYTES) + mpdu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BANDS: [Band; 2] = [Band::GHZ_2_4, Band::GHZ_5];
+
+    fn mcs(index: u8) -> Mcs {
+        Mcs::new(index).unwrap()
+    }
+
+    fn bytes(size: u64) -> DataSize {
+        DataSize::from_bytes(size)
+    }
+
+    fn frame_us(index: u8, guard: GuardInterval, size: u64, band: &Band) -> i64 {
+        DataRate { mcs: mcs(index), guard }.duration(bytes(size), band).as_micros()
+    }
+
+    #[test]
+    fn a_packet_of_1500_bytes_at_mcs_7_takes_234_us_and_its_ack_34_us() {
+        let size = mpdu_size(bytes(1500)).as_bytes();
+        assert_eq!(size, 1538);
+        assert_eq!(frame_us(7, GuardInterval::Long, size, &Band::GHZ_2_4), 234);
+        assert_eq!(ControlRate::Mbps24.duration(ACK, &Band::GHZ_2_4), us(34));
+        // The frames of the hidden terminal of docs/wifi.md: 1224 bytes.
+        assert_eq!(frame_us(7, GuardInterval::Long, 1224, &Band::GHZ_2_4), 194);
+    }
+
+    #[test]
+    fn a_cycle_takes_as_long_at_2_4_as_at_5_ghz() {
+        for band in BANDS {
+            let data = DataRate::long_guard(mcs(7)).duration(bytes(1538), &band);
+            let ack = ControlRate::Mbps24.duration(ACK, &band);
+            assert_eq!(data + band.sifs + ack + band.aifs(3), us(315));
+        }
+    }
+
+    #[test]
+    fn control_frames_take_these_times_at_5_ghz() {
+        let of = |rate: ControlRate, size| rate.duration(size, &Band::GHZ_5).as_micros();
+        let rates = [ControlRate::Mbps24, ControlRate::Mbps12, ControlRate::Mbps6];
+        assert_eq!(rates.map(|rate| of(rate, ACK)), [28, 32, 44]);
+        assert_eq!(rates.map(|rate| of(rate, BLOCK_ACK)), [32, 44, 68]);
+        let at_2_4 = ControlRate::Mbps24.duration(BLOCK_ACK, &Band::GHZ_2_4);
+        assert_eq!(at_2_4, us(38));
+    }
+
+    #[test]
+    fn one_stream_has_a_preamble_of_36_us_and_two_of_40_us() {
+        // One symbol each: 3 bytes are 24 bits with 22 more, at most 52.
+        assert_eq!(frame_us(1, GuardInterval::Long, 3, &Band::GHZ_5), 36 + 4);
+        assert_eq!(frame_us(8, GuardInterval::Long, 3, &Band::GHZ_5), 40 + 4);
+    }
+
+    #[test]
+    fn short_symbols_end_on_a_multiple_of_4_us() {
+        // 1538 bytes are 48 symbols of MCS 7: 172.8 us, up to 176.
+        assert_eq!(frame_us(7, GuardInterval::Short, 1538, &Band::GHZ_5), 36 + 176);
+    }
+
+    #[test]
+    fn nominal_bitrates_are_those_of_the_standard() {
+        let kbps = |index, guard| DataRate { mcs: mcs(index), guard }.bitrate().as_bps() / 1_000;
+        let long: Vec<u64> = (0..16).map(|index| kbps(index, GuardInterval::Long)).collect();
+        assert_eq!(long[..8], [6_500, 13_000, 19_500, 26_000, 39_000, 52_000, 58_500, 65_000]);
+        assert_eq!(long[8..], [13_000, 26_000, 39_000, 52_000, 78_000, 104_000, 117_000, 130_000]);
+        let short = [0, 4, 7, 15].map(|index| kbps(index, GuardInterval::Short));
+        assert_eq!(short, [7_222, 43_333, 72_222, 144_444]);
+    }
+
+    // [IEEE80211 §9.7.9]
+    #[test]
+    fn the_control_rate_follows_modulation_and_coding_not_streams() {
+        use ControlRate::{Mbps6, Mbps12, Mbps24};
+        let one = [Mbps6, Mbps12, Mbps12, Mbps24, Mbps24, Mbps24, Mbps24, Mbps24];
+        let of = |first: u8| (first..first + 8).map(|index| mcs(index).control_rate());
+        assert!(of(0).eq(one) && of(8).eq(one));
+    }
+
+    #[test]
+    fn interframe_spaces_are_those_of_the_band() {
+        let spaces = |band: Band| {
+            let all = [band.aifs(3), band.difs(), band.eifs(DIFS_SLOTS), band.ack_timeout()];
+            all.map(TimeDelta::as_micros)
+        };
+        assert_eq!(spaces(Band::GHZ_2_4), [37, 28, 342, 39]);
+        assert_eq!(spaces(Band::GHZ_5), [43, 34, 94, 45]);
+    }
+
+    #[test]
+    fn there_is_no_scheme_beyond_15() {
+        assert_eq!(Mcs::new(16), None);
+        assert_eq!(Mcs::all(1).last(), Mcs::new(7));
+        assert_eq!(Mcs::all(2).last(), Mcs::new(15));
+    }
+
+    #[test]
+    fn the_most_content_of_a_time_fits_it_and_a_byte_more_does_not() {
+        for guard in [GuardInterval::Long, GuardInterval::Short] {
+            for mcs in Mcs::all(2) {
+                let rate = DataRate { mcs, guard };
+                let most = rate.content_within(FRAME_TIME_LIMIT);
+                assert!(rate.duration(most, &Band::GHZ_5) <= FRAME_TIME_LIMIT);
+                assert!(rate.duration(most + bytes(1), &Band::GHZ_5) > FRAME_TIME_LIMIT);
+            }
+        }
+        assert_eq!(DataRate::long_guard(mcs(0)).content_within(us(36)), DataSize::ZERO);
+    }
+
+    #[test]
+    fn an_a_mpdu_pads_all_but_its_last_mpdu() {
+        let one = a_mpdu_with(DataSize::ZERO, bytes(1538));
+        assert_eq!(one, bytes(1542));
+        assert_eq!(a_mpdu_with(one, bytes(1538)), bytes(1544 + 1542));
+    }
+}
