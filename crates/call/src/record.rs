@@ -80,8 +80,8 @@ pub fn record(scenario: &Scenario, info: RunInfo, outcome: &CallOutcome) -> Reco
     };
     for (index, flow) in video(scenario) {
         let (sender, link) = match flow.direction {
-            Direction::Up => (&outcome.peers[0], &outcome.emulation.up),
-            Direction::Down => (&outcome.peers[1], &outcome.emulation.down),
+            Direction::Up => (&outcome.peers[0], &outcome.emulation.hops[0].up),
+            Direction::Down => (&outcome.peers[1], &outcome.emulation.hops[0].down),
         };
         let intervals = sender.intervals();
         trace.rows.extend(rows(index, link, &intervals));
@@ -118,12 +118,12 @@ fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row>
             pacing_rate: None,
             congestion_window: None,
             // What came to the bottleneck: the emulator does not see the sender's own queue.
-            sent: sample.offered,
-            received: sample.delivered,
-            sent_packets: sample.offered_packets,
-            lost_packets: sample.lost_packets + sample.dropped_packets,
+            sent: sample.traffic.offered,
+            received: sample.traffic.delivered,
+            sent_packets: sample.traffic.offered_packets,
+            lost_packets: sample.traffic.lost_packets + sample.traffic.dropped_packets,
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
-            queuing_delay: sample.waited.map(whole_micros),
+            queuing_delay: sample.traffic.mean_wait().map(whole_micros),
             queue: sample.queued,
             video: None,
             transfer: None,
@@ -149,7 +149,8 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 fn call_json(scenario: &Scenario, outcome: &CallOutcome) -> Value {
-    let Emulation { real_time, cpu_busy, foreign_packets, refused_packets, .. } = outcome.emulation;
+    let Emulation { real_time, cpu_busy, foreign_packets, refused_packets, .. } =
+        &outcome.emulation;
     json!({
         "browser": outcome.browser,
         "kernel": outcome.kernel,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator};
+use weir_emu::{Emulation, Emulator, Plan};
 use weir_net::{LinkConfig, Seed};
 
 use crate::browser::{Browser, Program};
@@ -116,8 +116,8 @@ pub fn run_call(
         .prefix(&format!("weir-call-{}-", std::process::id()))
         .tempdir()
         .map_err(CallError::system("make a temporary folder"))?;
-    let mut emulator = Emulator::new(&config.up, &config.down, config.seed)?;
-    let hosts = [emulator.a().clone(), emulator.b().clone()];
+    let mut emulator = Emulator::new(&Plan::two_hosts(&config.up, &config.down), config.seed)?;
+    let hosts = [emulator.host(0).clone(), emulator.host(1).clone()];
     let listeners = hosts
         .iter()
         .map(|host| host.bind_tcp((Ipv4Addr::LOCALHOST, 0)))
@@ -141,7 +141,8 @@ pub fn run_call(
     progress(Progress::Ending);
     call.end()?;
     let mut emulation = emulator.stop()?;
-    for direction in [&mut emulation.up, &mut emulation.down] {
+    let hop = &mut emulation.hops[0];
+    for direction in [&mut hop.up, &mut hop.down] {
         direction.samples.retain(|sample| sample.time <= Timestamp::ZERO + config.duration);
     }
     let peers = call.into_outcomes(start)?;

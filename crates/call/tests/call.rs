@@ -60,10 +60,11 @@ fn leftovers() -> Vec<String> {
 fn delivered_and_received(outcome: &CallOutcome, peer: Peer) -> (f64, f64) {
     let intervals = outcome.peers[peer as usize].intervals();
     let (start, end) = (intervals[0].start, intervals[intervals.len() - 1].end);
-    let direction = if peer == Peer::B { &outcome.emulation.up } else { &outcome.emulation.down };
+    let hop = &outcome.emulation.hops[0];
+    let direction = if peer == Peer::B { &hop.up } else { &hop.down };
     let within = |time: Timestamp| start < time && time <= end;
     let samples = direction.samples.iter().filter(|sample| within(sample.time));
-    let delivered: u64 = samples.map(|sample| sample.delivered.as_bytes()).sum();
+    let delivered: u64 = samples.map(|sample| sample.traffic.delivered.as_bytes()).sum();
     let received: u64 =
         intervals.iter().map(|interval| interval.transport_received.as_bytes()).sum();
     (delivered as f64, received as f64)

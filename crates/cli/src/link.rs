@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use weir_emu::{Emulator, run_command, self_test};
+use weir_emu::{Emulator, Plan, run_command, self_test};
 use weir_lab::scenario::catalogue;
 use weir_net::Seed;
 
@@ -25,7 +25,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
             scenario.id
         )
     })?;
-    let emulator = Emulator::new(&hop.up, &hop.down, Seed::new(args.seed))?;
+    let emulator = Emulator::new(&Plan::two_hosts(&hop.up, &hop.down), Seed::new(args.seed))?;
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
     anyhow::ensure!(

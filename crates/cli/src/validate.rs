@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulator, KernelTcp, kernel_congestion_controls, kernel_tcp};
+use weir_emu::{Emulator, KernelTcp, Plan, kernel_congestion_controls, kernel_tcp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
 
@@ -185,7 +185,7 @@ fn measure_kernel(network: &Network, control: &str) -> anyhow::Result<(Measured,
     let duration = Duration::from_secs(network.secs.cast_unsigned());
     let mut attempt = 1;
     let run = loop {
-        let emulator = Emulator::new(&up, &down, Seed::new(1))?;
+        let emulator = Emulator::new(&Plan::two_hosts(&up, &down), Seed::new(1))?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
         if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
             break run;
@@ -193,8 +193,8 @@ fn measure_kernel(network: &Network, control: &str) -> anyhow::Result<(Measured,
         attempt += 1;
     };
     let received = run.received_bytes.iter().sum();
-    let samples = run.emulation.up.samples.iter();
-    let waits = samples.filter_map(|sample| Some((sample.waited?, sample.delivered)));
+    let samples = run.emulation.hops[0].up.samples.iter().map(|sample| sample.traffic);
+    let waits = samples.filter_map(|passed| Some((passed.mean_wait()?, passed.delivered)));
     let measured = Measured {
         goodput_mbps: mbps(DataSize::from_bytes(received), network),
         queue_ms: mean_by_bytes(waits),

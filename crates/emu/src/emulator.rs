@@ -1,75 +1,70 @@
-//! Moves packets between the two hosts as the network model says, at the wall clock.
+//! Moves packets between the hosts as the network model says, at the wall clock.
 //!
 //! One thread does it: it reads what the hosts send, gives it to the model with the time, asks the
 //! model what has arrived, and sleeps until the model's next event.
 //!
 //! ```text
-//!   TUN A -> read -> Bottleneck "up"   -> write -> TUN B
-//!   TUN A <- write <- Bottleneck "down" <- read <- TUN B
+//!   TUN of a host -> read -> Network: the links of the path -> write -> TUN of another host
 //! ```
 
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use weir_net::{LinkConfig, Seed};
+use weir_net::Seed;
 
-use crate::direction::Direction;
 use crate::error::Error;
+use crate::handle::{Command, Handle};
 use crate::lateness::Lateness;
 use crate::load::CpuTime;
 use crate::namespaces::{Host, Namespaces};
+use crate::network::NetworkRecord;
+use crate::plan::Plan;
+use crate::real_time::RealTime;
 use crate::record::Emulation;
 use crate::sys;
 
 /// Above normal programs, below the kernel's own interrupt threads, which are at 50.
 const REAL_TIME_PRIORITY: i32 = 10;
-/// Packets read from one host before what is due goes out: bounds the lateness that a burst makes.
+/// Packets read from one host before the others have their turn.
 const READ_BATCH: usize = 32;
 /// No IPv4 packet is larger.
 const LARGEST_PACKET: usize = 65_535;
 
-/// Two hosts with an emulated link between them. Dropping it kills what runs on the hosts.
+/// Hosts with an emulated network between them. Dropping it kills what runs on the hosts.
 ///
 /// Packets flow from the first moment on. Until [`Emulator::start`] a capacity schedule stands at
 /// its first value and nothing is recorded, so that programs can be brought up.
 #[derive(Debug)]
 pub struct Emulator {
-    control: Arc<Control>,
-    wake: PipeWriter,
+    handle: Handle,
     thread: Option<JoinHandle<io::Result<Mover>>>,
+    start: Option<Instant>,
     cpu_at_start: Option<CpuTime>,
     /// After the thread, which is joined first.
     namespaces: Namespaces,
 }
 
-/// What the owner tells the thread. A byte in the wake pipe follows each change.
-#[derive(Debug, Default)]
-struct Control {
-    start: OnceLock<Instant>,
-    stop: AtomicBool,
-}
-
 impl Emulator {
-    /// Makes the hosts and connects them: `up` carries from host A to host B.
-    pub fn new(up: &LinkConfig, down: &LinkConfig, seed: Seed) -> Result<Self, Error> {
-        let namespaces = Namespaces::new()?;
-        let (a, b) = (namespaces.a.address(), namespaces.b.address());
-        let tuns = [&namespaces.tun_a, &namespaces.tun_b].map(File::try_clone);
-        let [tun_a, tun_b] = tuns.map(|tun| tun.map_err(Error::system("copy a descriptor")));
+    /// Makes the hosts and connects them.
+    ///
+    /// # Panics
+    /// If the plan has no host, more than 254, or one at a node that is not there.
+    pub fn new(plan: &Plan, seed: Seed) -> Result<Self, Error> {
+        assert!(plan.hosts.iter().all(|host| host.node <= plan.hops.len()), "a host has no node");
+        let namespaces = Namespaces::new(plan.hosts.len())?;
+        let tuns = namespaces.tuns.iter().map(File::try_clone);
+        let tuns = tuns.collect::<io::Result<_>>().map_err(Error::system("copy a descriptor"))?;
         let (woken, wake) = io::pipe().map_err(Error::system("make a pipe"))?;
-        let control = Arc::new(Control::default());
+        let (commands, received) = channel();
+        let addresses: Vec<_> = namespaces.hosts.iter().map(Host::address).collect();
         let mover = Mover {
-            tuns: [tun_a?, tun_b?],
-            directions: [
-                Direction::new(up, seed, "up", a, b),
-                Direction::new(down, seed, "down", b, a),
-            ],
-            control: Arc::clone(&control),
+            tuns,
+            network: RealTime::new(plan, &addresses, seed, Instant::now()),
+            commands: received,
             woken,
             lateness: Lateness::default(),
             real_time: false,
@@ -79,25 +74,38 @@ impl Emulator {
             .name("weir-emulator".into())
             .spawn(move || mover.run())
             .map_err(Error::system("start a thread"))?;
-        Ok(Self { control, wake, thread: Some(thread), cpu_at_start: None, namespaces })
+        Ok(Self {
+            handle: Handle::new(commands, wake),
+            thread: Some(thread),
+            start: None,
+            cpu_at_start: None,
+            namespaces,
+        })
     }
 
-    /// Host A, where `up` begins.
-    pub fn a(&self) -> &Host {
-        &self.namespaces.a
+    /// The host with this index in the plan.
+    ///
+    /// # Panics
+    /// If the plan has no such host.
+    pub fn host(&self, index: usize) -> &Host {
+        &self.namespaces.hosts[index]
     }
 
-    /// Host B, where `down` begins.
-    pub fn b(&self) -> &Host {
-        &self.namespaces.b
+    /// All hosts, in the order of the plan.
+    pub fn hosts(&self) -> &[Host] {
+        &self.namespaces.hosts
     }
 
     /// Starts the run: now is time zero of the scenario and of the record. Returns that moment; a
     /// second call changes nothing.
     pub fn start(&mut self) -> Instant {
-        self.cpu_at_start = self.cpu_at_start.or_else(CpuTime::now);
-        let start = *self.control.start.get_or_init(Instant::now);
-        self.wake_thread();
+        if let Some(start) = self.start {
+            return start;
+        }
+        self.cpu_at_start = CpuTime::now();
+        let start = Instant::now();
+        self.start = Some(start);
+        self.handle.send(Command::Start(start));
         start
     }
 
@@ -108,28 +116,21 @@ impl Emulator {
         let mover = ended.map_err(Error::system("move packets"))?;
         let cpu_busy =
             cpu_at_end.zip(self.cpu_at_start).map(|(end, start)| end.busy_share_since(start));
-        let [up, down] = mover.directions;
+        let NetworkRecord { hops, flows, foreign_packets } = mover.network.into_record();
         Ok(Emulation {
-            foreign_packets: up.foreign_packets() + down.foreign_packets(),
-            up: up.into_record(),
-            down: down.into_record(),
+            hops,
+            flows,
             lateness: mover.lateness,
             real_time: mover.real_time,
             cpu_busy,
+            foreign_packets,
             refused_packets: mover.refused_packets,
         })
     }
 
     fn join(&mut self) -> thread::Result<io::Result<Mover>> {
-        self.control.stop.store(true, Ordering::Release);
-        self.wake_thread();
+        self.handle.send(Command::Stop);
         self.thread.take().expect("joined once: by stop, or by drop").join()
-    }
-
-    fn wake_thread(&self) {
-        // The pipe holds more bytes than there are calls; it fails only if the thread has failed,
-        // which `stop` reports.
-        let _ = (&self.wake).write(&[0]);
     }
 }
 
@@ -145,10 +146,10 @@ impl Drop for Emulator {
 /// The state of the thread; it returns itself, as the record of the run.
 #[derive(Debug)]
 struct Mover {
-    tuns: [File; 2],
-    /// What is read from TUN `i` goes into direction `i` and comes out at TUN `1 - i`.
-    directions: [Direction; 2],
-    control: Arc<Control>,
+    tuns: Vec<File>,
+    network: RealTime,
+    commands: Receiver<Command>,
+    /// A byte in here follows each command.
     woken: PipeReader,
     lateness: Lateness,
     real_time: bool,
@@ -160,65 +161,61 @@ impl Mover {
         sys::set_exact_timers()?;
         self.real_time = sys::set_real_time(REAL_TIME_PRIORITY).is_ok();
         let mut buffer = vec![0; LARGEST_PACKET];
-        let mut started = false;
-        while !self.control.stop.load(Ordering::Acquire) {
-            if let (Some(start), false) = (self.control.start.get(), started) {
-                started = true;
-                self.lateness = Lateness::default();
-                self.directions.iter_mut().for_each(|direction| direction.start(*start));
+        let fds = self.tuns.iter().map(AsFd::as_fd).chain([self.woken.as_fd()]);
+        let mut poll = sys::Poll::new(fds);
+        poll.wait(Duration::ZERO)?;
+        loop {
+            if poll.is_readable(self.tuns.len()) {
+                self.woken.read_exact(&mut [0])?;
+                match self.commands.recv() {
+                    Ok(Command::Start(zero)) => self.start(zero),
+                    // Without an owner there is no run.
+                    Ok(Command::Stop) | Err(_) => return Ok(self),
+                }
             }
-            let more = self.read_all(&mut buffer)?;
-            self.release();
-            let deadline = self.directions.iter().filter_map(Direction::next_event).min();
-            let timeout = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let timeout = if more { Some(Duration::ZERO) } else { timeout };
-            self.wait(timeout)?;
+            for host in 0..self.tuns.len() {
+                if poll.is_readable(host) {
+                    self.read(host, &mut buffer)?;
+                }
+            }
+            self.release(Instant::now());
+            // To spin for the last 100 us would bring the median lateness from 90 to 35 us, but not
+            // the 99th percentile, which other programs decide; and it would take processor time
+            // from the programs that are measured.
+            let next = self.network.next_event();
+            poll.wait(next.saturating_duration_since(Instant::now()))?;
         }
-        Ok(self)
     }
 
-    /// Reads what the hosts have sent; true if one of them may have sent more.
-    fn read_all(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        let mut more = false;
-        for (tun, direction) in self.tuns.iter_mut().zip(&mut self.directions) {
-            let mut left = READ_BATCH;
-            while left > 0 {
-                match tun.read(buffer) {
-                    Ok(length) => direction.enqueue(Instant::now(), &buffer[..length]),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => return Err(error),
+    fn start(&mut self, zero: Instant) {
+        self.network.start(zero);
+        self.lateness = Lateness::default();
+    }
+
+    /// Reads some of what a host has sent. More of it makes the next wait a short one.
+    fn read(&mut self, host: usize, buffer: &mut [u8]) -> io::Result<()> {
+        for _ in 0..READ_BATCH {
+            match self.tuns[host].read(buffer) {
+                Ok(length) => {
+                    let now = Instant::now();
+                    self.release(now);
+                    self.network.enqueue(now, host, &buffer[..length]);
                 }
-                left -= 1;
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
             }
-            more |= left == 0;
         }
-        Ok(more)
+        Ok(())
     }
 
     /// Hands over what has arrived.
-    fn release(&mut self) {
-        let [tun_a, tun_b] = &mut self.tuns;
-        for (direction, tun) in self.directions.iter_mut().zip([tun_b, tun_a]) {
-            while let Some((due, packet)) = direction.poll(Instant::now()) {
-                // An interface that a program switched off takes no packets, as a real one.
-                if tun.write(&packet).is_err() {
-                    self.refused_packets += 1;
-                }
-                self.lateness.record(Instant::now().saturating_duration_since(due));
+    fn release(&mut self, now: Instant) {
+        while let Some((due, host, packet)) = self.network.poll(now) {
+            // An interface that a program switched off takes no packets, as a real one.
+            if self.tuns[host].write(&packet).is_err() {
+                self.refused_packets += 1;
             }
+            self.lateness.record(Instant::now().saturating_duration_since(due));
         }
-    }
-
-    /// Sleeps up to the deadline. To spin for the last 100 us would bring the median lateness from 90
-    /// to 35 us, but not the 99th percentile, which other programs decide; and it would take
-    /// processor time from the programs that are measured.
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let [tun_a, tun_b] = &self.tuns;
-        let woken =
-            sys::wait_readable([tun_a.as_fd(), tun_b.as_fd(), self.woken.as_fd()], timeout)?;
-        if woken[2] {
-            self.woken.read_exact(&mut [0])?;
-        }
-        Ok(())
     }
 }

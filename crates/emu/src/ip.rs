@@ -29,15 +29,18 @@ const FRAGMENT_OFFSET: u16 = 0x1FFF;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const ECN_BITS: u8 = 0b11;
 
-/// The header of a packet from one host to the other; `None` for anything else.
-pub(crate) fn header(packet: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Option<Header> {
+/// Source and destination of an IPv4 packet; `None` for anything else.
+pub(crate) fn addresses(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let is_ipv4 = packet.len() >= HEADER && packet[field::VERSION_AND_LENGTH] >> 4 == 4;
-    if !is_ipv4
-        || packet[field::SOURCE] != from.octets()
-        || packet[field::DESTINATION] != to.octets()
-    {
-        return None;
-    }
+    let at = |field: Range<usize>| {
+        let octets: [u8; 4] = packet[field].try_into().expect("an address has four bytes");
+        Ipv4Addr::from(octets)
+    };
+    is_ipv4.then(|| (at(field::SOURCE), at(field::DESTINATION)))
+}
+
+/// What the model sees of a packet that has [`addresses`]; `pair` is a number for the two, below 2^24.
+pub(crate) fn header(packet: &[u8], pair: u64) -> Header {
     let ecn = match packet[field::TRAFFIC_CLASS] & ECN_BITS {
         0b00 => Ecn::NotEct,
         0b01 => Ecn::Ect1,
@@ -45,12 +48,12 @@ pub(crate) fn header(packet: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Option<Head
         _ => Ecn::Ce,
     };
     let size = DataSize::from_bytes(packet.len() as u64);
-    Some(Header { size, ecn, flow: flow(packet) })
+    Header { size, ecn, flow: FlowKey(pair << 40 | transport(packet)) }
 }
 
-/// Protocol and ports. The addresses are those of the two hosts, the same for all. Of a
-/// datagram in fragments only the first has ports, so that none is looked at: they stay together.
-fn flow(packet: &[u8]) -> FlowKey {
+/// Protocol and ports, in 40 bits. Of a datagram in fragments only the first has ports, so that none
+/// is looked at: they stay together.
+fn transport(packet: &[u8]) -> u64 {
     let protocol = packet[field::PROTOCOL];
     let header = usize::from(packet[field::VERSION_AND_LENGTH] & 0xF) * 4;
     let fragment = word(packet, field::FRAGMENT);
@@ -61,7 +64,7 @@ fn flow(packet: &[u8]) -> FlowKey {
         }
         _ => 0,
     };
-    FlowKey(u64::from(protocol) << 32 | ports)
+    u64::from(protocol) << 32 | ports
 }
 
 /// Writes a mark into a packet, and its checksum anew.
@@ -108,25 +111,25 @@ mod tests {
     // [RFC3168 §5]
     #[test]
     fn the_two_low_bits_of_the_traffic_class_are_ecn() {
-        let ecn = |bits| header(&udp(bits), A, B).unwrap().ecn;
+        let ecn = |bits| header(&udp(bits), 0).ecn;
         assert_eq!([0, 1, 2, 3].map(ecn), [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]);
         // A DSCP above them changes nothing.
         assert_eq!(ecn(0xB8 | 2), Ecn::Ect0);
     }
 
     #[test]
-    fn packets_of_other_hosts_and_of_other_protocols_have_no_header() {
+    fn only_a_whole_ipv4_header_has_addresses() {
         let mut ipv6 = udp(0);
         ipv6[0] = 0x60;
-        assert_eq!(header(&udp(0), B, A), None);
-        assert_eq!(header(&ipv6, A, B), None);
-        assert_eq!(header(&udp(0)[..19], A, B), None);
-        assert_eq!(header(&[], A, B), None);
+        assert_eq!(addresses(&udp(0)), Some((A, B)));
+        assert_eq!(addresses(&ipv6), None);
+        assert_eq!(addresses(&udp(0)[..19]), None);
+        assert_eq!(addresses(&[]), None);
     }
 
     #[test]
-    fn a_flow_is_its_protocol_and_its_ports() {
-        let key = |packet: &[u8]| header(packet, A, B).unwrap().flow;
+    fn a_flow_is_its_hosts_its_protocol_and_its_ports() {
+        let key = |packet: &[u8]| header(packet, 0).flow;
         assert_eq!(key(&udp(0)), FlowKey(0x11_1234_5678));
         let mut other = udp(0);
         other[21] += 1;
@@ -134,11 +137,12 @@ mod tests {
         let mut tcp = udp(0);
         tcp[9] = TCP;
         assert_eq!(key(&tcp), FlowKey(0x06_1234_5678));
+        assert_eq!(header(&tcp, 3).flow, FlowKey(0x0306_1234_5678));
     }
 
     #[test]
     fn fragments_and_packets_without_ports_are_told_apart_by_protocol_alone() {
-        let key = |packet: &[u8]| header(packet, A, B).unwrap().flow;
+        let key = |packet: &[u8]| header(packet, 0).flow;
         let mut icmp = udp(0);
         icmp[9] = 1;
         assert_eq!(key(&icmp), FlowKey(0x01_0000_0000));

@@ -58,17 +58,17 @@ pub fn kernel_tcp(
     duration: Duration,
 ) -> Result<KernelTcp, Error> {
     // Nothing of an earlier connection may shape a later one.
-    let settings = emulator.a().enter(|| {
+    let settings = emulator.host(0).enter(|| {
         write_setting("tcp_no_metrics_save", "1")?;
         SETTINGS.iter().map(|&name| Ok((name, read_setting(name)?))).collect::<io::Result<_>>()
     })?;
     let settings = settings.map_err(Error::system("set up the kernel's TCP"))?;
-    let listener = emulator.b().bind_tcp((emulator.b().address(), PORT))?;
-    let target = SocketAddrV4::new(emulator.b().address(), PORT);
+    let listener = emulator.host(1).bind_tcp((emulator.host(1).address(), PORT))?;
+    let target = SocketAddrV4::new(emulator.host(1).address(), PORT);
     let start = emulator.start();
     let end = start + duration;
     let flow = || {
-        let connected = emulator.a().enter(|| sys::connect(target, congestion_control))?;
+        let connected = emulator.host(0).enter(|| sys::connect(target, congestion_control))?;
         let sender = connected.map_err(Error::system("connect the emulated hosts"))?;
         let accepted = listener.accept();
         let (receiver, _) = accepted.map_err(Error::system("accept a connection"))?;

@@ -31,7 +31,7 @@ pub struct Ended {
     pub emulation: Emulation,
 }
 
-/// Runs `command` on host A and, if given, `peer_command` on host B. The scenario starts with
+/// Runs `command` on host A, the first of two, and, if given, `peer_command` on host B. The scenario starts with
 /// `command` and ends with it; everything else on the hosts is killed then.
 ///
 /// `command` has the caller's terminal and finds in its environment `WEIR_HOST` (its address),
@@ -45,10 +45,10 @@ pub fn run_command(
     command: &[OsString],
     peer_command: Option<&[OsString]>,
 ) -> Result<Ended, Error> {
-    let _peer = peer_command.map(|words| start_peer(emulator.b(), words)).transpose()?;
-    let mut near = words_on(emulator.a(), command);
-    near.env("WEIR_HOST", emulator.a().address().to_string())
-        .env("WEIR_PEER", emulator.b().address().to_string())
+    let _peer = peer_command.map(|words| start_peer(emulator.host(1), words)).transpose()?;
+    let mut near = words_on(emulator.host(0), command);
+    near.env("WEIR_HOST", emulator.host(0).address().to_string())
+        .env("WEIR_PEER", emulator.host(1).address().to_string())
         .env("WEIR_PEER_NETNS", PEER_NETWORK);
     emulator.start();
     let mut child = near.spawn().map_err(Error::spawn(near.get_program()))?;

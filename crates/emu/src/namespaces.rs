@@ -1,11 +1,11 @@
-//! Two hosts that see nothing but each other: a network namespace each, with one TUN interface.
+//! Hosts that see nothing but each other: a network namespace each, with one TUN interface.
 //!
 //! ```text
 //!   host A  10.45.0.1  weir0 (TUN) <-> this process <-> weir0 (TUN)  10.45.0.2  host B
 //! ```
 //!
 //! The namespaces have no name and no file: descriptors of this process hold them, so they go with
-//! it. All programs of both hosts live in one process namespace, whose first process ends with this
+//! it. All programs of all hosts live in one process namespace, whose first process ends with this
 //! one, however this one ends; the kernel then kills every program in there, whatever it forked.
 
 use std::ffi::{CStr, OsStr, c_int};
@@ -21,12 +21,14 @@ use std::thread;
 use crate::error::Error;
 use crate::sys;
 
-const ADDRESS_A: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
-const ADDRESS_B: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+/// Of the network; a host's address is this and the host's number, counted from 1.
+const NETWORK: [u8; 3] = [10, 45, 0];
+/// That fit into the network.
+const MOST_HOSTS: u8 = 254;
 const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
 const INTERFACE: &CStr = c"weir0";
 
-/// One of the two hosts. Clones are the same host.
+/// One host. Clones are the same host.
 #[derive(Clone, Debug)]
 pub struct Host {
     address: Ipv4Addr,
@@ -40,7 +42,7 @@ impl Host {
         self.address
     }
 
-    /// A command that will run on this host. It sees only processes of the two hosts. Spawn it with
+    /// A command that will run on this host. It sees only processes of the hosts. Spawn it with
     /// [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -65,36 +67,46 @@ impl Host {
     }
 }
 
-/// The two hosts and the packets that they send.
+/// All hosts and the packets that they send.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
-    pub(crate) a: Host,
-    pub(crate) b: Host,
-    /// What host A sends is read here, what is written here host A receives.
-    pub(crate) tun_a: File,
-    pub(crate) tun_b: File,
+    pub(crate) hosts: Vec<Host>,
+    /// What host `i` sends is read from TUN `i`, what is written there host `i` receives.
+    pub(crate) tuns: Vec<File>,
     _init: Init,
 }
 
 impl Namespaces {
-    pub(crate) fn new() -> Result<Self, Error> {
-        let (network_a, tun_a) = on_thread(|| new_network(ADDRESS_A))?;
-        let (network_b, tun_b, init) = on_thread(|| {
-            let (network, tun) = new_network(ADDRESS_B)?;
-            // The first process lives on host B: on host A, /proc/1/ns/net is the far end's network.
-            Ok((network, tun, Init::new()?))
+    /// # Panics
+    /// Without a host, or with more than an address has room for.
+    pub(crate) fn new(hosts: usize) -> Result<Self, Error> {
+        let last = u8::try_from(hosts).ok().filter(|last| (1..=MOST_HOSTS).contains(last));
+        let last = last.expect("a network has between one and 254 hosts");
+        let address = |number: u8| {
+            let [a, b, c] = NETWORK;
+            Ipv4Addr::new(a, b, c, number)
+        };
+        let others = (1..last).map(|number| on_thread(|| new_network(address(number))));
+        let mut networks = others.collect::<Result<Vec<_>, _>>()?;
+        let (network, init) = on_thread(|| {
+            let network = new_network(address(last))?;
+            // The first process lives on the last host: of two hosts, A finds the network of B in
+            // /proc/1/ns/net.
+            Ok((network, Init::new()?))
         })?;
-        let host = |address, network| Host {
-            address,
+        networks.push(network);
+        let (networks, tuns): (Vec<_>, Vec<_>) = networks.into_iter().unzip();
+        let host = |(number, network)| Host {
+            address: address(number),
             network: Arc::new(network),
             init: Arc::clone(&init.process),
         };
-        let (a, b) = (host(ADDRESS_A, network_a), host(ADDRESS_B, network_b));
-        Ok(Self { a, b, tun_a, tun_b, _init: init })
+        let hosts = (1..=last).zip(networks).map(host).collect();
+        Ok(Self { hosts, tuns, _init: init })
     }
 }
 
-/// The first process of the process namespace; dropping it kills all processes of both hosts, and
+/// The first process of the process namespace; dropping it kills all processes of all hosts, and
 /// returns when they are gone.
 #[derive(Debug)]
 struct Init {

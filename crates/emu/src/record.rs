@@ -18,9 +18,59 @@ const LATENESS_LIMIT: Duration = Duration::from_millis(1);
 /// processor, and adapt to it rather than to the network.
 const BUSY_LIMIT: f64 = 0.95;
 
-/// One direction of the link at one moment, and what it did in the interval before.
-///
-/// Sizes are of whole IP packets.
+/// What passed somewhere over some time. Sizes are of whole IP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that came.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered: DataSize,
+    /// Packets that a loss model took.
+    pub lost_packets: u64,
+    /// Packets that a queue dropped, full or for its management's sake.
+    pub dropped_packets: u64,
+    /// Packets that arrived.
+    pub delivered_packets: u64,
+    /// Bytes that arrived.
+    pub delivered: DataSize,
+    /// How long the packets that arrived had waited in queues, all together.
+    pub waited: TimeDelta,
+}
+
+impl Traffic {
+    /// Of a link.
+    pub(crate) fn of(counters: &Counters) -> Self {
+        Self {
+            offered_packets: counters.offered_packets,
+            offered: counters.offered,
+            lost_packets: counters.lost_packets,
+            dropped_packets: counters.dropped_packets + counters.managed_packets,
+            delivered_packets: counters.delivered_packets,
+            delivered: counters.delivered,
+            waited: counters.waited,
+        }
+    }
+
+    /// What came to it since an earlier moment.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            offered_packets: self.offered_packets - earlier.offered_packets,
+            offered: self.offered.saturating_sub(earlier.offered),
+            lost_packets: self.lost_packets - earlier.lost_packets,
+            dropped_packets: self.dropped_packets - earlier.dropped_packets,
+            delivered_packets: self.delivered_packets - earlier.delivered_packets,
+            delivered: self.delivered.saturating_sub(earlier.delivered),
+            waited: self.waited - earlier.waited,
+        }
+    }
+
+    /// Mean time that the packets which arrived had waited; `None` without packets.
+    pub fn mean_wait(&self) -> Option<TimeDelta> {
+        (self.delivered_packets > 0).then(|| self.waited / self.delivered_packets.cast_signed())
+    }
+}
+
+/// One direction of a hop at one moment, and what it did in the interval before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The end of the interval, since the start of the run.
@@ -31,23 +81,11 @@ pub struct Sample {
     pub queued: DataSize,
     /// How long that will take.
     pub queuing_delay: TimeDelta,
-    /// Packets that came in the interval.
-    pub offered_packets: u64,
-    /// Their bytes.
-    pub offered: DataSize,
-    /// Packets that the loss model took in the interval.
-    pub lost_packets: u64,
-    /// Packets that the queue dropped in the interval, full or for its management's sake.
-    pub dropped_packets: u64,
-    /// Packets that arrived in the interval.
-    pub delivered_packets: u64,
-    /// Bytes that arrived in the interval.
-    pub delivered: DataSize,
-    /// Mean time that the packets which arrived in the interval had waited; `None` without packets.
-    pub waited: Option<TimeDelta>,
+    /// What passed in the interval.
+    pub traffic: Traffic,
 }
 
-/// One direction of the link over the run.
+/// One direction of a hop over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionRecord {
     /// One each [`SAMPLE_INTERVAL`], the first at the end of the first interval.
@@ -56,20 +94,52 @@ pub struct DirectionRecord {
     pub counters: Counters,
 }
 
-/// An emulated run, from its start to its stop.
-#[derive(Clone, Debug)]
-pub struct Emulation {
-    /// From host A to host B.
+/// One hop over the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HopRecord {
+    /// Towards the higher nodes.
     pub up: DirectionRecord,
-    /// From host B to host A.
+    /// Towards the lower nodes.
     pub down: DirectionRecord,
+}
+
+/// What one host sent to another in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSample {
+    /// The end of the interval, since the start of the run.
+    pub time: Timestamp,
+    /// What passed in the interval: offered at the first link of the path, delivered at its end.
+    pub traffic: Traffic,
+}
+
+/// What one host sent to another over the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// The index of the sending host.
+    pub from: usize,
+    /// The index of the receiving host.
+    pub to: usize,
+    /// One each [`SAMPLE_INTERVAL`], from the first interval of the run on.
+    pub samples: Vec<FlowSample>,
+    /// Totals since the start of the run.
+    pub total: Traffic,
+}
+
+/// An emulated run, from its start to its stop.
+#[derive(Clone, Debug, Default)]
+pub struct Emulation {
+    /// In the order of the plan.
+    pub hops: Vec<HopRecord>,
+    /// The pairs of hosts of which the first has sent something to the second.
+    pub flows: Vec<FlowRecord>,
     /// How late packets were released.
     pub lateness: Lateness,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).
     pub real_time: bool,
     /// Share of the machine's processor time that was busy; `None` where the system does not tell.
     pub cpu_busy: Option<f64>,
-    /// Packets that were not from one host to the other in IPv4; the emulator drops them.
+    /// Packets that were not from one host to another that it reaches, in IPv4; the emulator drops
+    /// them.
     pub foreign_packets: u64,
     /// Packets that the receiving host did not take.
     pub refused_packets: u64,
@@ -104,6 +174,11 @@ impl fmt::Display for Bent {
 }
 
 impl Emulation {
+    /// What one host sent to another; `None` if that was nothing.
+    pub fn flow(&self, from: usize, to: usize) -> Option<&FlowRecord> {
+        self.flows.iter().find(|flow| flow.from == from && flow.to == to)
+    }
+
     /// What bends the result; empty for a run that can be trusted.
     pub fn bent(&self) -> Vec<Bent> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
@@ -119,15 +194,7 @@ mod tests {
     fn run(late: &[u64], cpu_busy: Option<f64>) -> Emulation {
         let mut lateness = Lateness::default();
         late.iter().for_each(|us| lateness.record(Duration::from_micros(*us)));
-        Emulation {
-            up: DirectionRecord::default(),
-            down: DirectionRecord::default(),
-            lateness,
-            real_time: true,
-            cpu_busy,
-            foreign_packets: 0,
-            refused_packets: 0,
-        }
+        Emulation { lateness, cpu_busy, ..Emulation::default() }
     }
 
     #[test]

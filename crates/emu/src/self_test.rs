@@ -11,6 +11,7 @@ use crate::emulator::Emulator;
 use crate::error::Error;
 use crate::link::wait_until_it_listens;
 use crate::namespaces::Host;
+use crate::plan::Plan;
 use crate::process::Child;
 
 /// Capacity and delay, both ways, of the links that are tested: that of the first call, and a fast
@@ -97,10 +98,10 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
         queue: QueueLimit::Time(QUEUE),
         ..LinkConfig::unlimited(delay)
     };
-    let mut emulator = Emulator::new(&config, &config, Seed::new(1))?;
+    let mut emulator = Emulator::new(&Plan::two_hosts(&config, &config), Seed::new(1))?;
     emulator.start();
     let one_way = delay + PING_SIZE / capacity;
-    match ping(emulator.a(), emulator.b()) {
+    match ping(emulator.host(0), emulator.host(1)) {
         Ok(measured) => result.rows.push(Row {
             what: format!("ping, mean round-trip time, {link}"),
             asked: (one_way * 2).as_millis_f64(),
@@ -111,7 +112,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
     }
     let asked = capacity.as_mbps_f64() * TCP_SHARE;
     for (direction, option) in [("up", None), ("down", Some("--reverse"))] {
-        match iperf3(emulator.a(), emulator.b(), option) {
+        match iperf3(emulator.host(0), emulator.host(1), option) {
             Ok(measured) => result.rows.push(Row {
                 what: format!("iperf3, cubic goodput {direction}, {link}"),
                 asked,

@@ -145,24 +145,45 @@ pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<
     Ok(socket.into())
 }
 
-/// Waits until one of the descriptors can be read or the time has passed; says which can be read.
-pub(crate) fn wait_readable<const N: usize>(
-    fds: [BorrowedFd<'_>; N],
-    timeout: Option<Duration>,
-) -> io::Result<[bool; N]> {
-    let mut polled =
-        fds.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    let timespec = timeout.map(|timeout| libc::timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    });
-    let time = timespec.as_ref().map_or(ptr::null(), ptr::from_ref);
-    let count = polled.len() as libc::nfds_t;
-    // SAFETY: `polled` holds `count` entries; `time` is null or points to `timespec`, which lives.
-    match check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, time, ptr::null()) }) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
-        Err(error) => Err(error),
-        Ok(_) => Ok(polled.map(|polled| polled.revents != 0)),
+/// Waits for descriptors that can be read, and knows which those are.
+#[derive(Debug)]
+pub(crate) struct Poll {
+    polled: Vec<libc::pollfd>,
+}
+
+impl Poll {
+    /// The descriptors must stay open while this lives. All count as readable until the first wait.
+    pub(crate) fn new<'a>(fds: impl IntoIterator<Item = BorrowedFd<'a>>) -> Self {
+        let entry = |fd: BorrowedFd<'_>| libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: libc::POLLIN,
+        };
+        Self { polled: fds.into_iter().map(entry).collect() }
+    }
+
+    /// Waits until one of them can be read or the time has passed.
+    pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        let time = libc::timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let count = self.polled.len() as libc::nfds_t;
+        // SAFETY: `polled` holds `count` entries; the kernel only reads `time`. What a descriptor
+        // number means is the caller's promise; a wrong one reads as an error, not as memory.
+        let waited = unsafe { libc::ppoll(self.polled.as_mut_ptr(), count, &time, ptr::null()) };
+        match check(waited) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.polled.iter_mut().for_each(|polled| polled.revents = 0);
+                Ok(())
+            }
+            result => result.map(drop),
+        }
+    }
+
+    /// Whether the descriptor with this index can be read, or has failed.
+    pub(crate) fn is_readable(&self, index: usize) -> bool {
+        self.polled[index].revents != 0
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
-use weir_emu::{Child, Emulator, Error, Host, SAMPLE_INTERVAL, run_command};
+use weir_emu::{Child, Emulator, Error, Host, Plan, SAMPLE_INTERVAL, run_command};
 use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
@@ -27,7 +27,7 @@ fn link() -> LinkConfig {
 
 /// `None`, with a line that says why, where this machine cannot run the emulator.
 fn emulator(up: &LinkConfig, down: &LinkConfig) -> Option<Emulator> {
-    match Emulator::new(up, down, Seed::new(1)) {
+    match Emulator::new(&Plan::two_hosts(up, down), Seed::new(1)) {
         Ok(emulator) => Some(emulator),
         Err(error @ (Error::NotRoot | Error::NoTun)) => {
             println!("skipped: {error}");
@@ -102,7 +102,7 @@ fn no_ping_returns_before_the_path_allows() {
     let Some(mut emulator) = emulator(&link(), &link()) else { return };
     emulator.start();
     let arguments = ["-n", "-c", "10", "-i", "0.05", "10.45.0.2"];
-    let Some((status, output)) = run(emulator.a(), "ping", &arguments) else { return };
+    let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(status.success(), "{output}");
     // 84 bytes each way: delay and serialisation. The model is never early, so neither is ping.
     let least = ((DELAY + DataSize::from_bytes(84) / CAPACITY) * 2).as_millis_f64();
@@ -116,10 +116,11 @@ fn no_ping_returns_before_the_path_allows() {
     // A packet is in the samples once its interval is over.
     std::thread::sleep(Duration::from_nanos(2 * SAMPLE_INTERVAL.as_nanos() as u64));
     let run = emulator.stop().unwrap();
-    assert_eq!((run.up.counters.delivered_packets, run.foreign_packets), (10, 0));
-    assert_eq!((run.down.counters.delivered_packets, run.refused_packets), (10, 0));
+    let hop = &run.hops[0];
+    assert_eq!((hop.up.counters.delivered_packets, run.foreign_packets), (10, 0));
+    assert_eq!((hop.down.counters.delivered_packets, run.refused_packets), (10, 0));
     assert!(run.lateness.count() == 20 && run.lateness.max() > Duration::ZERO);
-    let sampled: u64 = run.up.samples.iter().map(|sample| sample.delivered_packets).sum();
+    let sampled: u64 = hop.up.samples.iter().map(|sample| sample.traffic.delivered_packets).sum();
     assert_eq!(sampled, 10);
 }
 
@@ -129,17 +130,18 @@ fn nothing_comes_through_a_link_that_loses_everything() {
     let Some(mut emulator) = emulator(&link(), &dead) else { return };
     emulator.start();
     let arguments = ["-n", "-c", "3", "-i", "0.05", "-W", "0.3", "10.45.0.2"];
-    let Some((status, output)) = run(emulator.a(), "ping", &arguments) else { return };
+    let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(!status.success() && output.contains(" 0 received"), "{output}");
     let run = emulator.stop().unwrap();
-    assert_eq!(run.up.counters.delivered_packets, 3);
-    assert_eq!((run.down.counters.lost_packets, run.down.counters.delivered_packets), (3, 0));
+    assert_eq!(run.hops[0].up.counters.delivered_packets, 3);
+    let down = run.hops[0].down.counters;
+    assert_eq!((down.lost_packets, down.delivered_packets), (3, 0));
 }
 
 #[test]
 fn tcp_never_gets_more_than_the_capacity() {
     let Some(mut emulator) = emulator(&link(), &link()) else { return };
-    let mut server = emulator.b().command("iperf3");
+    let mut server = emulator.host(1).command("iperf3");
     server.args(["-s", "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut server = match Child::spawn(&mut server) {
         Ok(server) => server,
@@ -149,7 +151,7 @@ fn tcp_never_gets_more_than_the_capacity() {
     assert!(lines.any(|line| line.unwrap().contains("listening")));
     emulator.start();
     let arguments = ["-c", "10.45.0.2", "-C", "cubic", "-t", "2", "-f", "k", "-i", "0"];
-    let (status, output) = run(emulator.a(), "iperf3", &arguments).unwrap();
+    let (status, output) = run(emulator.host(0), "iperf3", &arguments).unwrap();
     assert!(status.success(), "{output}");
     let line = output.lines().find(|line| line.contains("receiver")).unwrap();
     let before_unit = line.split(" Kbits/sec").next().unwrap();
@@ -159,11 +161,11 @@ fn tcp_never_gets_more_than_the_capacity() {
     // A late thread hands over what came meanwhile; one packet may have begun in the interval before.
     let late = TimeDelta::from_secs_f64(run.lateness.max().as_secs_f64());
     let most = CAPACITY * (weir_emu::SAMPLE_INTERVAL + late) + DataSize::from_bytes(1500);
-    for sample in &run.up.samples {
-        assert!(sample.delivered <= most, "{most} {sample:?}");
+    for sample in &run.hops[0].up.samples {
+        assert!(sample.traffic.delivered <= most, "{most} {sample:?}");
         assert!(sample.queuing_delay <= TimeDelta::from_millis(150), "{sample:?}");
     }
-    assert!(run.up.counters.dropped_packets > 0, "cubic fills a drop-tail queue");
+    assert!(run.hops[0].up.counters.dropped_packets > 0, "cubic fills a drop-tail queue");
 }
 
 #[test]
@@ -171,10 +173,10 @@ fn a_queue_that_marks_slows_tcp_down_without_losing_a_packet() {
     let aqm = Aqm::FqCoDel(CoDelConfig::default());
     let Some(mut emulator) = emulator(&LinkConfig { aqm, ..link() }, &link()) else { return };
     let ask_for_ecn = || fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
-    if let Err(error) = emulator.a().enter(ask_for_ecn).unwrap() {
+    if let Err(error) = emulator.host(0).enter(ask_for_ecn).unwrap() {
         return println!("skipped: cannot switch on ECN: {error}");
     }
-    let mut server = emulator.b().command("iperf3");
+    let mut server = emulator.host(1).command("iperf3");
     server.args(["-s", "--forceflush"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut server = match Child::spawn(&mut server) {
         Ok(server) => server,
@@ -184,11 +186,11 @@ fn a_queue_that_marks_slows_tcp_down_without_losing_a_packet() {
     assert!(lines.any(|line| line.unwrap().contains("listening")));
     emulator.start();
     let arguments = ["-c", "10.45.0.2", "-C", "cubic", "-t", "3", "-f", "k", "-i", "0"];
-    let (status, output) = run(emulator.a(), "iperf3", &arguments).unwrap();
+    let (status, output) = run(emulator.host(0), "iperf3", &arguments).unwrap();
     assert!(status.success(), "{output}");
     let line = output.lines().find(|line| line.contains("sender")).unwrap();
     let retransmissions = line.trim_end_matches("sender").split_whitespace().last().unwrap();
-    let counters = emulator.stop().unwrap().up.counters;
+    let counters = emulator.stop().unwrap().hops[0].up.counters;
     assert!(counters.marked_packets > 0, "{counters:?}");
     // Not even those that were marked: their checksums were right.
     assert_eq!((retransmissions, counters.managed_packets, counters.dropped_packets), ("0", 0, 0));
@@ -199,20 +201,20 @@ fn packets_to_anyone_but_the_other_host_are_dropped_and_counted() {
     let Some(mut emulator) = emulator(&link(), &link()) else { return };
     emulator.start();
     let arguments = ["-n", "-c", "1", "-W", "0.2", "192.0.2.1"];
-    let Some((status, _)) = run(emulator.a(), "ping", &arguments) else { return };
+    let Some((status, _)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(!status.success());
     let run = emulator.stop().unwrap();
-    assert_eq!((run.foreign_packets, run.up.counters.offered_packets), (1, 0));
+    assert_eq!((run.foreign_packets, run.hops[0].up.counters.offered_packets), (1, 0));
 }
 
 #[test]
 fn a_hosts_loopback_is_its_own() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
-    let listener = emulator.a().bind_tcp((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listener = emulator.host(0).bind_tcp((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     let connect = || TcpStream::connect(address).is_ok();
-    assert!(emulator.a().enter(connect).unwrap());
-    assert!(!emulator.b().enter(connect).unwrap());
+    assert!(emulator.host(0).enter(connect).unwrap());
+    assert!(!emulator.host(1).enter(connect).unwrap());
     assert!(!connect());
 }
 
@@ -258,11 +260,11 @@ fn a_peer_command_runs_at_the_far_end() {
 #[test]
 fn nothing_is_left_when_the_emulator_is_dropped() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
-    let namespaces = [namespace(emulator.a()), namespace(emulator.b())];
+    let namespaces = [namespace(emulator.host(0)), namespace(emulator.host(1))];
     // One in the child's process group, one that leaves it, one that also forks away from its parent.
     let mark = format!("3600.{}1", process::id());
     let script = format!("sleep {mark} & setsid sleep {mark} & (setsid sleep {mark} &); wait");
-    let mut command = emulator.b().command("sh");
+    let mut command = emulator.host(1).command("sh");
     let _child = Child::spawn(command.args(["-c", &script])).unwrap();
     // The shell's own line holds the mark too.
     assert!(eventually(|| processes_with(&mark).len() >= 4));
@@ -314,8 +316,8 @@ fn copy_that_is_killed() {
     let emulator = emulator(&link(), &link()).unwrap();
     let mark = format!("3600.{}2", process::id());
     let script = format!("setsid sleep {mark} & (setsid sleep {mark} &); wait");
-    let _child = Child::spawn(emulator.a().command("sh").args(["-c", &script])).unwrap();
-    println!("ready {} {}", namespace(emulator.a()), namespace(emulator.b()));
+    let _child = Child::spawn(emulator.host(0).command("sh").args(["-c", &script])).unwrap();
+    println!("ready {} {}", namespace(emulator.host(0)), namespace(emulator.host(1)));
     // The end of the input means that the test has failed.
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }

@@ -1,0 +1,192 @@
+use weir::units::Bitrate;
+use weir_net::{Capacity, LossModel, QueueLimit, Schedule};
+
+use super::*;
+use crate::plan::{Hop, HostPlan};
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+const HOSTS: [Ipv4Addr; 3] = [A, B, C];
+
+fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+/// 1000 kbit/s and 10 ms.
+fn link() -> LinkConfig {
+    let capacity = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
+    LinkConfig {
+        capacity: Capacity::Schedule(capacity),
+        ..LinkConfig::unlimited(TimeDelta::from_millis(10))
+    }
+}
+
+fn network(hops: usize, hosts: &[HostPlan]) -> Network {
+    let plan = Plan {
+        hops: vec![Hop { up: link(), down: link() }; hops],
+        hosts: hosts.to_vec(),
+        local_traffic: false,
+    };
+    Network::new(&plan, &HOSTS[..hosts.len()], Seed::new(1))
+}
+
+fn two_hosts() -> Network {
+    network(1, &[HostPlan::at(0), HostPlan::at(1)])
+}
+
+/// An IPv4 packet of 125 bytes: 1 ms at 1000 kbit/s.
+fn packet(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let mut packet = vec![0; 125];
+    packet[0] = 0x45;
+    packet[12..16].copy_from_slice(&from.octets());
+    packet[16..20].copy_from_slice(&to.octets());
+    packet
+}
+
+/// Where and when, in ms, what is on its way arrives.
+fn arrivals(network: &mut Network) -> Vec<(usize, f64)> {
+    let next = |network: &mut Network| network.poll(ms(60_000));
+    std::iter::from_fn(|| next(network))
+        .map(|arrival| (arrival.host, (arrival.due - Timestamp::ZERO).as_millis_f64()))
+        .collect()
+}
+
+#[test]
+fn only_packets_from_the_host_to_another_pass() {
+    let mut network = two_hosts();
+    let mut ipv6 = packet(A, B);
+    ipv6[0] = 0x60;
+    for foreign in [packet(B, A), packet(A, A), packet(A, C), ipv6, packet(A, B)[..19].to_vec()] {
+        network.enqueue(ms(0), 0, &foreign);
+    }
+    assert_eq!(arrivals(&mut network), []);
+    assert_eq!(network.into_record().foreign_packets, 5);
+}
+
+#[test]
+fn a_packet_crosses_the_hops_between_its_hosts_in_its_direction() {
+    let at = HostPlan::at;
+    // Each hop takes 1 ms for its bytes and 10 ms for its delay.
+    for (nodes, from, to, links, expected) in [
+        ([0, 2, 1], 0, 1, vec![0, 2], 22.0),
+        ([0, 2, 1], 1, 0, vec![3, 1], 22.0),
+        ([0, 2, 1], 2, 1, vec![2], 11.0),
+        ([0, 2, 1], 2, 0, vec![1], 11.0),
+        ([2, 0, 1], 0, 1, vec![3, 1], 22.0),
+    ] {
+        let mut network = network(2, &nodes.map(at));
+        network.enqueue(ms(0), from, &packet(HOSTS[from], HOSTS[to]));
+        assert_eq!(arrivals(&mut network), [(to, expected)]);
+        let crossed = |link: &usize| network.links[*link].model.counters().delivered_packets == 1;
+        assert_eq!((0..4).filter(crossed).collect::<Vec<_>>().len(), links.len());
+        assert!(links.iter().all(crossed), "{nodes:?} {from} {to}");
+    }
+}
+
+#[test]
+fn hosts_of_one_side_share_the_queue() {
+    let mut network = network(1, &[HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)]);
+    network.enqueue(ms(0), 0, &packet(A, B));
+    network.enqueue(ms(0), 2, &packet(C, B));
+    assert_eq!(arrivals(&mut network), [(1, 11.0), (1, 12.0)]);
+}
+
+#[test]
+fn an_access_delay_counts_each_way_and_takes_no_capacity() {
+    let far = HostPlan { access_delay: TimeDelta::from_millis(40), ..HostPlan::at(0) };
+    let mut network = network(1, &[far, HostPlan::at(1), HostPlan::at(0)]);
+    network.enqueue(ms(0), 0, &packet(A, B));
+    network.enqueue(ms(0), 1, &packet(B, A));
+    network.enqueue(ms(0), 2, &packet(C, B));
+    assert_eq!(arrivals(&mut network), [(1, 11.0), (1, 51.0), (0, 51.0)]);
+}
+
+#[test]
+fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
+    let hosts = [HostPlan::at(0), HostPlan::at(0)];
+    let mut apart = network(1, &hosts);
+    apart.enqueue(ms(5), 0, &packet(A, B));
+    assert_eq!(arrivals(&mut apart), []);
+    let plan = Plan { hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
+    let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
+    together.enqueue(ms(5), 0, &packet(A, B));
+    assert_eq!(arrivals(&mut together), [(1, 5.0)]);
+}
+
+#[test]
+fn a_packet_that_comes_from_another_hop_waits_behind_those_that_came_before_it() {
+    // Host C stands between the hops. Its packet comes at 10 ms and takes the second hop until 11 ms;
+    // that of A comes there at 11 ms, after 1 ms on the first.
+    let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2), HostPlan::at(1)]);
+    network.enqueue(ms(0), 0, &packet(A, B));
+    assert!(network.poll(ms(10)).is_none());
+    network.enqueue(ms(10), 2, &packet(C, B));
+    network.enqueue(ms(10), 2, &packet(C, B));
+    assert_eq!(arrivals(&mut network), [(1, 21.0), (1, 22.0), (1, 23.0)]);
+    let record = network.into_record();
+    let flow = |from| record.flows.iter().find(|flow| flow.from == from).unwrap().total;
+    assert_eq!(flow(0).waited, TimeDelta::from_millis(1));
+    assert_eq!(flow(2).waited, TimeDelta::from_millis(1));
+}
+
+#[test]
+fn a_sample_holds_what_happened_since_the_one_before() {
+    let mut network = two_hosts();
+    // Each takes 1 ms; the last ones still wait, or are on their way, at 50 ms.
+    for _ in 0..60 {
+        network.enqueue(ms(0), 0, &packet(A, B));
+    }
+    for now in 0..=120 {
+        while network.poll(ms(now)).is_some() {}
+    }
+    let record = network.into_record();
+    let samples = &record.hops[0].up.samples;
+    assert_eq!(samples.len(), 2);
+    assert_eq!(samples[0].time, ms(50));
+    let traffic = [samples[0].traffic, samples[1].traffic];
+    assert_eq!(traffic.map(|traffic| traffic.offered_packets), [60, 0]);
+    // One sent by 39 ms has arrived by 49 ms; the one of 50 ms is handed over after the sample.
+    assert_eq!(traffic.map(|traffic| traffic.delivered_packets), [39, 21]);
+    assert_eq!(traffic[1].delivered, DataSize::from_bytes(21 * 125));
+    assert_eq!(samples[0].queued, DataSize::from_bytes(9 * 125));
+    assert_eq!(samples[0].queuing_delay, TimeDelta::from_millis(9));
+    assert_eq!(samples[0].capacity, Some(Bitrate::from_kbps(1_000)));
+    assert_eq!(record.flows[0].samples.iter().map(|s| s.traffic).collect::<Vec<_>>(), traffic);
+}
+
+#[test]
+fn the_flows_of_a_link_add_up_to_it() {
+    let lossy =
+        LinkConfig { loss: LossModel::Random(0.2), queue: QueueLimit::Packets(5), ..link() };
+    let plan = Plan {
+        hops: vec![Hop { up: lossy, down: link() }],
+        hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
+        local_traffic: false,
+    };
+    let mut network = Network::new(&plan, &HOSTS, Seed::new(1));
+    for now in 0..100 {
+        while network.poll(ms(now)).is_some() {}
+        network.enqueue(ms(now), 0, &packet(A, B));
+        network.enqueue(ms(now), 2, &packet(C, B));
+    }
+    let arrived = arrivals(&mut network).len() as u64;
+    let record = network.into_record();
+    let link = Traffic::of(&record.hops[0].up.counters);
+    let [a, c] = [0, 1].map(|flow| record.flows[flow].total);
+    assert!(arrived > 0 && a.lost_packets > 0 && c.dropped_packets > 0);
+    assert_eq!(link.since(&a), c);
+}
+
+#[test]
+fn a_flow_that_begins_late_has_its_samples_from_the_start() {
+    let mut network = two_hosts();
+    assert!(network.poll(ms(120)).is_none());
+    network.enqueue(ms(120), 0, &packet(A, B));
+    assert_eq!(arrivals(&mut network), [(1, 131.0)]);
+    let flows = network.into_record().flows;
+    assert_eq!(flows.len(), 1);
+    let first: Vec<_> =
+        flows[0].samples[..4].iter().map(|s| (s.time, s.traffic.delivered_packets)).collect();
+    assert_eq!(first, [(ms(50), 0), (ms(100), 0), (ms(150), 1), (ms(200), 0)]);
+}

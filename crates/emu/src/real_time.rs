@@ -1,0 +1,171 @@
+//! The network model at the wall clock, before and after the start of the run.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use weir::units::Timestamp;
+use weir_net::{Capacity, LinkConfig, Schedule, Seed};
+
+use crate::network::{Arrival, Network, NetworkRecord};
+use crate::plan::{Hop, Plan};
+
+/// The model before the start and from the start on.
+#[derive(Debug)]
+pub(crate) struct RealTime {
+    /// Takes packets until the start; what is on it then still arrives.
+    before: Clocked,
+    /// Waits for the start: the model begins anew then, so that its chances do not depend on what was
+    /// sent before.
+    next: Option<Network>,
+    /// Takes packets from the start on, with time zero at the start.
+    run: Option<Clocked>,
+}
+
+/// A network with the moment of its time zero.
+#[derive(Debug)]
+struct Clocked {
+    network: Network,
+    zero: Instant,
+}
+
+impl Clocked {
+    fn at(&self, now: Instant) -> Timestamp {
+        let nanos = now.saturating_duration_since(self.zero).as_nanos();
+        Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+
+    fn instant(&self, time: Timestamp) -> Instant {
+        self.zero + Duration::from_nanos(time.as_nanos().max(0).cast_unsigned())
+    }
+
+    fn next_event(&self) -> Instant {
+        self.instant(self.network.next_event())
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
+        let Arrival { due, host, packet } = self.network.poll(self.at(now))?;
+        Some((self.instant(due), host, packet))
+    }
+}
+
+impl RealTime {
+    pub(crate) fn new(plan: &Plan, hosts: &[Ipv4Addr], seed: Seed, now: Instant) -> Self {
+        let before = Network::new(&standing(plan), hosts, seed);
+        Self {
+            before: Clocked { network: before, zero: now },
+            next: Some(Network::new(plan, hosts, seed)),
+            run: None,
+        }
+    }
+
+    /// Time zero of the scenario.
+    pub(crate) fn start(&mut self, zero: Instant) {
+        let network = self.next.take().expect("the run starts once");
+        self.run = Some(Clocked { network, zero });
+    }
+
+    /// A packet that a host sent. Poll what is due before.
+    pub(crate) fn enqueue(&mut self, now: Instant, from: usize, packet: &[u8]) {
+        let to = self.run.as_mut().unwrap_or(&mut self.before);
+        to.network.enqueue(to.at(now), from, packet);
+    }
+
+    /// A packet that has reached its host by now: when, which host, and what. Call until `None`.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
+        self.before.poll(now).or_else(|| self.run.as_mut()?.poll(now))
+    }
+
+    /// When to call [`RealTime::poll`] next.
+    pub(crate) fn next_event(&self) -> Instant {
+        let before = self.before.next_event();
+        self.run.as_ref().map_or(before, |run| run.next_event().min(before))
+    }
+
+    /// What has happened since the start.
+    pub(crate) fn into_record(self) -> NetworkRecord {
+        self.run.map(|run| run.network.into_record()).unwrap_or_default()
+    }
+}
+
+/// The plan with each capacity schedule stopped at its first value. A trace has no value that could
+/// stand: it runs.
+fn standing(plan: &Plan) -> Plan {
+    let stand = |link: &LinkConfig| match &link.capacity {
+        Capacity::Schedule(schedule) => {
+            let first = Schedule::constant(schedule.rate(Timestamp::ZERO));
+            let first = first.expect("a schedule's rates are above zero");
+            LinkConfig { capacity: Capacity::Schedule(first), ..link.clone() }
+        }
+        Capacity::Unlimited | Capacity::Trace(_) => link.clone(),
+    };
+    let hops = plan.hops.iter();
+    let hops = hops.map(|hop| Hop { up: stand(&hop.up), down: stand(&hop.down) }).collect();
+    Plan { hops, ..plan.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::units::{Bitrate, TimeDelta};
+
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// 1000 kbit/s until 100 ms, then 100 kbit/s; 10 ms delay.
+    fn real_time(now: Instant) -> RealTime {
+        let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
+        let schedule = Schedule::new(vec![step(0, 1_000), step(100, 100)]).unwrap();
+        let capacity = Capacity::Schedule(schedule);
+        let link = LinkConfig { capacity, ..LinkConfig::unlimited(TimeDelta::from_millis(10)) };
+        RealTime::new(&Plan::two_hosts(&link, &link), &[A, B], Seed::new(1), now)
+    }
+
+    /// Sends an IPv4 packet of 125 bytes from A to B: 1 ms at 1000 kbit/s.
+    fn send(network: &mut RealTime, now: Instant) {
+        let mut packet = vec![0; 125];
+        packet[0] = 0x45;
+        packet[12..16].copy_from_slice(&A.octets());
+        packet[16..20].copy_from_slice(&B.octets());
+        network.enqueue(now, 0, &packet);
+    }
+
+    /// When the only packet on its way arrives.
+    fn arrival(network: &mut RealTime) -> Instant {
+        let far = network.before.zero + ms(60_000);
+        let (due, host, _) = network.poll(far).unwrap();
+        assert!(host == 1 && network.poll(far).is_none());
+        due
+    }
+
+    #[test]
+    fn the_capacity_stands_at_its_first_value_until_the_start() {
+        let zero = Instant::now();
+        let mut network = real_time(zero);
+        send(&mut network, zero + ms(5_000));
+        assert_eq!(arrival(&mut network), zero + ms(5_011));
+    }
+
+    #[test]
+    fn the_schedule_counts_from_the_start() {
+        let zero = Instant::now();
+        let mut network = real_time(zero);
+        network.start(zero + ms(5_000));
+        send(&mut network, zero + ms(5_200));
+        assert_eq!(arrival(&mut network), zero + ms(5_220));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_start_arrives_after_it_uncounted() {
+        let zero = Instant::now();
+        let mut network = real_time(zero);
+        send(&mut network, zero + ms(45));
+        network.start(zero + ms(50));
+        assert_eq!(arrival(&mut network), zero + ms(56));
+        assert!(network.into_record().flows.is_empty());
+    }
+}
