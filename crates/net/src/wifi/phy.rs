@@ -74,6 +74,8 @@ const BITS_PER_SYMBOL: [u64; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
 impl Mcs {
     /// How many there are.
     pub const COUNT: usize = 16;
+    /// The most robust one, 0.
+    pub const LOWEST: Self = Self(0);
 
     /// The scheme of this number, 0 to 15.
     pub const fn new(index: u8) -> Option<Self> {
@@ -172,9 +174,14 @@ impl DataRate {
     /// How long a frame of the HT-mixed format holds the channel [IEEE80211 §20.4.3]. `content` is an
     /// MPDU or an A-MPDU with all its headers.
     pub fn duration(self, content: DataSize, band: &Band) -> TimeDelta {
+        self.air_time(content) + band.signal_extension
+    }
+
+    /// The same without the extension.
+    pub(super) fn air_time(self, content: DataSize) -> TimeDelta {
         let bits = content.as_bits() + SERVICE_AND_TAIL_BITS;
         let data = symbols_time(bits.div_ceil(self.mcs.bits_per_symbol()), self.symbol());
-        self.preamble() + data + band.signal_extension
+        self.preamble() + data
     }
 
     /// The most content whose frame takes no longer than this, the extension not counted.
