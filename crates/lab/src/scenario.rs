@@ -1,6 +1,7 @@
 //! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
 
 mod aqm;
+pub mod call;
 pub mod catalogue;
 mod error;
 mod flow;
@@ -26,6 +27,7 @@ pub use weir_sim::{
     Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 
+pub use call::CallPlan;
 pub use error::ScenarioError;
 pub use parse::{parse, parse_recorded, parse_variant};
 
@@ -54,6 +56,8 @@ pub struct Scenario {
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
+    /// How real browsers play it.
+    pub call: CallPlan,
     /// Parts of the run that tables are made of.
     pub sections: Vec<Section>,
     /// Published values.
@@ -81,6 +85,8 @@ pub struct Flow {
     pub stop: Timestamp,
     /// When it is silent in between.
     pub pauses: Vec<Range<Timestamp>>,
+    /// The call of real browsers that a media or audio flow is a part of, from 1.
+    pub call: Option<usize>,
     /// What it sends.
     pub traffic: Traffic,
 }

@@ -11,7 +11,7 @@ use super::network::steps;
 use super::reader::{Item, Table};
 use super::{
     Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
-    Traffic, Udp,
+    Traffic, Udp, call,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -32,10 +32,12 @@ const MEDIA: &[&str] = &[
     "compete_with_tcp",
     "repair",
     "key_frame_interval",
+    "call",
 ];
+const AUDIO: &[&str] = &["call"];
 const TCP: &[&str] = &["congestion", "ecn", "short"];
 const UDP: &[&str] = &["rate", "packet"];
-/// [`COMMON`], [`MEDIA`], [`TCP`] and [`UDP`].
+/// [`COMMON`], [`MEDIA`], [`AUDIO`], [`TCP`] and [`UDP`].
 const FLOW: &[&str] = &[
     "kind",
     "count",
@@ -58,6 +60,7 @@ const FLOW: &[&str] = &[
     "compete_with_tcp",
     "repair",
     "key_frame_interval",
+    "call",
     "congestion",
     "short",
     "rate",
@@ -94,6 +97,7 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, hops: usize) -> Result<Vec
         return Err(top.error("there is no traffic; write [[flow]]"));
     }
     name(&mut flows);
+    call::assign(&mut flows, top)?;
     Ok(flows)
 }
 
@@ -162,6 +166,7 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         start,
         stop,
         pauses: table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?,
+        call: call::number(table)?,
         traffic: traffic(table, duration)?,
     })
 }
@@ -181,7 +186,7 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
     let kind = kind_of(table)?;
     let own = match kind {
         Kind::Media => MEDIA,
-        Kind::Audio => &[],
+        Kind::Audio => AUDIO,
         Kind::Tcp => TCP,
         Kind::Udp => UDP,
     };

@@ -17,7 +17,7 @@ use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
-    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, flow,
+    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, call, flow,
     network,
 };
 
@@ -30,6 +30,7 @@ const TOP: &[&str] = &[
     "duration",
     "feedback_interval",
     "network",
+    "call",
     "media",
     "tcp",
     "flow",
@@ -121,6 +122,7 @@ fn read_from(
         duration,
         feedback_interval: feedback_interval(&top, duration)?,
         hops,
+        call: call::plan(&top)?,
         sections,
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows))?,
         findings: read(&top, "finding", FINDING, finding)?,

@@ -12,6 +12,7 @@ use super::{
     ShortTransfers, Source, Tcp, Traffic, Udp, parse, parse_variant,
 };
 
+mod calls;
 mod flows;
 mod variants;
 
@@ -142,7 +143,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "8: flow[1]: unknown key 'colour'; write one of kind, count, direction, hops, delay, start, \
          stop, pauses, controller, min_bitrate, start_bitrate, max_bitrate, source, feedback, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, repair, \
-         key_frame_interval, congestion, short, rate, packet",
+         key_frame_interval, call, congestion, short, rate, packet",
     ),
     (
         "2Mbps",

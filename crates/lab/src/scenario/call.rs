@@ -1,0 +1,303 @@
+//! The `[call]` table: how real browsers play the media flows of a scenario.
+//!
+//! A call is one connection between two browsers: a media flow up, a media flow down, or both, with
+//! the audio flows beside them. The k-th media flow of a direction belongs to call k unless it names
+//! another one.
+
+use weir::units::Timestamp;
+
+use super::error::ScenarioError;
+use super::reader::{Item, Table};
+use super::{Direction, Flow, Scenario, Traffic};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+pub(super) const CALL: &[&str] =
+    &["topology", "relay", "iterations", "browser", "video", "capture"];
+const BROWSER: &[&str] = &["a", "b"];
+const VIDEO: &[&str] = &["width", "height", "fps", "codec"];
+
+/// Calls that one run may have, far above what a machine can bear.
+const MAX_CALLS: f64 = 100.0;
+const MAX_ITERATIONS: f64 = 1000.0;
+/// The widest picture that is called 4K.
+const MAX_SIDE: f64 = 4096.0;
+const MAX_FPS: f64 = 120.0;
+
+/// How the calls of a scenario are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallPlan {
+    /// Who calls whom.
+    pub topology: Topology,
+    /// The transport to the relay that all media takes; `None` for media from peer to peer.
+    pub relay: Option<Relay>,
+    /// How often the calls are made.
+    pub iterations: Iterations,
+    /// The browsers on host A's and host B's side.
+    pub browsers: [BrowserKind; 2],
+    /// What the cameras show, and how it is encoded.
+    pub video: Picture,
+    /// Whether the packets are captured at both ends.
+    pub capture: bool,
+}
+
+/// How often a scenario is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Iterations(pub u64);
+
+impl Default for Iterations {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+/// Who calls whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Topology {
+    /// Each call has two hosts of its own.
+    #[default]
+    Pairs,
+    /// One host on A's side has all calls, each with a host of its own on B's side.
+    OneToMany,
+    /// Every host calls every other one.
+    Mesh,
+    /// Each host on A's side calls a server on B's side, which forwards to the others.
+    ForwardingServer,
+}
+
+/// The transport between a peer and its relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relay {
+    /// TURN over UDP.
+    Udp,
+    /// TURN over TCP.
+    Tcp,
+}
+
+/// A kind of browser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BrowserKind {
+    /// Chromium, or a browser made of it.
+    #[default]
+    Chromium,
+    /// Firefox.
+    Firefox,
+}
+
+impl BrowserKind {
+    /// The word in scenarios and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chromium => "chromium",
+            Self::Firefox => "firefox",
+        }
+    }
+}
+
+/// What a camera shows, and how it is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// Frames a second.
+    pub fps: u32,
+    /// The codec that is offered first.
+    pub codec: Codec,
+}
+
+impl Default for Picture {
+    fn default() -> Self {
+        Self { width: 1280, height: 720, fps: 30, codec: Codec::Vp8 }
+    }
+}
+
+/// A video codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// VP8.
+    Vp8,
+    /// VP9.
+    Vp9,
+    /// H.264.
+    H264,
+    /// AV1.
+    Av1,
+}
+
+impl Codec {
+    /// As a session description names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
+            Self::H264 => "H264",
+            Self::Av1 => "AV1",
+        }
+    }
+}
+
+/// The flows that make one call, by index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCall {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Video from A's side.
+    pub up: Option<usize>,
+    /// Video from B's side.
+    pub down: Option<usize>,
+    /// Audio from A's side.
+    pub audio_up: Option<usize>,
+    /// Audio from B's side.
+    pub audio_down: Option<usize>,
+}
+
+impl PlannedCall {
+    /// Its flows.
+    pub fn flows(&self) -> impl Iterator<Item = usize> {
+        [self.up, self.down, self.audio_up, self.audio_down].into_iter().flatten()
+    }
+
+    fn place(&mut self, flow: &Flow) -> Option<&mut Option<usize>> {
+        match (&flow.traffic, flow.direction) {
+            (Traffic::Media(_), Direction::Up) => Some(&mut self.up),
+            (Traffic::Media(_), Direction::Down) => Some(&mut self.down),
+            (Traffic::Audio, Direction::Up) => Some(&mut self.audio_up),
+            (Traffic::Audio, Direction::Down) => Some(&mut self.audio_down),
+            (Traffic::Tcp(_) | Traffic::Udp(_), _) => None,
+        }
+    }
+}
+
+impl Scenario {
+    /// The calls that browsers would make of its media and audio flows, by number.
+    pub fn calls(&self) -> Vec<PlannedCall> {
+        let mut calls: Vec<PlannedCall> = Vec::new();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let Some(number) = flow.call else { continue };
+            let at = calls.iter().position(|call| call.number == number).unwrap_or_else(|| {
+                let (up, down, audio_up, audio_down) = (None, None, None, None);
+                calls.push(PlannedCall { number, up, down, audio_up, audio_down });
+                calls.len() - 1
+            });
+            if let Some(place) = calls[at].place(flow) {
+                *place = Some(index);
+            }
+        }
+        calls.sort_by_key(|call| call.number);
+        calls
+    }
+
+    /// When the flows of a call begin and end; `None` where they do not do so together.
+    pub fn call_times(&self, call: &PlannedCall) -> Option<(Timestamp, Timestamp)> {
+        let mut times = call.flows().map(|flow| (self.flows[flow].start, self.flows[flow].stop));
+        let first = times.next()?;
+        times.all(|other| other == first).then_some(first)
+    }
+}
+
+/// The whole table; everything has a default.
+pub(super) fn plan(top: &Table) -> Result<CallPlan> {
+    let Some(item) = top.get("call") else { return Ok(CallPlan::default()) };
+    let table = item.table(CALL)?;
+    let topology = table.get("topology").map(|item| topology(&item)).transpose()?;
+    let relay = table
+        .get("relay")
+        .map(|item| item.choice(&[("udp", Relay::Udp), ("tcp", Relay::Tcp)]))
+        .transpose()?;
+    let iterations = table.get("iterations").map(|item| whole(&item, 1.0, MAX_ITERATIONS));
+    let iterations = iterations.transpose()?.map(|number| Iterations(number.into()));
+    Ok(CallPlan {
+        topology: topology.unwrap_or_default(),
+        relay,
+        iterations: iterations.unwrap_or_default(),
+        browsers: table.get("browser").map_or(Ok(Default::default()), |item| browsers(&item))?,
+        video: table.get("video").map_or(Ok(Picture::default()), |item| picture(&item))?,
+        capture: table.get("capture").map_or(Ok(false), |item| item.boolean())?,
+    })
+}
+
+/// The call that a media or audio flow names.
+pub(super) fn number(table: &Table) -> Result<Option<usize>> {
+    let number = table.get("call").map(|item| whole(&item, 1.0, MAX_CALLS)).transpose()?;
+    Ok(number.map(|number| number as usize))
+}
+
+/// Gives each flow its call, unless it has named one, and refuses two for one place.
+pub(super) fn assign(flows: &mut [Flow], top: &Table) -> Result<()> {
+    let kind = |flow: &Flow| (flow.kind(), flow.direction);
+    for index in 0..flows.len() {
+        let before = flows[..index].iter().filter(|flow| kind(flow) == kind(&flows[index]));
+        let number = 1 + before.count();
+        if matches!(flows[index].traffic, Traffic::Media(_) | Traffic::Audio) {
+            flows[index].call.get_or_insert(number);
+        }
+    }
+    for (index, flow) in flows.iter().enumerate() {
+        let same = |other: &&Flow| kind(other) == kind(flow) && other.call == flow.call;
+        if flow.call.is_some()
+            && let Some(other) = flows[..index].iter().find(same)
+        {
+            let message = format!(
+                "{} and {} are in one direction of call {}; give one of them another call",
+                other.name,
+                flow.name,
+                flow.call.unwrap_or_default()
+            );
+            return Err(top.error(&message));
+        }
+    }
+    Ok(())
+}
+
+fn topology(item: &Item) -> Result<Topology> {
+    item.choice(&[
+        ("pairs", Topology::Pairs),
+        ("one-to-many", Topology::OneToMany),
+        ("mesh", Topology::Mesh),
+        ("forwarding-server", Topology::ForwardingServer),
+    ])
+}
+
+fn browsers(item: &Item) -> Result<[BrowserKind; 2]> {
+    let table = item.table(BROWSER)?;
+    let kind = |key| {
+        table.get(key).map_or(Ok(BrowserKind::Chromium), |item: Item| {
+            item.choice(
+                &[BrowserKind::Chromium, BrowserKind::Firefox].map(|kind| (kind.name(), kind)),
+            )
+        })
+    };
+    Ok([kind("a")?, kind("b")?])
+}
+
+fn picture(item: &Item) -> Result<Picture> {
+    let table = item.table(VIDEO)?;
+    let default = Picture::default();
+    let side = |key, otherwise| {
+        table.get(key).map_or(Ok(otherwise), |item: Item| whole(&item, 16.0, MAX_SIDE))
+    };
+    let codec = table.get("codec").map(|item| {
+        item.choice(&[
+            ("vp8", Codec::Vp8),
+            ("vp9", Codec::Vp9),
+            ("h264", Codec::H264),
+            ("av1", Codec::Av1),
+        ])
+    });
+    Ok(Picture {
+        width: side("width", default.width)?,
+        height: side("height", default.height)?,
+        fps: table.get("fps").map_or(Ok(default.fps), |item| whole(&item, 1.0, MAX_FPS))?,
+        codec: codec.transpose()?.unwrap_or(default.codec),
+    })
+}
+
+fn whole(item: &Item, min: f64, max: f64) -> Result<u32> {
+    let number = item.number()?;
+    if number.fract() == 0.0 && (min..=max).contains(&number) {
+        return Ok(number as u32);
+    }
+    Err(item.error(&format!("must be a whole number from {min} to {max}")))
+}

@@ -1,0 +1,75 @@
+//! The `[call]` table, and the calls that flows make.
+
+use super::super::call::{BrowserKind, Codec, Iterations, Picture, Relay, Topology};
+use super::*;
+use crate::scenario::CallPlan;
+
+#[test]
+fn a_scenario_without_the_table_is_called_once_by_two_chromium() {
+    let scenario = parse("x", SMALL, None).unwrap();
+    assert_eq!(scenario.call, CallPlan::default());
+    assert_eq!(scenario.call.iterations, Iterations(1));
+    assert_eq!(scenario.call.browsers, [BrowserKind::Chromium; 2]);
+    let hd = Picture { width: 1280, height: 720, fps: 30, codec: Codec::Vp8 };
+    assert_eq!((scenario.call.video, scenario.call.relay), (hd, None));
+}
+
+#[test]
+fn the_table_says_who_calls_whom_how_and_how_often() {
+    let text = small(
+        "[call]\ntopology = \"mesh\"\nrelay = \"tcp\"\niterations = 10\ncapture = true\n\
+         browser = { b = \"firefox\" }\nvideo = { width = 640, height = 480, codec = \"h264\" }\n",
+    );
+    let expected = CallPlan {
+        topology: Topology::Mesh,
+        relay: Some(Relay::Tcp),
+        iterations: Iterations(10),
+        browsers: [BrowserKind::Chromium, BrowserKind::Firefox],
+        video: Picture { width: 640, height: 480, fps: 30, codec: Codec::H264 },
+        capture: true,
+    };
+    assert_eq!(parse("x", &text, None).unwrap().call, expected);
+}
+
+#[test]
+fn mistakes_in_the_table_have_their_line_and_what_to_write() {
+    let call = |text: &str| error(&small(&format!("[call]\n{text}\n")));
+    for (text, wanted) in [
+        ("topology = \"ring\"", "expected \"pairs\" or \"one-to-many\""),
+        ("relay = true", "expected \"udp\" or \"tcp\", found true"),
+        ("iterations = 0", "must be a whole number from 1 to 1000"),
+        ("browser = { a = \"lynx\" }", "expected \"chromium\" or \"firefox\""),
+        ("video = { width = 1.5 }", "must be a whole number from 16 to 4096"),
+        ("participants = 3", "unknown key 'participants'"),
+    ] {
+        let message = call(text);
+        assert!(message.starts_with("x.toml:9: call") && message.contains(wanted), "{message}");
+    }
+}
+
+#[test]
+fn the_flows_of_each_direction_are_calls_by_their_order_or_by_their_own_word() {
+    let text = small(
+        "[[flow]]\nstart = \"5s\"\n[[flow]]\ndirection = \"down\"\ncall = 2\nstart = \"5s\"\n\
+         [[flow]]\nkind = \"audio\"\n[[flow]]\nkind = \"tcp\"\n",
+    );
+    let scenario = parse("x", &text, None).unwrap();
+    let calls = scenario.calls();
+    let flows: Vec<(usize, Vec<usize>)> =
+        calls.iter().map(|call| (call.number, call.flows().collect())).collect();
+    assert_eq!(flows, [(1, vec![0, 3]), (2, vec![1, 2])]);
+    assert_eq!((calls[0].audio_up, calls[0].down), (Some(3), None));
+    let at = Timestamp::from_secs;
+    assert_eq!(scenario.call_times(&calls[0]), Some((at(0), at(60))));
+    assert_eq!(scenario.call_times(&calls[1]), Some((at(5), at(60))));
+    let apart = parse("x", &text.replacen("start = \"5s\"\n", "", 1), None).unwrap();
+    assert_eq!(apart.call_times(&apart.calls()[1]), None);
+}
+
+#[test]
+fn two_flows_cannot_have_one_place_in_a_call_and_tcp_has_none() {
+    let message = error(&small("call = 2\n[[flow]]\n"));
+    assert!(message.contains("media-1 and media-2 are in one direction of call 2"), "{message}");
+    let message = error(&small("[[flow]]\nkind = \"tcp\"\ncall = 1\n"));
+    assert!(message.contains("this kind of flow has no such key"), "{message}");
+}
