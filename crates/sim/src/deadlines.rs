@@ -48,11 +48,7 @@ impl Deadlines {
             }
         };
         // Above a node that stays as it is, everything does.
-        while self.tree[node] != winner {
-            self.tree[node] = winner;
-            if node == 1 {
-                return;
-            }
+        while std::mem::replace(&mut self.tree[node], winner) != winner && node > 1 {
             winner = winner.min(self.tree[node ^ 1]);
             node /= 2;
         }
