@@ -76,6 +76,8 @@ pub enum DropCause {
     QueueFull,
     /// The queue's management took it, to tell its sender of congestion.
     Managed,
+    /// A radio sent it as often as it may, and never had an answer.
+    RetryLimit,
 }
 
 /// A packet in a queue.

@@ -1,8 +1,41 @@
-//! A Wi-Fi cell of 802.11n.
+//! A Wi-Fi cell of 802.11n: an access point, its stations, and neighbours on the same channel.
+//!
+//! ```text
+//!  packets -> queue -> window -> contention -> frame -> medium -> receiver -> poll
+//!             (per category       AIFS and      data     who hears  in order
+//!              and receiver)      backoff       answer   whom
+//!
+//!  an exchange:   | AIFS | backoff |   data    | SIFS | ACK or BlockAck | AIFS | backoff | ...
+//! ```
+//!
+//! Nothing ticks: [`Cell`] goes from frame to frame. Each box is a file: `send_queue`, `contention`,
+//! `exchange`, `medium`; beside them `phy` (durations), `error_rate` and `propagation` (what can be
+//! decoded), `rate` and `retry` (how and how often data is sent), `theory` (what closed forms say).
 
+mod cell;
+pub mod config;
+mod contention;
 pub mod error_rate;
+mod exchange;
+mod link;
+mod load;
+mod medium;
+mod node;
 pub mod phy;
 pub mod propagation;
 pub mod rate;
+mod record;
 pub mod retry;
+mod send_queue;
 pub mod theory;
+
+pub use cell::Cell;
+pub use config::{
+    AccessCategory, Aggregation, Arrivals, Bursts, CellConfig, Edca, EdcaParameters, Errors, Link,
+    Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Powers, Station, WaitLimit,
+};
+pub use phy::{Band, DataRate, GuardInterval, Mcs};
+pub use propagation::{Fading, Propagation};
+pub use rate::{RateControl, RateSet};
+pub use record::{AirtimeRecord, FrameKind, NodeCounters};
+pub use retry::{Congestion, CongestionAware, RetryPolicy};

@@ -1,0 +1,382 @@
+//! The cell: what happens next, and to whom.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use weir::units::{DataSize, Timestamp};
+
+use super::config::{
+    AccessCategory, Arrivals, CellConfig, Link, Neighbour, NodeConfig, NodeId, Station,
+};
+use super::contention::Contention;
+use super::link::LinkState;
+use super::load::Source;
+use super::medium::Medium;
+use super::node::{Action, Category, Node};
+use super::phy::Band;
+use super::record::{AirtimeRecord, Ledger, NodeCounters};
+use super::retry::Congestion;
+use super::send_queue::SendQueue;
+use crate::packet::{Fate, Header};
+use crate::seed::Seed;
+
+/// A Wi-Fi cell, with the packets that are in it.
+#[derive(Debug)]
+pub struct Cell<T> {
+    pub(super) band: Band,
+    pub(super) medium: Medium,
+    pub(super) nodes: Vec<Node<T>>,
+    pub(super) sources: Vec<Source>,
+    /// When each node is to send, if the channel stays as it is; `MAX` for never.
+    pub(super) accesses: Vec<Timestamp>,
+    /// When each node is to do what it has to do after a frame; `MAX` for never.
+    pub(super) actions: Vec<Timestamp>,
+    pub(super) fates: VecDeque<Fate<T>>,
+    pub(super) airtime: Option<Vec<AirtimeRecord>>,
+    /// The latest time that anyone told.
+    now: Timestamp,
+    /// Nodes for which the channel has changed, between its uses.
+    pub(super) changed: Vec<usize>,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    FrameEnds { from: usize },
+    Action { node: usize },
+    Arrival { source: usize },
+    Access { node: usize },
+}
+
+impl<T: Debug + Send + 'static> Cell<T> {
+    /// An idle cell.
+    ///
+    /// # Panics
+    /// If two nodes have the same name: their chances would be the same.
+    pub fn new(config: &CellConfig, seed: Seed) -> Self {
+        let builder = Builder { config, seed };
+        let mut nodes: Vec<Node<T>> = Vec::new();
+        let mut sources = Vec::new();
+        for (index, (node, links)) in builder.nodes().into_iter().enumerate() {
+            assert!(
+                nodes.iter().all(|other| other.name != node.name),
+                "two nodes of the cell are named {}",
+                node.name
+            );
+            builder.sources(index, &links, &mut sources);
+            nodes.push(builder.node(node, &links));
+        }
+        for (source, Source { node, load, .. }) in sources.iter().enumerate() {
+            if load.arrivals == Arrivals::Saturated {
+                nodes[*node].saturating.push(source);
+            }
+        }
+        let count = nodes.len();
+        let eifs_excess = config.band.eifs(0) - config.band.aifs(0);
+        Self {
+            band: config.band,
+            medium: Medium::new(count, &config.powers, eifs_excess),
+            nodes,
+            sources,
+            accesses: vec![Timestamp::MAX; count],
+            actions: vec![Timestamp::MAX; count],
+            fates: VecDeque::new(),
+            airtime: None,
+            now: Timestamp::ZERO,
+            changed: Vec::with_capacity(count),
+        }
+    }
+
+    /// From now on frames are written down for [`Cell::take_airtime`].
+    pub fn record_airtime(&mut self) {
+        self.airtime.get_or_insert_default();
+    }
+
+    /// The frames that have ended since the last call, in the order of their ends.
+    pub fn take_airtime(&mut self) -> Vec<AirtimeRecord> {
+        self.airtime.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A packet comes to a node, for another one: one of the two is the access point, the other one of its
+    /// stations.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub fn enqueue(
+        &mut self,
+        now: Timestamp,
+        (from, to): (NodeId, NodeId),
+        category: AccessCategory,
+        header: Header,
+        payload: T,
+    ) {
+        // Whatever else happens at this time happens after: two nodes that get a packet at the same time
+        // do not know of each other yet.
+        self.run_until(now, false);
+        let receiver = self.receiver(from, to);
+        self.admit(now, (from.0, receiver), category, (header, Some(payload)));
+    }
+
+    /// Whether a node would take a packet of this size without dropping one.
+    pub fn has_room(
+        &self,
+        (from, to): (NodeId, NodeId),
+        category: AccessCategory,
+        size: DataSize,
+    ) -> bool {
+        let receiver = self.receiver(from, to);
+        self.nodes[from.0].categories[category.index()].queue.has_room(receiver, size)
+    }
+
+    /// A time before which [`Cell::poll`] gives nothing; `None` while there is nothing to do. It may be
+    /// early: poll, and ask again.
+    pub fn next_event(&self) -> Option<Timestamp> {
+        if !self.fates.is_empty() {
+            return Some(self.now);
+        }
+        self.next_step().map(|(time, _)| time)
+    }
+
+    /// The fate of the next packet that was dropped or has arrived by `now`, in the order of these
+    /// events. Call until `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+        self.run_until(now, true);
+        self.fates.pop_front()
+    }
+
+    /// Bytes that a node has to send, in all categories, those on their way included.
+    pub fn queued(&self, node: NodeId) -> DataSize {
+        self.nodes[node.0].categories.iter().map(|category| category.queue.bytes()).sum()
+    }
+
+    /// Totals of a node since the start.
+    pub fn counters(&self, node: NodeId) -> NodeCounters {
+        self.nodes[node.0].counters
+    }
+
+    /// What a node has found out about its channel from the packets of a category.
+    pub fn congestion(
+        &mut self,
+        now: Timestamp,
+        node: NodeId,
+        category: AccessCategory,
+    ) -> Congestion {
+        self.nodes[node.0].categories[category.index()].queue.congestion(now)
+    }
+
+    /// How many nodes there are, the access point and neighbours included.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Which of a node's receivers another node is.
+    fn receiver(&self, from: NodeId, to: NodeId) -> usize {
+        let link = self.nodes[from.0].links.get(link_to(from.0, to.0));
+        assert!(
+            link.is_some_and(|link| link.to == Some(to.0)),
+            "packets go from a station to its access point or back, not from {from:?} to {to:?}"
+        );
+        link_to(from.0, to.0)
+    }
+
+    /// Lets happen what is due, before this time or up to it.
+    fn run_until(&mut self, now: Timestamp, inclusive: bool) {
+        debug_assert!(now >= self.now, "time goes on");
+        while let Some((time, step)) = self.next_step() {
+            if time > now || (time == now && !inclusive) {
+                break;
+            }
+            match step {
+                Step::FrameEnds { from } => self.on_frame_end(time, from),
+                Step::Action { node } => self.on_action(time, node),
+                Step::Arrival { source } => self.on_arrival(time, source),
+                Step::Access { node } => self.on_access(time, node),
+            }
+        }
+        self.now = now;
+    }
+
+    /// The earliest step. At the same time a frame ends before anything is made of it, and whoever is to
+    /// send begins last, whatever others begin at the same time.
+    fn next_step(&self) -> Option<(Timestamp, Step)> {
+        let mut next = (Timestamp::MAX, None);
+        let mut consider = |time: Timestamp, step: Step| {
+            if time < next.0 {
+                next = (time, Some(step));
+            }
+        };
+        if let Some((time, from)) = self.medium.next_end() {
+            consider(time, Step::FrameEnds { from });
+        }
+        for (node, &time) in self.actions.iter().enumerate() {
+            consider(time, Step::Action { node });
+        }
+        for (source, time) in self.sources.iter().map(Source::next).enumerate() {
+            consider(time, Step::Arrival { source });
+        }
+        for (node, &time) in self.accesses.iter().enumerate() {
+            consider(time, Step::Access { node });
+        }
+        next.1.map(|step| (next.0, step))
+    }
+
+    /// Packets of a load come.
+    fn on_arrival(&mut self, now: Timestamp, source: usize) {
+        let source = &mut self.sources[source];
+        let packets = source.arrive();
+        let (flow, category) = ((source.node, source.receiver), source.load.category);
+        let header = source.header();
+        for _ in 0..packets {
+            self.admit(now, flow, category, (header, None));
+        }
+        self.top_up(now, flow.0);
+    }
+
+    /// Sees to it that the queues of a node which a load saturates do not run dry.
+    pub(super) fn top_up(&mut self, now: Timestamp, node: usize) {
+        for index in 0..self.nodes[node].saturating.len() {
+            let source = &self.sources[self.nodes[node].saturating[index]];
+            if !source.is_saturating(now) {
+                continue;
+            }
+            let (receiver, category, header) =
+                (source.receiver, source.load.category, source.header());
+            // What one frame can take, and as much again for the next one.
+            let enough = 2 * self.nodes[node].aggregation.mpdus.max(1);
+            loop {
+                let queue = &self.nodes[node].categories[category.index()].queue;
+                if queue.packets_for(receiver) >= enough || !queue.has_room(receiver, header.size) {
+                    break;
+                }
+                self.admit(now, (node, receiver), category, (header, None));
+            }
+        }
+    }
+
+    /// A packet comes to a node, for one of its receivers.
+    fn admit(
+        &mut self,
+        now: Timestamp,
+        (node, receiver): (usize, usize),
+        category: AccessCategory,
+        packet: (Header, Option<T>),
+    ) {
+        let idle_from = self.idle_from(node);
+        let Node { categories, counters, chance, .. } = &mut self.nodes[node];
+        let Category { contention, queue } = &mut categories[category.index()];
+        let had_packets = queue.has_packets();
+        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        queue.enqueue(now, receiver, packet, &mut ledger);
+        if !had_packets && queue.has_packets() {
+            contention.on_packet(now, idle_from, chance);
+            self.refresh_access(node);
+        }
+    }
+
+    /// From when AIFS is counted at a node; `None` while it is busy with the channel.
+    pub(super) fn idle_from(&self, node: usize) -> Option<Timestamp> {
+        let is_idle = self.medium.is_idle(node) && !self.nodes[node].is_engaged();
+        is_idle.then(|| self.medium.idle_from(node))
+    }
+
+    /// Reckons anew when a node is to send. One that has not noticed yet that the channel is busy keeps
+    /// to what it was about to do.
+    pub(super) fn refresh_access(&mut self, node: usize) {
+        let Some(idle_from) = self.idle_from(node) else { return };
+        let waiting = self.nodes[node].categories.iter().filter(|it| it.queue.has_packets());
+        let access = waiting.map(|category| category.contention.access(idle_from)).min();
+        self.accesses[node] = access.unwrap_or(Timestamp::MAX);
+    }
+}
+
+/// Which of a node's links leads to another node: stations have but one.
+pub(super) fn link_to(from: usize, to: usize) -> usize {
+    if from == NodeId::ACCESS_POINT.0 { to.wrapping_sub(1) } else { 0 }
+}
+
+/// Makes the parts of a cell from its configuration.
+struct Builder<'a> {
+    config: &'a CellConfig,
+    seed: Seed,
+}
+
+/// A link of a node, with what tells its chances from those of others.
+struct NamedLink<'a> {
+    to: Option<usize>,
+    link: &'a Link,
+    name: String,
+    /// Of both directions.
+    path: String,
+}
+
+impl<'a> NamedLink<'a> {
+    fn new(to: Option<usize>, link: &'a Link, station: &NodeConfig, direction: &str) -> Self {
+        let path = format!("wifi/{}", station.name);
+        Self { to, link, name: format!("{path}/{direction}"), path }
+    }
+}
+
+impl<'a> Builder<'a> {
+    /// The nodes in the order of their numbers, each with its links.
+    fn nodes(&self) -> Vec<(&'a NodeConfig, Vec<NamedLink<'a>>)> {
+        let CellConfig { access_point, stations, neighbours, .. } = self.config;
+        let down = stations.iter().enumerate().map(|(index, Station { node, down, .. })| {
+            NamedLink::new(Some(NodeId::station(index).0), down, node, "down")
+        });
+        let mut nodes = vec![(access_point, down.collect())];
+        nodes.extend(stations.iter().map(|Station { node, up, .. }| {
+            (node, vec![NamedLink::new(Some(NodeId::ACCESS_POINT.0), up, node, "up")])
+        }));
+        nodes.extend(
+            neighbours.iter().map(|Neighbour { node, link }| {
+                (node, vec![NamedLink::new(None, link, node, "up")])
+            }),
+        );
+        nodes
+    }
+
+    fn sources(&self, node: usize, links: &[NamedLink<'_>], sources: &mut Vec<Source>) {
+        for (receiver, NamedLink { link, name, .. }) in links.iter().enumerate() {
+            for (number, &load) in link.loads.iter().enumerate() {
+                let chance = self.seed.stream(&format!("{name}/load/{number}"));
+                sources.push(Source::new((node, receiver), load, chance));
+            }
+        }
+    }
+
+    fn node<T: Debug + Send + 'static>(
+        &self,
+        config: &NodeConfig,
+        links: &[NamedLink<'_>],
+    ) -> Node<T> {
+        let NodeConfig { name, edca, aggregation, queue, retry } = config;
+        let band = &self.config.band;
+        let categories = AccessCategory::ALL.map(|category| {
+            let parameters = edca.of(category);
+            let aifs = band.aifs(parameters.aifsn);
+            let chance = |receiver: usize| {
+                let category = category.index();
+                self.seed.stream(&format!("wifi/{name}/queue/{category}/{receiver}"))
+            };
+            Category {
+                contention: Contention::new(parameters, aifs, band.slot),
+                queue: SendQueue::new(*queue, *retry, links.len(), chance),
+            }
+        });
+        let state = |NamedLink { to, link, name, path }: &NamedLink<'_>| {
+            LinkState::new(*to, link, self.seed, (name, path))
+        };
+        Node {
+            name: name.clone(),
+            aggregation: *aggregation,
+            txops: edca.0.map(|parameters| parameters.txop),
+            categories,
+            links: links.iter().map(state).collect(),
+            saturating: Vec::new(),
+            exchange: None,
+            action: Action::None,
+            counters: NodeCounters::default(),
+            chance: self.seed.stream(&format!("wifi/{name}/backoff")),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Frame exchanges: data, the answer a SIFS later, and what both sides make of it.
+//!
+//! ```text
+//! sender    access | data  |                 | next data of the TXOP, or backoff
+//! receiver                 | SIFS | ACK or BlockAck |
+//! sender    access | data  |  no answer by the ACK timeout: backoff in a wider window
+//! ```
+
+use std::fmt::Debug;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::cell::{Cell, link_to};
+use super::config::{AccessCategory, NodeId};
+use super::link::Signal;
+use super::medium::{Frame, Kind};
+use super::node::{Action, Exchange, Node};
+use super::phy::{self, Band, DataRate};
+use super::record::{AirtimeRecord, FrameKind, Ledger};
+use super::send_queue::Limits;
+
+impl<T: Debug + Send + 'static> Cell<T> {
+    /// A node may send. Of its categories whose backoff is done the most urgent one does; to the others
+    /// it is as if they had collided [IEEE80211 §9.19.2.4].
+    pub(super) fn on_access(&mut self, now: Timestamp, node: usize) {
+        self.accesses[node] = Timestamp::MAX;
+        let idle_from = self.medium.idle_from(node);
+        let Node { categories, chance, .. } = &mut self.nodes[node];
+        let mut winner = None;
+        let mut losers = [None; AccessCategory::COUNT];
+        for category in AccessCategory::ALL {
+            let entry = &mut categories[category.index()];
+            let has_packets = entry.queue.has_packets();
+            if has_packets && entry.contention.access(idle_from) <= now {
+                losers[category.index()] = winner.replace(category);
+            } else {
+                entry.contention.freeze(now, idle_from, has_packets, chance);
+            }
+        }
+        for loser in losers.into_iter().flatten() {
+            self.collide_within(now, node, loser);
+        }
+        let category = winner.expect("an access has its category");
+        let txop = self.nodes[node].txops[category.index()];
+        if !self.send(now, node, (category, now + txop), true) {
+            self.end_opportunity(node, category);
+        }
+    }
+
+    /// A more urgent category of the same node goes first.
+    fn collide_within(&mut self, now: Timestamp, node: usize, category: AccessCategory) {
+        let Node { categories, counters, chance, .. } = &mut self.nodes[node];
+        let entry = &mut categories[category.index()];
+        counters.virtual_collisions += 1;
+        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let receiver = entry.queue.next_receiver().expect("it has packets");
+        let one = Limits { mpdus: 1, size: DataSize::ZERO, at_least_one: true };
+        entry.queue.fill(now, receiver, one, &mut ledger);
+        let resolution = entry.queue.resolve(now, receiver, false, &mut ledger);
+        if resolution.is_fresh {
+            entry.contention.on_done(chance);
+        } else {
+            entry.contention.on_failure(chance);
+        }
+    }
+
+    /// Sends the next data frame of a category, if there is one, and if it and its answer end in time or
+    /// it has to be sent anyhow: the first frame of an opportunity may take longer than its limit.
+    fn send(
+        &mut self,
+        now: Timestamp,
+        node: usize,
+        (category, txop_end): (AccessCategory, Timestamp),
+        is_first: bool,
+    ) -> bool {
+        let Node { categories, links, counters, aggregation, .. } = &mut self.nodes[node];
+        let queue = &mut categories[category.index()].queue;
+        let Some(receiver) = queue.next_receiver() else { return false };
+        let link = &mut links[receiver];
+        let power_dbm = link.to.map_or(f64::INFINITY, |to| self.medium.power_dbm(node, to));
+        let snr_db = link.snr_db(now, power_dbm);
+        let rate = link.rate.select(now, queue.attempts(receiver), snr_db);
+        let mut duration = aggregation.duration;
+        let is_limited = txop_end > now;
+        if is_limited {
+            let answer = self.band.sifs + answer_duration(rate, true, &self.band);
+            duration = duration.min(txop_end - now - answer - self.band.signal_extension);
+        }
+        let size = aggregation.bytes.min(rate.content_within(duration));
+        let limits = Limits { mpdus: aggregation.mpdus, size, at_least_one: is_first };
+        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let content = queue.fill(now, receiver, limits, &mut ledger);
+        if content.mpdus == 0 {
+            return false;
+        }
+        let airtime = rate.duration(content.size(), &self.band);
+        queue.charge(receiver, airtime);
+        counters.frames += 1;
+        let to = link.to;
+        let exchange = Exchange { category, receiver, rate, content, txop_end };
+        self.nodes[node].exchange = Some(exchange);
+        self.begin_frame(now, airtime, (node, to), Kind::Data);
+        self.top_up(now, node);
+        true
+    }
+
+    /// Puts a frame on the air. Who hears it and has not just decided to send defers.
+    fn begin_frame(
+        &mut self,
+        now: Timestamp,
+        airtime: TimeDelta,
+        ends: (usize, Option<usize>),
+        kind: Kind,
+    ) {
+        self.nodes[ends.0].counters.airtime += airtime;
+        let mut newly_busy = std::mem::take(&mut self.changed);
+        self.medium.begin(now, now + airtime, ends, kind, &mut newly_busy);
+        for &node in &newly_busy {
+            self.on_busy(now, node);
+        }
+        self.changed = newly_busy;
+    }
+
+    /// The channel gets busy at a node. One whose slot ends within a slot time sends all the same: it
+    /// takes that long to sense a frame and to turn round [IEEE80211 §9.3.7].
+    fn on_busy(&mut self, now: Timestamp, node: usize) {
+        if self.accesses[node] < now + self.band.slot || self.nodes[node].is_engaged() {
+            return;
+        }
+        self.accesses[node] = Timestamp::MAX;
+        let idle_from = self.medium.idle_from(node);
+        let Node { categories, chance, .. } = &mut self.nodes[node];
+        for entry in categories {
+            entry.contention.freeze(now, idle_from, entry.queue.has_packets(), chance);
+        }
+    }
+
+    /// A frame has ended.
+    pub(super) fn on_frame_end(&mut self, now: Timestamp, from: usize) {
+        let frame = self.medium.take(from);
+        let decoded = match frame.kind {
+            Kind::Data => self.receive(&frame),
+            Kind::Answer { is_block } => self.receive_answer(&frame, is_block),
+        };
+        self.record(&frame, decoded);
+        let (to, kind) = (frame.to, frame.kind);
+        let mut newly_idle = std::mem::take(&mut self.changed);
+        self.medium.end(frame, decoded > 0, &mut newly_idle);
+        if kind == Kind::Data {
+            self.await_answer(now, (from, to), decoded > 0);
+        } else if let Some(to) = to.filter(|&to| self.medium.senses(to, from)) {
+            self.conclude(now, to, decoded > 0);
+        }
+        for &node in &newly_idle {
+            self.refresh_access(node);
+        }
+        self.changed = newly_idle;
+    }
+
+    /// How many MPDUs of a data frame its receiver can decode; none without the preamble.
+    fn receive(&mut self, frame: &Frame) -> usize {
+        let Node { categories, links, exchange, counters, .. } = &mut self.nodes[frame.from];
+        let Exchange { category, receiver, rate, .. } = exchange.expect("its frame was on the air");
+        let (now, start, link) = (frame.end, frame.start, &mut links[receiver]);
+        let power_dbm = self.medium.power_of(frame);
+        let signal = |from: DataSize, until: DataSize| {
+            let part = |size| start + rate.air_time(size);
+            let interference_mw = match frame.is_alone() {
+                true => 0.0,
+                false => frame.interference_mw(part(from), part(until)),
+            };
+            Signal { power_dbm, interference_mw }
+        };
+        let preamble_end = start + rate.air_time(DataSize::ZERO);
+        let preamble =
+            Signal { power_dbm, interference_mw: frame.interference_mw(start, preamble_end) };
+        let is_noticed = self.medium.is_sensed(frame) && link.notices(now, preamble);
+        let decodes = |begin: DataSize, end: DataSize| {
+            let size = end.saturating_sub(begin);
+            is_noticed && link.decodes(now, rate.mcs, size, signal(begin, end))
+        };
+        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let queue = &mut categories[category.index()].queue;
+        queue.receive(now, (receiver, start), decodes, &mut ledger)
+    }
+
+    /// A data frame has ended: its receiver is going to answer if it made something of it, and its
+    /// sender waits for that [IEEE80211 §9.3.2.8].
+    fn await_answer(&mut self, now: Timestamp, (from, to): (usize, Option<usize>), decoded: bool) {
+        let answer_at = now + self.band.sifs;
+        match to {
+            Some(to) if decoded && self.nodes[to].action == Action::None => {
+                self.plan(to, answer_at, Action::Respond { to: from });
+            }
+            None if decoded => {
+                let answer = self.answer_to(from).0;
+                self.plan(from, answer_at + answer, Action::AnsweredElsewhere);
+                return;
+            }
+            _ => {}
+        }
+        self.plan(from, now + self.band.ack_timeout(), Action::TimeOut);
+    }
+
+    fn plan(&mut self, node: usize, at: Timestamp, action: Action) {
+        self.nodes[node].action = action;
+        self.actions[node] = at;
+    }
+
+    /// How long the answer to a sender's frame takes, and what it is.
+    fn answer_to(&self, sender: usize) -> (TimeDelta, Kind) {
+        let Exchange { rate, content, .. } =
+            self.nodes[sender].exchange.expect("it waits for an answer");
+        let is_block = content.mpdus > 1;
+        (answer_duration(rate, is_block, &self.band), Kind::Answer { is_block })
+    }
+
+    /// What a node had planned is due.
+    pub(super) fn on_action(&mut self, now: Timestamp, node: usize) {
+        self.actions[node] = Timestamp::MAX;
+        match std::mem::take(&mut self.nodes[node].action) {
+            Action::None => {}
+            Action::Respond { to } => {
+                let (airtime, kind) = self.answer_to(to);
+                self.begin_frame(now, airtime, (node, Some(to)), kind);
+                if self.medium.senses(to, node) {
+                    // The sender hears an answer begin, and waits for its end.
+                    self.plan(to, Timestamp::MAX, Action::None);
+                }
+            }
+            Action::TimeOut => {
+                self.medium.hold(node, now);
+                self.conclude(now, node, false);
+            }
+            Action::AnsweredElsewhere => {
+                self.medium.hold(node, now);
+                self.conclude(now, node, true);
+            }
+            Action::Continue => {
+                let Exchange { category, txop_end, .. } =
+                    self.nodes[node].exchange.expect("it continues one");
+                if !self.send(now, node, (category, txop_end), false) {
+                    self.end_opportunity(node, category);
+                }
+            }
+        }
+    }
+
+    /// Whether an answer can be decoded, as a number of frames.
+    fn receive_answer(&mut self, frame: &Frame, is_block: bool) -> usize {
+        let Some(to) = frame.to.filter(|_| self.medium.is_sensed(frame)) else { return 0 };
+        let Some(Exchange { rate, .. }) = self.nodes[to].exchange else { return 0 };
+        let signal = Signal {
+            power_dbm: self.medium.power_of(frame),
+            interference_mw: frame.interference_mw(frame.start, frame.end),
+        };
+        let (rate, size) = (rate.mcs.control_rate(), answer_size(is_block));
+        let link = &mut self.nodes[frame.from].links[link_to(frame.from, to)];
+        usize::from(link.decodes_answer(frame.end, rate, size, signal))
+    }
+
+    /// A sender has its answer, or knows that there is none.
+    fn conclude(&mut self, now: Timestamp, node: usize, is_answered: bool) {
+        let Node { categories, links, counters, chance, exchange, .. } = &mut self.nodes[node];
+        let Exchange { category, receiver, rate, content, txop_end } =
+            exchange.expect("it waits for an answer");
+        let entry = &mut categories[category.index()];
+        let mut ledger = Ledger { fates: &mut self.fates, counters };
+        let resolution = entry.queue.resolve(now, receiver, is_answered, &mut ledger);
+        let [sent, acknowledged] = [content.mpdus, resolution.acknowledged].map(|n| n as u32);
+        links[receiver].rate.on_outcome(now, rate, sent, acknowledged);
+        let next = now + self.band.sifs;
+        if is_answered && next < txop_end && entry.queue.has_packets() {
+            self.plan(node, next, Action::Continue);
+        } else if is_answered || resolution.is_fresh {
+            self.end_opportunity(node, category);
+        } else {
+            entry.contention.on_failure(chance);
+            *exchange = None;
+            self.refresh_access(node);
+        }
+    }
+
+    /// A node has had its turn, and begins anew with a backoff in the first window.
+    fn end_opportunity(&mut self, node: usize, category: AccessCategory) {
+        let Node { categories, chance, exchange, .. } = &mut self.nodes[node];
+        categories[category.index()].contention.on_done(chance);
+        *exchange = None;
+        self.refresh_access(node);
+    }
+
+    /// Writes a frame down that has ended.
+    fn record(&mut self, frame: &Frame, decoded: usize) {
+        let Some(airtime) = &mut self.airtime else { return };
+        let kind = match frame.kind {
+            Kind::Answer { is_block: false } => FrameKind::Ack,
+            Kind::Answer { is_block: true } => FrameKind::BlockAck,
+            Kind::Data => {
+                let Exchange { rate, category, content, .. } =
+                    self.nodes[frame.from].exchange.expect("its frame was on the air");
+                FrameKind::Data { rate, category, mpdus: content.mpdus, size: content.size() }
+            }
+        };
+        airtime.push(AirtimeRecord {
+            start: frame.start,
+            end: frame.end,
+            from: NodeId(frame.from),
+            to: frame.to.map(NodeId),
+            kind,
+            decoded,
+        });
+    }
+}
+
+fn answer_size(is_block: bool) -> DataSize {
+    if is_block { phy::BLOCK_ACK } else { phy::ACK }
+}
+
+fn answer_duration(rate: DataRate, is_block: bool, band: &Band) -> TimeDelta {
+    rate.mcs.control_rate().duration(answer_size(is_block), band)
+}

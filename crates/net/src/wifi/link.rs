@@ -1,0 +1,170 @@
+//! One direction between a sender and a receiver: how data is sent, and what goes wrong with it.
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::config::{Bursts, Errors, Link, Noise};
+use super::error_rate::{control_error_rate, error_rate, noise_dbm};
+use super::phy::{ControlRate, Mcs};
+use super::propagation::{Path, Propagation};
+use super::rate::RateSelector;
+use crate::seed::{Seed, Stream};
+
+/// How much stronger than what overlaps it a frame must be, where its errors do not follow from the
+/// signal-to-noise ratio.
+const CAPTURE_MARGIN_DB: f64 = 10.0;
+/// Signal-to-noise ratio from which a preamble is noticed.
+const PREAMBLE_SNR_DB: f64 = 4.0;
+
+/// The state of a link.
+#[derive(Debug)]
+pub(super) struct LinkState {
+    /// The node at its other end; `None` for an access point elsewhere.
+    pub(super) to: Option<usize>,
+    pub(super) rate: RateSelector,
+    channel: Channel,
+    chance: Stream,
+}
+
+/// What decides whether a frame can be decoded.
+#[derive(Debug)]
+enum Channel {
+    Ratio(f64),
+    Bursts { bursts: Bursts, is_bad: bool, until: Timestamp },
+    Noise { noise_dbm: f64, fading: Path },
+}
+
+/// Power of a frame, or a part of it, at its receiver, and of what overlaps it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signal {
+    /// Mean over the fading.
+    pub(super) power_dbm: f64,
+    pub(super) interference_mw: f64,
+}
+
+impl LinkState {
+    /// `name` tells the link's chances from those of others, `path` those that it shares with the other
+    /// direction.
+    pub(super) fn new(
+        to: Option<usize>,
+        config: &Link,
+        seed: Seed,
+        (name, path): (&str, &str),
+    ) -> Self {
+        let channel = match config.errors {
+            Errors::Ratio(ratio) => Channel::Ratio(ratio),
+            // Begins at the end of a bad time, so that the first draw is one of a good time.
+            Errors::Bursts(bursts) => {
+                Channel::Bursts { bursts, is_bad: true, until: Timestamp::ZERO }
+            }
+            Errors::Noise(Noise { figure_db, fading }) => {
+                let unit = Propagation { loss_at_1_m_db: 0.0, fading, ..Propagation::INDOOR };
+                let mut fading = Path::new(&unit, 1.0, seed.stream(&format!("{path}/fading")));
+                // Blocks of fading are counted from the first use: the same one in both directions.
+                fading.gain_db(Timestamp::ZERO);
+                Channel::Noise { noise_dbm: noise_dbm(figure_db), fading }
+            }
+        };
+        let rate = RateSelector::new(config.rate.clone(), seed.stream(&format!("{name}/rate")));
+        Self { to, rate, channel, chance: seed.stream(&format!("{name}/errors")) }
+    }
+
+    /// Signal-to-noise ratio of a frame that nothing overlaps; infinite where there is no noise.
+    pub(super) fn snr_db(&mut self, now: Timestamp, power_dbm: f64) -> f64 {
+        match &mut self.channel {
+            Channel::Ratio(_) | Channel::Bursts { .. } => f64::INFINITY,
+            Channel::Noise { noise_dbm, fading } => power_dbm + fading.gain_db(now) - *noise_dbm,
+        }
+    }
+
+    /// Whether a preamble is noticed.
+    pub(super) fn notices(&mut self, now: Timestamp, signal: Signal) -> bool {
+        match &mut self.channel {
+            Channel::Ratio(_) | Channel::Bursts { .. } => signal.captures(),
+            Channel::Noise { noise_dbm, fading } => {
+                signal.sinr_db(fading.gain_db(now), *noise_dbm) >= PREAMBLE_SNR_DB
+            }
+        }
+    }
+
+    /// Whether an MPDU can be decoded.
+    pub(super) fn decodes(
+        &mut self,
+        now: Timestamp,
+        mcs: Mcs,
+        size: DataSize,
+        signal: Signal,
+    ) -> bool {
+        let error = match &mut self.channel {
+            Channel::Ratio(ratio) => signal.captured(*ratio),
+            Channel::Bursts { bursts, is_bad, until } => {
+                while *until <= now {
+                    *is_bad = !*is_bad;
+                    let mean = if *is_bad { bursts.bad } else { bursts.good };
+                    *until += exponential(mean, &mut self.chance);
+                }
+                signal.captured(if *is_bad { bursts.error_bad } else { bursts.error_good })
+            }
+            Channel::Noise { noise_dbm, fading } => {
+                error_rate(mcs, signal.sinr_db(fading.gain_db(now), *noise_dbm), size)
+            }
+        };
+        !self.errs(error)
+    }
+
+    /// Whether an answer can be decoded. Where errors do not follow from the signal, answers, which are
+    /// short and slow, have none.
+    pub(super) fn decodes_answer(
+        &mut self,
+        now: Timestamp,
+        rate: ControlRate,
+        size: DataSize,
+        signal: Signal,
+    ) -> bool {
+        let error = match &mut self.channel {
+            Channel::Ratio(_) | Channel::Bursts { .. } => signal.captured(0.0),
+            Channel::Noise { noise_dbm, fading } => {
+                control_error_rate(rate, signal.sinr_db(fading.gain_db(now), *noise_dbm), size)
+            }
+        };
+        !self.errs(error)
+    }
+
+    /// Chance is asked only where there is one, so that a link without errors costs nothing.
+    fn errs(&mut self, error: f64) -> bool {
+        error > 0.0 && self.chance.chance(error)
+    }
+}
+
+impl Signal {
+    fn captures(self) -> bool {
+        self.interference_mw == 0.0
+            || self.power_dbm - to_dbm(self.interference_mw) >= CAPTURE_MARGIN_DB
+    }
+
+    /// An error ratio, or certain loss for a frame that something overlaps.
+    fn captured(self, error: f64) -> f64 {
+        if self.captures() { error } else { 1.0 }
+    }
+
+    fn sinr_db(self, gain_db: f64, noise_dbm: f64) -> f64 {
+        let noise_dbm = match self.interference_mw {
+            0.0 => noise_dbm,
+            interference_mw => to_dbm(to_mw(noise_dbm) + interference_mw),
+        };
+        self.power_dbm + gain_db - noise_dbm
+    }
+}
+
+pub(super) fn to_mw(dbm: f64) -> f64 {
+    libm::pow(10.0, dbm / 10.0)
+}
+
+fn to_dbm(mw: f64) -> f64 {
+    10.0 * libm::log10(mw)
+}
+
+/// A duration with an exponential distribution; at least a nanosecond, so that time goes on.
+pub(super) fn exponential(mean: TimeDelta, chance: &mut Stream) -> TimeDelta {
+    let duration = mean * -libm::log(1.0 - chance.uniform());
+    duration.max(TimeDelta::from_nanos(1))
+}

@@ -1,0 +1,63 @@
+//! Traffic that begins in the cell.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use super::config::{Arrivals, Load};
+use super::link::exponential;
+use crate::packet::Header;
+use crate::seed::Stream;
+
+/// A load with its state.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) node: usize,
+    /// Which of the node's receivers it sends to.
+    pub(super) receiver: usize,
+    pub(super) load: Load,
+    /// When the next packets come; `MAX` if none do.
+    next: Timestamp,
+    chance: Stream,
+}
+
+impl Source {
+    pub(super) fn new((node, receiver): (usize, usize), load: Load, mut chance: Stream) -> Self {
+        let first = match load.arrivals {
+            Arrivals::Saturated | Arrivals::Bursts { .. } => load.start,
+            Arrivals::Constant(rate) => load.start + load.size / rate * chance.uniform(),
+            Arrivals::Poisson(rate) => load.start + exponential(load.size / rate, &mut chance),
+        };
+        Self { node, receiver, load, next: before(first, load.stop), chance }
+    }
+
+    pub(super) fn next(&self) -> Timestamp {
+        self.next
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header::new(self.load.size)
+    }
+
+    /// Whether it keeps its queue from running dry at this time.
+    pub(super) fn is_saturating(&self, now: Timestamp) -> bool {
+        let Load { arrivals, start, stop, .. } = self.load;
+        arrivals == Arrivals::Saturated && start <= now && now < stop
+    }
+
+    /// The next packets come. Returns how many; a saturated load counts for itself.
+    pub(super) fn arrive(&mut self) -> u32 {
+        let Load { arrivals, size, stop, .. } = self.load;
+        let (packets, interval) = match arrivals {
+            Arrivals::Saturated => (0, TimeDelta::MAX),
+            Arrivals::Constant(rate) => (1, size / rate),
+            Arrivals::Poisson(rate) => (1, exponential(size / rate, &mut self.chance)),
+            Arrivals::Bursts { period, packets } => (packets, period),
+        };
+        self.next = before(self.next + interval.max(TimeDelta::from_nanos(1)), stop);
+        packets
+    }
+}
+
+/// A time, or never if it is not before the end.
+fn before(time: Timestamp, stop: Timestamp) -> Timestamp {
+    if time < stop { time } else { Timestamp::MAX }
+}

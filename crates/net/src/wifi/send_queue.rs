@@ -1,0 +1,414 @@
+//! What an access category of a node has to send: packets that wait, and the window of MPDUs that are
+//! on their way, for each receiver.
+//!
+//! ```text
+//! packet -> waiting -> window (up to 64 MPDUs, from the oldest that is not done) -> done
+//!                        |  ^
+//!                        v  | not received: again
+//!                       frame -> receiver: duplicates away, in order -> delivery
+//! ```
+//!
+//! The receiver's half stands here too, since the window has all that it would have to remember.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::config::{NodeQueue, WaitLimit};
+use super::phy::{A_MPDU_COUNT_LIMIT, a_mpdu_with, mpdu_size};
+use super::record::Ledger;
+use super::retry::{Congestion, Retry, RetryPolicy, Verdict};
+use crate::bottleneck::QueueLimit;
+use crate::capacity::Capacity;
+use crate::packet::{Delivery, DropCause, Dropped, Header, Waiting};
+use crate::queue::{Aqm, Discipline, Log, Queue, Room};
+use crate::seed::Stream;
+
+/// How long a receiver's turn is on the air, as in the airtime scheduler of Linux.
+const TURN: TimeDelta = TimeDelta::from_micros(256);
+
+/// The queue of one access category.
+#[derive(Debug)]
+pub(super) struct SendQueue<T> {
+    kind: NodeQueue,
+    retry: Retry,
+    receivers: Vec<Receiver<T>>,
+    /// Receivers by turn: in a FIFO one entry a packet, otherwise one a receiver that has packets.
+    turns: VecDeque<usize>,
+    /// Packets that are not done, and their bytes.
+    packets: usize,
+    bytes: DataSize,
+    /// When the last MPDU was done.
+    last_done: Timestamp,
+    log: Log<Option<T>>,
+}
+
+/// What there is for one receiver.
+#[derive(Debug)]
+struct Receiver<T> {
+    waiting: Queue<Option<T>>,
+    window: VecDeque<Mpdu<T>>,
+    /// Packets that wait, and MPDUs of the window that are not done.
+    packets: usize,
+    /// Airtime left of its turn.
+    credit: TimeDelta,
+}
+
+/// A packet in the window; those of loads have no payload.
+#[derive(Debug)]
+struct Mpdu<T> {
+    packet: Waiting<Option<T>>,
+    /// Transmissions so far.
+    attempts: u32,
+    on_air: bool,
+    /// When the frame began that brought it to the receiver.
+    received: Option<Timestamp>,
+    handed_on: bool,
+    /// The sender knows that it was received, or has given it up.
+    done: bool,
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) mpdus: usize,
+    first: DataSize,
+    aggregate: DataSize,
+}
+
+impl Content {
+    /// Size with all headers.
+    pub(super) fn size(&self) -> DataSize {
+        if self.mpdus == 1 { self.first } else { self.aggregate }
+    }
+
+    fn with(self, mpdu: DataSize) -> Self {
+        Self {
+            mpdus: self.mpdus + 1,
+            first: if self.mpdus == 0 { mpdu } else { self.first },
+            aggregate: a_mpdu_with(self.aggregate, mpdu),
+        }
+    }
+}
+
+/// What a frame may carry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) mpdus: usize,
+    pub(super) size: DataSize,
+    /// One MPDU goes whatever its size.
+    pub(super) at_least_one: bool,
+}
+
+impl Limits {
+    fn allow(&self, content: &Content) -> bool {
+        content.size() <= self.size || (self.at_least_one && content.mpdus == 1)
+    }
+}
+
+/// What became of a frame as its sender sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resolution {
+    /// MPDUs that the sender knows to have been received.
+    pub(super) acknowledged: usize,
+    /// The contention window starts anew even though the frame failed: its oldest MPDU was given up,
+    /// or goes on as if it were a fresh one.
+    pub(super) is_fresh: bool,
+}
+
+impl<T: Debug + Send + 'static> SendQueue<T> {
+    /// An empty queue for so many receivers; `chance` gives the queue of each what it leaves to chance.
+    pub(super) fn new(
+        kind: NodeQueue,
+        retry: RetryPolicy,
+        receivers: usize,
+        chance: impl Fn(usize) -> Stream,
+    ) -> Self {
+        let aqm = match kind {
+            NodeQueue::Fifo { .. } => Aqm::DropTail,
+            NodeQueue::FairCoDel { codel, .. } => Aqm::FqCoDel(codel),
+        };
+        let receiver = |index| Receiver {
+            waiting: Queue::new(aqm, chance(index)),
+            window: VecDeque::new(),
+            packets: 0,
+            credit: TURN,
+        };
+        Self {
+            kind,
+            retry: Retry::new(retry),
+            receivers: (0..receivers).map(receiver).collect(),
+            turns: VecDeque::new(),
+            packets: 0,
+            bytes: DataSize::ZERO,
+            last_done: Timestamp::ZERO,
+            log: Log::new(),
+        }
+    }
+
+    /// Whether there is anything to send.
+    pub(super) fn has_packets(&self) -> bool {
+        self.packets > 0
+    }
+
+    /// Bytes of IP packets that are not done.
+    pub(super) fn bytes(&self) -> DataSize {
+        self.bytes
+    }
+
+    /// Packets for a receiver that are not done.
+    pub(super) fn packets_for(&self, receiver: usize) -> usize {
+        self.receivers[receiver].packets
+    }
+
+    /// Transmissions so far of the packet that is next for a receiver.
+    pub(super) fn attempts(&self, receiver: usize) -> u32 {
+        let next = self.receivers[receiver].window.iter().find(|mpdu| !mpdu.done);
+        next.map_or(0, |mpdu| mpdu.attempts)
+    }
+
+    /// What the sender has found out about its channel.
+    pub(super) fn congestion(&mut self, now: Timestamp) -> Congestion {
+        self.retry.congestion(now)
+    }
+
+    /// Whether a packet of this size may come without another one being dropped.
+    pub(super) fn has_room(&self, receiver: usize, size: DataSize) -> bool {
+        let (limit, packets, bytes) = match self.kind {
+            NodeQueue::Fifo { limit } => (limit, self.packets, self.bytes),
+            NodeQueue::FairCoDel { limit, .. } => {
+                let Receiver { waiting, packets, window, .. } = &self.receivers[receiver];
+                (limit, packets - pending(window), waiting.bytes())
+            }
+        };
+        match limit {
+            WaitLimit::Packets(limit) => packets < limit,
+            WaitLimit::Bytes(limit) => bytes + size <= limit,
+        }
+    }
+
+    /// A packet comes; it, or others, may be dropped.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Timestamp,
+        receiver: usize,
+        (header, payload): (Header, Option<T>),
+        ledger: &mut Ledger<'_, T>,
+    ) {
+        let packet = Waiting { since: now, header, payload };
+        ledger.offer(header.size);
+        self.retry.on_arrival(now, header.size);
+        let limit = match self.kind {
+            NodeQueue::Fifo { .. } if !self.has_room(receiver, header.size) => {
+                self.log.drop_full(now, packet);
+                self.log.dropped.drain(..).for_each(|dropped| ledger.drop(dropped));
+                return;
+            }
+            NodeQueue::Fifo { .. } => QueueLimit::Packets(usize::MAX),
+            NodeQueue::FairCoDel { limit, .. } => limit.into(),
+        };
+        let is_fifo = self.is_fifo();
+        let entry = &mut self.receivers[receiver];
+        if is_fifo || entry.packets == 0 {
+            self.turns.push_back(receiver);
+        }
+        entry.packets += 1;
+        self.packets += 1;
+        self.bytes += header.size;
+        let room = Room { capacity: &Capacity::Unlimited, limit };
+        entry.waiting.enqueue(now, room, packet, &mut self.log);
+        self.settle(receiver, ledger);
+    }
+
+    /// Takes note of packets that the queue of a receiver has dropped.
+    fn settle(&mut self, receiver: usize, ledger: &mut Ledger<'_, T>) {
+        while let Some(dropped) = self.log.dropped.pop_front() {
+            self.forget(receiver, dropped.size);
+            ledger.drop(dropped);
+        }
+    }
+
+    /// A packet for a receiver is done.
+    fn forget(&mut self, receiver: usize, size: DataSize) {
+        self.packets -= 1;
+        self.bytes = self.bytes.saturating_sub(size);
+        let is_fifo = self.is_fifo();
+        let entry = &mut self.receivers[receiver];
+        entry.packets -= 1;
+        if is_fifo || entry.packets == 0 {
+            entry.credit = TURN;
+            let turn = self.turns.iter().position(|&other| other == receiver);
+            self.turns.remove(turn.expect("a receiver with packets has a turn"));
+        }
+    }
+
+    fn is_fifo(&self) -> bool {
+        matches!(self.kind, NodeQueue::Fifo { .. })
+    }
+
+    /// The receiver of the next frame. From a FIFO the one of the oldest packet; otherwise the one whose
+    /// turn it is.
+    pub(super) fn next_receiver(&mut self) -> Option<usize> {
+        let is_fifo = self.is_fifo();
+        loop {
+            let receiver = *self.turns.front()?;
+            let credit = &mut self.receivers[receiver].credit;
+            if is_fifo || *credit > TimeDelta::ZERO {
+                return Some(receiver);
+            }
+            *credit += TURN;
+            self.turns.rotate_left(1);
+        }
+    }
+
+    /// A frame for this receiver holds the channel for so long.
+    pub(super) fn charge(&mut self, receiver: usize, airtime: TimeDelta) {
+        self.receivers[receiver].credit -= airtime;
+    }
+
+    /// Puts MPDUs for a receiver into a frame. There may be none: because of the limits, or because the
+    /// management of the queue has dropped all that waited.
+    pub(super) fn fill(
+        &mut self,
+        now: Timestamp,
+        receiver: usize,
+        limits: Limits,
+        ledger: &mut Ledger<'_, T>,
+    ) -> Content {
+        let entry = &mut self.receivers[receiver];
+        let mut content = Content::default();
+        for position in 0..A_MPDU_COUNT_LIMIT {
+            if content.mpdus >= limits.mpdus.max(1) {
+                break;
+            }
+            if position == entry.window.len() {
+                let Some(packet) = entry.waiting.dequeue(now, &mut self.log) else { break };
+                entry.window.push_back(Mpdu::new(packet));
+            }
+            let mpdu = &mut entry.window[position];
+            if mpdu.done {
+                continue;
+            }
+            let more = content.with(mpdu_size(mpdu.packet.size()));
+            if !limits.allow(&more) {
+                break;
+            }
+            content = more;
+            mpdu.on_air = true;
+            mpdu.attempts += 1;
+        }
+        self.settle(receiver, ledger);
+        content
+    }
+
+    /// The end of a frame at its receiver, which began at `start`. `decodes` says of each MPDU whether it
+    /// can be decoded: by where in the frame it begins and ends. Returns how many could.
+    pub(super) fn receive(
+        &mut self,
+        now: Timestamp,
+        (receiver, start): (usize, Timestamp),
+        mut decodes: impl FnMut(DataSize, DataSize) -> bool,
+        ledger: &mut Ledger<'_, T>,
+    ) -> usize {
+        let entry = &mut self.receivers[receiver];
+        let mut decoded = 0;
+        let mut content = Content::default();
+        for mpdu in entry.window.iter_mut().filter(|mpdu| mpdu.on_air) {
+            let size = mpdu_size(mpdu.packet.size());
+            let begin = content.aggregate;
+            content = content.with(size);
+            if decodes(begin, content.aggregate) {
+                decoded += 1;
+                ledger.counters.duplicates += u64::from(mpdu.received.is_some());
+                mpdu.received.get_or_insert(start);
+            }
+        }
+        entry.hand_on(now, ledger);
+        decoded
+    }
+
+    /// The frame to a receiver was answered, or not: then the sender knows nothing of its MPDUs.
+    pub(super) fn resolve(
+        &mut self,
+        now: Timestamp,
+        receiver: usize,
+        is_answered: bool,
+        ledger: &mut Ledger<'_, T>,
+    ) -> Resolution {
+        let mut resolution = Resolution { acknowledged: 0, is_fresh: false };
+        let mut is_oldest = true;
+        for position in 0..self.receivers[receiver].window.len() {
+            let mpdu = &mut self.receivers[receiver].window[position];
+            if !mpdu.on_air {
+                continue;
+            }
+            mpdu.on_air = false;
+            ledger.counters.attempts += 1;
+            let (size, since) = (mpdu.packet.size(), mpdu.packet.since);
+            let is_acknowledged = is_answered && mpdu.received.is_some();
+            if is_acknowledged {
+                resolution.acknowledged += 1;
+            } else {
+                ledger.counters.failures += 1;
+                let verdict = self.retry.verdict(now, mpdu.attempts, self.bytes);
+                let is_fresh = verdict != Verdict::Transmit { reset_window: false };
+                resolution.is_fresh |= is_oldest && is_fresh;
+                is_oldest = false;
+                if verdict != Verdict::Drop {
+                    continue;
+                }
+                mpdu.give_up(now, ledger);
+            }
+            mpdu.done = true;
+            self.forget(receiver, size);
+            let delivered = if is_acknowledged { size } else { DataSize::ZERO };
+            self.retry.on_finished(now, delivered, now - self.last_done.max(since));
+            self.last_done = now;
+        }
+        let entry = &mut self.receivers[receiver];
+        entry.hand_on(now, ledger);
+        while entry.window.front().is_some_and(|mpdu| mpdu.done) {
+            entry.window.pop_front();
+        }
+        resolution
+    }
+}
+
+impl<T> Receiver<T> {
+    /// The receiver hands on what has no gap before it. An MPDU that was given up leaves none: the sender
+    /// moves the receiver's window on.
+    fn hand_on(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
+        for mpdu in &mut self.window {
+            match mpdu.received {
+                Some(start) if !mpdu.handed_on => ledger.deliver(mpdu.hand_on(now, start)),
+                None if !mpdu.done => break,
+                Some(_) | None => {}
+            }
+        }
+    }
+}
+
+impl<T> Mpdu<T> {
+    fn new(packet: Waiting<Option<T>>) -> Self {
+        Self { packet, attempts: 0, on_air: false, received: None, handed_on: false, done: false }
+    }
+
+    fn hand_on(&mut self, now: Timestamp, start: Timestamp) -> Delivery<Option<T>> {
+        self.handed_on = true;
+        let Waiting { since, header: Header { size, ecn, .. }, ref mut payload } = self.packet;
+        Delivery { due: now, queuing_delay: start - since, size, ecn, payload: payload.take() }
+    }
+
+    /// The sender gives it up. It is lost only if it had not been received either.
+    fn give_up(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
+        if self.received.is_none() {
+            let (size, payload) = (self.packet.size(), self.packet.payload.take());
+            ledger.drop(Dropped { at: now, cause: DropCause::RetryLimit, size, payload });
+        }
+    }
+}
+
+fn pending<T>(window: &VecDeque<Mpdu<T>>) -> usize {
+    window.iter().filter(|mpdu| !mpdu.done).count()
+}
