@@ -198,8 +198,9 @@ fn received_rate(rows: &[Row]) -> Bitrate {
 }
 
 fn distribution_ms(values: impl Iterator<Item = TimeDelta>) -> Option<Distribution> {
-    let mut sorted: Vec<f64> = values.map(TimeDelta::as_millis_f64).collect();
-    sorted.sort_by(f64::total_cmp);
+    let mut sorted: Vec<TimeDelta> = values.collect();
+    sorted.sort_unstable();
+    let sorted: Vec<f64> = sorted.into_iter().map(TimeDelta::as_millis_f64).collect();
     Some(Distribution {
         mean: mean(sorted.clone())?,
         p25: percentile(&sorted, 0.25)?,
@@ -211,13 +212,20 @@ fn distribution_ms(values: impl Iterator<Item = TimeDelta>) -> Option<Distributi
 }
 
 fn loss_ratio(rows: &[Row]) -> Option<MeanMax> {
-    let ratio = |rows: &[Row]| {
-        let sent: u64 = rows.iter().map(|row| row.sent_packets).sum();
-        let lost: u64 = rows.iter().map(|row| row.lost_packets).sum();
-        (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0))
-    };
-    let max = rows.windows(ROWS_PER_SECOND).filter_map(ratio).fold(0.0, f64::max);
-    Some(MeanMax { mean: ratio(rows)?, max })
+    let ratio = |sent: u64, lost: u64| (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0));
+    let (mut sent, mut lost) = (0, 0);
+    let (mut max, mut second): (f64, (u64, u64)) = (0.0, (0, 0));
+    for (index, row) in rows.iter().enumerate() {
+        (sent, lost) = (sent + row.sent_packets, lost + row.lost_packets);
+        second = (second.0 + row.sent_packets, second.1 + row.lost_packets);
+        if let Some(out) = index.checked_sub(ROWS_PER_SECOND).map(|out| &rows[out]) {
+            second = (second.0 - out.sent_packets, second.1 - out.lost_packets);
+        }
+        if index + 1 >= ROWS_PER_SECOND {
+            max = ratio(second.0, second.1).map_or(max, |ratio| max.max(ratio));
+        }
+    }
+    Some(MeanMax { mean: ratio(sent, lost)?, max })
 }
 
 /// A step of the capacity, at the boundary before row `first`.

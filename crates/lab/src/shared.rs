@@ -62,12 +62,8 @@ pub struct Ratio {
 
 impl Shared {
     /// Measures a part of a run.
-    pub fn of(scenario: &Scenario, trace: &Trace, part: &Range<Timestamp>) -> Self {
-        let received = Received::of(trace);
-        Self {
-            link: link(scenario, &received, part),
-            fairness: fairness(scenario, &received, part),
-        }
+    pub fn of(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> Self {
+        Self { link: link(scenario, received, part), fairness: fairness(scenario, received, part) }
     }
 
     /// The value at a dotted path such as `fairness.ratio_20s.min`; `None` where it does not apply
@@ -95,13 +91,15 @@ impl Shared {
 }
 
 /// What each flow had received by the end of each row, from the run's beginning on.
-struct Received {
+#[derive(Clone, Debug)]
+pub struct Received {
     /// A flow's sums; the first is zero.
     sums: Vec<Vec<u64>>,
 }
 
 impl Received {
-    fn of(trace: &Trace) -> Self {
+    /// Adds up the rows of a run.
+    pub fn of(trace: &Trace) -> Self {
         let last = trace.rows.last().map_or(0, |row| index(row.time));
         let mut sums = vec![vec![0; last + 1]; trace.flows.len()];
         for row in &trace.rows {
@@ -257,7 +255,9 @@ fn jain(values: &[f64]) -> Option<f64> {
 /// capacity of a media flow: a load that does not yield is how a scenario may change the capacity
 /// [RFC8867 §5.1].
 pub fn rows_by_flow(scenario: &Scenario, trace: &Trace) -> Vec<Vec<Row>> {
-    let mut rows = vec![Vec::new(); trace.flows.len()];
+    let mut counts = vec![0; trace.flows.len()];
+    trace.rows.iter().for_each(|row| counts[row.flow] += 1);
+    let mut rows: Vec<Vec<Row>> = counts.into_iter().map(Vec::with_capacity).collect();
     for row in &trace.rows {
         let flow = scenario.flows.get(row.flow);
         let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL));

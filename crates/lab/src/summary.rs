@@ -7,7 +7,7 @@ use weir_sim::trace::Trace;
 use crate::metrics::Metrics;
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, Scenario, Section};
-use crate::shared::{Shared, rows_by_flow};
+use crate::shared::{Received, Shared, rows_by_flow};
 
 /// Version of the summary's shape.
 pub const SCHEMA: u32 = 1;
@@ -159,7 +159,8 @@ impl Summary {
             }
         };
         let flows: Vec<FlowSummary> = trace.flows.iter().enumerate().map(flow).collect();
-        let shared = |part| Shared::of(scenario, trace, &part);
+        let received = Received::of(trace);
+        let shared = |part| Shared::of(scenario, &received, &part);
         let whole = shared(Timestamp::ZERO..Timestamp::ZERO + scenario.duration);
         let section = |section: &Section| SharedSection {
             name: section.name.clone(),

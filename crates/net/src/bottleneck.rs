@@ -93,13 +93,6 @@ pub struct Counters {
     pub waited: TimeDelta,
 }
 
-#[derive(Clone, Debug)]
-struct InService<T> {
-    packet: Waiting<T>,
-    start: Timestamp,
-    finish: Timestamp,
-}
-
 /// One direction of a bottleneck link, with the packets that are on it.
 #[derive(Debug)]
 pub struct Bottleneck<T> {
@@ -109,7 +102,9 @@ pub struct Bottleneck<T> {
     log: Log<T>,
     /// The latest time that anyone told.
     now: Timestamp,
-    in_service: Option<InService<T>>,
+    /// When the packet that is being sent will be through. It is on the line already: all that will
+    /// become of it was settled when its turn came.
+    busy_until: Option<Timestamp>,
     line: DelayLine<T>,
     /// What no packet's delay is below.
     least_delay: TimeDelta,
@@ -129,7 +124,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             queue: Queue::new(config.aqm, seed.stream(&format!("{name}/queue"))),
             log: Log::new(),
             now: Timestamp::ZERO,
-            in_service: None,
+            busy_until: None,
             line: DelayLine::new(config.jitter.may_reorder() || config.delay.may_reorder()),
             least_delay: (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO),
             order: Order::default(),
@@ -165,7 +160,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             return;
         }
         self.serve_until(now);
-        if self.in_service.is_some() {
+        if self.busy_until.is_some() {
             let room = Room { capacity: &self.config.capacity, limit: self.config.queue };
             self.queue.enqueue(now, room, packet, &mut self.log);
         } else if matches!(self.queue, Queue::DropTail(_)) {
@@ -191,15 +186,15 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             Capacity::Schedule(schedule) => schedule.finish(start, packet.size()),
             Capacity::Trace(trace) => self.cursor.finish(trace, start, packet.size()),
         };
-        self.in_service = Some(InService { packet, start, finish });
+        self.busy_until = Some(finish);
+        self.depart(start, finish, packet);
     }
 
-    /// Sends what is through by `now` on its way.
+    /// Lets what waits have its turn, up to `now`.
     fn serve_until(&mut self, now: Timestamp) {
         self.now = now;
-        while let Some(service) = self.in_service.take_if(|service| service.finish <= now) {
-            self.depart(service.start, service.finish, service.packet);
-            self.serve_next(service.finish);
+        while let Some(finish) = self.busy_until.take_if(|finish| *finish <= now) {
+            self.serve_next(finish);
         }
     }
 
@@ -215,15 +210,16 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     }
 
     /// A time before which [`Bottleneck::poll`] gives nothing; `None` while the link is empty. It may
-    /// be early (jitter is drawn when a packet departs): poll, and ask again.
+    /// be early: poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
         if !self.log.dropped.is_empty() {
             return Some(self.now);
         }
-        let serviced = self.in_service.as_ref().map(|service| service.finish + self.least_delay);
-        match (self.line.next_due(), serviced) {
-            (Some(line), Some(service)) => Some(line.min(service)),
-            (line, service) => line.or(service),
+        let due = self.line.next_due()?;
+        match (&self.line, self.busy_until) {
+            // What waits may overtake what is on the line.
+            (DelayLine::Heap { .. }, Some(finish)) => Some(due.min(finish + self.least_delay)),
+            _ => Some(due),
         }
     }
 

@@ -31,6 +31,11 @@ impl Coupling {
         Self { groups, members: vec![None; senders.len()], senders }
     }
 
+    /// Whether the sender of a flow has several.
+    pub(crate) fn has(&self, flow: usize) -> bool {
+        self.senders[flow].is_some()
+    }
+
     /// The sender of a flow was called and has this target bitrate. Returns the shares that the flows of
     /// its group have to be told.
     pub(crate) fn exchange(

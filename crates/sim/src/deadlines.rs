@@ -1,19 +1,28 @@
 //! The event queue: one deadline a part of the simulation, and which comes first.
 //!
 //! Every part (a link, a pacer, a timer) has at most one deadline at a time, so the queue is a
-//! tournament over them: setting one costs a walk from a leaf to the root, reading the next costs
-//! nothing, and no stale entry is ever left behind. Equal times go by the order in which they were set.
+//! tournament over them: setting one costs a walk from a leaf towards the root, reading the next
+//! costs nothing, and no stale entry is ever left behind. Equal times go by the order in which they
+//! were set.
 
 use weir::units::Timestamp;
 
-type Key = (Timestamp, u64);
-const NEVER: Key = (Timestamp::MAX, u64::MAX);
+/// Time, order of setting and part in one number, so that one comparison decides a match.
+type Key = i128;
+const NEVER: Key = Key::MAX;
+const PART_BITS: u32 = 16;
+/// The order of setting has what the part leaves of the low half.
+const LOW_BITS: u32 = 64;
+
+fn time_of(key: Key) -> Timestamp {
+    Timestamp::from_nanos((key >> LOW_BITS) as i64)
+}
 
 /// Deadlines by part number.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
     /// A complete binary tree: leaves from `leaves` on, each inner node the lesser of its children.
-    tree: Vec<(Key, usize)>,
+    tree: Vec<Key>,
     leaves: usize,
     set_so_far: u64,
 }
@@ -21,34 +30,35 @@ pub(crate) struct Deadlines {
 impl Deadlines {
     /// A queue for parts `0..parts`, none of which has a deadline.
     pub(crate) fn new(parts: usize) -> Self {
+        assert!(parts <= 1 << PART_BITS, "a part's number has {PART_BITS} bits");
         let leaves = parts.next_power_of_two();
-        Self { tree: vec![(NEVER, 0); 2 * leaves], leaves, set_so_far: 0 }
+        Self { tree: vec![NEVER; 2 * leaves], leaves, set_so_far: 0 }
     }
 
     /// Sets or clears a part's deadline. Setting it to what it is keeps its place among equals.
     pub(crate) fn set(&mut self, part: usize, deadline: Option<Timestamp>) {
         let mut node = self.leaves + part;
-        let old = self.tree[node].0;
-        let key = match deadline {
+        let mut winner = match deadline {
             None => NEVER,
-            Some(time) if time == old.0 && old != NEVER => return,
+            Some(time) if time == time_of(self.tree[node]) => return,
             Some(time) => {
                 self.set_so_far += 1;
-                (time, self.set_so_far)
+                let low = self.set_so_far << PART_BITS | part as u64;
+                Key::from(time.as_nanos()) << LOW_BITS | Key::from(low)
             }
         };
-        self.tree[node] = (key, part);
-        while node > 1 {
-            let (left, right) = (self.tree[node & !1], self.tree[node | 1]);
+        // Above a node that stays as it is, everything does.
+        while std::mem::replace(&mut self.tree[node], winner) != winner && node > 1 {
+            winner = winner.min(self.tree[node ^ 1]);
             node /= 2;
-            self.tree[node] = if left.0 <= right.0 { left } else { right };
         }
     }
 
     /// The earliest deadline and its part.
     pub(crate) fn next(&self) -> Option<(Timestamp, usize)> {
-        let (key, part) = self.tree[1];
-        (key != NEVER).then_some((key.0, part))
+        let key = self.tree[1];
+        let part = key as usize & ((1 << PART_BITS) - 1);
+        (key != NEVER).then_some((time_of(key), part))
     }
 }
 

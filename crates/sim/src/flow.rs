@@ -78,8 +78,8 @@ pub(crate) enum Body {
     RtpPayload(Vec<u8>),
     /// An RTCP packet, whole.
     Rtcp(Vec<u8>),
-    /// A TCP segment.
-    Tcp(TcpPacket),
+    /// A TCP segment; boxed, because acknowledgements are large and links move packets often.
+    Tcp(Box<TcpPacket>),
     /// Nothing but its size.
     Udp,
 }

@@ -95,6 +95,8 @@ impl<'a> Simulator<'a> {
             })
             .collect();
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
+        let rows =
+            Vec::with_capacity(config.flows.iter().map(|flow| row_count(config, flow)).sum());
         let parts = 1 + links.len() + 2 * flows.len();
         let mut simulator = Self {
             config,
@@ -103,7 +105,7 @@ impl<'a> Simulator<'a> {
             flows,
             coupling: Coupling::new(config),
             outbox: Outbox::default(),
-            trace: Trace { flows: names, ..Trace::default() },
+            trace: Trace { flows: names, rows, ..Trace::default() },
         };
         simulator.schedule(Part::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
         for flow in 0..config.flows.len() {
@@ -158,7 +160,7 @@ impl<'a> Simulator<'a> {
     /// Does what an end of a flow wants after it was called, and tells the other flows of its sender.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
         self.do_wishes(now, flow, end);
-        if end == End::Receiver {
+        if end == End::Receiver || !self.coupling.has(flow) {
             return;
         }
         let target = self.flows[flow].ends.state().target;
@@ -171,8 +173,23 @@ impl<'a> Simulator<'a> {
     }
 
     fn do_wishes(&mut self, now: Timestamp, flow: usize, end: End) {
-        let mut outbox = std::mem::take(&mut self.outbox);
-        for packet in outbox.packets.drain(..) {
+        if !self.outbox.packets.is_empty() {
+            self.send(now, flow, end);
+        }
+        if !self.outbox.changes.is_empty() {
+            self.note_changes(now, flow);
+        }
+        if let Some(rtt) = self.outbox.rtt.take() {
+            let least = &mut self.flows[flow].row.rtt;
+            *least = Some(least.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.schedule_end(now, flow, end);
+    }
+
+    fn send(&mut self, now: Timestamp, flow: usize, end: End) {
+        // The list comes back empty, for its allocation.
+        let mut packets = std::mem::take(&mut self.outbox.packets);
+        for packet in packets.drain(..) {
             if end == End::Sender {
                 let row = &mut self.flows[flow].row;
                 row.sent += packet.size;
@@ -181,7 +198,11 @@ impl<'a> Simulator<'a> {
             let waited = TimeDelta::ZERO;
             self.forward(now, Traveller { flow, from: end, passed: 0, waited, packet });
         }
-        self.trace.events.extend(outbox.changes.drain(..).map(|change| RateChange {
+        self.outbox.packets = packets;
+    }
+
+    fn note_changes(&mut self, now: Timestamp, flow: usize) {
+        self.trace.events.extend(self.outbox.changes.drain(..).map(|change| RateChange {
             time: now,
             flow,
             from: change.from,
@@ -190,12 +211,6 @@ impl<'a> Simulator<'a> {
             state: change.state.into(),
             signals: change.signals,
         }));
-        if let Some(rtt) = outbox.rtt.take() {
-            let least = &mut self.flows[flow].row.rtt;
-            *least = Some(least.map_or(rtt, |least| least.min(rtt)));
-        }
-        self.outbox = outbox;
-        self.schedule_end(now, flow, end);
     }
 
     /// Puts a packet onto the next link of its route, or hands it over at the route's end.
@@ -323,6 +338,13 @@ fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
         Traffic::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
         Traffic::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
+}
+
+/// Rows that a flow fills, or one more.
+fn row_count(config: &Config, flow: &Flow) -> usize {
+    let end = flow.stop.min(Timestamp::ZERO + config.duration);
+    let time = (end - flow.start).max(TimeDelta::ZERO);
+    (time.as_nanos() / ROW_INTERVAL.as_nanos()) as usize + 1
 }
 
 /// As a record holds it, so that a run measures the same before and after it was written.

@@ -47,7 +47,7 @@ fn flows_are_compared_while_all_of_them_are_active() {
         _ if second < 30 => 240,
         _ => 1_000,
     });
-    let fairness = Shared::of(&scenario, &trace, &whole()).fairness.unwrap();
+    let fairness = Shared::of(&scenario, &Received::of(&trace), &whole()).fairness.unwrap();
     // Means of 1000 and 620 kbit/s.
     assert_eq!(fairness.jain, 1_620.0 * 1_620.0 / (2.0 * (1_000_000.0 + 384_400.0)));
     let ratio = |mean, min, within| Some(Ratio { mean, min, within });
@@ -67,7 +67,7 @@ fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
         1 => 500,
         _ => 10,
     });
-    let fairness = Shared::of(&scenario, &trace, &whole()).fairness.unwrap();
+    let fairness = Shared::of(&scenario, &Received::of(&trace), &whole()).fairness.unwrap();
     assert_eq!(fairness.jain, 1.0);
     assert_eq!(fairness.ratio_5s, Some(Ratio { mean: 1.0, min: 1.0, within: 1.0 }));
     assert_eq!(fairness.ratio_20s, fairness.ratio_5s);
@@ -76,7 +76,7 @@ fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
 #[test]
 fn one_media_flow_shares_with_nobody() {
     let scenario = scenario("[[flow]]\n[[flow]]\nkind = \"tcp\"\n");
-    let shared = Shared::of(&scenario, &trace(&scenario, |_, _| 800), &whole());
+    let shared = Shared::of(&scenario, &Received::of(&trace(&scenario, |_, _| 800)), &whole());
     assert_eq!(shared.fairness, None);
     assert_eq!(shared.link.utilization, Some(0.8));
 }
@@ -89,10 +89,14 @@ fn each_bottleneck_of_several_has_its_own_utilization() {
                 [[flow]]\nhops = [1]\n[[flow]]\n";
     let scenario = parse("x", text, None).unwrap();
     let trace = trace(&scenario, |flow, _| [1_000, 600][flow]);
-    let shared = Shared::of(&scenario, &trace, &whole());
+    let shared = Shared::of(&scenario, &Received::of(&trace), &whole());
     assert_eq!(shared.link.hops, BTreeMap::from([("1".into(), 0.8), ("2".into(), 0.1)]));
     assert_eq!(shared.link.utilization, Some(0.8));
-    let late = Shared::of(&scenario, &trace, &(Timestamp::from_secs(20)..Timestamp::from_secs(40)));
+    let late = Shared::of(
+        &scenario,
+        &Received::of(&trace),
+        &(Timestamp::from_secs(20)..Timestamp::from_secs(40)),
+    );
     assert_eq!(late.at("link.hops.2"), Some(0.15));
 }
 
@@ -126,6 +130,6 @@ fn a_path_names_a_value_or_does_not() {
 fn a_trace_without_rows_has_no_values() {
     let scenario = scenario("[[flow]]\n[[flow]]\n");
     let empty = Trace { flows: vec!["media-1".into(), "media-2".into()], ..Trace::default() };
-    let shared = Shared::of(&scenario, &empty, &whole());
+    let shared = Shared::of(&scenario, &Received::of(&empty), &whole());
     assert_eq!((shared.link.utilization, shared.fairness), (Some(0.0), None));
 }

@@ -157,7 +157,7 @@ impl TcpEnds {
 
 fn emit(connection: u64, segment: Segment, ecn: Ecn, out: &mut Outbox) {
     let size = segment.size();
-    let body = Body::Tcp(TcpPacket { connection, segment });
+    let body = Body::Tcp(Box::new(TcpPacket { connection, segment }));
     out.packets.push(Packet { size, ecn, body });
 }
 
