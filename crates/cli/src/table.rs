@@ -54,16 +54,25 @@ pub fn results(summaries: &[Summary]) -> String {
             let over_seeds = |path: &str| {
                 mean(group.iter().filter_map(|run| run.metric(Some(&flow.flow), path)).collect())
             };
-            rows.push(line(summary, flow, group.len(), over_seeds));
+            rows.push(line(summary, flow, seeds(&group), over_seeds));
         }
     }
     aligned(&HEAD, &rows, 4)
 }
 
+/// How many runs a mean is of, and how many of them the machine bent.
+fn seeds(group: &[&Summary]) -> String {
+    let bent = group.iter().filter(|run| run.calls.is_some_and(|calls| calls.bent)).count();
+    match bent {
+        0 => group.len().to_string(),
+        _ => format!("{} ({bent} bent)", group.len()),
+    }
+}
+
 fn line(
     summary: &Summary,
     flow: &FlowSummary,
-    seeds: usize,
+    seeds: String,
     over_seeds: impl Fn(&str) -> Option<f64>,
 ) -> Vec<String> {
     vec![
@@ -71,7 +80,7 @@ fn line(
         summary.controller.clone(),
         summary.engine.clone(),
         flow.flow.clone(),
-        seeds.to_string(),
+        seeds,
         number(over_seeds("utilization"), 3),
         number(over_seeds("rate_mbps.mean"), 3),
         number(over_seeds("queuing_delay_ms.p95"), 1),

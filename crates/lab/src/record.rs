@@ -18,7 +18,7 @@ use weir_sim::trace::Trace;
 
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Scenario, ScenarioError};
-use crate::summary::Summary;
+use crate::summary::{Calls, Summary};
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -98,7 +98,8 @@ struct RunFile {
 impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
-        Summary::of(&self.scenario, &self.info, &self.trace)
+        let calls = self.call.as_ref().map(Calls::of);
+        Summary { calls, ..Summary::of(&self.scenario, &self.info, &self.trace) }
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

@@ -1,6 +1,7 @@
 //! The result of one run in numbers: what `--json` prints and `summary.json` holds.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use weir::units::Timestamp;
 use weir_sim::trace::Trace;
 
@@ -39,6 +40,32 @@ pub struct Summary {
     pub paper: Vec<PaperRow>,
     /// Assertions and whether they hold.
     pub expect: Vec<ExpectRow>,
+    /// What became of the calls of a real run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
+}
+
+/// What became of the calls of a real run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Calls that were to be made.
+    pub made: usize,
+    /// Those that came about and lasted.
+    pub succeeded: usize,
+    /// The machine bent the run: its values say more about the machine.
+    pub bent: bool,
+}
+
+impl Calls {
+    /// As `call.json` tells it.
+    pub(crate) fn of(call: &Value) -> Self {
+        let calls = call["calls"].as_array().map_or(&[][..], Vec::as_slice);
+        Self {
+            made: calls.len(),
+            succeeded: calls.iter().filter(|call| call["failure"].is_null()).count(),
+            bent: call["bent"].as_bool().unwrap_or(false),
+        }
+    }
 }
 
 /// A flow over its whole time, and over the scenario's sections.
@@ -181,6 +208,7 @@ impl Summary {
             shared: whole,
             sections,
             flows,
+            calls: None,
         }
     }
 
