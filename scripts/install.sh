@@ -25,6 +25,9 @@ need() {
 }
 need chromium chromium chromium-browser google-chrome google-chrome-stable
 need ffmpeg ffmpeg
+need firefox-esr firefox-esr firefox
+need janus janus
+need coturn turnserver
 need iperf3 iperf3
 need iputils-ping ping
 need iproute2 ip

@@ -29,7 +29,9 @@ const MEMBERS = {
 
 const element = (id) => document.getElementById(id);
 // Milliseconds since the page was opened, of each step of the set-up.
-const setup = { camera: null, joined: null, start: null, ice: null, connected: null };
+const setup = {
+  camera: null, joined: null, start: null, described: null, ice: null, connected: null,
+};
 let socket = null;
 let connection = null;
 let ended = false;
@@ -112,25 +114,31 @@ async function reportStats() {
   tell({ type: "stats", report });
 }
 
-async function openCamera({ width, height, frameRate }) {
+// The tracks that this peer sends, by kind.
+async function openDevices({ video, audio, width, height, frameRate }) {
+  if (!video.sends && !audio.sends) return {};
+  const picture = {
+    width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: frameRate },
+  };
   let media;
   try {
     media = await navigator.mediaDevices.getUserMedia({
-      video: { width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: frameRate } },
+      video: video.sends && picture, audio: audio.sends,
     });
   } catch (error) {
-    throw new Error(`The camera cannot be used: ${error.message}`);
+    throw new Error(`The camera or the microphone cannot be used: ${error.message}`);
   }
   setup.camera = performance.now();
-  return media.getVideoTracks()[0];
+  return Object.fromEntries(media.getTracks().map((track) => [track.kind, track]));
 }
 
-// VP8 first; the repair formats and the other codecs keep their order behind it.
-function preferVp8(transceiver) {
+// The wanted codec first; the repair formats and the other codecs keep their order behind it.
+function preferCodec(transceiver, name) {
   const { codecs } = RTCRtpReceiver.getCapabilities("video");
-  const isVp8 = (codec) => codec.mimeType === "video/VP8";
-  const others = codecs.filter((codec) => !isVp8(codec));
-  transceiver.setCodecPreferences([...codecs.filter(isVp8), ...others]);
+  const isWanted = (codec) => codec.mimeType.toUpperCase() === `VIDEO/${name}`;
+  if (!codecs.some(isWanted)) throw new Error(`This browser has no ${name}.`);
+  const others = codecs.filter((codec) => !isWanted(codec));
+  transceiver.setCodecPreferences([...codecs.filter(isWanted), ...others]);
 }
 
 async function limitSender(sender, { maxBitrate, frameRate }) {
@@ -162,42 +170,61 @@ function watch(config) {
       setInterval(() => ended || guard(reportStats)(), config.statsInterval);
     }
   });
-  connection.addEventListener("track", ({ track, streams }) => {
+  connection.addEventListener("track", ({ track }) => {
     const video = element("video");
-    video.srcObject = streams[0] ?? new MediaStream([track]);
+    // Sound and picture come as two tracks; both play in one element.
+    if (video.srcObject) return video.srcObject.addTrack(track);
+    video.srcObject = new MediaStream([track]);
     video.requestVideoFrameCallback?.((now) => tell({ type: "playing", firstFrame: now }));
   });
 }
 
-const handlers = (config, track) => ({
-  // Both peers are there: the offerer begins.
+function directionOf({ sends, receives }) {
+  if (sends) return receives ? "sendrecv" : "sendonly";
+  return receives ? "recvonly" : "inactive";
+}
+
+const isVideo = (transceiver) => transceiver.receiver.track.kind === "video";
+
+const handlers = (config, tracks) => ({
+  // Both peers are there, and the call's time has come: the offerer begins.
   async start() {
     setup.start = performance.now();
-    connection = new RTCPeerConnection({ iceServers: [] });
+    const relay = config.relay;
+    connection = new RTCPeerConnection({
+      iceServers: relay ? [relay] : [], iceTransportPolicy: relay ? "relay" : "all",
+    });
     watch(config);
     if (!config.offers) return;
-    const direction = config.receives ? "sendrecv" : "sendonly";
-    const transceiver = connection.addTransceiver(track, { direction });
-    preferVp8(transceiver);
-    await limitSender(transceiver.sender, config);
+    for (const kind of ["audio", "video"]) {
+      const direction = directionOf(config[kind]);
+      if (direction === "inactive") continue;
+      const transceiver = connection.addTransceiver(tracks[kind] ?? kind, { direction });
+      if (kind === "audio") continue;
+      preferCodec(transceiver, config.codec);
+      if (config.video.sends) await limitSender(transceiver.sender, config);
+    }
     await connection.setLocalDescription();
     tell({ type: "offer", sdp: connection.localDescription.sdp });
   },
   async offer({ sdp }) {
     await connection.setRemoteDescription({ type: "offer", sdp });
-    const [transceiver] = connection.getTransceivers();
-    preferVp8(transceiver);
-    if (config.sends) {
-      transceiver.direction = "sendrecv";
-      await transceiver.sender.replaceTrack(track);
+    for (const transceiver of connection.getTransceivers()) {
+      const kind = isVideo(transceiver) ? "video" : "audio";
+      if (kind === "video") preferCodec(transceiver, config.codec);
+      transceiver.direction = directionOf(config[kind]);
+      if (tracks[kind]) await transceiver.sender.replaceTrack(tracks[kind]);
     }
     await connection.setLocalDescription();
+    setup.described = performance.now();
     // At once: a candidate that overtakes its description is an error at the other peer.
     tell({ type: "answer", sdp: connection.localDescription.sdp });
-    if (config.sends) await limitSender(transceiver.sender, config);
+    const video = connection.getTransceivers().find(isVideo);
+    if (video && config.video.sends) await limitSender(video.sender, config);
   },
   async answer({ sdp }) {
     await connection.setRemoteDescription({ type: "answer", sdp });
+    setup.described = performance.now();
   },
   async candidate({ candidate }) {
     await connection.addIceCandidate(candidate);
@@ -212,7 +239,7 @@ const handlers = (config, track) => ({
 const guard = (action) => (...args) =>
   action(...args).catch((error) => ended || fail(error.message));
 
-// The first message is the configuration; the camera is opened before the lab hears that the peer
+// The first message is the configuration; the devices are opened before the lab hears that the peer
 // is ready, so that the messages that follow find it there.
 function join() {
   const url = new URL(`${location.pathname}/socket`, location.href);
@@ -223,8 +250,7 @@ function join() {
   const receive = async (message) => {
     if (message.type === "config") {
       setup.joined = performance.now();
-      const track = message.sends ? await openCamera(message) : null;
-      handle = handlers(message, track);
+      handle = handlers(message, await openDevices(message));
       show("Waiting for the other peer");
       tell({ type: "ready" });
     } else if (message.type === "refused") {

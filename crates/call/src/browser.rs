@@ -1,4 +1,5 @@
-//! A headless Chromium on an emulated host, with a camera that plays a file.
+//! A headless browser on an emulated host: Chromium with a camera that plays a file, or Firefox with
+//! one that shows its own picture.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -7,15 +8,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use weir_emu::{Child, Host};
+use weir_lab::scenario::call::BrowserKind;
 
-use crate::error::CallError;
+use crate::error::{CallError, variable};
 use crate::message::printable;
 
-/// Names that the browser has in distributions, best first.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// Names that a browser has in distributions, best first.
+const fn names(kind: BrowserKind) -> &'static [&'static str] {
+    match kind {
+        BrowserKind::Chromium => {
+            &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+        }
+        BrowserKind::Firefox => &["firefox-esr", "firefox"],
+    }
+}
+
+/// The preferences of Firefox, in the file that it reads when it starts.
+const PREFERENCES: &str = "\
+user_pref('media.navigator.streams.fake', true);
+user_pref('media.navigator.permission.disabled', true);
+user_pref('media.autoplay.default', 0);
+user_pref('media.peerconnection.ice.obfuscate_host_addresses', false);
+user_pref('media.peerconnection.ice.loopback', false);
+user_pref('network.captive-portal-service.enabled', false);
+user_pref('network.connectivity-service.enabled', false);
+user_pref('app.update.enabled', false);
+user_pref('app.normandy.enabled', false);
+user_pref('browser.safebrowsing.malware.enabled', false);
+user_pref('browser.safebrowsing.phishing.enabled', false);
+user_pref('browser.shell.checkDefaultBrowser', false);
+user_pref('browser.aboutwelcome.enabled', false);
+user_pref('datareporting.policy.dataSubmissionEnabled', false);
+user_pref('toolkit.telemetry.reportingpolicy.firstRun', false);
+user_pref('media.gmp-manager.updateEnabled', false);
+";
 
 /// Chromium without a window, without its own traffic, and with a camera that needs no permission.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 14] = [
     "--headless=new",
     // The lab is root, and Chromium has no sandbox for root.
     "--no-sandbox",
@@ -28,25 +57,27 @@ const FLAGS: [&str; 13] = [
     "--disable-breakpad",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
+    "--autoplay-policy=no-user-gesture-required",
     // A peer without a camera would hide its address behind a name that nobody resolves here.
     "--disable-features=WebRtcHideLocalIpsWithMdns",
-    // Nothing but the lab's own page has an address.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    // Nothing but the lab's own page and the hosts, of which one may be a relay, has an address.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE 10.45.0.*",
 ];
 
-/// The browser of this machine.
+/// A browser of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
+    kind: BrowserKind,
     path: PathBuf,
     /// As it calls itself.
     pub(crate) version: String,
 }
 
 impl Program {
-    /// The one that `WEIR_BROWSER` names, or the first one on the path.
-    pub(crate) fn find() -> Result<Self, CallError> {
+    /// The one that the environment names, or the first one on the path.
+    pub(crate) fn find(kind: BrowserKind) -> Result<Self, CallError> {
         let search_path = std::env::var_os("PATH").unwrap_or_default();
-        let path = find_in(std::env::var_os("WEIR_BROWSER"), &search_path)?;
+        let path = find_in(kind, std::env::var_os(variable(kind)), &search_path)?;
         let output = Command::new(&path)
             .arg("--version")
             .stdin(Stdio::null())
@@ -54,7 +85,7 @@ impl Program {
             .output()
             .map_err(CallError::system("ask the browser for its version"))?;
         let version = printable(String::from_utf8_lossy(&output.stdout).trim());
-        Ok(Self { path, version })
+        Ok(Self { kind, path, version })
     }
 
     /// Opens `url` on `host`. `profile` is a new folder's name.
@@ -69,9 +100,18 @@ impl Program {
         let log = profile.join("weir.log");
         let output = File::create(&log).map_err(CallError::system("make the browser's log"))?;
         let mut command = host.command(&self.path);
-        command.args(FLAGS).arg(option("--user-data-dir=", profile));
-        if let Some(file) = camera {
-            command.arg(option("--use-file-for-fake-video-capture=", file));
+        match self.kind {
+            BrowserKind::Chromium => {
+                command.args(FLAGS).arg(option("--user-data-dir=", profile));
+                if let Some(file) = camera {
+                    command.arg(option("--use-file-for-fake-video-capture=", file));
+                }
+            }
+            BrowserKind::Firefox => {
+                fs::write(profile.join("user.js"), PREFERENCES)
+                    .map_err(CallError::system("write the browser's preferences"))?;
+                command.args(["--headless", "--no-remote", "--profile"]).arg(profile);
+            }
         }
         // What it wants to keep in the user's folders goes with the profile.
         for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"] {
@@ -79,7 +119,8 @@ impl Program {
         }
         command.env("HOME", profile).env("TMPDIR", profile).arg(url);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
-        Ok(Browser { child: Child::spawn(&mut command)?, log })
+        let mut child = Child::spawn(&mut command)?;
+        Ok(Browser { pid: child.inner().id(), child, log })
     }
 }
 
@@ -87,12 +128,18 @@ impl Program {
 #[derive(Debug)]
 pub(crate) struct Browser {
     child: Child,
+    pid: u32,
     log: PathBuf,
 }
 
 impl Browser {
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.inner().try_wait(), Ok(None))
+    }
+
+    /// The process that everything of it is below.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// The last line that it wrote, for a message about its end.
@@ -109,13 +156,18 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
-fn find_in(wanted: Option<OsString>, search_path: &OsStr) -> Result<PathBuf, CallError> {
+fn find_in(
+    kind: BrowserKind,
+    wanted: Option<OsString>,
+    search_path: &OsStr,
+) -> Result<PathBuf, CallError> {
     let on_path = |name: &OsStr| {
         let folders = std::env::split_paths(search_path);
         folders.map(|folder| folder.join(name)).find(|path| is_program(path))
     };
     let Some(wanted) = wanted else {
-        return NAMES.iter().find_map(|name| on_path(name.as_ref())).ok_or(CallError::NoBrowser);
+        let found = names(kind).iter().find_map(|name| on_path(name.as_ref()));
+        return found.ok_or(CallError::NoBrowser(kind));
     };
     // As in a shell: only a bare name is looked for.
     let path = Path::new(&wanted);
@@ -123,7 +175,7 @@ fn find_in(wanted: Option<OsString>, search_path: &OsStr) -> Result<PathBuf, Cal
         1 => on_path(&wanted),
         _ => is_program(path).then(|| path.to_owned()),
     };
-    found.ok_or_else(|| CallError::NotThere(wanted.to_string_lossy().into_owned()))
+    found.ok_or_else(|| CallError::NotThere(kind, wanted.to_string_lossy().into_owned()))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -134,13 +186,18 @@ fn is_program(path: &Path) -> bool {
 mod tests {
     use super::*;
 
+    const CHROMIUM: BrowserKind = BrowserKind::Chromium;
+
     #[test]
     fn a_missing_browser_is_told_with_what_to_install() {
         let empty = tempfile::tempdir().unwrap();
-        let error = find_in(None, empty.path().as_os_str()).unwrap_err().to_string();
+        let error = find_in(CHROMIUM, None, empty.path().as_os_str()).unwrap_err().to_string();
         assert!(error.contains("apt-get install chromium"), "{error}");
-        let error = find_in(Some("/no/such".into()), OsStr::new("")).unwrap_err().to_string();
-        assert!(error.contains("'/no/such'"), "{error}");
+        let error =
+            find_in(CHROMIUM, Some("/no/such".into()), OsStr::new("")).unwrap_err().to_string();
+        assert!(error.contains("WEIR_BROWSER names '/no/such'"), "{error}");
+        let error = find_in(BrowserKind::Firefox, None, OsStr::new("")).unwrap_err().to_string();
+        assert!(error.contains("apt-get install firefox-esr"), "{error}");
     }
 
     #[test]
@@ -148,11 +205,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("chromium");
         File::create(&path).unwrap();
-        assert!(find_in(None, folder.path().as_os_str()).is_err());
+        assert!(find_in(CHROMIUM, None, folder.path().as_os_str()).is_err());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(find_in(None, folder.path().as_os_str()).unwrap(), path);
-        let named = find_in(Some("chromium".into()), folder.path().as_os_str());
+        assert_eq!(find_in(CHROMIUM, None, folder.path().as_os_str()).unwrap(), path);
+        let named = find_in(CHROMIUM, Some("chromium".into()), folder.path().as_os_str());
         assert_eq!(named.unwrap(), path);
-        assert_eq!(find_in(Some(path.clone().into()), OsStr::new("")).unwrap(), path);
+        assert_eq!(find_in(CHROMIUM, Some(path.clone().into()), OsStr::new("")).unwrap(), path);
     }
 }

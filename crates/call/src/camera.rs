@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::message::VideoConfig;
+use weir_lab::scenario::call::Picture;
 
 /// The file is played in a loop. Uncompressed, since decoding would take processor time from the
 /// encoders, and short, since 720p takes 41 MB for each second.
@@ -23,11 +23,11 @@ const NOISE_STRENGTH: u32 = 12;
 ///
 /// # Errors
 /// One line for the record: without the file the browser shows its own, simpler pattern.
-pub(crate) fn file(video: &VideoConfig) -> Result<PathBuf, String> {
+pub(crate) fn file(video: &Picture) -> Result<PathBuf, String> {
     let folder = cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
         .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
-    let VideoConfig { width, height, frame_rate, .. } = *video;
-    let path = folder.join(format!("bars-{width}x{height}-{frame_rate}.y4m"));
+    let Picture { width, height, fps, .. } = *video;
+    let path = folder.join(format!("bars-{width}x{height}-{fps}.y4m"));
     if path.is_file() {
         return Ok(path);
     }
@@ -47,7 +47,7 @@ fn cache_folder(
     base.map(|folder| folder.join("weir"))
 }
 
-fn make(folder: &Path, path: &Path, video: &VideoConfig) -> Result<(), String> {
+fn make(folder: &Path, path: &Path, video: &Picture) -> Result<(), String> {
     let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(unwritable)?;
     // Under its own name only when it is whole: another lab may look for it at the same time.
@@ -57,9 +57,9 @@ fn make(folder: &Path, path: &Path, video: &VideoConfig) -> Result<(), String> {
         .tempfile_in(folder)
         .map_err(unwritable)?
         .into_temp_path();
-    let VideoConfig { width, height, frame_rate, .. } = *video;
+    let Picture { width, height, fps, .. } = *video;
     let source =
-        format!("smptehdbars=s={width}x{height}:r={frame_rate},noise=alls={NOISE_STRENGTH}:allf=t");
+        format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={NOISE_STRENGTH}:allf=t");
     let status = Command::new("ffmpeg")
         .args(["-v", "error", "-y", "-f", "lavfi", "-i", &source, "-t", LOOP_SECONDS])
         .args(["-pix_fmt", "yuv420p"])
@@ -89,8 +89,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
-        let cause =
-            make(Path::new("/proc/weir"), Path::new("/proc/weir/f"), &VideoConfig::default());
+        let cause = make(Path::new("/proc/weir"), Path::new("/proc/weir/f"), &Picture::default());
         assert!(cause.unwrap_err().contains("/proc/weir"));
     }
 }

@@ -2,18 +2,26 @@
 
 use std::io;
 
-use crate::message::Peer;
+use weir_lab::scenario::call::BrowserKind;
 
 /// Why there is no result. Each is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No browser on this machine.
-    #[error("no browser found: apt-get install chromium, or name one in WEIR_BROWSER")]
-    NoBrowser,
-    /// What `WEIR_BROWSER` names is no program.
-    #[error("WEIR_BROWSER names '{0}', which is not there: name a Chromium, or unset it")]
-    NotThere(String),
+    /// No browser of this kind on this machine.
+    #[error("no {name} found: apt-get install {package}, or name one in {variable}",
+        name = .0.name(), package = package(*.0), variable = variable(*.0))]
+    NoBrowser(BrowserKind),
+    /// What the environment names is no program.
+    #[error("{variable} names '{1}', which is not there: name a {name}, or unset it",
+        variable = variable(*.0), name = .0.name())]
+    NotThere(BrowserKind, String),
+    /// No forwarding server on this machine.
+    #[error("no forwarding server found: apt-get install janus")]
+    NoJanus,
+    /// No relay on this machine.
+    #[error("no relay found: apt-get install coturn")]
+    NoRelay,
     /// The network could not be emulated.
     #[error(transparent)]
     Emulator(#[from] weir_emu::Error),
@@ -24,36 +32,6 @@ pub enum CallError {
         action: &'static str,
         /// The system's reason.
         source: io::Error,
-    },
-    /// The set-up took too long.
-    #[error("{missing} after {seconds} s{}", said(.browser))]
-    TimedOut {
-        /// What did not happen.
-        missing: String,
-        /// How long the lab waited.
-        seconds: u64,
-        /// The last words of the browser, if it had any.
-        browser: String,
-    },
-    /// A peer gave up, or broke the protocol.
-    #[error("the call failed: {0}")]
-    Peer(String),
-    /// A browser ended, or its page did.
-    #[error("{peer} left before the end of the call: its browser crashed or was closed{}",
-        said(.browser))]
-    Left {
-        /// Who.
-        peer: Peer,
-        /// The last words of the browser, if it had any.
-        browser: String,
-    },
-    /// The media would not meet the emulated link.
-    #[error("{peer} uses {path}, which is not the emulated path: the result would be worthless")]
-    OffPath {
-        /// Who.
-        peer: Peer,
-        /// The candidate pair.
-        path: String,
     },
     /// The user interrupted the call.
     #[error("interrupted")]
@@ -67,6 +45,18 @@ impl CallError {
     }
 }
 
-fn said(browser: &str) -> String {
-    if browser.is_empty() { String::new() } else { format!(" (it said: {browser})") }
+/// The package of a browser.
+const fn package(kind: BrowserKind) -> &'static str {
+    match kind {
+        BrowserKind::Chromium => "chromium",
+        BrowserKind::Firefox => "firefox-esr",
+    }
+}
+
+/// The variable that names a browser.
+pub(crate) const fn variable(kind: BrowserKind) -> &'static str {
+    match kind {
+        BrowserKind::Chromium => "WEIR_BROWSER",
+        BrowserKind::Firefox => "WEIR_FIREFOX",
+    }
 }

@@ -1,22 +1,36 @@
-//! Real video calls through the emulator: two browsers, the page that they open, the signalling
-//! between them, and what they report.
+//! Real video calls through the emulator: browsers, the page that they open, the signalling between
+//! them, and what they report.
 //!
-//! [`run_call`] makes one call from set-up to tear-down. [`Session`] is the server alone, for
+//! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is the server alone, for
 //! browsers that somebody else opens. [`mod@derive`] turns what they report into the values of each
 //! interval.
 
+mod bridge;
 mod browser;
 mod camera;
 pub mod derive;
 mod error;
+mod janus;
 mod message;
+mod plan;
+mod players;
 mod record;
+mod relay;
 mod run;
 mod server;
+mod signalling;
+mod state;
 pub mod stats;
+mod usage;
 
 pub use error::CallError;
-pub use message::{Peer, SetupTimes, VideoConfig};
-pub use record::{Unplayable, record, warnings};
-pub use run::{CallConfig, CallOutcome, PeerOutcome, Progress, STATS_INTERVAL, run_call};
-pub use server::{Event, EventKind, PageConfig, Session};
+pub use janus::Role;
+pub use message::{CallSettings, Peer, RelayAccess, SetupTimes};
+pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable};
+pub use record::{record, warnings};
+pub use run::{
+    CallOutcome, CallResult, PeerOutcome, PlayerOutcome, Progress, STATS_INTERVAL, run_call,
+};
+pub use server::Session;
+pub use signalling::{Event, EventKind};
+pub use usage::Usage;

@@ -4,15 +4,19 @@
 //! parsed into these types, which have no room for unknown members, and what is shown to a person
 //! goes through [`printable`].
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
+use weir_lab::scenario::call::Picture;
 
+use crate::bridge::candidate_at;
 use crate::stats::StatsReport;
 
 /// The longest text of a peer that is repeated in a message of the lab.
 const PRINTABLE_CHARS: usize = 200;
 
-/// One end of a call. Peer a offers and sends video; peer b answers, and sends in a two-way call.
+/// One end of a call. Peer a offers, peer b answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
@@ -53,24 +57,32 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// What the camera is asked for, and the limit of the encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VideoConfig {
-    /// Picture width in pixels.
-    pub width: u32,
-    /// Picture height in pixels.
-    pub height: u32,
-    /// Frames per second.
-    pub frame_rate: u32,
-    /// Largest bitrate of the encoder.
-    pub max_bitrate: Bitrate,
+/// What the server tells the two pages of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSettings {
+    /// What the cameras show, and the codec.
+    pub picture: Picture,
+    /// The limit of the encoder of peer a, of peer b; `None` for one that sends no video.
+    pub video: [Option<Bitrate>; 2],
+    /// Whether peer a, peer b sends audio.
+    pub audio: [bool; 2],
+    /// The relay that all media takes.
+    pub relay: Option<RelayAccess>,
+    /// What peer a, peer b is told in place of the other's addresses.
+    pub bridge: Option<[SocketAddr; 2]>,
+    /// Time between two `getStats` reports.
+    pub stats_interval: std::time::Duration,
 }
 
-impl Default for VideoConfig {
-    /// 720p at 30 frames/s, with the limit that Chromium itself sets at this size.
-    fn default() -> Self {
-        Self { width: 1280, height: 720, frame_rate: 30, max_bitrate: Bitrate::from_kbps(2500) }
-    }
+/// How a page uses a relay; member for member what `RTCIceServer` wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RelayAccess {
+    /// `turn:10.45.0.3:3478?transport=udp`.
+    pub urls: String,
+    /// Name of the user.
+    pub username: String,
+    /// The password.
+    pub credential: String,
 }
 
 /// Milliseconds from the opening of the page to each step of the set-up.
@@ -81,8 +93,10 @@ pub struct SetupTimes {
     pub camera: Option<f64>,
     /// The lab has sent the configuration.
     pub joined: f64,
-    /// Both peers are ready.
+    /// The call begins: both peers are ready, and its time has come.
     pub start: f64,
+    /// Both session descriptions are there.
+    pub described: f64,
     /// ICE has found a path; a browser may report it only with `connected`.
     pub ice: Option<f64>,
     /// DTLS is done and media can flow.
@@ -98,6 +112,13 @@ pub(crate) struct Candidate {
     #[serde(rename = "sdpMLineIndex")]
     sdp_m_line_index: Option<u16>,
     username_fragment: Option<String>,
+}
+
+impl Candidate {
+    /// The same with another address in it.
+    pub(crate) fn at(self, address: SocketAddr) -> Self {
+        Self { candidate: candidate_at(address), ..self }
+    }
 }
 
 /// From a peer to the lab.
@@ -135,18 +156,8 @@ pub(crate) enum PeerMessage {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum LabMessage {
-    Config {
-        offers: bool,
-        sends: bool,
-        receives: bool,
-        width: u32,
-        height: u32,
-        frame_rate: u32,
-        /// In bit/s.
-        max_bitrate: u64,
-        /// Time between two reports in ms.
-        stats_interval: u64,
-    },
+    Config(Box<PageConfig>),
+    /// The call begins now.
     Start,
     Offer {
         sdp: String,
@@ -161,6 +172,50 @@ pub(crate) enum LabMessage {
     Refused {
         cause: String,
     },
+}
+
+/// What a page is told first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageConfig {
+    offers: bool,
+    video: Media,
+    audio: Media,
+    width: u32,
+    height: u32,
+    frame_rate: u32,
+    codec: &'static str,
+    /// In bit/s; 0 where no video is sent.
+    max_bitrate: u64,
+    relay: Option<RelayAccess>,
+    /// Time between two reports in ms.
+    stats_interval: u64,
+}
+
+/// Which ways a kind of media goes, seen from a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Media {
+    sends: bool,
+    receives: bool,
+}
+
+impl PageConfig {
+    pub(crate) fn of(call: &CallSettings, peer: Peer) -> Self {
+        let (near, far) = (peer.index(), peer.other().index());
+        let Picture { width, height, fps, codec } = call.picture;
+        Self {
+            offers: peer == Peer::A,
+            video: Media { sends: call.video[near].is_some(), receives: call.video[far].is_some() },
+            audio: Media { sends: call.audio[near], receives: call.audio[far] },
+            width,
+            height,
+            frame_rate: fps,
+            codec: codec.name(),
+            max_bitrate: call.video[near].map_or(0, Bitrate::as_bps),
+            relay: call.relay.clone(),
+            stats_interval: u64::try_from(call.stats_interval.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// A text of a peer, cut to one short line that is safe on a terminal.

@@ -1,96 +1,61 @@
-//! From a scenario to a call, and from a call to a record of the same shape as a simulated run's.
+//! From a run of calls to a record of the same shape as a simulated run's.
 //!
 //! Capacity, queue, sent, received and lost packets come from the emulator, which sees every IP packet
-//! (RTCP, STUN and DTLS included, a few per cent); target bitrate (the browser's bandwidth estimate)
-//! and round-trip time come from getStats, every 500 ms, and stand in each row of 50 ms that they hold
-//! for.
+//! between the two hosts of a flow (RTCP, STUN and DTLS included, a few per cent); target bitrate (the
+//! browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms, and stand in
+//! each row of 50 ms that they hold for.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{DirectionRecord, Emulation, Sample};
+use weir_emu::{
+    DirectionRecord, Emulation, FlowRecord, SAMPLE_INTERVAL, Sample, Traffic as Passed,
+};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::{Direction, Flow, Media, Scenario, Source, Traffic};
-use weir_net::Seed;
+use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
 use crate::derive::{self, Interval};
-use crate::message::VideoConfig;
-use crate::run::{CallConfig, CallOutcome, PeerOutcome};
+use crate::plan::CallConfig;
+use crate::run::{CallOutcome, PeerOutcome};
 
-/// Why browsers cannot play a scenario.
-#[derive(Debug, thiserror::Error)]
-#[error("{scenario} cannot be called: {why}")]
-pub struct Unplayable {
-    scenario: String,
-    why: &'static str,
-}
-
-impl CallConfig {
-    /// A call over the scenario's network: peer a is host A. One media flow up, or one each way, from
-    /// 0 s on; the encoder's limit is the first flow's largest bitrate. A call has video alone, so the
-    /// scenario's audio is left out, and the record says so.
-    pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Unplayable> {
-        let refuse = |why| Err(Unplayable { scenario: scenario.id.clone(), why });
-        let flows: Vec<&Flow> = video(scenario).map(|(_, flow)| flow).collect();
-        let directions: Vec<Direction> = flows.iter().map(|flow| flow.direction).collect();
-        let two_way = match directions[..] {
-            [Direction::Up] => false,
-            [Direction::Up, Direction::Down] => true,
-            _ => return refuse("a call has one media flow up, or one up and then one down"),
-        };
-        let first = flows[0];
-        let whole = |flow: &&Flow| flow.start == Timestamp::ZERO && flow.stop == first.stop;
-        if !flows.iter().all(whole) {
-            return refuse("a call's flows begin at 0s and end together");
-        }
-        let media: Option<Vec<&Media>> = flows.iter().map(|flow| flow.media()).collect();
-        let (Some(media), Some(hop)) = (media, scenario.only_hop()) else {
-            return refuse("a call has media flows alone, over one bottleneck");
-        };
-        let cap = match media[0].source {
-            Source::Filler { cap, .. } => cap,
-            Source::Rfc8593 { .. } => None,
-        };
-        let limit = media[0].settings.limits.max();
-        let max_bitrate = cap.map_or(limit, |cap| cap.min(limit));
-        Ok(Self {
-            up: hop.up.clone(),
-            down: hop.down.clone(),
-            duration: first.stop - Timestamp::ZERO,
-            video: VideoConfig { max_bitrate, ..VideoConfig::default() },
-            two_way,
-            seed: Seed::new(seed),
-        })
-    }
-}
-
-/// The flows that a call has, with their index: all but the audio.
-fn video(scenario: &Scenario) -> impl Iterator<Item = (usize, &Flow)> {
-    scenario.flows.iter().enumerate().filter(|(_, flow)| !matches!(flow.traffic, Traffic::Audio))
-}
-
-/// The call as a record.
-pub fn record(scenario: &Scenario, info: RunInfo, outcome: &CallOutcome) -> Record {
+/// The run as a record. `attempts` is how often it was made, since this machine bent those before.
+pub fn record(
+    scenario: &Scenario,
+    info: RunInfo,
+    config: &CallConfig,
+    outcome: &CallOutcome,
+    attempts: usize,
+) -> Record {
     let mut trace = Trace {
         flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         ..Trace::default()
     };
-    for (index, flow) in video(scenario) {
-        let (sender, link) = match flow.direction {
-            Direction::Up => (&outcome.peers[0], &outcome.emulation.hops[0].up),
-            Direction::Down => (&outcome.peers[1], &outcome.emulation.hops[0].down),
-        };
-        let intervals = sender.intervals();
-        trace.rows.extend(rows(index, link, &intervals));
-        let changes = derive::estimate_changes(&intervals).into_iter();
-        trace.events.extend(changes.map(|change| rate_change(index, change)));
+    for (planned, (call, result)) in
+        scenario.calls().iter().zip(config.calls.iter().zip(&outcome.calls))
+    {
+        let hosts = call.ends.map(|end| config.participants[end].host);
+        for (flow, [near, far]) in [(planned.up, [0, 1]), (planned.down, [1, 0])] {
+            let Some(index) = flow else { continue };
+            let intervals = result.peers[near].intervals();
+            let ends = [hosts[near], hosts[far]];
+            let path = Path::of(&scenario.flows[index], index, config, &outcome.emulation, ends);
+            trace.rows.extend(path.rows(&intervals));
+            let changes = derive::estimate_changes(&intervals).into_iter();
+            trace.events.extend(changes.map(|change| rate_change(index, change)));
+        }
+    }
+    for load in &config.loads {
+        let flow = &scenario.flows[load.flow];
+        let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
+        trace.rows.extend(path.rows(&[]));
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    Record { info, scenario: scenario.clone(), trace, call: Some(call_json(scenario, outcome)) }
+    let call = Some(call_json(config, outcome, attempts));
+    Record { info, scenario: scenario.clone(), trace, call }
 }
 
 /// What the record says should not be trusted, one line each.
@@ -100,36 +65,92 @@ pub fn warnings(record: &Record) -> Vec<String> {
     texts.map(String::from).collect()
 }
 
-fn rows(flow: usize, link: &DirectionRecord, intervals: &[Interval]) -> Vec<Row> {
-    let mut after = 0;
-    let row = |sample: &Sample| {
-        while intervals.get(after).is_some_and(|interval| interval.end < sample.time) {
-            after += 1;
+/// What the emulator saw of a flow: the pairs of hosts that its packets go between, and the links.
+struct Path<'a> {
+    flow: usize,
+    start: Timestamp,
+    stop: Timestamp,
+    /// From the sender, over the relay if there is one, to the receiver; `None` where nothing went.
+    legs: Vec<Option<&'a FlowRecord>>,
+    /// The links in its direction, in order.
+    links: Vec<&'a DirectionRecord>,
+}
+
+impl<'a> Path<'a> {
+    fn of(
+        flow: &Flow,
+        index: usize,
+        config: &CallConfig,
+        emulation: &'a Emulation,
+        [from, to]: [usize; 2],
+    ) -> Self {
+        let media = matches!(flow.traffic, Traffic::Media(_));
+        let pairs = match config.relay.filter(|_| media) {
+            Some(relay) => vec![(from, relay.host), (relay.host, to)],
+            None => vec![(from, to)],
+        };
+        let legs = pairs.into_iter().map(|(from, to)| emulation.flow(from, to));
+        let crossed = emulation.hops.get(flow.hops.clone()).unwrap_or_default();
+        let links = crossed.iter().map(|hop| match flow.direction {
+            Direction::Up => &hop.up,
+            Direction::Down => &hop.down,
+        });
+        let (start, stop) = (flow.start, flow.stop);
+        Self { flow: index, start, stop, legs: legs.collect(), links: links.collect() }
+    }
+
+    /// A row a sample, while the flow is active.
+    fn rows(&self, intervals: &[Interval]) -> Vec<Row> {
+        let of_legs = self.legs.iter().flatten().map(|leg| leg.samples.len());
+        let of_links = self.links.iter().map(|link| link.samples.len());
+        let samples = of_legs.chain(of_links).max().unwrap_or(0);
+        let mut after = 0;
+        let mut rows = Vec::new();
+        for index in 0..samples {
+            let time = Timestamp::ZERO + SAMPLE_INTERVAL * (index as i64 + 1);
+            while intervals.get(after).is_some_and(|interval| interval.end < time) {
+                after += 1;
+            }
+            let interval = intervals.get(after).filter(|interval| interval.start < time);
+            if self.start < time && time <= self.stop {
+                rows.push(self.row(index, time, interval));
+            }
         }
-        let interval = intervals.get(after).filter(|interval| interval.start < sample.time);
+        rows
+    }
+
+    fn row(&self, index: usize, time: Timestamp, interval: Option<&Interval>) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
+        let passed = |leg: &Option<&FlowRecord>| -> Passed {
+            let sample = leg.and_then(|leg| leg.samples.get(index));
+            sample.map(|sample| sample.traffic).unwrap_or_default()
+        };
+        let passed: Vec<Passed> = self.legs.iter().map(passed).collect();
+        let (first, last) = (passed[0], passed[passed.len() - 1]);
+        let waits = passed.iter().filter_map(Passed::mean_wait);
+        let link = |link: &&DirectionRecord| link.samples.get(index).copied();
+        let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
         Row {
-            time: sample.time,
-            flow,
-            capacity: sample.capacity,
+            time,
+            flow: self.flow,
+            capacity: links.iter().filter_map(|sample| sample.capacity).min(),
             // The encoder's share of it is `target_bps` in call.json.
             target: sent.and(interval).and_then(|interval| interval.estimated_bitrate),
             pacing_rate: None,
             congestion_window: None,
-            // What came to the bottleneck: the emulator does not see the sender's own queue.
-            sent: sample.traffic.offered,
-            received: sample.traffic.delivered,
-            sent_packets: sample.traffic.offered_packets,
-            lost_packets: sample.traffic.lost_packets + sample.traffic.dropped_packets,
+            // What came to the network: the emulator does not see the sender's own queue.
+            sent: first.offered,
+            received: last.delivered,
+            sent_packets: first.offered_packets,
+            lost_packets: passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum(),
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
-            queuing_delay: sample.traffic.mean_wait().map(whole_micros),
-            queue: sample.queued,
+            queuing_delay: waits.reduce(|sum, wait| sum + wait).map(whole_micros),
+            queue: links.iter().map(|sample| sample.queued).max().unwrap_or_default(),
             video: None,
             transfer: None,
         }
-    };
-    link.samples.iter().map(row).collect()
+    }
 }
 
 fn whole_micros(time: TimeDelta) -> TimeDelta {
@@ -148,29 +169,60 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     }
 }
 
-fn call_json(scenario: &Scenario, outcome: &CallOutcome) -> Value {
+fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Value {
     let Emulation { real_time, cpu_busy, foreign_packets, refused_packets, .. } =
         &outcome.emulation;
+    let mut versions: Vec<&str> =
+        outcome.participants.iter().map(|player| player.version.as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let participants = config.participants.iter().zip(&outcome.participants);
     json!({
-        "browser": outcome.browser,
+        "browser": versions.join(", "),
+        "relay": outcome.relay,
         "kernel": outcome.kernel,
-        "engines": "real: browsers, codecs, kernel; simulated: the bottleneck between the hosts",
-        "warnings": warnings_of(scenario, outcome),
+        "engines": "real: browsers, codecs, kernel; simulated: the network between the hosts",
+        "warnings": warnings_of(outcome),
+        "bent": !outcome.emulation.bent().is_empty(),
+        "attempts": attempts,
         "lateness_us": lateness(&outcome.emulation),
         "released_first": real_time,
         "cpu_busy_ratio": cpu_busy,
         "foreign_packets": foreign_packets,
         "refused_packets": refused_packets,
-        "peers": outcome.peers.iter().map(peer_json).collect::<Vec<_>>(),
+        "picture": {
+            "width": config.picture.width,
+            "height": config.picture.height,
+            "fps": config.picture.fps,
+            "codec": config.picture.codec.name(),
+        },
+        "participants": participants.map(|(participant, player)| json!({
+            "name": participant.name,
+            "program": player.version,
+            "cpu_cores": player.usage.map(|usage| usage.cpu_cores),
+            "memory_bytes": player.usage.map(|usage| usage.memory_bytes),
+        })).collect::<Vec<_>>(),
+        "calls": config.calls.iter().zip(&outcome.calls).map(|(call, result)| json!({
+            "call": call.number,
+            "participants": call.ends.map(|end| &config.participants[end].name),
+            "failure": result.failure,
+        })).collect::<Vec<_>>(),
+        "peers": config.calls.iter().zip(&outcome.calls).flat_map(|(call, result)| {
+            (0..2).map(move |end| {
+                let name = &config.participants[call.ends[end]].name;
+                peer_json(call.number, name, &result.peers[end])
+            })
+        }).collect::<Vec<_>>(),
     })
 }
 
-fn warnings_of(scenario: &Scenario, outcome: &CallOutcome) -> Vec<String> {
+fn warnings_of(outcome: &CallOutcome) -> Vec<String> {
     let bent = outcome.emulation.bent();
     let bent = bent.iter().map(|bent| format!("this machine bent the run: {bent}"));
-    let silent = video(scenario).count() < scenario.flows.len();
-    let silent = silent.then(|| "the scenario's audio is not in the call".into());
-    bent.chain(outcome.notes.iter().cloned()).chain(silent).collect()
+    let failed = outcome.calls.iter().filter_map(|call| {
+        Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
+    });
+    bent.chain(failed).chain(outcome.notes.iter().cloned()).collect()
 }
 
 fn lateness(emulation: &Emulation) -> Value {
@@ -189,7 +241,7 @@ fn lateness(emulation: &Emulation) -> Value {
     })
 }
 
-fn peer_json(peer: &PeerOutcome) -> Value {
+fn peer_json(call: usize, name: &str, peer: &PeerOutcome) -> Value {
     let interval = |interval: &Interval| {
         let received = interval.received.as_ref();
         let sent = interval.sent.as_ref();
@@ -207,9 +259,13 @@ fn peer_json(peer: &PeerOutcome) -> Value {
         })
     };
     json!({
+        "call": call,
+        "participant": name,
         "setup_ms": peer.setup,
         "first_frame_ms": peer.first_frame_ms,
-        "candidate_pair": { "local": peer.pair.local, "remote": peer.pair.remote },
+        "candidate_pair": peer.pair.as_ref().map(|pair| {
+            json!({ "local": pair.local, "remote": pair.remote })
+        }),
         "intervals": peer.intervals().iter().map(interval).collect::<Vec<_>>(),
     })
 }

@@ -149,11 +149,13 @@ pub struct RemoteInboundRtp {
 pub struct CandidatePair {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// UDP datagrams sent, without those of ICE itself.
+    /// UDP datagrams sent, without those of ICE itself; 0 from Firefox, which does not count them.
+    #[serde(default)]
     pub packets_sent: u64,
     /// UDP payload sent.
     pub bytes_sent: u64,
-    /// UDP datagrams received, without those of ICE itself.
+    /// UDP datagrams received, without those of ICE itself; 0 from Firefox.
+    #[serde(default)]
     pub packets_received: u64,
     /// UDP payload received.
     pub bytes_received: u64,
@@ -200,7 +202,7 @@ impl Transport {
     /// [RFC7714 §14.2]. Zero while the profile is unknown.
     pub(crate) fn srtp_tag_bytes(&self) -> u64 {
         match self.srtp_cipher.as_deref() {
-            Some("AEAD_AES_128_GCM" | "AEAD_AES_256_GCM") => 16,
+            Some("AEAD_AES_128_GCM" | "AEAD_AES_256_GCM" | "SRTP_AEAD_AES_128_GCM") => 16,
             Some("AES_CM_128_HMAC_SHA1_80" | "SRTP_AES128_CM_HMAC_SHA1_80") => 10,
             Some("AES_CM_128_HMAC_SHA1_32" | "SRTP_AES128_CM_HMAC_SHA1_32") => 4,
             _ => 0,

@@ -2,43 +2,53 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_call::{CallConfig, CallError, CallOutcome, Peer, VideoConfig, run_call};
-use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir::units::TimeDelta;
+use weir::units::Timestamp;
+use weir_call::{CallConfig, CallError, CallOutcome, run_call};
+use weir_lab::scenario::{Scenario, parse};
 
 /// Calls one after the other: they share the processors, and each looks for what it left behind.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// A test that has failed does not keep the next one from its turn.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether `error` says that this machine cannot make calls.
 fn is_missing_a_part(error: &CallError) -> bool {
+    use CallError::{Emulator, NoBrowser, NoJanus, NoRelay};
     use weir_emu::Error::{NoTun, NotRoot};
-    matches!(error, CallError::NoBrowser | CallError::Emulator(NotRoot | NoTun))
+    matches!(error, NoBrowser(_) | NoJanus | NoRelay | Emulator(NotRoot | NoTun))
 }
 
-fn link() -> LinkConfig {
-    let capacity = Schedule::constant(Bitrate::from_kbps(2000)).unwrap();
-    LinkConfig {
-        capacity: Capacity::Schedule(capacity),
-        aqm: Aqm::DropTail,
-        queue: QueueLimit::Time(TimeDelta::from_millis(300)),
-        delay: TimeDelta::from_millis(25).into(),
-        jitter: Jitter::None,
-        loss: LossModel::None,
-        duplicate: 0.0,
-    }
+/// 2 Mbit/s with 25 ms each way for 8 s, small pictures; `flows` use it.
+fn scenario(call: &str, flows: &str) -> Scenario {
+    let text = format!(
+        "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"8s\"\n\
+         [network]\nup = {{ capacity = \"2Mbps\", delay = \"25ms\" }}\n\
+         down = {{ capacity = \"2Mbps\", delay = \"25ms\" }}\n\
+         [call]\nvideo = {{ width = 480, height = 270, fps = 15 }}\n{call}{flows}"
+    );
+    parse("test", &text, None).unwrap()
 }
 
-fn config() -> CallConfig {
-    CallConfig {
-        up: link(),
-        down: link(),
-        duration: TimeDelta::from_secs(8),
-        video: VideoConfig { width: 640, height: 360, ..VideoConfig::default() },
-        two_way: false,
-        seed: Seed::new(1),
+/// One video from A to B.
+fn one_way() -> CallConfig {
+    CallConfig::of(&scenario("", "[[flow]]\n"), 1).unwrap()
+}
+
+/// The outcome, or `None` with a line that says what this machine lacks.
+fn run(config: &CallConfig) -> Option<CallOutcome> {
+    match run_call(config, &AtomicBool::new(false), &mut |_| {}) {
+        Err(error) if is_missing_a_part(&error) => {
+            println!("skipped: {error}");
+            None
+        }
+        result => Some(result.unwrap()),
     }
 }
 
@@ -55,56 +65,144 @@ fn leftovers() -> Vec<String> {
     folders.chain(command_lines).filter(|text| is_ours(text)).collect()
 }
 
-/// Bytes in IP packets that arrived in the time between the first and the last report of a peer,
-/// as the link counts them and as the browser does.
-fn delivered_and_received(outcome: &CallOutcome, peer: Peer) -> (f64, f64) {
-    let intervals = outcome.peers[peer as usize].intervals();
+/// Bytes in IP packets that arrived in the time between the first and the last report of peer b, as
+/// the emulator counts them and as the browser does.
+fn delivered_and_received(outcome: &CallOutcome) -> (f64, f64) {
+    let intervals = outcome.calls[0].peers[1].intervals();
     let (start, end) = (intervals[0].start, intervals[intervals.len() - 1].end);
-    let hop = &outcome.emulation.hops[0];
-    let direction = if peer == Peer::B { &hop.up } else { &hop.down };
+    let flow = outcome.emulation.flow(0, 1).unwrap();
     let within = |time: Timestamp| start < time && time <= end;
-    let samples = direction.samples.iter().filter(|sample| within(sample.time));
+    let samples = flow.samples.iter().filter(|sample| within(sample.time));
     let delivered: u64 = samples.map(|sample| sample.traffic.delivered.as_bytes()).sum();
     let received: u64 =
         intervals.iter().map(|interval| interval.transport_received.as_bytes()).sum();
     (delivered as f64, received as f64)
 }
 
-#[test]
-fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
-    let _alone = ALONE.lock().unwrap();
-    let outcome = match run_call(&config(), &AtomicBool::new(false), &mut |_| {}) {
-        Err(error) if is_missing_a_part(&error) => return println!("skipped: {error}"),
-        result => result.unwrap(),
-    };
-    for peer in &outcome.peers {
-        let ends = [&peer.pair.local, &peer.pair.remote].map(|end| end.address.unwrap());
-        assert!(ends.iter().all(|end| end.to_string().starts_with("10.45.0.")), "{ends:?}");
-    }
-    let sent = outcome.peers[0].intervals();
-    let received = outcome.peers[1].intervals();
-    let media = |interval: &weir_call::derive::Interval| {
+/// How many reports say that the second peer of a call receives video.
+fn receiving(outcome: &CallOutcome, call: usize) -> usize {
+    let intervals = outcome.calls[call].peers[1].intervals();
+    let packets = |interval: &weir_call::derive::Interval| {
         interval.received.as_ref().is_some_and(|received| received.packets > 0)
     };
-    assert!(received.iter().filter(|interval| media(interval)).count() >= 10);
-    assert!(received.iter().all(|interval| interval.sent.is_none()));
-    assert!(outcome.peers[1].first_frame_ms.is_some());
+    intervals.iter().filter(|interval| packets(interval)).count()
+}
+
+#[test]
+fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
+    let _alone = alone();
+    let Some(outcome) = run(&one_way()) else { return };
+    let [a, b] = &outcome.calls[0].peers;
+    assert_eq!(outcome.calls[0].failure, None);
+    for peer in [a, b] {
+        let pair = peer.pair.as_ref().unwrap();
+        let ends = [&pair.local, &pair.remote].map(|end| end.address.unwrap().to_string());
+        assert!(ends.iter().all(|end| end.starts_with("10.45.0.")), "{ends:?}");
+    }
+    assert!(receiving(&outcome, 0) >= 10);
+    assert!(b.intervals().iter().all(|interval| interval.sent.is_none()));
+    assert!(b.first_frame_ms.is_some());
     // The model can be late, never early.
-    let round_trips: Vec<_> = sent.iter().filter_map(|i| i.sent.as_ref()?.rtt).collect();
+    let round_trips: Vec<_> =
+        a.intervals().iter().filter_map(|interval| interval.sent.as_ref()?.rtt).collect();
     assert!(!round_trips.is_empty());
     assert!(round_trips.iter().all(|rtt| *rtt >= TimeDelta::from_millis(50)), "{round_trips:?}");
+    let usage = outcome.participants[0].usage.unwrap();
+    assert!(usage.cpu_cores > 0.0 && usage.memory_bytes > 10_000_000, "{usage:?}");
     // The edges of the two windows are up to one sample of 50 ms apart, of some 6 s, and the
     // browser leaves the STUN checks out: together less than 3 %.
-    let (delivered, received) = delivered_and_received(&outcome, Peer::B);
+    let (delivered, received) = delivered_and_received(&outcome);
     println!("delivered {delivered} B, received {received} B, ratio {:.4}", received / delivered);
     assert!((received / delivered - 1.0).abs() < 0.03, "{received} of {delivered}");
     assert_eq!(leftovers(), [""; 0]);
 }
 
 #[test]
+fn a_second_call_comes_and_goes_while_the_first_one_runs() {
+    let _alone = alone();
+    let flows = "[[flow]]\n[[flow]]\nstart = \"2s\"\nstop = \"6s\"\n\
+                 [[flow]]\nkind = \"audio\"\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n";
+    let config = CallConfig::of(&scenario("", flows), 1).unwrap();
+    let Some(outcome) = run(&config) else { return };
+    let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
+    assert_eq!(failures, [&None, &None]);
+    assert!(receiving(&outcome, 0) >= 10 && receiving(&outcome, 1) >= 2);
+    let second = outcome.calls[1].peers[0].intervals();
+    let within = |interval: &weir_call::derive::Interval| {
+        interval.start > Timestamp::from_secs(2) && interval.end < Timestamp::from_secs(7)
+    };
+    assert!(second.iter().all(within));
+    // Audio takes both ways of the first call: the way back carries more than reports.
+    let back = outcome.emulation.flow(1, 0).unwrap().total.delivered.as_bytes();
+    assert!(back > 15_000, "{back} B");
+    assert_eq!(leftovers(), [""; 0]);
+}
+
+#[test]
+fn one_browser_has_a_call_with_each_of_two() {
+    let _alone = alone();
+    let many = scenario("topology = \"one-to-many\"\n", "[[flow]]\ncount = 2\n");
+    let Some(outcome) = run(&CallConfig::of(&many, 1).unwrap()) else { return };
+    let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
+    assert_eq!(failures, [&None, &None]);
+    assert!(receiving(&outcome, 0) >= 5 && receiving(&outcome, 1) >= 5);
+    assert_eq!(outcome.participants.len(), 3);
+}
+
+#[test]
+fn all_media_takes_the_relay_over_both_legs() {
+    let _alone = alone();
+    for transport in ["udp", "tcp"] {
+        let config = CallConfig::of(&relayed(transport), 1).unwrap();
+        let Some(outcome) = run(&config) else { return };
+        assert_eq!(outcome.calls[0].failure, None, "{transport}");
+        let pair = outcome.calls[0].peers[0].pair.as_ref().unwrap();
+        assert_eq!(pair.local.candidate_type, "relay");
+        assert!(receiving(&outcome, 0) >= 5, "{transport}");
+        // Host A to the relay, the relay to host B, and nothing between the two.
+        let bytes = |from, to| outcome.emulation.flow(from, to).map(|flow| flow.total.delivered);
+        assert!(bytes(0, 2).is_some() && bytes(2, 1).is_some(), "{transport}");
+        assert_eq!(bytes(0, 1), None, "{transport}");
+    }
+}
+
+/// One video over a relay between two legs.
+fn relayed(transport: &str) -> Scenario {
+    let text = scenario(&format!("relay = \"{transport}\"\n"), "[[flow]]\n").text;
+    let network = text.find("[network]").unwrap()..text.find("[call]").unwrap();
+    let hop = "[[network.hop]]\nup = { delay = \"5ms\" }\ndown = { delay = \"5ms\" }\n";
+    parse("test", &text.replace(&text[network], &hop.repeat(2)), None).unwrap()
+}
+
+#[test]
+fn a_forwarding_server_sends_each_video_to_the_others() {
+    let _alone = alone();
+    let text = scenario("topology = \"forwarding-server\"\n", "[[flow]]\ncount = 2\n");
+    let Some(outcome) = run(&CallConfig::of(&text, 1).unwrap()) else { return };
+    let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
+    assert_eq!(failures, [&None; 4]);
+    // Calls 3 and 4 are what participants 2 and 1 get of each other.
+    assert!(receiving(&outcome, 2) >= 5 && receiving(&outcome, 3) >= 5);
+    assert!(outcome.participants[2].version.starts_with("Janus"));
+}
+
+#[test]
+fn chromium_and_firefox_understand_each_other_both_ways() {
+    let _alone = alone();
+    let flows = "[[flow]]\n[[flow]]\ndirection = \"down\"\n";
+    for browser in ["{ b = \"firefox\" }", "{ a = \"firefox\" }"] {
+        let scenario = scenario(&format!("browser = {browser}\n"), flows);
+        let Some(outcome) = run(&CallConfig::of(&scenario, 1).unwrap()) else { return };
+        assert_eq!(outcome.calls[0].failure, None, "{browser}");
+        assert!(receiving(&outcome, 0) >= 5, "{browser}");
+        assert!(outcome.calls[0].peers[0].first_frame_ms.is_some(), "{browser}");
+    }
+}
+
+#[test]
 fn an_interrupted_call_leaves_nothing() {
-    let _alone = ALONE.lock().unwrap();
-    let error = run_call(&config(), &AtomicBool::new(true), &mut |_| {}).unwrap_err();
+    let _alone = alone();
+    let error = run_call(&one_way(), &AtomicBool::new(true), &mut |_| {}).unwrap_err();
     if is_missing_a_part(&error) {
         return println!("skipped: {error}");
     }
@@ -113,16 +211,14 @@ fn an_interrupted_call_leaves_nothing() {
 }
 
 #[test]
-fn peers_that_cannot_reach_each_other_give_a_cause() {
-    let _alone = ALONE.lock().unwrap();
-    let mut config = config();
-    config.up.loss = LossModel::Random(1.0);
-    let error = run_call(&config, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
-    if is_missing_a_part(&error) {
-        return println!("skipped: {error}");
-    }
-    let text = error.to_string();
-    assert!(text.contains("No connection to the other peer"), "{text}");
+fn peers_that_cannot_reach_each_other_are_a_result_with_its_cause() {
+    let _alone = alone();
+    let mut config = one_way();
+    config.network.hops[0].up.loss = weir_net::LossModel::Random(1.0);
+    let Some(outcome) = run(&config) else { return };
+    let cause = outcome.calls[0].failure.as_deref().unwrap_or_default();
+    assert!(cause.contains("No connection to the other peer"), "{cause}");
+    assert!(outcome.emulation.hops.is_empty());
     assert!(!Path::new("/run/netns").exists() || fs::read_dir("/run/netns").unwrap().count() == 0);
     assert_eq!(leftovers(), [""; 0]);
 }

@@ -1,25 +1,40 @@
 //! The server against scripted peers: the rules of the protocol, and peers that break them.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket, client::client};
-use weir_call::{EventKind, PageConfig, Peer, Session, VideoConfig};
+use weir::units::Bitrate;
+use weir_call::{CallSettings, EventKind, Peer, Session};
+use weir_lab::scenario::call::Picture;
 
 /// Longer than any answer of the server takes: reached only where an answer is missing.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Events that the server keeps for a lab that does not read them.
-const EVENTS_MAX: usize = 1024;
+/// Messages that a peer may send at once.
+const MESSAGES_AT_ONCE: usize = 200;
 
-fn session() -> Session {
-    let config = PageConfig {
-        video: VideoConfig::default(),
-        two_way: false,
+fn settings() -> CallSettings {
+    CallSettings {
+        picture: Picture::default(),
+        video: [Some(Bitrate::from_kbps(2500)), None],
+        audio: [true, true],
+        relay: None,
+        bridge: None,
         stats_interval: Duration::from_millis(500),
-    };
-    Session::start(vec![TcpListener::bind("127.0.0.1:0").unwrap()], config).unwrap()
+    }
+}
+
+/// A session of one call, which may begin.
+fn session() -> Session {
+    let session = session_of(vec![settings()]);
+    session.release(0);
+    session
+}
+
+fn session_of(calls: Vec<CallSettings>) -> Session {
+    Session::start(vec![TcpListener::bind("127.0.0.1:0").unwrap()], calls).unwrap()
 }
 
 /// Host and path of a page's address.
@@ -40,7 +55,7 @@ struct ScriptedPeer(WebSocket<TcpStream>);
 
 impl ScriptedPeer {
     fn connect(session: &Session, peer: Peer) -> Self {
-        let (host, path) = parts(&session.url(0, peer));
+        let (host, path) = parts(&session.url(0, &[(0, peer)]));
         let stream = TcpStream::connect(&host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(client(format!("ws://{host}{path}/socket"), stream).unwrap().0)
@@ -95,25 +110,29 @@ fn misdeed(text: &str) -> String {
 #[test]
 fn a_page_is_found_only_by_the_token() {
     let session = session();
-    let (host, path) = parts(&session.url(0, Peer::A));
+    let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
     assert_eq!(status_of(&host, &path), 200);
     let token = path.split('/').nth(1).unwrap();
     assert_eq!(token.len(), 32);
-    for wanted in ["peer/a", "peer/a/socket", "call.js", "call.css"] {
+    for wanted in ["call/0/a", "call/0/a/socket", "calls/0a", "call.js", "call.css"] {
         let wrong = "0".repeat(32);
         assert_ne!(status_of(&host, &format!("/{wrong}/{wanted}")), 200, "{wanted}");
     }
     assert_eq!(status_of(&host, &format!("/{token}/call.js")), 200);
-    assert_eq!(status_of(&host, &format!("/{token}/peer/c")), 400);
+    assert_eq!(status_of(&host, &format!("/{token}/calls/0a-0b")), 200);
+    for absent in ["call/1/a", "calls/1a", "calls/", "calls/0a-x", "calls/\u{e9}a"] {
+        assert_ne!(status_of(&host, &format!("/{token}/{absent}")), 200, "{absent}");
+    }
+    assert_eq!(status_of(&host, &format!("/{token}/call/0/c")), 400);
     assert_eq!(status_of(&host, "/"), 404);
 }
 
 #[test]
 fn a_socket_opens_only_with_the_token() {
     let session = session();
-    let (host, _) = parts(&session.url(0, Peer::A));
+    let (host, _) = parts(&session.url(0, &[(0, Peer::A)]));
     let stream = TcpStream::connect(&host).unwrap();
-    let url = format!("ws://{host}/{}/peer/a/socket", "0".repeat(32));
+    let url = format!("ws://{host}/{}/call/0/a/socket", "0".repeat(32));
     assert!(client(url, stream).is_err());
     assert!(session.events().try_recv().is_err());
 }
@@ -124,7 +143,9 @@ fn two_peers_get_their_roles_and_each_others_messages() {
     let mut a = ScriptedPeer::connect(&session, Peer::A);
     let config = a.read();
     assert_eq!(config["offers"], true);
-    assert_eq!((&config["sends"], &config["receives"]), (&json!(true), &json!(false)));
+    assert_eq!(config["video"], json!({"sends": true, "receives": false}));
+    assert_eq!(config["audio"], json!({"sends": true, "receives": true}));
+    assert_eq!((&config["codec"], &config["relay"]), (&json!("VP8"), &Value::Null));
     assert_eq!((&config["frameRate"], &config["maxBitrate"]), (&json!(30), &json!(2_500_000)));
     a.send(json!({"type": "ready"}));
     assert_eq!(event(&session), (Peer::A, EventKind::Joined));
@@ -141,7 +162,7 @@ fn two_peers_get_their_roles_and_each_others_messages() {
     a.send(json!({"type": "candidate", "candidate": candidate}));
     assert_eq!(b.read(), json!({"type": "candidate", "candidate": candidate}));
 
-    session.stop();
+    session.stop(0);
     assert_eq!(a.read(), json!({"type": "stop"}));
     assert_eq!(b.read(), json!({"type": "stop"}));
     a.0.close(None).unwrap();
@@ -172,6 +193,7 @@ fn a_peer_that_breaks_the_rules_is_dropped_and_told_why() {
     assert!(misdeed(r#"{"type":"reboot"}"#).contains("not of the protocol"));
     assert!(misdeed(r#"{"type":"answer","sdp":""}"#).contains("not its turn"));
     assert!(misdeed(r#"{"type":"ready"}"#).contains("twice"));
+    assert!(misdeed(&"[".repeat(100_000)).contains("not of the protocol"));
 }
 
 #[test]
@@ -210,24 +232,71 @@ fn a_peer_that_speaks_to_nobody_stays_and_the_absent_one_is_named() {
 fn a_peer_that_floods_the_lab_is_dropped() {
     let session = session();
     let mut peer = ScriptedPeer::ready(&session, Peer::A);
-    let playing = json!({"type": "playing", "firstFrame": 1.0}).to_string();
-    for _ in 0..=EVENTS_MAX {
-        peer.send_text(&playing);
+    let report = json!({"type": "stats", "report": {}}).to_string();
+    // A second or two may have passed, each of which lets it send 20 more.
+    for _ in 0..5 * MESSAGES_AT_ONCE {
+        if peer.0.send(Message::text(report.as_str())).is_err() {
+            break;
+        }
     }
-    // The lab has read nothing until now.
-    assert!(peer.refusal().contains("faster than the lab reads"));
-    for _ in 0..EVENTS_MAX {
-        assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
-    }
-    let (Peer::A, EventKind::Failed(cause)) = event(&session) else { panic!("not dropped") };
-    assert!(cause.contains("faster than the lab reads"), "{cause}");
+    let mut reports = 0;
+    let cause = loop {
+        match event(&session) {
+            (Peer::A, EventKind::Stats(_)) => reports += 1,
+            (Peer::A, EventKind::Failed(cause)) => break cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(cause.contains("more than 20 messages a second"), "{cause}");
+    // The one before them said that it is ready.
+    assert!((MESSAGES_AT_ONCE - 1..5 * MESSAGES_AT_ONCE).contains(&reports), "{reports}");
     assert_eq!(event(&session), (Peer::A, EventKind::Left));
+}
+
+#[test]
+fn a_report_of_a_megabyte_is_no_report() {
+    let name = "x".repeat(20 * 1024);
+    let text = json!({"type": "stats", "report": {"transport": {"srtpCipher": name}}});
+    assert!(misdeed(&text.to_string()).contains("16384 may be"));
+}
+
+#[test]
+fn over_a_bridge_no_peer_learns_the_others_address() {
+    let bridge = [7, 8].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+    let session = session_of(vec![CallSettings { bridge: Some(bridge), ..settings() }]);
+    session.release(0);
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
+    let mut b = ScriptedPeer::ready(&session, Peer::B);
+    assert_eq!((&a.read()["type"], &b.read()["type"]), (&json!("start"), &json!("start")));
+    a.send(json!({"type": "offer", "sdp": "v=0\r\na=candidate:1 1 udp 1 10.1.1.1 9 typ host\r\n"}));
+    assert_eq!(b.read(), json!({"type": "offer", "sdp": "v=0\r\n"}));
+    let candidate = json!({"candidate": "candidate:9 1 udp 1 x.local 9 typ host", "sdpMid": "0",
+        "sdpMLineIndex": 0, "usernameFragment": "u"});
+    a.send(json!({"type": "candidate", "candidate": candidate}));
+    let told = b.read();
+    let expected = "candidate:1 1 udp 2130706431 192.0.2.1 8 typ host";
+    assert_eq!(told["candidate"]["candidate"], expected);
+    assert_eq!(told["candidate"]["usernameFragment"], "u");
+}
+
+#[test]
+fn a_call_begins_when_both_are_ready_and_its_time_has_come() {
+    let session = session_of(vec![settings(), settings()]);
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
+    let mut b = ScriptedPeer::ready(&session, Peer::B);
+    // Of another call: nobody is there.
+    session.release(1);
+    session.release(0);
+    assert_eq!(a.read(), json!({"type": "start"}));
+    assert_eq!(b.read(), json!({"type": "start"}));
+    session.stop(0);
+    assert_eq!(a.read(), json!({"type": "stop"}));
 }
 
 #[test]
 fn the_server_ends_with_its_session() {
     let session = session();
-    let (host, _) = parts(&session.url(0, Peer::A));
+    let (host, _) = parts(&session.url(0, &[(0, Peer::A)]));
     let mut peer = ScriptedPeer::ready(&session, Peer::A);
     drop(session);
     assert!(peer.0.read().is_err());

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -29,7 +30,7 @@ pub enum Command {
     List(List),
     /// Simulate scenarios in virtual time.
     Run(Run),
-    /// Make real calls: two headless Chromium through the scenario's emulated network.
+    /// Make real calls: headless browsers through the scenario's emulated network.
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
@@ -102,14 +103,28 @@ pub struct Run {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 The browsers use their own congestion control; --controller is accepted and has no effect on them.
-Calls are made one at a time, because contention bends them.
+Runs are made one at a time, because contention bends them; one that this machine bent is made again, up
+to twice, and what is kept says so. A call that fails is a result with its cause.
 
 Examples:
   weir call demo/first-call
-  weir call demo/first-call --seeds 3 --out runs --json")]
+  weir call demo/first-call --iterations 3 --out runs --json
+  weir call 'delft/wired-2/*' --quick --out runs
+  weir call demo/first-call --serve=192.168.1.5")]
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
+    /// Play each scenario N times, with the seeds 1 to N (default: what the scenario says).
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
+    pub iterations: Option<u64>,
+    /// Let people be the peers: print an address for each to open in a browser on any machine that
+    /// reaches this one at ADDRESS (default: 127.0.0.1).
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "127.0.0.1")]
+    pub serve: Option<Ipv4Addr>,
+    /// Play each scenario once.
+    #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
+    pub quick: bool,
     #[command(flatten)]
     pub output: Output,
 }

@@ -1,9 +1,9 @@
-//! `weir call`: real browsers through the emulator, one call at a time.
+//! `weir call`: real browsers through the emulator, one run at a time.
 
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_call::{CallConfig, Progress, run_call};
+use weir_call::{CallConfig, CallOutcome, Progress, run_call};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -13,22 +13,21 @@ use crate::args::Call;
 use crate::interrupt::Interrupt;
 use crate::{run, select};
 
-/// The browser's congestion control goes by the browser's name.
-const BROWSER: &str = "chromium";
+/// How often a run is made that this machine bends.
+const ATTEMPTS: usize = 3;
 
 /// Calls, records and prints.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
     select::algorithms(&args.selection.controller)?;
-    let seeds = select::seeds(&args.selection)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         // Before anything starts: a scenario that browsers cannot play stops the whole command.
-        CallConfig::of(scenario, 0)?;
-        for &seed in &seeds {
+        config(args, scenario, 0)?;
+        for seed in seeds(args, scenario)? {
             let info = RunInfo {
                 scenario: scenario.id.clone(),
-                controller: BROWSER.into(),
+                controller: controller(args, scenario),
                 engine: Engine::Call,
                 seed,
             };
@@ -40,37 +39,140 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     }
     let interrupt = Interrupt::listen()?;
     let mut summaries: Vec<Summary> = Vec::new();
+    let mut count = Count::default();
     for (scenario, info) in jobs {
-        let record = make(scenario, info, &interrupt)?;
+        let record = make(args, scenario, info, &interrupt, &mut count)?;
         if let Some(out) = &args.output.out {
             record.write(out)?;
         }
         summaries.push(record.summary());
     }
+    count.tell();
     run::print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn make(scenario: &Scenario, info: RunInfo, interrupt: &Interrupt) -> anyhow::Result<Record> {
-    let config = CallConfig::of(scenario, info.seed)?;
+/// One seed an iteration.
+fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<Vec<u64>> {
+    let Call { selection, iterations, quick, .. } = args;
+    anyhow::ensure!(
+        *iterations != Some(0),
+        "--iterations 0 makes no call: write a number from 1 on"
+    );
+    let last = match (iterations, quick) {
+        (Some(iterations), _) => *iterations,
+        (None, true) => 1,
+        (None, false) if selection.seeds.is_some() || selection.seed.is_some() => {
+            return select::seeds(selection);
+        }
+        (None, false) => scenario.call.iterations.0,
+    };
+    Ok((1..=last).collect())
+}
+
+fn config(args: &Call, scenario: &Scenario, seed: u64) -> anyhow::Result<CallConfig> {
+    let config = CallConfig::of(scenario, seed)?;
+    match args.serve {
+        None => Ok(config),
+        Some(address) => config.served(address).map_err(anyhow::Error::msg),
+    }
+}
+
+/// A browser's congestion control goes by the browser's name.
+fn controller(args: &Call, scenario: &Scenario) -> String {
+    match scenario.call.browsers {
+        _ if args.serve.is_some() => "people".into(),
+        [a, b] if a == b => a.name().into(),
+        [a, b] => format!("{}-{}", a.name(), b.name()),
+    }
+}
+
+/// What came of the calls and the runs so far.
+#[derive(Default)]
+struct Count {
+    calls: usize,
+    failed: usize,
+    runs: usize,
+    bent: usize,
+}
+
+impl Count {
+    fn add(&mut self, outcome: &CallOutcome) {
+        self.calls += outcome.calls.len();
+        self.failed += outcome.calls.iter().filter(|call| call.failure.is_some()).count();
+        self.runs += 1;
+        self.bent += usize::from(!outcome.emulation.bent().is_empty());
+    }
+
+    fn tell(&self) {
+        if self.failed > 0 {
+            let succeeded = self.calls - self.failed;
+            eprintln!("weir: {succeeded} of {} calls succeeded", self.calls);
+        }
+        if self.bent > 0 {
+            eprintln!("weir: this machine bent {} of {} runs; each says so", self.bent, self.runs);
+        }
+    }
+}
+
+/// Plays a scenario; up to twice again if this machine bends the run.
+fn make(
+    args: &Call,
+    scenario: &Scenario,
+    info: RunInfo,
+    interrupt: &Interrupt,
+    count: &mut Count,
+) -> anyhow::Result<Record> {
+    let config = config(args, scenario, info.seed)?;
+    let mut attempt = 1;
+    let outcome = loop {
+        let outcome = play(scenario, &config, interrupt)?;
+        if outcome.emulation.bent().is_empty() || attempt == ATTEMPTS {
+            break outcome;
+        }
+        let bent = &outcome.emulation.bent()[0];
+        eprintln!("weir: {}: this machine bent the run ({bent}): once more", scenario.id);
+        attempt += 1;
+    };
+    count.add(&outcome);
+    let record = weir_call::record(scenario, info, &config, &outcome, attempt);
+    for warning in weir_call::warnings(&record) {
+        eprintln!("weir: {warning}");
+    }
+    Ok(record)
+}
+
+fn play(
+    scenario: &Scenario,
+    config: &CallConfig,
+    interrupt: &Interrupt,
+) -> anyhow::Result<CallOutcome> {
     let length = scenario.duration.as_secs_f64();
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} s")
         .expect("the template is valid");
     let bar = ProgressBar::new(length as u64).with_style(style);
-    let mut progress = |progress: Progress| match progress {
-        Progress::SettingUp => bar.set_message(format!("{}: browsers start", scenario.id)),
+    let mut progress = |progress: Progress<'_>| match progress {
+        Progress::SettingUp([]) => bar.set_message(format!("{}: browsers start", scenario.id)),
+        Progress::SettingUp(urls) => bar.suspend(|| invite(urls)),
         Progress::Running(time) => {
             bar.set_message(format!("{}: call runs", scenario.id));
             bar.set_position(time.as_secs_f64() as u64);
         }
         Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
     };
-    let outcome = run_call(&config, &interrupt.flag(), &mut progress);
+    let outcome = run_call(config, &interrupt.flag(), &mut progress);
     bar.finish_and_clear();
     interrupt.check()?;
-    let record = weir_call::record(scenario, info, &outcome?);
-    for warning in weir_call::warnings(&record) {
-        eprintln!("weir: {warning}");
+    Ok(outcome?)
+}
+
+/// Tells people what to open.
+fn invite(urls: &[(String, String)]) {
+    for (name, url) in urls {
+        eprintln!("weir: {name} opens {url}");
     }
-    Ok(record)
+    eprintln!(
+        "weir: browsers give camera and microphone to pages of 127.0.0.1 alone, or with \
+         --unsafely-treat-insecure-origin-as-secure=http://ADDRESS:PORT (Chromium)"
+    );
 }

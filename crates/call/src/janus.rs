@@ -1,0 +1,352 @@
+//! A forwarding server: Debian's Janus with its video room, and the agents that sit in its seats.
+//!
+//! Each participant publishes to the server in one call and gets each other one's video in another.
+//! For the pages these are calls as any other: an agent sits in the server's seat of each, and
+//! translates between the lab's messages and Janus' own, one datagram a message.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::net::UnixDatagram;
+use tokio::sync::{mpsc, watch};
+use weir_emu::{Child, Host};
+
+use crate::error::CallError;
+use crate::message::{Candidate, LabMessage, Peer, PeerMessage, SetupTimes, printable};
+use crate::signalling::{Call, Misdeed};
+
+/// The room that the configuration makes.
+const ROOM: u64 = 1;
+/// No message of Janus is longer: a session description is some 10 KiB.
+const MESSAGE_BYTES_MAX: usize = 128 * 1024;
+/// For an answer of Janus, and for its start.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Until a starting Janus is looked for again.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// A running Janus; dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Janus {
+    pid: u32,
+    _child: Child,
+    folder: PathBuf,
+    /// As it calls itself.
+    pub(crate) version: String,
+}
+
+impl Janus {
+    /// Starts one on a host. `folder` is a new folder's name.
+    pub(crate) fn start(host: &Host, folder: &Path) -> Result<Self, CallError> {
+        let version = version()?;
+        let failed = CallError::system;
+        fs::create_dir(folder).map_err(failed("make the server's folder"))?;
+        configure(folder).map_err(failed("write the server's configuration"))?;
+        let log = fs::File::create(folder.join("log")).map_err(failed("make the server's log"))?;
+        let mut command = host.command("janus");
+        command.arg("--configs-folder").arg(folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut child = Child::spawn(&mut command)?;
+        let started = Instant::now();
+        while !socket(folder).exists() {
+            if started.elapsed() > PATIENCE {
+                let late = io::Error::new(io::ErrorKind::TimedOut, "it makes no socket");
+                return Err(failed("start janus")(late));
+            }
+            std::thread::sleep(RETRY);
+        }
+        Ok(Self { pid: child.inner().id(), _child: child, folder: folder.into(), version })
+    }
+
+    /// The process that everything of it is below.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The agents for its seats, by the index of their call.
+    pub(crate) fn agents(&self, roles: Vec<Role>) -> Vec<(usize, Agent)> {
+        let (up, _) = watch::channel(Vec::new());
+        let up = Arc::new(up);
+        let seated = roles.into_iter().enumerate().filter(|(_, role)| *role != Role::Direct);
+        let agent = |(call, role)| {
+            (call, Agent { call, role, folder: self.folder.clone(), up: Arc::clone(&up) })
+        };
+        seated.map(agent).collect()
+    }
+}
+
+/// Where Janus hears.
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("janus.sock")
+}
+
+/// Whether this machine has a Janus, and which.
+fn version() -> Result<String, CallError> {
+    let output = Command::new("janus").arg("--help").stdin(Stdio::null()).output();
+    let output = output.map_err(|_| CallError::NoJanus)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.lines().find_map(|line| line.strip_prefix("Janus version:"));
+    Ok(printable(&format!("Janus {}", version.unwrap_or_default().trim())))
+}
+
+/// Only the video room, heard on a socket in the file system, on the emulated interface.
+fn configure(folder: &Path) -> io::Result<()> {
+    let library = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path().join("janus"));
+    let library = library.chain([PathBuf::from("/usr/lib/janus")]).find(|path| path.is_dir());
+    let library = library.ok_or(io::Error::new(io::ErrorKind::NotFound, "no plugins of janus"))?;
+    for (kind, name) in [("plugins", "libjanus_videoroom.so"), ("transports", "libjanus_pfunix.so")]
+    {
+        fs::create_dir(folder.join(kind))?;
+        symlink(library.join(kind).join(name), folder.join(kind).join(name))?;
+    }
+    let place = folder.display();
+    let general = format!(
+        "general: {{ plugins_folder = \"{place}/plugins\" transports_folder = \"{place}/transports\" \
+         session_timeout = 0 }}\n\
+         nat: {{ ice_enforce_list = \"weir0\" ignore_mdns = true }}\nmedia: {{ ipv6 = false }}\n"
+    );
+    fs::write(folder.join("janus.jcfg"), general)?;
+    let transport = format!(
+        "general: {{ enabled = true json = \"compact\" path = \"{}\" type = \"SOCK_DGRAM\" }}\n",
+        socket(folder).display()
+    );
+    fs::write(folder.join("janus.transport.pfunix.jcfg"), transport)?;
+    let room = "videocodec = \"vp8,vp9,h264,av1\" publishers = 100 fir_freq = 0";
+    fs::write(
+        folder.join("janus.plugin.videoroom.jcfg"),
+        format!("general: {{ }}\nroom-{ROOM}: {{ description = \"weir\" {room} }}\n"),
+    )
+}
+
+/// What a call is to a forwarding server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Between two browsers; it has no part in it.
+    Direct,
+    /// Peer a sends to the server.
+    Publish,
+    /// The server sends to peer b what it gets in the call with this index.
+    Subscribe(usize),
+}
+
+/// Sits in the server's seat of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    call: usize,
+    role: Role,
+    folder: PathBuf,
+    /// The calls in which the server receives.
+    up: Arc<watch::Sender<Vec<usize>>>,
+}
+
+impl Agent {
+    /// The seat that it takes.
+    fn peer(&self) -> Peer {
+        if self.role == Role::Publish { Peer::B } else { Peer::A }
+    }
+
+    /// Plays its part in a call, to the end.
+    pub(crate) async fn run(self, call: &Call) {
+        let peer = self.peer();
+        let messages = match call.join(peer) {
+            Ok(messages) => messages,
+            Err(cause) => return call.fail(peer, cause).await,
+        };
+        if let Err(cause) = self.play(call, messages).await {
+            call.fail(peer, format!("the forwarding server: {}", printable(&cause))).await;
+        }
+        call.leave(peer).await;
+    }
+
+    async fn play(
+        &self,
+        call: &Call,
+        mut messages: mpsc::Receiver<LabMessage>,
+    ) -> Result<(), Misdeed> {
+        let peer = self.peer();
+        let joined = Instant::now();
+        let ms = || joined.elapsed().as_secs_f64() * 1e3;
+        let mut setup = SetupTimes::default();
+        let mut line = Line::open(&self.folder, self.call).await?;
+        match self.role {
+            Role::Subscribe(feed) => {
+                let mut up = self.up.subscribe();
+                let is_up = up.wait_for(|up| up.contains(&feed)).await.is_ok();
+                if !is_up {
+                    return Err("the publisher is gone".into());
+                }
+            }
+            _ => {
+                let id = self.call + 1;
+                line.ask(
+                    json!({"request": "join", "ptype": "publisher", "room": ROOM, "id": id}),
+                    None,
+                )
+                .await?;
+            }
+        }
+        call.on_message(peer, PeerMessage::Ready)?;
+        loop {
+            tokio::select! {
+                message = messages.recv() => match message {
+                    None | Some(LabMessage::Stop) => return Ok(()),
+                    Some(LabMessage::Start) => setup.start = ms(),
+                    Some(LabMessage::Candidate { candidate }) => line.trickle(&candidate).await?,
+                    Some(LabMessage::Offer { sdp }) => {
+                        let jsep = json!({"type": "offer", "sdp": sdp});
+                        line.ask(json!({"request": "publish"}), Some(jsep)).await?;
+                    }
+                    Some(LabMessage::Answer { sdp }) => {
+                        let jsep = json!({"type": "answer", "sdp": sdp});
+                        line.ask(json!({"request": "start"}), Some(jsep)).await?;
+                        setup.described = ms();
+                    }
+                    Some(LabMessage::Config(_)) => {}
+                    Some(LabMessage::Refused { cause }) => return Err(cause),
+                },
+                event = line.hear() => match on_event(&event?)? {
+                    Heard::Nothing => {}
+                    Heard::Answer(sdp) => {
+                        setup.described = ms();
+                        call.on_message(peer, PeerMessage::Answer { sdp })?;
+                    }
+                    Heard::Offer(sdp) => call.on_message(peer, PeerMessage::Offer { sdp })?,
+                    Heard::Up => {
+                        setup.connected = ms();
+                        self.up.send_modify(|up| up.push(self.call));
+                        call.on_message(peer, PeerMessage::Connected { setup })?;
+                    }
+                }
+            }
+            if let Role::Subscribe(feed) = self.role
+                && setup.start > 0.0
+                && !line.has_asked
+            {
+                let feed = feed + 1;
+                let streams = json!([{ "feed": feed }]);
+                line.ask(
+                    json!({"request": "join", "ptype": "subscriber", "room": ROOM, "streams": streams}),
+                    None,
+                )
+                .await?;
+            }
+        }
+    }
+}
+
+/// What an event of Janus means for a call.
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    Offer(String),
+    Answer(String),
+    /// Media can flow.
+    Up,
+}
+
+fn on_event(event: &Value) -> Result<Heard, Misdeed> {
+    let data = &event["plugindata"]["data"];
+    if let Some(cause) = data["error"].as_str().or(event["error"]["reason"].as_str()) {
+        return Err(cause.to_owned());
+    }
+    if event["janus"] == "webrtcup" {
+        return Ok(Heard::Up);
+    }
+    let sdp = || event["jsep"]["sdp"].as_str().unwrap_or_default().to_owned();
+    Ok(match event["jsep"]["type"].as_str() {
+        Some("offer") => Heard::Offer(sdp()),
+        Some("answer") => Heard::Answer(sdp()),
+        _ => Heard::Nothing,
+    })
+}
+
+/// A session with Janus and one handle of the video room in it.
+struct Line {
+    socket: UnixDatagram,
+    session: u64,
+    handle: u64,
+    /// A request has gone to the video room.
+    has_asked: bool,
+}
+
+impl Line {
+    async fn open(folder: &Path, call: usize) -> Result<Self, Misdeed> {
+        let failed = |error: io::Error| error.to_string();
+        let bound =
+            UnixDatagram::bind(folder.join(format!("agent-{call}.sock"))).map_err(failed)?;
+        bound.connect(socket(folder)).map_err(failed)?;
+        let mut line = Self { socket: bound, session: 0, handle: 0, has_asked: false };
+        line.session = line.create(json!({"janus": "create"})).await?;
+        let attach = json!({"janus": "attach", "plugin": "janus.plugin.videoroom"});
+        line.handle = line.create(attach).await?;
+        Ok(line)
+    }
+
+    /// Asks for something that has a number, and waits for it.
+    async fn create(&mut self, request: Value) -> Result<u64, Misdeed> {
+        self.send(request).await?;
+        let answer = tokio::time::timeout(PATIENCE, self.hear()).await;
+        let answer = answer.map_err(|_| "it does not answer".to_owned())??;
+        answer["data"]["id"].as_u64().ok_or_else(|| format!("it answers {answer}"))
+    }
+
+    async fn ask(&mut self, body: Value, jsep: Option<Value>) -> Result<(), Misdeed> {
+        self.has_asked = true;
+        let mut message = json!({"janus": "message", "body": body});
+        if let Some(jsep) = jsep {
+            message["jsep"] = jsep;
+        }
+        self.send(message).await
+    }
+
+    async fn trickle(&mut self, candidate: &Candidate) -> Result<(), Misdeed> {
+        self.send(json!({"janus": "trickle", "candidate": candidate})).await
+    }
+
+    async fn send(&mut self, mut message: Value) -> Result<(), Misdeed> {
+        message["transaction"] = json!("weir");
+        if self.session > 0 {
+            message["session_id"] = json!(self.session);
+        }
+        if self.handle > 0 {
+            message["handle_id"] = json!(self.handle);
+        }
+        let sent = self.socket.send(message.to_string().as_bytes()).await;
+        sent.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    async fn hear(&self) -> Result<Value, Misdeed> {
+        let mut buffer = vec![0; MESSAGE_BYTES_MAX];
+        let length = self.socket.recv(&mut buffer).await.map_err(|error| error.to_string())?;
+        serde_json::from_slice(&buffer[..length]).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_janus_are_offers_answers_and_media_that_flows() {
+        let offer = json!({"janus": "event", "jsep": {"type": "offer", "sdp": "v=0"}});
+        assert_eq!(on_event(&offer), Ok(Heard::Offer("v=0".into())));
+        let answer = json!({"janus": "event", "jsep": {"type": "answer", "sdp": "v=0"}});
+        assert_eq!(on_event(&answer), Ok(Heard::Answer("v=0".into())));
+        assert_eq!(on_event(&json!({"janus": "webrtcup"})), Ok(Heard::Up));
+        assert_eq!(on_event(&json!({"janus": "ack"})), Ok(Heard::Nothing));
+    }
+
+    #[test]
+    fn an_error_of_janus_is_the_cause() {
+        let plugin =
+            json!({"plugindata": {"data": {"videoroom": "event", "error": "No such room"}}});
+        assert_eq!(on_event(&plugin), Err("No such room".into()));
+        let core = json!({"janus": "error", "error": {"code": 458, "reason": "No such session"}});
+        assert_eq!(on_event(&core), Err("No such session".into()));
+    }
+}

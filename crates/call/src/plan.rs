@@ -1,0 +1,510 @@
+//! From a scenario to what a run needs: the network with its hosts, who sits there, who calls whom,
+//! and what loads the network beside the calls.
+
+use std::net::Ipv4Addr;
+
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_emu::{Hop, HostPlan, Plan};
+use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
+use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
+use weir_net::{Capacity, Seed};
+
+use crate::janus::Role;
+
+/// Why browsers cannot play a scenario.
+#[derive(Debug, thiserror::Error)]
+#[error("{scenario} cannot be called: {why}")]
+pub struct Unplayable {
+    scenario: String,
+    why: String,
+}
+
+/// What to call, over what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallConfig {
+    /// The network and its hosts.
+    pub network: Plan,
+    /// From time zero, at which every call that begins then can send.
+    pub duration: TimeDelta,
+    /// Who takes part.
+    pub participants: Vec<Participant>,
+    /// The calls, by number.
+    pub calls: Vec<Call>,
+    /// Traffic beside the calls.
+    pub loads: Vec<Load>,
+    /// The relay that all media takes.
+    pub relay: Option<RelayHost>,
+    /// The address of this machine for people who are the peers.
+    pub serve: Option<Ipv4Addr>,
+    /// What the cameras show, and the codec.
+    pub picture: Picture,
+    /// Of the network's chances.
+    pub seed: Seed,
+}
+
+/// Somebody on a host of the own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Participant {
+    /// `a` and `b` of a single call; `a1`, `b1`, `a2` of several; `p1`, `p2` in a mesh; `server`.
+    pub name: String,
+    /// Its host, by index.
+    pub host: usize,
+    /// What it is.
+    pub player: Player,
+}
+
+/// What takes part in calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Player {
+    /// A browser.
+    Browser(BrowserKind),
+    /// A person's own browser, on this machine or another one.
+    Person,
+    /// The server that forwards.
+    ForwardingServer,
+}
+
+/// A connection between two participants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number in the scenario.
+    pub number: usize,
+    /// Who offers and who answers, by index.
+    pub ends: [usize; 2],
+    /// What it is to a forwarding server.
+    pub role: Role,
+    /// The limit of each end's encoder; `None` for one that sends no video.
+    pub video: [Option<Bitrate>; 2],
+    /// Which ends send audio.
+    pub audio: [bool; 2],
+    /// When it begins to be set up; at zero, when it can send.
+    pub start: Timestamp,
+    /// When it ends.
+    pub stop: Timestamp,
+}
+
+/// A flow of TCP or UDP between two hosts of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// Its index in the scenario.
+    pub flow: usize,
+    /// The hosts that send and receive, by index.
+    pub hosts: [usize; 2],
+    /// What it sends.
+    pub traffic: Traffic,
+    /// When it starts.
+    pub start: Timestamp,
+    /// When it ends.
+    pub stop: Timestamp,
+}
+
+/// A relay and how its users reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayHost {
+    /// Its host, by index.
+    pub host: usize,
+    /// The transport to it.
+    pub transport: Relay,
+}
+
+impl CallConfig {
+    /// The calls of a scenario over its network.
+    ///
+    /// # Errors
+    /// Where the scenario has what browsers or the emulator do not: one line.
+    pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Unplayable> {
+        let config = Builder::new(scenario).build(seed);
+        config.map_err(|why| Unplayable { scenario: scenario.id.clone(), why })
+    }
+}
+
+impl CallConfig {
+    /// The same calls between people, who open their pages themselves.
+    ///
+    /// # Errors
+    /// Where people cannot stand in for the lab's own peers: one line.
+    pub fn served(mut self, address: Ipv4Addr) -> Result<Self, String> {
+        if self.relay.is_some() || self.calls.iter().any(|call| call.role != Role::Direct) {
+            return Err("people can be the peers of a call without relay and server".into());
+        }
+        for participant in &mut self.participants {
+            participant.player = Player::Person;
+        }
+        self.serve = Some(address);
+        Ok(self)
+    }
+}
+
+/// The hosts and participants so far.
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    network: Plan,
+    participants: Vec<Participant>,
+}
+
+/// Or why not, in one line.
+type OrWhy<T> = std::result::Result<T, String>;
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let hop =
+            |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
+        let hops = scenario.hops.iter().map(hop).collect();
+        let network = Plan { hops, hosts: Vec::new(), local_traffic: false };
+        Self { scenario, network, participants: Vec::new() }
+    }
+
+    fn build(mut self, seed: u64) -> OrWhy<CallConfig> {
+        let planned = self.scenario.calls();
+        if planned.is_empty() {
+            return Err("it has no media flow".into());
+        }
+        let ends = match self.scenario.call.topology {
+            Topology::Pairs => self.pairs(&planned)?,
+            Topology::OneToMany => self.one_to_many(&planned)?,
+            Topology::Mesh => self.mesh(&planned)?,
+            Topology::ForwardingServer => self.forwarding_server(&planned)?,
+        };
+        let calls = planned.iter().zip(ends).map(|(call, ends)| self.call(call, ends));
+        let mut calls = calls.collect::<OrWhy<Vec<Call>>>()?;
+        if self.scenario.call.topology == Topology::ForwardingServer {
+            subscribe(&mut calls);
+        }
+        let relay = self.relay()?;
+        let loads = self.loads()?;
+        Ok(CallConfig {
+            network: self.network,
+            duration: self.scenario.duration,
+            participants: self.participants,
+            calls,
+            loads,
+            relay,
+            serve: None,
+            picture: self.scenario.call.video,
+            seed: Seed::new(seed),
+        })
+    }
+
+    /// A host and the participant on it; its index among the participants.
+    fn seat(&mut self, name: String, host: HostPlan, side: usize) -> usize {
+        self.network.hosts.push(host);
+        let host = self.network.hosts.len() - 1;
+        let player = Player::Browser(self.scenario.call.browsers[side]);
+        self.participants.push(Participant { name, host, player });
+        self.participants.len() - 1
+    }
+
+    fn pairs(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+        let mut ends = Vec::new();
+        for call in calls {
+            let [a, b] = self.places(call)?;
+            let name = |side: &str| match calls {
+                [_] => side.to_owned(),
+                _ => format!("{side}{}", call.number),
+            };
+            ends.push([self.seat(name("a"), a, 0), self.seat(name("b"), b, 1)]);
+        }
+        Ok(ends)
+    }
+
+    fn one_to_many(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+        let [a, _] = self.places(&calls[0])?;
+        let one = self.seat("a".into(), a, 0);
+        let mut ends = Vec::new();
+        for call in calls {
+            let [same, b] = self.places(call)?;
+            if same != a {
+                return Err(
+                    "the one that has all calls has one place: equal hops, equal delay".into()
+                );
+            }
+            ends.push([one, self.seat(format!("b{}", call.number), b, 1)]);
+        }
+        Ok(ends)
+    }
+
+    /// Each calls the server, which stands where their paths end.
+    fn forwarding_server(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+        let server = calls.len();
+        let [_, place] = self.places(&calls[0])?;
+        let mut ends = Vec::new();
+        for call in calls {
+            let [a, b] = self.places(call)?;
+            if call.up.is_none() || call.down.is_some() || call.audio_down.is_some() || b != place {
+                return Err("each participant has one media flow up, to the forwarding server; \
+                            what comes back is not written down"
+                    .into());
+            }
+            ends.push([self.seat(format!("a{}", call.number), a, 0), server]);
+        }
+        self.network.hosts.push(place);
+        let host = self.network.hosts.len() - 1;
+        let player = Player::ForwardingServer;
+        self.participants.push(Participant { name: "server".into(), host, player });
+        Ok(ends)
+    }
+
+    /// Everybody at one node, with half of the network's delay as the own access of each.
+    fn mesh(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+        let participants = (2..=calls.len() + 1).find(|n| n * (n - 1) / 2 >= calls.len());
+        let participants = participants.filter(|n| n * (n - 1) / 2 == calls.len());
+        let Some(participants) = participants else {
+            return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
+        };
+        let [hop] = self.network.hops.as_slice() else {
+            return Err("a mesh has one hop".into());
+        };
+        let delay = hop.up.delay.steps()[0].1;
+        let plain = weir_net::LinkConfig::unlimited(delay);
+        if hop.up.capacity != Capacity::Unlimited || hop.up != plain || hop.down != plain {
+            return Err(
+                "a mesh has no bottleneck: write one delay for both directions alone".into()
+            );
+        }
+        self.network.hops.clear();
+        self.network.local_traffic = true;
+        for number in 1..=participants {
+            let host = HostPlan { node: 0, access_delay: delay / 2 };
+            // Browsers alternate, so that both kinds meet.
+            self.seat(format!("p{number}"), host, (number + 1) % 2);
+        }
+        let pairs = (0..participants).flat_map(|a| (a + 1..participants).map(move |b| [a, b]));
+        Ok(pairs.collect())
+    }
+
+    /// Where the two ends of a call stand.
+    fn places(&self, call: &PlannedCall) -> OrWhy<[HostPlan; 2]> {
+        let flows: Vec<&Flow> = call.flows().map(|flow| &self.scenario.flows[flow]).collect();
+        let first = flows[0];
+        if flows.iter().any(|flow| flow.hops != first.hops) {
+            return Err(format!("the flows of call {} cross different hops", call.number));
+        }
+        if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
+            return Err(format!("the flows of call {} have different delays", call.number));
+        }
+        let a = HostPlan { node: first.hops.start, access_delay: first.access_delay };
+        Ok([a, HostPlan::at(first.hops.end)])
+    }
+
+    fn call(&self, planned: &PlannedCall, ends: [usize; 2]) -> OrWhy<Call> {
+        let number = planned.number;
+        let Some((start, stop)) = self.scenario.call_times(planned) else {
+            return Err(format!("the flows of call {number} do not begin and end together"));
+        };
+        if planned.up.is_none() && planned.down.is_none() {
+            return Err(format!(
+                "call {number} has audio alone: a call shows that it runs by video"
+            ));
+        }
+        if planned.flows().any(|flow| !self.scenario.flows[flow].pauses.is_empty()) {
+            return Err(format!("call {number} pauses, which the page cannot do"));
+        }
+        let limit = |flow: Option<usize>| flow.and_then(|flow| limit(&self.scenario.flows[flow]));
+        Ok(Call {
+            number,
+            ends,
+            role: Role::Direct,
+            video: [limit(planned.up), limit(planned.down)],
+            audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
+            start,
+            stop,
+        })
+    }
+
+    fn relay(&mut self) -> OrWhy<Option<RelayHost>> {
+        let Some(transport) = self.scenario.call.relay else { return Ok(None) };
+        if self.network.hops.len() != 2 {
+            return Err("a relay stands between two hops: write [[network.hop]] twice".into());
+        }
+        self.network.hosts.push(HostPlan::at(1));
+        Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
+    }
+
+    fn loads(&mut self) -> OrWhy<Vec<Load>> {
+        let mut loads = Vec::new();
+        for (index, flow) in self.scenario.flows.iter().enumerate() {
+            match &flow.traffic {
+                Traffic::Media(_) | Traffic::Audio => continue,
+                Traffic::Tcp(tcp) if tcp.short.is_some() => {
+                    return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
+                }
+                Traffic::Tcp(_) | Traffic::Udp(_) => {}
+            }
+            if !flow.pauses.is_empty() {
+                return Err(format!("{} pauses, which iperf3 does not", flow.name));
+            }
+            let first = self.network.hosts.len();
+            let access_delay = flow.access_delay;
+            self.network.hosts.push(HostPlan { node: flow.hops.start, access_delay });
+            self.network.hosts.push(HostPlan::at(flow.hops.end));
+            loads.push(Load {
+                flow: index,
+                hosts: match flow.direction {
+                    Direction::Up => [first, first + 1],
+                    Direction::Down => [first + 1, first],
+                },
+                traffic: flow.traffic.clone(),
+                start: flow.start,
+                stop: flow.stop,
+            });
+        }
+        Ok(loads)
+    }
+}
+
+/// Every participant gets what each other one sends to the server, in a call of its own.
+fn subscribe(calls: &mut Vec<Call>) {
+    let publishers = calls.len();
+    calls.iter_mut().for_each(|call| call.role = Role::Publish);
+    for feed in 0..publishers {
+        for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
+            let (from, to) = (&calls[feed], &calls[receiver]);
+            let subscription = Call {
+                number: calls.len() + 1,
+                ends: [from.ends[1], to.ends[0]],
+                role: Role::Subscribe(feed),
+                start: from.start.max(to.start),
+                stop: from.stop.min(to.stop),
+                ..from.clone()
+            };
+            calls.push(subscription);
+        }
+    }
+}
+
+/// The limit of a media flow's encoder.
+fn limit(flow: &Flow) -> Option<Bitrate> {
+    let media = flow.media()?;
+    let cap = match media.source {
+        Source::Filler { cap, .. } => cap,
+        Source::Rfc8593 { .. } => None,
+    };
+    let max = media.settings.limits.max();
+    Some(cap.map_or(max, |cap| cap.min(max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_lab::scenario::parse;
+
+    fn scenario(network: &str, flows: &str) -> Scenario {
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
+        parse("x", &format!("{head}{network}{flows}"), None).unwrap()
+    }
+
+    const LINK: &str = "[network.up]\ncapacity = \"2Mbps\"\n";
+    const TWO_WAY: &str = "[[flow]]\n[[flow]]\ndirection = \"down\"\n";
+
+    fn config(network: &str, flows: &str) -> CallConfig {
+        CallConfig::of(&scenario(network, flows), 1).unwrap()
+    }
+
+    fn refusal(network: &str, flows: &str) -> String {
+        CallConfig::of(&scenario(network, flows), 1).unwrap_err().to_string()
+    }
+
+    fn names(config: &CallConfig) -> Vec<&str> {
+        config.participants.iter().map(|participant| participant.name.as_str()).collect()
+    }
+
+    #[test]
+    fn one_call_has_host_a_and_host_b() {
+        let config = config(LINK, "[[flow]]\nmax_bitrate = \"2Mbps\"\n");
+        assert_eq!(names(&config), ["a", "b"]);
+        assert_eq!(config.network.hosts, [HostPlan::at(0), HostPlan::at(1)]);
+        assert_eq!(config.calls[0].video, [Some(Bitrate::from_kbps(2000)), None]);
+        assert_eq!((config.calls[0].ends, config.calls[0].audio), ([0, 1], [false, false]));
+    }
+
+    #[test]
+    fn every_call_has_two_hosts_and_every_load_two_of_its_own() {
+        let flows = "[[flow]]\n[[flow]]\nstart = \"20s\"\ndelay = \"40ms\"\n[[flow]]\nkind = \"tcp\"\n\
+                     start = \"10s\"\n[[flow]]\nkind = \"audio\"\n";
+        let config = config(LINK, flows);
+        assert_eq!(names(&config), ["a1", "b1", "a2", "b2"]);
+        assert_eq!(config.network.hosts.len(), 6);
+        assert_eq!(config.network.hosts[2].access_delay, TimeDelta::from_millis(40));
+        assert_eq!(config.calls[1].start, Timestamp::from_secs(20));
+        assert_eq!((config.calls[0].audio, config.calls[1].audio), ([true, false], [false; 2]));
+        assert_eq!((config.loads[0].hosts, config.loads[0].flow), ([4, 5], 2));
+    }
+
+    #[test]
+    fn a_call_between_some_hops_has_its_hosts_there() {
+        let hops = "[[network.hop]]\nup = { capacity = \"2Mbps\" }\n[[network.hop]]\n";
+        let config = config(hops, "[[flow]]\nhops = [2]\n[[flow]]\n");
+        let nodes: Vec<usize> = config.network.hosts.iter().map(|host| host.node).collect();
+        assert_eq!(nodes, [1, 2, 0, 2]);
+    }
+
+    #[test]
+    fn a_relay_stands_between_two_hops_after_the_participants() {
+        let relay = "[call]\nrelay = \"udp\"\n";
+        let hops = "[[network.hop]]\n[[network.hop]]\n";
+        let config = config(&format!("{relay}{hops}"), TWO_WAY);
+        assert_eq!(config.relay, Some(RelayHost { host: 2, transport: Relay::Udp }));
+        assert_eq!(config.network.hosts[2], HostPlan::at(1));
+        assert!(refusal(&format!("{relay}{LINK}"), TWO_WAY).contains("between two hops"));
+    }
+
+    #[test]
+    fn one_calls_many_from_one_host() {
+        let call = "[call]\ntopology = \"one-to-many\"\n";
+        let config = config(&format!("{call}{LINK}"), "[[flow]]\ncount = 3\n");
+        assert_eq!(names(&config), ["a", "b1", "b2", "b3"]);
+        let ends: Vec<[usize; 2]> = config.calls.iter().map(|call| call.ends).collect();
+        assert_eq!(ends, [[0, 1], [0, 2], [0, 3]]);
+    }
+
+    #[test]
+    fn in_a_mesh_every_pair_has_a_call_and_the_whole_delay() {
+        let call = "[call]\ntopology = \"mesh\"\nbrowser = { b = \"firefox\" }\n\
+                    [network]\nup = { delay = \"2ms\" }\ndown = { delay = \"2ms\" }\n";
+        let flows = "[[flow]]\ncount = 3\n[[flow]]\ncount = 3\ndirection = \"down\"\n";
+        let config = config(call, flows);
+        assert_eq!(names(&config), ["p1", "p2", "p3"]);
+        let ends: Vec<[usize; 2]> = config.calls.iter().map(|call| call.ends).collect();
+        assert_eq!(ends, [[0, 1], [0, 2], [1, 2]]);
+        assert!(config.network.hops.is_empty() && config.network.local_traffic);
+        assert_eq!(config.network.hosts[2].access_delay, TimeDelta::from_millis(1));
+        assert_eq!(config.participants[1].player, Player::Browser(BrowserKind::Firefox));
+        assert!(refusal(call, "[[flow]]\ncount = 2\n").contains("2 calls make no mesh"));
+        let narrow = call.replace("2ms\" }\ndown", "2ms\", capacity = \"1Mbps\" }\ndown");
+        assert!(refusal(&narrow, flows).contains("no bottleneck"));
+    }
+
+    #[test]
+    fn a_forwarding_server_gets_every_video_once_and_sends_it_to_all_others() {
+        let call = "[call]\ntopology = \"forwarding-server\"\n";
+        let config = config(&format!("{call}{LINK}"), "[[flow]]\ncount = 3\n");
+        assert_eq!(names(&config), ["a1", "a2", "a3", "server"]);
+        assert_eq!(config.participants[3].player, Player::ForwardingServer);
+        assert_eq!(config.network.hosts[3], HostPlan::at(1));
+        let roles: Vec<([usize; 2], Role)> =
+            config.calls.iter().map(|call| (call.ends, call.role)).collect();
+        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], Role::Publish)));
+        let sent = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
+        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], Role::Subscribe(feed))));
+        assert!(refusal(&format!("{call}{LINK}"), TWO_WAY).contains("one media flow up"));
+    }
+
+    #[test]
+    fn what_browsers_and_iperf3_cannot_do_is_said_before_anything_starts() {
+        for (flows, wanted) in [
+            ("[[flow]]\nkind = \"tcp\"\n", "no media flow"),
+            (
+                "[[flow]]\n[[flow]]\ndirection = \"down\"\nstart = \"1s\"\n",
+                "begin and end together",
+            ),
+            ("[[flow]]\npauses = [[\"1s\", \"2s\"]]\n", "pauses"),
+            ("[[flow]]\nkind = \"audio\"\n", "audio alone"),
+            (
+                "[[flow]]\n[[flow]]\nkind = \"tcp\"\nshort = { size = [\"1KB\", \"2KB\"], idle = \"1s\" }\n",
+                "tcp-1 has short transfers",
+            ),
+        ] {
+            assert!(refusal(LINK, flows).contains(wanted), "{}", refusal(LINK, flows));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What plays the participants of a run: browsers, and a forwarding server.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use weir_emu::Emulator;
+
+use crate::bridge::Bridge;
+use crate::browser::{Browser, Program};
+use crate::error::CallError;
+use crate::janus::Janus;
+use crate::message::{CallSettings, Peer, RelayAccess};
+use crate::plan::{Call, CallConfig, Participant, Player};
+use crate::relay::RelayServer;
+use crate::run::STATS_INTERVAL;
+use crate::server::Session;
+
+/// One participant's program while it runs; dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Playing {
+    kind: Kind,
+    /// Name and version, as it calls itself.
+    pub(crate) version: String,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Browser(Browser),
+    Person,
+    Server(Janus),
+}
+
+/// All that takes part in a run: what runs, and what was told to people.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    pub(crate) playing: Vec<Playing>,
+    /// The relay of all media.
+    pub(crate) relay: Option<RelayServer>,
+    /// A bridge a call, if people are the peers.
+    pub(crate) bridges: Vec<Bridge>,
+    /// The address that each person opens, with the name of the participant.
+    pub(crate) urls: Vec<(String, String)>,
+}
+
+impl Playing {
+    /// The process that everything of it is below; a person's is on another machine.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Browser(browser) => Some(browser.pid()),
+            Kind::Person => None,
+            Kind::Server(janus) => Some(janus.pid()),
+        }
+    }
+
+    /// Whether it has ended, and if so its last words.
+    pub(crate) fn has_ended(&mut self) -> Option<String> {
+        match &mut self.kind {
+            Kind::Browser(browser) => browser.has_ended().then(|| browser.last_words()),
+            // Its agents hear of its end.
+            Kind::Person | Kind::Server(_) => None,
+        }
+    }
+}
+
+/// Starts the server of the run and then the participants' programs, in their order. `folder` holds
+/// what they write.
+pub(crate) fn open(
+    config: &CallConfig,
+    emulator: &Emulator,
+    folder: &Path,
+    camera: Option<&Path>,
+) -> Result<Opened, CallError> {
+    let programs = config.participants.iter().map(|participant| match participant.player {
+        Player::Browser(kind) => Program::find(kind).map(Some),
+        Player::Person | Player::ForwardingServer => Ok(None),
+    });
+    let programs = programs.collect::<Result<Vec<_>, CallError>>()?;
+    let host = |participant: &Participant| emulator.host(participant.host);
+    let server = config.participants.iter().find(|one| one.player == Player::ForwardingServer);
+    let mut janus =
+        server.map(|server| Janus::start(host(server), &folder.join(&server.name))).transpose()?;
+    let relay = config
+        .relay
+        .map(|relay| RelayServer::start(emulator.host(relay.host), relay.transport, folder));
+    let relay = relay.transpose()?;
+    let bridges = bridges(config, emulator)?;
+    let access = relay.as_ref().map(|relay| &relay.access);
+    let session = session(config, emulator, janus.as_ref(), access, &bridges)?;
+    let mut opened = Opened { session, playing: Vec::new(), relay, bridges, urls: Vec::new() };
+    let mut listener = 0;
+    for (index, (participant, program)) in config.participants.iter().zip(&programs).enumerate() {
+        let mut url = || {
+            let url = opened.session.url(listener, &seats(config, index));
+            // All people come to the one listener of this machine.
+            listener += usize::from(config.serve.is_none());
+            url
+        };
+        let (kind, version) = match participant.player {
+            Player::Browser(_) => {
+                let program = program.as_ref().expect("each browser was found above");
+                let profile = folder.join(&participant.name);
+                let browser = program.open(host(participant), &url(), &profile, camera)?;
+                (Kind::Browser(browser), program.version.clone())
+            }
+            Player::ForwardingServer => {
+                let janus = janus.take().expect("a run has one forwarding server");
+                let version = janus.version.clone();
+                (Kind::Server(janus), version)
+            }
+            Player::Person => {
+                let url = url();
+                opened.urls.push((participant.name.clone(), url));
+                (Kind::Person, "a person's browser".into())
+            }
+        };
+        opened.playing.push(Playing { kind, version });
+    }
+    Ok(opened)
+}
+
+fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, CallError> {
+    let Some(address) = config.serve else { return Ok(Vec::new()) };
+    let hosts = |call: &Call| call.ends.map(|end| emulator.host(config.participants[end].host));
+    config.calls.iter().map(|call| Bridge::open(address, hosts(call))).collect()
+}
+
+/// The server, listening on the loopback device of each browser's host, in their order; for people, at
+/// the address that they know.
+fn session(
+    config: &CallConfig,
+    emulator: &Emulator,
+    janus: Option<&Janus>,
+    relay: Option<&RelayAccess>,
+    bridges: &[Bridge],
+) -> Result<Session, CallError> {
+    let browsers = config.participants.iter();
+    let browsers = browsers.filter(|participant| matches!(participant.player, Player::Browser(_)));
+    let listeners = match config.serve {
+        Some(address) => {
+            let listener = TcpListener::bind((address, 0));
+            vec![listener.map_err(CallError::system("listen on that address"))?]
+        }
+        None => browsers
+            .map(|browser| emulator.host(browser.host).bind_tcp((Ipv4Addr::LOCALHOST, 0)))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    let settings = config.calls.iter().enumerate().map(|(index, call)| CallSettings {
+        picture: config.picture,
+        video: call.video,
+        audio: call.audio,
+        relay: relay.cloned(),
+        bridge: bridges.get(index).map(|bridge| bridge.addresses),
+        stats_interval: STATS_INTERVAL,
+    });
+    let roles = config.calls.iter().map(|call| call.role).collect();
+    let agents = janus.map_or(Vec::new(), |janus| janus.agents(roles));
+    let session = Session::with_agents(listeners, settings.collect(), agents);
+    session.map_err(CallError::system("start the server"))
+}
+
+/// The calls of a participant, and the peer that it is in each.
+fn seats(config: &CallConfig, participant: usize) -> Vec<(usize, Peer)> {
+    let calls = config.calls.iter().enumerate();
+    let seats = calls.flat_map(|(index, call)| {
+        let seated = move |peer: &Peer| call.ends[peer.index()] == participant;
+        Peer::ALL.into_iter().filter(seated).map(move |peer| (index, peer))
+    });
+    seats.collect()
+}

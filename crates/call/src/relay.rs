@@ -1,0 +1,77 @@
+//! A TURN relay on a host of its own: Debian's coturn.
+
+use std::fs::File;
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weir_emu::{Child, Host};
+use weir_lab::scenario::call::Relay;
+
+use crate::error::CallError;
+use crate::message::{RelayAccess, printable};
+
+const PROGRAM: &str = "turnserver";
+/// The port of TURN without TLS.
+const PORT: u16 = 3478;
+/// Its user and its password; nobody but the hosts of the run can reach it.
+const USER: &str = "weir";
+/// For its start.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Until a starting relay is looked for again.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// A running relay; dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct RelayServer {
+    _child: Child,
+    /// How pages use it.
+    pub(crate) access: RelayAccess,
+    /// As it calls itself.
+    pub(crate) version: String,
+}
+
+impl RelayServer {
+    /// Starts one on a host, and waits until it listens.
+    pub(crate) fn start(host: &Host, transport: Relay, folder: &Path) -> Result<Self, CallError> {
+        let version = version()?;
+        let log = File::create(folder.join("relay.log"));
+        let log = log.map_err(CallError::system("make the relay's log"))?;
+        let address = host.address().to_string();
+        let mut command = host.command(PROGRAM);
+        command.args(["-n", "--no-cli", "--no-tls", "--no-dtls", "--no-multicast-peers"]);
+        command.args(["--listening-ip", &address, "--relay-ip", &address]);
+        command.args(["--lt-cred-mech", "--realm", "weir", "--user", &format!("{USER}:{USER}")]);
+        command.args(["--log-file", "stdout", "--pidfile"]).arg(folder.join("relay.pid"));
+        command.stdin(Stdio::null()).stdout(log).stderr(Stdio::null());
+        let child = Child::spawn(&mut command)?;
+        let started = Instant::now();
+        while host.enter(|| TcpStream::connect((host.address(), PORT)))?.is_err() {
+            if started.elapsed() > PATIENCE {
+                let late = io::Error::new(io::ErrorKind::TimedOut, "it does not listen");
+                return Err(CallError::system("start the relay")(late));
+            }
+            std::thread::sleep(RETRY);
+        }
+        let transport = match transport {
+            Relay::Udp => "udp",
+            Relay::Tcp => "tcp",
+        };
+        let access = RelayAccess {
+            urls: format!("turn:{address}:{PORT}?transport={transport}"),
+            username: USER.into(),
+            credential: USER.into(),
+        };
+        Ok(Self { _child: child, access, version })
+    }
+}
+
+/// Whether this machine has a relay, and which.
+fn version() -> Result<String, CallError> {
+    let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|_| CallError::NoRelay)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(printable(&format!("coturn {}", text.lines().last().unwrap_or_default().trim())))
+}

@@ -1,0 +1,359 @@
+//! What the lab knows of the calls while they run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::derive::TimedReport;
+use crate::message::{Peer, SetupTimes, printable};
+use crate::run::{CallResult, PeerOutcome};
+use crate::signalling::EventKind;
+use crate::stats::{Candidate, CandidatePair, StatsReport};
+
+/// Where the media of a call may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// The addresses of peer a and peer b.
+    pub(crate) ends: [Ipv4Addr; 2],
+    /// Whether peer a, peer b reports where its media goes: a forwarding server does not.
+    pub(crate) reports: [bool; 2],
+    /// The relay that both use.
+    pub(crate) relay: Option<Ipv4Addr>,
+    /// What peer a, peer b sees of the bridge to the other, whose own address is anything.
+    pub(crate) bridge: Option<[SocketAddr; 2]>,
+}
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct CallState {
+    number: usize,
+    route: Route,
+    peers: [PeerLog; 2],
+    /// The time until which it must be connected, once it has begun.
+    deadline: Option<Instant>,
+    /// Its peers may leave now.
+    ending: bool,
+    failure: Option<String>,
+}
+
+/// What one peer has told so far.
+#[derive(Debug, Default)]
+struct PeerLog {
+    joined: bool,
+    left: bool,
+    setup: Option<SetupTimes>,
+    first_frame_ms: Option<f64>,
+    pair: Option<CandidatePair>,
+    reports: Vec<(Instant, StatsReport)>,
+}
+
+impl CallState {
+    pub(crate) fn new(number: usize, route: Route) -> Self {
+        let peers = Default::default();
+        Self { number, route, peers, deadline: None, ending: false, failure: None }
+    }
+
+    /// It begins; it should be connected after `patience`.
+    pub(crate) fn begin(&mut self, patience: Duration) {
+        self.deadline = Some(Instant::now() + patience);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// From now on its peers report a last time and leave.
+    pub(crate) fn end(&mut self) {
+        self.ending = true;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending
+    }
+
+    /// Media can flow, or never will.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.failure.is_some() || self.is_connected()
+    }
+
+    /// Nothing more is to come of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.failure.is_some() || self.peers.iter().all(|log| log.left)
+    }
+
+    fn is_connected(&self) -> bool {
+        self.peers.iter().all(|log| log.setup.is_some())
+    }
+
+    /// The first cause of a failure is the one that counts.
+    pub(crate) fn fail(&mut self, cause: String) {
+        self.failure.get_or_insert(cause);
+    }
+
+    /// Fails a call that is not connected in time.
+    pub(crate) fn check_deadline(&mut self, patience: Duration) {
+        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if !late || self.is_settled() {
+            return;
+        }
+        let absent = Peer::ALL.into_iter().find(|peer| !self.peers[peer.index()].joined);
+        let missing = match absent {
+            Some(peer) => format!("{peer} has not joined"),
+            None => "the peers are not connected".into(),
+        };
+        self.fail(format!("{missing} after {} s", patience.as_secs()));
+    }
+
+    pub(crate) fn on_event(&mut self, at: Instant, peer: Peer, kind: EventKind) {
+        let route = self.route;
+        let log = &mut self.peers[peer.index()];
+        match kind {
+            EventKind::Joined => log.joined = true,
+            EventKind::Connected(setup) => log.setup = Some(setup),
+            EventKind::Playing(first_frame_ms) => log.first_frame_ms = Some(first_frame_ms),
+            EventKind::Stats(report) => {
+                if let Some(pair) = &report.pair {
+                    if let Err(path) = check_path(peer, pair, &route) {
+                        return self
+                            .fail(format!("{peer} uses {path}, which is not the emulated path"));
+                    }
+                    self.peers[peer.index()].pair = Some(pair.clone());
+                }
+                self.peers[peer.index()].reports.push((at, *report));
+            }
+            EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
+            EventKind::Failed(cause) => self.fail(cause),
+            EventKind::Left => {
+                log.left = true;
+                self.fail(format!("{peer} left before the end of the call"));
+            }
+        }
+    }
+
+    pub(crate) fn into_result(mut self, start: Option<Instant>) -> CallResult {
+        for peer in Peer::ALL {
+            let silent =
+                self.route.reports[peer.index()] && self.peers[peer.index()].pair.is_none();
+            if self.failure.is_none() && silent {
+                self.fail(format!("{peer} never reported the path of its media"));
+            }
+        }
+        let outcome = |log: PeerLog| PeerOutcome {
+            setup: log.setup,
+            first_frame_ms: log.first_frame_ms,
+            pair: log.pair,
+            reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
+        };
+        let peers = self.peers.map(outcome);
+        CallResult { number: self.number, peers, failure: self.failure }
+    }
+}
+
+/// The path in words unless it is the one that media should take: both ends on the emulated path, or
+/// both behind the relay.
+fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), String> {
+    let is = |candidate: &Candidate, address: Ipv4Addr, kind: &[&str]| {
+        candidate.address == Some(IpAddr::V4(address))
+            && candidate.protocol == "udp"
+            && kind.contains(&candidate.candidate_type.as_str())
+    };
+    let [near, far] = [route.ends[peer.index()], route.ends[peer.other().index()]];
+    // A check that overtakes the signalling makes the far end known by its packets alone.
+    let on_path = match (route.bridge, route.relay) {
+        (Some(bridge), _) => {
+            let socket = bridge[peer.index()];
+            pair.remote.address == Some(socket.ip()) && pair.remote.port == socket.port()
+        }
+        (None, None) => {
+            is(&pair.local, near, &["host", "prflx"]) && is(&pair.remote, far, &["host", "prflx"])
+        }
+        (None, Some(relay)) => {
+            is(&pair.local, relay, &["relay"]) && is(&pair.remote, relay, &["relay", "prflx"])
+        }
+    };
+    if on_path {
+        return Ok(());
+    }
+    Err(format!("{} to {}", describe(&pair.local), describe(&pair.remote)))
+}
+
+fn describe(candidate: &Candidate) -> String {
+    let address = candidate.address.map_or("a hidden address".to_owned(), |ip| ip.to_string());
+    format!(
+        "{address} ({} {})",
+        printable(&candidate.candidate_type),
+        printable(&candidate.protocol)
+    )
+}
+
+/// Moves reports from the clock of the browser to scenario time.
+///
+/// The offset of the two clocks is the one of the report that reached the lab soonest after it was
+/// made, so it is late by what the loopback device takes at best, and right for browsers whose
+/// clock is not the lab's.
+fn align(reports: Vec<(Instant, StatsReport)>, start: Instant) -> Vec<TimedReport> {
+    let stamped: Vec<_> = reports
+        .into_iter()
+        .filter_map(|(at, report)| {
+            Some((Timestamp::from_millis_f64(report.timestamp_ms()?), since(start, at), report))
+        })
+        .collect();
+    let Some(offset) =
+        stamped.iter().map(|(made, arrived, _)| Timestamp::ZERO + *arrived - *made).min()
+    else {
+        return Vec::new();
+    };
+    let timed = |(made, _, report)| TimedReport { time: made + offset, report };
+    stamped.into_iter().map(timed).collect()
+}
+
+/// Time from `start` to `at`; negative where `at` is earlier.
+pub(crate) fn since(start: Instant, at: Instant) -> TimeDelta {
+    let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+    match at.checked_duration_since(start) {
+        Some(after) => TimeDelta::from_nanos(nanos(after)),
+        None => -TimeDelta::from_nanos(nanos(start.duration_since(at))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::OutboundRtp;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+    const RELAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
+    const DIRECT: Route = Route { ends: [A, B], reports: [true; 2], relay: None, bridge: None };
+
+    fn candidate(address: Option<Ipv4Addr>, protocol: &str) -> Candidate {
+        Candidate {
+            address: address.map(IpAddr::V4),
+            port: 1,
+            protocol: protocol.into(),
+            candidate_type: "host".into(),
+        }
+    }
+
+    fn pair(local: Candidate, remote: Candidate) -> CandidatePair {
+        CandidatePair {
+            timestamp: 0.0,
+            packets_sent: 0,
+            bytes_sent: 0,
+            packets_received: 0,
+            bytes_received: 0,
+            current_round_trip_time: None,
+            responses_received: None,
+            available_outgoing_bitrate: None,
+            local,
+            remote,
+        }
+    }
+
+    #[test]
+    fn only_udp_between_the_two_hosts_is_on_the_path() {
+        let route = DIRECT;
+        let check = |local, remote| check_path(Peer::A, &pair(local, remote), &route);
+        assert!(check(candidate(Some(A), "udp"), candidate(Some(B), "udp")).is_ok());
+        for (local, remote) in [
+            (candidate(Some(B), "udp"), candidate(Some(A), "udp")),
+            (candidate(Some(A), "udp"), candidate(Some(Ipv4Addr::LOCALHOST), "udp")),
+            (candidate(Some(A), "udp"), candidate(None, "udp")),
+            (candidate(Some(A), "tcp"), candidate(Some(B), "tcp")),
+        ] {
+            assert!(check(local, remote).is_err());
+        }
+    }
+
+    #[test]
+    fn with_a_relay_only_its_own_addresses_are_on_the_path() {
+        let route = Route { relay: Some(RELAY), ..DIRECT };
+        let check = |local, remote| check_path(Peer::B, &pair(local, remote), &route);
+        let relayed = Candidate { candidate_type: "relay".into(), ..candidate(Some(RELAY), "udp") };
+        assert!(check(relayed.clone(), relayed.clone()).is_ok());
+        let direct = check(candidate(Some(B), "udp"), candidate(Some(A), "udp"));
+        assert_eq!(direct.unwrap_err(), "10.45.0.2 (host udp) to 10.45.0.1 (host udp)");
+        assert!(check(relayed, candidate(Some(A), "udp")).is_err());
+    }
+
+    #[test]
+    fn with_a_bridge_the_own_address_is_anything_and_the_far_one_is_the_bridge() {
+        let sockets = [7, 8].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+        let route = Route { bridge: Some(sockets), ..DIRECT };
+        let far = |port| Candidate { port, ..candidate(Some(Ipv4Addr::new(192, 0, 2, 1)), "udp") };
+        let check = |remote| check_path(Peer::B, &pair(candidate(None, "udp"), remote), &route);
+        assert!(check(far(8)).is_ok());
+        assert!(check(far(7)).is_err() && check(candidate(Some(A), "udp")).is_err());
+    }
+
+    fn call() -> CallState {
+        let mut call = CallState::new(1, DIRECT);
+        call.begin(Duration::from_secs(3600));
+        call
+    }
+
+    #[test]
+    fn a_call_that_loses_a_peer_has_failed_with_the_first_cause() {
+        let mut call = call();
+        call.on_event(Instant::now(), Peer::A, EventKind::Failed("peer a: no camera".into()));
+        call.on_event(Instant::now(), Peer::A, EventKind::Left);
+        assert!(call.is_settled() && call.is_over());
+        assert_eq!(call.into_result(None).failure.as_deref(), Some("peer a: no camera"));
+    }
+
+    #[test]
+    fn peers_may_leave_when_the_call_ends() {
+        let mut call = call();
+        call.end();
+        call.on_event(Instant::now(), Peer::A, EventKind::Left);
+        assert!(!call.is_over());
+        call.on_event(Instant::now(), Peer::B, EventKind::Left);
+        assert!(call.is_over() && call.failure.is_none());
+        let silent = call.into_result(None).failure;
+        assert_eq!(silent.as_deref(), Some("peer a never reported the path of its media"));
+    }
+
+    #[test]
+    fn a_call_that_is_not_connected_in_time_names_who_is_missing() {
+        let mut call = CallState::new(1, DIRECT);
+        call.begin(Duration::ZERO);
+        call.on_event(Instant::now(), Peer::A, EventKind::Joined);
+        call.check_deadline(Duration::ZERO);
+        let cause = call.into_result(None).failure;
+        assert_eq!(cause.as_deref(), Some("peer b has not joined after 0 s"));
+    }
+
+    #[test]
+    fn media_on_another_path_fails_the_call() {
+        let mut call = call();
+        let pair = pair(candidate(Some(A), "udp"), candidate(Some(Ipv4Addr::LOCALHOST), "udp"));
+        let report = StatsReport { pair: Some(pair), ..StatsReport::default() };
+        call.on_event(Instant::now(), Peer::A, EventKind::Stats(Box::new(report)));
+        assert!(call.into_result(None).failure.unwrap().contains("not the emulated path"));
+    }
+
+    fn report(ms: f64) -> StatsReport {
+        let outbound = OutboundRtp { timestamp: ms, ..OutboundRtp::default() };
+        StatsReport { outbound: Some(outbound), ..StatsReport::default() }
+    }
+
+    #[test]
+    fn reports_keep_their_distance_and_the_soonest_one_sets_the_clock() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        // Made 500 ms apart; the second came without delay at 700 ms, the others later.
+        let reports = [(at(230), 9_000.0), (at(700), 9_500.0), (at(1290), 10_000.0)];
+        let aligned = align(reports.map(|(at, ms)| (at, report(ms))).into(), start);
+        let times: Vec<_> = aligned.iter().map(|timed| timed.time.as_millis()).collect();
+        assert_eq!(times, [200, 700, 1200]);
+    }
+
+    #[test]
+    fn a_report_before_the_start_has_a_negative_time() {
+        let start = Instant::now() + Duration::from_secs(9);
+        let aligned = align(vec![(start - Duration::from_secs(1), report(5.0))], start);
+        assert_eq!(aligned[0].time, Timestamp::from_secs(-1));
+        assert!(align(vec![], start).is_empty());
+    }
+}
