@@ -171,7 +171,9 @@ impl Network {
                 Some(Fate::Dropped(Dropped { cause, payload: traveller, .. })) => {
                     let path = self.paths[traveller.path].as_mut().expect("it took the path");
                     match cause {
-                        DropCause::RandomLoss => path.total.lost_packets += 1,
+                        DropCause::RandomLoss | DropCause::RetryLimit => {
+                            path.total.lost_packets += 1
+                        }
                         DropCause::QueueFull | DropCause::Managed => {
                             path.total.dropped_packets += 1;
                         }
