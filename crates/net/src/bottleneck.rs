@@ -15,7 +15,7 @@ use std::fmt::Debug;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use crate::capacity::{Capacity, TraceCursor};
+use crate::capacity::{Capacity, Schedule, TraceCursor};
 use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
@@ -126,7 +126,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             now: Timestamp::ZERO,
             busy_until: None,
             line: DelayLine::new(config.jitter.may_reorder() || config.delay.may_reorder()),
-            least_delay: (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO),
+            least_delay: least_delay(config),
             order: Order::default(),
             loss: Loss::new(config.loss, seed.stream(&format!("{name}/loss"))),
             duplicate: seed.stream(&format!("{name}/duplicate")),
@@ -242,6 +242,11 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         self.config.capacity.rate(at)
     }
 
+    /// The propagation delay at a time, without its variation.
+    pub fn delay(&self, at: Timestamp) -> TimeDelta {
+        self.config.delay.at(at)
+    }
+
     /// Bytes that wait at a time.
     pub fn queued(&mut self, now: Timestamp) -> DataSize {
         self.serve_until(now);
@@ -264,6 +269,50 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             ..self.counters
         }
     }
+}
+
+/// Changes by hand. They hold for the packets whose turn comes from then on: what becomes of the packet
+/// that is being sent was settled before. What the configuration had planned for later is gone.
+impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
+    /// Changes the capacity.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn set_capacity(&mut self, now: Timestamp, rate: Bitrate) {
+        self.serve_until(now);
+        let schedule = Schedule::constant(rate).expect("the rate is above zero");
+        self.config.capacity = Capacity::Schedule(schedule);
+    }
+
+    /// Changes the propagation delay.
+    pub fn set_delay(&mut self, now: Timestamp, delay: TimeDelta) {
+        self.serve_until(now);
+        self.config.delay = delay.into();
+        // What follows may overtake packets with a longer delay.
+        self.line.allow_reordering();
+        self.least_delay = least_delay(&self.config);
+    }
+
+    /// Changes the variation of the delay.
+    pub fn set_jitter(&mut self, now: Timestamp, jitter: Jitter) {
+        self.serve_until(now);
+        self.config.jitter = jitter;
+        if jitter.may_reorder() {
+            self.line.allow_reordering();
+        }
+        self.least_delay = least_delay(&self.config);
+    }
+
+    /// Changes the loss that is not congestion, of the packets that come from now on.
+    pub fn set_loss(&mut self, loss: LossModel) {
+        self.config.loss = loss;
+        self.loss.set(loss);
+    }
+}
+
+/// What no packet's delay is below.
+fn least_delay(config: &LinkConfig) -> TimeDelta {
+    (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO)
 }
 
 /// Packets between the bottleneck and the far end: in order, or by time where they may overtake.
@@ -308,6 +357,15 @@ impl<T> DelayLine<T> {
             Self::Heap { heap: BinaryHeap::new(), count: 0 }
         } else {
             Self::Fifo(VecDeque::new())
+        }
+    }
+
+    /// From now on a packet may overtake those before it.
+    fn allow_reordering(&mut self) {
+        if let Self::Fifo(fifo) = self {
+            let mut line = Self::new(true);
+            fifo.drain(..).for_each(|delivery| line.push(delivery));
+            *self = line;
         }
     }
 

@@ -48,6 +48,11 @@ impl Loss {
         Self { model, bad: false, stream }
     }
 
+    /// Goes on with another model, from its good state.
+    pub(crate) fn set(&mut self, model: LossModel) {
+        (self.model, self.bad) = (model, false);
+    }
+
     /// Whether the next packet is lost.
     pub(crate) fn draw(&mut self) -> bool {
         match self.model {

@@ -142,3 +142,57 @@ fn a_delay_step_moves_later_packets_and_a_shorter_one_lets_them_overtake() {
     let (delivered, _) = run(&config, &[0, 120, 220]);
     assert_eq!(delivered, [(35, 0), (255, 2), (455, 1)]);
 }
+
+/// When the packets that are on a link arrive.
+fn arrivals(link: &mut Bottleneck<usize>) -> Vec<(i64, usize)> {
+    let fates = std::iter::from_fn(|| link.poll(Timestamp::from_secs(1_000)));
+    fates
+        .filter_map(|fate| match fate {
+            Fate::Delivered(delivery) => Some((delivery.due.as_millis(), delivery.payload)),
+            Fate::Dropped(_) => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_change_of_the_capacity_holds_from_the_next_packet_on() {
+    let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
+    (0..2).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
+    link.set_capacity(ms(5), Bitrate::from_kbps(100));
+    assert_eq!(link.capacity(ms(5)), Some(Bitrate::from_kbps(100)));
+    // The first is through at 10 ms; the second takes 100 ms.
+    assert_eq!(arrivals(&mut link), [(35, 0), (135, 1)]);
+}
+
+#[test]
+fn an_unlimited_link_can_be_given_a_capacity() {
+    let mut link = Bottleneck::new(&LinkConfig::unlimited(TimeDelta::ZERO), Seed::new(1), "up");
+    link.enqueue(ms(0), Header::new(MTU), 0);
+    link.set_capacity(ms(1), Bitrate::from_kbps(1000));
+    link.enqueue(ms(1), Header::new(MTU), 1);
+    assert_eq!(arrivals(&mut link), [(0, 0), (11, 1)]);
+}
+
+#[test]
+fn a_packet_overtakes_those_that_left_before_the_delay_fell() {
+    let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
+    (0..3).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
+    link.set_delay(ms(15), TimeDelta::from_millis(2));
+    assert_eq!(link.next_event(), Some(ms(22)));
+    assert_eq!(arrivals(&mut link), [(32, 2), (35, 0), (45, 1)]);
+}
+
+#[test]
+fn loss_and_jitter_change_for_the_packets_that_come_after() {
+    let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
+    link.enqueue(ms(0), Header::new(MTU), 0);
+    link.set_loss(LossModel::Random(1.0));
+    link.enqueue(ms(0), Header::new(MTU), 1);
+    link.set_loss(LossModel::None);
+    let amount = TimeDelta::from_millis(10);
+    link.set_jitter(ms(50), Jitter::Uniform { amount, reorder: true });
+    link.enqueue(ms(50), Header::new(MTU), 2);
+    let arrivals = arrivals(&mut link);
+    assert_eq!((arrivals[0], arrivals.len()), ((35, 0), 2));
+    assert!(arrivals[1].0 != 85 && (75..=95).contains(&arrivals[1].0), "{arrivals:?}");
+}
