@@ -46,6 +46,13 @@ pub enum Command {
     Validate(Validate),
 }
 
+impl Command {
+    /// Whether it makes emulated hosts.
+    pub fn needs_network_rights(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Link(_) | Self::Validate(_))
+    }
+}
+
 /// Which runs to make.
 #[derive(ClapArgs)]
 pub struct Selection {
@@ -137,6 +144,7 @@ COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is fro
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2
   weir link demo/first-call --peer 'iperf3 -s -1' -- iperf3 -C cubic -c 10.45.0.2
+  weir link demo/first-call --interactive -- ping 10.45.0.2
   weir link --self-test")]
 pub struct Link {
     /// Scenario id or TOML file.
@@ -145,6 +153,9 @@ pub struct Link {
     /// Run this on host B meanwhile, split at blanks.
     #[arg(long, value_name = "COMMAND")]
     pub peer: Option<String>,
+    /// Change capacity, delay, jitter and loss by typing while COMMAND runs; a line shows the state.
+    #[arg(long, conflicts_with = "self_test")]
+    pub interactive: bool,
     /// Seed of the network's losses and jitter.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,

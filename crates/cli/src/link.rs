@@ -1,15 +1,20 @@
 //! `weir link`: any command inside a scenario's network, in real time.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
-use weir_emu::{Emulator, Plan, run_command, self_test};
+use weir_emu::{Emulator, Ended, Plan, Running, self_test};
 use weir_lab::scenario::catalogue;
 use weir_net::Seed;
 
 use crate::args::Link;
+use crate::console::Console;
 use crate::output;
+
+/// How often what was typed is looked at.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the command, or the self-test, and passes its exit code on.
 pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
@@ -33,7 +38,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
         "--peer is empty: write a command, such as --peer 'iperf3 -s -1'"
     );
     let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
-    let ended = run_command(emulator, &command, peer.as_deref())?;
+    let ended = run(emulator, &command, peer.as_deref(), args.interactive)?;
     let emulation = &ended.emulation;
     if let Some(p99) = emulation.lateness.quantile(0.99) {
         let (packets, p99, max) =
@@ -44,6 +49,28 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
         eprintln!("weir: this machine bent the run: {bent}");
     }
     Ok(ExitCode::from(ended.exit_code))
+}
+
+/// Runs the command to its end. What is typed changes the network or goes to the command, not both.
+fn run(
+    emulator: Emulator,
+    command: &[OsString],
+    peer: Option<&[OsString]>,
+    interactive: bool,
+) -> Result<Ended, weir_emu::Error> {
+    if !interactive {
+        return Running::start(emulator, command, peer, Stdio::inherit())?.wait();
+    }
+    let mut running = Running::start(emulator, command, peer, Stdio::null())?;
+    let console = Console::start();
+    while !running.has_ended()? {
+        if !console.tick(&running.handle()) {
+            running.terminate();
+            break;
+        }
+        std::thread::sleep(TICK);
+    }
+    running.wait()
 }
 
 fn test() -> anyhow::Result<ExitCode> {

@@ -5,6 +5,7 @@ mod bench;
 mod call;
 mod check;
 mod compare;
+mod console;
 mod interrupt;
 mod link;
 mod list;
@@ -27,6 +28,10 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    if args.command.needs_network_rights() {
+        // Before the first thread.
+        weir_emu::gain_rights();
+    }
     let result = match args.command {
         args::Command::List(args) => list::list(&args),
         args::Command::Run(args) => run::run(&args),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -285,29 +285,90 @@ fn a_missing_browser_is_named() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
-#[test]
-fn without_root_the_emulator_says_what_to_do() {
-    if !am_root() {
-        println!("skipped: needs root to become another user");
-        return;
-    }
-    // Where nobody may not enter the build folder, a copy elsewhere can be run.
+/// The program as nobody runs it: a copy outside of the build folder, which nobody may not enter, and
+/// its folder.
+fn program_of_nobody() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::Builder::new().prefix("weir-test-").tempdir().unwrap();
     let program = folder.path().join("weir");
     fs::copy(env!("CARGO_BIN_EXE_weir"), &program).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open).unwrap();
-    let output = Command::new(program)
-        .args(["link", "demo/first-call", "--", "true"])
-        .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap();
+    (folder, program)
+}
+
+fn as_nobody(program: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(args).current_dir("/").uid(NOBODY).gid(NOBODY).output().unwrap()
+}
+
+/// Whether this machine lets nobody make a user namespace; else it prints that a test is skipped.
+fn nobody_has_user_namespaces() -> bool {
+    if !am_root() {
+        println!("skipped: needs root to become another user");
+        return false;
+    }
+    let tried = as_nobody("unshare", &["--user", "--map-root-user", "true"]).status.success();
+    if !tried {
+        println!("skipped: this machine lets only root make user namespaces");
+    }
+    tried
+}
+
+#[test]
+fn a_user_namespace_is_enough_to_emulate_a_network() {
+    if !nobody_has_user_namespaces() {
+        return;
+    }
+    let (_folder, program) = program_of_nobody();
+    let output = as_nobody(
+        program.to_str().unwrap(),
+        &["link", "demo/first-call", "--", "sh", "-c", "ping -n -c 1 -W 5 $WEIR_PEER && exit 9"],
+    );
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(9), "{stderr}{stdout}");
+    assert!(stdout.contains(" 0% packet loss"), "{stdout}");
+}
+
+#[test]
+fn without_rights_the_emulator_says_in_one_line_what_to_grant() {
+    if !nobody_has_user_namespaces() {
+        return;
+    }
+    // A user namespace in which neither another one nor any capability is to be had.
+    let (_folder, program) = program_of_nobody();
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces && \
+         exec setpriv --bounding-set=-all {} link demo/first-call -- true",
+        program.display()
+    );
+    let args = ["--user", "--map-root-user", "sh", "-c", &script];
+    let output = as_nobody("unshare", &args);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("root"), "{stderr}");
+    assert!(stderr.contains("sudo") && stderr.contains("max_user_namespaces"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn typed_lines_change_the_network_and_end_the_command() {
+    if !am_root() {
+        println!("skipped: needs root for network namespaces");
+        return;
+    }
+    let mut child = weir()
+        .args(["link", "demo/first-call", "--interactive", "--", "sleep", "31.4158"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, b"loss up 3%\ncapacity 0Mbps\nquit\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{stderr}");
+    assert!(stderr.contains("weir: loss 3 % up\n"), "{stderr}");
+    assert!(stderr.contains("'0Mbps' must be above zero"), "{stderr}");
 }
 
 #[test]

@@ -11,13 +11,14 @@ use std::fs::File;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use weir_net::Seed;
 
 use crate::error::Error;
-use crate::handle::{Command, Handle};
+use crate::handle::{Command, Handle, Status};
 use crate::lateness::Lateness;
 use crate::load::CpuTime;
 use crate::namespaces::{Host, Namespaces};
@@ -31,6 +32,8 @@ use crate::sys;
 const REAL_TIME_PRIORITY: i32 = 10;
 /// Packets read from one host before the others have their turn.
 const READ_BATCH: usize = 32;
+/// Time between two updates of the status. The thread wakes as often, for the samples.
+const STATUS_INTERVAL: Duration = Duration::from_millis(50);
 /// No IPv4 packet is larger.
 const LARGEST_PACKET: usize = 65_535;
 
@@ -60,6 +63,7 @@ impl Emulator {
         let tuns = tuns.collect::<io::Result<_>>().map_err(Error::system("copy a descriptor"))?;
         let (woken, wake) = io::pipe().map_err(Error::system("make a pipe"))?;
         let (commands, received) = channel();
+        let handle = Handle::new(commands, wake, plan.hops.len());
         let addresses: Vec<_> = namespaces.hosts.iter().map(Host::address).collect();
         let mover = Mover {
             tuns,
@@ -69,18 +73,14 @@ impl Emulator {
             lateness: Lateness::default(),
             real_time: false,
             refused_packets: 0,
+            status: handle.shared_status(),
+            shown: None,
         };
         let thread = thread::Builder::new()
             .name("weir-emulator".into())
             .spawn(move || mover.run())
             .map_err(Error::system("start a thread"))?;
-        Ok(Self {
-            handle: Handle::new(commands, wake),
-            thread: Some(thread),
-            start: None,
-            cpu_at_start: None,
-            namespaces,
-        })
+        Ok(Self { handle, thread: Some(thread), start: None, cpu_at_start: None, namespaces })
     }
 
     /// The host with this index in the plan.
@@ -94,6 +94,11 @@ impl Emulator {
     /// All hosts, in the order of the plan.
     pub fn hosts(&self) -> &[Host] {
         &self.namespaces.hosts
+    }
+
+    /// To change and to watch the network from elsewhere.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     /// Starts the run: now is time zero of the scenario and of the record. Returns that moment; a
@@ -116,10 +121,11 @@ impl Emulator {
         let mover = ended.map_err(Error::system("move packets"))?;
         let cpu_busy =
             cpu_at_end.zip(self.cpu_at_start).map(|(end, start)| end.busy_share_since(start));
-        let NetworkRecord { hops, flows, foreign_packets } = mover.network.into_record();
+        let NetworkRecord { hops, flows, changes, foreign_packets } = mover.network.into_record();
         Ok(Emulation {
             hops,
             flows,
+            changes,
             lateness: mover.lateness,
             real_time: mover.real_time,
             cpu_busy,
@@ -154,6 +160,9 @@ struct Mover {
     lateness: Lateness,
     real_time: bool,
     refused_packets: u64,
+    status: Arc<Mutex<Status>>,
+    /// When the status was last shown.
+    shown: Option<Instant>,
 }
 
 impl Mover {
@@ -169,6 +178,11 @@ impl Mover {
                 self.woken.read_exact(&mut [0])?;
                 match self.commands.recv() {
                     Ok(Command::Start(zero)) => self.start(zero),
+                    Ok(Command::Set(change)) => {
+                        let now = Instant::now();
+                        self.release(now);
+                        self.network.set(now, change);
+                    }
                     // Without an owner there is no run.
                     Ok(Command::Stop) | Err(_) => return Ok(self),
                 }
@@ -178,7 +192,9 @@ impl Mover {
                     self.read(host, &mut buffer)?;
                 }
             }
-            self.release(Instant::now());
+            let now = Instant::now();
+            self.release(now);
+            self.show(now);
             // To spin for the last 100 us would bring the median lateness from 90 to 35 us, but not
             // the 99th percentile, which other programs decide; and it would take processor time
             // from the programs that are measured.
@@ -206,6 +222,17 @@ impl Mover {
             }
         }
         Ok(())
+    }
+
+    /// Lets others see how the network does, unless one of them is looking: nobody waits here.
+    fn show(&mut self, now: Instant) {
+        if self.shown.is_some_and(|shown| now < shown + STATUS_INTERVAL) {
+            return;
+        }
+        if let Ok(mut status) = self.status.try_lock() {
+            *status = self.network.status();
+            self.shown = Some(now);
+        }
     }
 
     /// Hands over what has arrived.

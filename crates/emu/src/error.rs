@@ -7,7 +7,11 @@ use std::io;
 #[non_exhaustive]
 pub enum Error {
     /// The kernel refused a namespace or a device.
-    #[error("the emulator needs root to make network namespaces: run it with sudo")]
+    #[error(
+        "the emulator may not make network namespaces: run it with sudo, or let users make them \
+         ('sysctl -w user.max_user_namespaces=10000', and where these exist \
+         'kernel.unprivileged_userns_clone=1' and 'kernel.apparmor_restrict_unprivileged_userns=0')"
+    )]
     NotRoot,
     /// There is no TUN device.
     #[error(

@@ -1,35 +1,168 @@
-//! How the owner talks to the emulator's thread.
+//! How others talk to the emulator's thread: changes of the network while it runs, and how it does.
 
+use std::fmt;
 use std::io::{PipeWriter, Write};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::{Jitter, LossModel};
 
 /// What the thread is told.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// This moment is time zero of the run.
     Start(Instant),
+    /// The network changes.
+    Set(Change),
     /// The run is over.
     Stop,
 }
 
-/// The owner's end. Clones are the same end.
+/// A change of one hop, from now on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The index of the hop in the plan.
+    pub hop: usize,
+    /// Which of its directions.
+    pub ways: Ways,
+    /// What changes.
+    pub property: Property,
+}
+
+/// Directions of a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// Towards the higher nodes.
+    Up,
+    /// Towards the lower nodes.
+    Down,
+    /// Both.
+    Both,
+}
+
+/// A property of one direction of a hop, with its new value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Property {
+    /// Its capacity; above zero.
+    Capacity(Bitrate),
+    /// Its propagation delay.
+    Delay(TimeDelta),
+    /// The variation of its delay.
+    Jitter(Jitter),
+    /// Its loss that is not congestion.
+    Loss(LossModel),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.property {
+            Property::Capacity(rate) => write!(f, "capacity {:.3} Mbit/s", rate.as_mbps_f64())?,
+            Property::Delay(delay) => write!(f, "delay {} ms", delay.as_millis_f64())?,
+            Property::Jitter(Jitter::None) => write!(f, "jitter 0 ms")?,
+            Property::Jitter(Jitter::Uniform { amount, .. }) => {
+                write!(f, "jitter {} ms", amount.as_millis_f64())?;
+            }
+            Property::Jitter(Jitter::HalfNormal { sd, .. }) => {
+                write!(f, "half-normal jitter of {} ms", sd.as_millis_f64())?;
+            }
+            Property::Loss(LossModel::None) => write!(f, "loss 0 %")?,
+            Property::Loss(LossModel::Random(share)) => write!(f, "loss {} %", share * 100.0)?,
+            Property::Loss(LossModel::GilbertElliott(model)) => {
+                write!(f, "bursts of loss, {:.1} % in the mean", model.mean_loss() * 100.0)?;
+            }
+        }
+        f.write_str(match self.ways {
+            Ways::Up => " up",
+            Ways::Down => " down",
+            Ways::Both => "",
+        })
+    }
+}
+
+/// How the network does: what a status line shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Since the start of the run.
+    pub time: Timestamp,
+    /// By hop: up and down.
+    pub hops: Vec<[WayStatus; 2]>,
+}
+
+/// One direction of a hop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WayStatus {
+    /// `None` if unlimited.
+    pub capacity: Option<Bitrate>,
+    /// What arrived over the last second.
+    pub rate: Bitrate,
+    /// Share of the packets of the last second that were lost or dropped.
+    pub loss_ratio: f64,
+    /// Propagation delay and the queue of this moment.
+    pub delay: TimeDelta,
+}
+
+impl Status {
+    /// What a packet and its answer need now: the delays of all hops, both ways.
+    pub fn round_trip(&self) -> TimeDelta {
+        let ways = self.hops.iter().flatten();
+        ways.fold(TimeDelta::ZERO, |sum, way| sum + way.delay)
+    }
+}
+
+/// Changes and watches a running emulator. Clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Handle {
+pub struct Handle {
     commands: Sender<Command>,
     wake: Arc<PipeWriter>,
+    hops: usize,
+    status: Arc<Mutex<Status>>,
 }
 
 impl Handle {
-    pub(crate) fn new(commands: Sender<Command>, wake: PipeWriter) -> Self {
-        Self { commands, wake: Arc::new(wake) }
+    pub(crate) fn new(commands: Sender<Command>, wake: PipeWriter, hops: usize) -> Self {
+        Self { commands, wake: Arc::new(wake), hops, status: Arc::default() }
     }
 
     pub(crate) fn send(&self, command: Command) {
-        // Both fail only if the thread has failed, which `Emulator::stop` reports.
+        // Both fail only if the thread has ended: `Emulator::stop` reports why.
         if self.commands.send(command).is_ok() {
             let _ = self.wake.as_ref().write(&[0]);
         }
+    }
+
+    pub(crate) fn shared_status(&self) -> Arc<Mutex<Status>> {
+        Arc::clone(&self.status)
+    }
+
+    /// Changes the network, from now on; the record of the run says so.
+    ///
+    /// # Panics
+    /// If there is no such hop, or the capacity is zero.
+    pub fn set(&self, change: Change) {
+        assert!(change.hop < self.hops, "the plan has {} hops", self.hops);
+        assert!(change.property != Property::Capacity(Bitrate::ZERO), "a link carries something");
+        self.send(Command::Set(change));
+    }
+
+    /// How the network does, at most a twentieth of a second ago.
+    pub fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_says_what_it_does() {
+        let text = |ways, property| Change { hop: 0, ways, property }.to_string();
+        let rate = Bitrate::from_kbps(1_500);
+        assert_eq!(text(Ways::Up, Property::Capacity(rate)), "capacity 1.500 Mbit/s up");
+        assert_eq!(text(Ways::Both, Property::Loss(LossModel::Random(0.05))), "loss 5 %");
+        let delay = TimeDelta::from_micros(2_500);
+        assert_eq!(text(Ways::Down, Property::Delay(delay)), "delay 2.5 ms down");
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! [`Emulator`] makes the hosts of a [`Plan`] (network namespaces with one TUN interface each) and
 //! moves packets between them through a [`Bottleneck`](weir_net::Bottleneck) for each direction of each
-//! hop, the same object that the simulator drives. Linux only, and root only: namespaces and devices
-//! need it.
+//! hop, the same object that the simulator drives. Linux only; it needs root, or a kernel that lets users
+//! make user namespaces ([`gain_rights`]).
 
 mod emulator;
 mod error;
 mod handle;
 mod ip;
+mod iperf;
 mod kernel_tcp;
 mod lateness;
 mod link;
@@ -16,22 +17,28 @@ mod load;
 mod namespaces;
 mod network;
 mod plan;
+mod probe;
 mod process;
 mod real_time;
 mod record;
+mod rights;
 mod self_test;
 mod sys;
 
 pub use emulator::Emulator;
 pub use error::Error;
+pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
+pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::Lateness;
-pub use link::{Ended, run_command};
+pub use link::{Ended, Running};
 pub use namespaces::Host;
 pub use plan::{Hop, HostPlan, Plan};
+pub use probe::{Probe, Probed, probe};
 pub use process::Child;
 pub use record::{
     Bent, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample,
     Traffic,
 };
+pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};

@@ -9,11 +9,15 @@ use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::{Bottleneck, Delivery, DropCause, Dropped, Fate, LinkConfig, Seed};
 
+use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
 use crate::plan::Plan;
 use crate::record::{
     DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample, Traffic,
 };
+
+const SAMPLES_A_SECOND: usize = 20;
+const _: () = assert!(SAMPLE_INTERVAL.as_nanos() * SAMPLES_A_SECOND as i64 == 1_000_000_000);
 
 /// A packet that has reached its host.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,6 +71,7 @@ pub(crate) struct Network {
     /// By sender, then by receiver; `None` where the receiver cannot be reached.
     paths: Vec<Option<Path>>,
     samples: usize,
+    changes: Vec<(Timestamp, Change)>,
     foreign_packets: u64,
 }
 
@@ -104,7 +109,15 @@ impl Network {
             }
         }
         let hops = plan.hops.len();
-        Self { hosts: hosts.to_vec(), hops, links, paths, samples: 0, foreign_packets: 0 }
+        Self {
+            hosts: hosts.to_vec(),
+            hops,
+            links,
+            paths,
+            samples: 0,
+            changes: Vec::new(),
+            foreign_packets: 0,
+        }
     }
 
     /// A packet that a host sent. Poll what is due before.
@@ -119,6 +132,32 @@ impl Network {
         path.total.offered_packets += 1;
         path.total.offered += traveller.size();
         self.links[path.links[0]].enqueue(now, traveller);
+    }
+
+    /// Changes a hop from now on. Poll what is due before.
+    pub(crate) fn set(&mut self, now: Timestamp, change: Change) {
+        let ways = match change.ways {
+            Ways::Up => 0..1,
+            Ways::Down => 1..2,
+            Ways::Both => 0..2,
+        };
+        for way in ways {
+            let model = &mut self.links[2 * change.hop + way].model;
+            match change.property {
+                Property::Capacity(rate) => model.set_capacity(now, rate),
+                Property::Delay(delay) => model.set_delay(now, delay),
+                Property::Jitter(jitter) => model.set_jitter(now, jitter),
+                Property::Loss(loss) => model.set_loss(loss),
+            }
+        }
+        self.changes.push((now, change));
+    }
+
+    /// How the hops did until the last sample.
+    pub(crate) fn status(&self) -> Status {
+        let time = Timestamp::ZERO + SAMPLE_INTERVAL * self.samples as i64;
+        let hops = self.links[..2 * self.hops].chunks_exact(2);
+        Status { time, hops: hops.map(|hop| [hop[0].status(), hop[1].status()]).collect() }
     }
 
     /// The index of the path that a packet of a host takes.
@@ -223,6 +262,7 @@ impl Network {
         NetworkRecord {
             hops: hops.collect(),
             flows: paths.map(Path::into_record).collect(),
+            changes: self.changes,
             foreign_packets: self.foreign_packets,
         }
     }
@@ -233,6 +273,7 @@ impl Network {
 pub(crate) struct NetworkRecord {
     pub(crate) hops: Vec<HopRecord>,
     pub(crate) flows: Vec<FlowRecord>,
+    pub(crate) changes: Vec<(Timestamp, Change)>,
     pub(crate) foreign_packets: u64,
 }
 
@@ -272,6 +313,23 @@ impl Link {
         };
         self.samples.push(sample);
         self.counted = total;
+    }
+
+    fn status(&self) -> WayStatus {
+        let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
+        let sum = |of: fn(&Traffic) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
+        let delivered = DataSize::from_bytes(sum(|passed| passed.delivered.as_bytes()));
+        let gone = sum(|passed| passed.lost_packets + passed.dropped_packets);
+        let offered = sum(|passed| passed.offered_packets);
+        let last = second.last();
+        let time = last.map_or(Timestamp::ZERO, |sample| sample.time);
+        let queue = last.map_or(TimeDelta::ZERO, |sample| sample.queuing_delay);
+        WayStatus {
+            capacity: self.model.capacity(time),
+            rate: delivered / (SAMPLE_INTERVAL * second.len().max(1) as i64),
+            loss_ratio: if offered == 0 { 0.0 } else { gone as f64 / offered as f64 },
+            delay: self.model.delay(time) + queue,
+        }
     }
 
     fn into_record(self) -> DirectionRecord {

@@ -3,9 +3,17 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::namespaces::Host;
 use crate::sys;
+
+/// How long a program may take until it listens; then its peers start all the same, for not every
+/// program listens on a port.
+const LISTEN_PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two looks at a host's ports.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running program; dropping it kills it and its process group.
 ///
@@ -29,6 +37,19 @@ impl Child {
         &mut self.inner
     }
 
+    /// Waits until some program of `host` listens, on a given port or on any, this one ends, or
+    /// patience does.
+    pub fn wait_until_it_listens(&mut self, host: &Host, port: Option<u16>) -> Result<(), Error> {
+        let give_up = Instant::now() + LISTEN_PATIENCE;
+        while Instant::now() < give_up && !host.enter(|| listens(port))? {
+            if matches!(self.inner.try_wait(), Ok(Some(_))) {
+                break;
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        Ok(())
+    }
+
     /// Waits until the program ends by itself.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.inner.wait()
@@ -43,5 +64,50 @@ impl Drop for Child {
             // It can only fail when there is nothing to wait for.
             let _ = self.inner.wait();
         }
+    }
+}
+
+/// Whether a socket in the calling thread's network namespace waits for a peer.
+fn listens(port: Option<u16>) -> bool {
+    let table = |name: &str| {
+        std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+    };
+    ["tcp", "tcp6"].iter().any(|name| has_socket(&table(name), port, Some("0A")))
+        || ["udp", "udp6"].iter().any(|name| has_socket(&table(name), port, None))
+}
+
+/// Whether a socket table of the kernel has a row of a port (the end of its second column) and of a
+/// state (its fourth).
+fn has_socket(table: &str, port: Option<u16>, state: Option<&str>) -> bool {
+    let port = port.map(|port| format!(":{port:04X}"));
+    table.lines().skip(1).any(|row| {
+        let mut columns = row.split_whitespace();
+        let address = columns.nth(1).unwrap_or_default();
+        let found = columns.nth(1);
+        found.is_some()
+            && port.as_ref().is_none_or(|port| address.ends_with(port))
+            && state.is_none_or(|state| found == Some(state))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+         0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000\n";
+
+    #[test]
+    fn a_listening_socket_is_told_from_others() {
+        assert!(has_socket(TABLE, None, Some("0A")));
+        assert!(!has_socket(&TABLE.replace(" 0A ", " 01 "), None, Some("0A")));
+        assert!(has_socket(&TABLE.replace(" 0A ", " 07 "), None, None));
+        assert!(!has_socket(TABLE.lines().next().unwrap(), None, None));
+    }
+
+    #[test]
+    fn a_listening_socket_is_told_by_its_port() {
+        assert!(has_socket(TABLE, Some(0x0CEA), Some("0A")));
+        assert!(!has_socket(TABLE, Some(0xCEA0), Some("0A")));
     }
 }

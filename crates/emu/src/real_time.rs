@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use weir::units::Timestamp;
 use weir_net::{Capacity, LinkConfig, Schedule, Seed};
 
+use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
 use crate::plan::{Hop, Plan};
 
@@ -70,6 +71,20 @@ impl RealTime {
         to.network.enqueue(to.at(now), from, packet);
     }
 
+    /// Changes the network from now on. Poll what is due before.
+    pub(crate) fn set(&mut self, now: Instant, change: Change) {
+        if let Some(next) = &mut self.next {
+            next.set(Timestamp::ZERO, change);
+        }
+        let to = self.run.as_mut().unwrap_or(&mut self.before);
+        to.network.set(to.at(now), change);
+    }
+
+    /// How the network does.
+    pub(crate) fn status(&self) -> Status {
+        self.run.as_ref().unwrap_or(&self.before).network.status()
+    }
+
     /// A packet that has reached its host by now: when, which host, and what. Call until `None`.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
         self.before.poll(now).or_else(|| self.run.as_mut()?.poll(now))
@@ -108,6 +123,7 @@ mod tests {
     use weir::units::{Bitrate, TimeDelta};
 
     use super::*;
+    use crate::handle::{Property, Ways};
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -136,9 +152,9 @@ mod tests {
 
     /// When the only packet on its way arrives.
     fn arrival(network: &mut RealTime) -> Instant {
-        let far = network.before.zero + ms(60_000);
-        let (due, host, _) = network.poll(far).unwrap();
-        assert!(host == 1 && network.poll(far).is_none());
+        let until = network.before.zero + ms(60_000);
+        let (due, host, _) = network.poll(until).unwrap();
+        assert!(host == 1 && network.poll(until).is_none());
         due
     }
 
@@ -167,5 +183,19 @@ mod tests {
         network.start(zero + ms(50));
         assert_eq!(arrival(&mut network), zero + ms(56));
         assert!(network.into_record().flows.is_empty());
+    }
+
+    #[test]
+    fn a_change_before_the_start_holds_before_and_after_it() {
+        let zero = Instant::now();
+        let mut network = real_time(zero);
+        let property = Property::Capacity(Bitrate::from_kbps(500));
+        network.set(zero + ms(10), Change { hop: 0, ways: Ways::Up, property });
+        send(&mut network, zero + ms(20));
+        assert_eq!(arrival(&mut network), zero + ms(32));
+        network.start(zero + ms(100));
+        // The schedule's own step at 100 ms is gone.
+        send(&mut network, zero + ms(250));
+        assert_eq!(arrival(&mut network), zero + ms(262));
     }
 }

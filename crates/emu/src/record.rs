@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
 
+use crate::handle::Change;
 use crate::lateness::Lateness;
 
 /// Time from one [`Sample`] to the next.
@@ -13,7 +14,7 @@ pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 /// Above this release lateness, at the 99th percentile, a run is bent: it is the same size as the
 /// differences of delay that delay-based controllers react to within one frame.
-const LATENESS_LIMIT: Duration = Duration::from_millis(1);
+pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
 /// Above this share of busy processor time a run is bent: encoders and browsers then wait for the
 /// processor, and adapt to it rather than to the network.
 const BUSY_LIMIT: f64 = 0.95;
@@ -132,6 +133,8 @@ pub struct Emulation {
     pub hops: Vec<HopRecord>,
     /// The pairs of hosts of which the first has sent something to the second.
     pub flows: Vec<FlowRecord>,
+    /// What was changed by hand, and when since the start of the run.
+    pub changes: Vec<(Timestamp, Change)>,
     /// How late packets were released.
     pub lateness: Lateness,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).

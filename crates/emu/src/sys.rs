@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int, c_ulong};
 use std::fs::File;
 use std::io;
 use std::mem;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -18,6 +18,18 @@ use std::time::Duration;
 
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Makes this process, which must have one thread, root of a user namespace of its own.
+pub(crate) fn enter_user_namespace() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    // Without this an unprivileged user may not map a group.
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
 /// Gives the calling thread a network namespace of its own.
@@ -145,6 +157,59 @@ pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<
     Ok(socket.into())
 }
 
+/// Bytes of datagrams that a socket may hold, beyond what the kernel allows everybody.
+const ROOM: c_int = 64 << 20;
+
+fn set_option(socket: &UdpSocket, option: c_int, value: c_int) -> io::Result<()> {
+    let length = mem::size_of_val(&value) as libc::socklen_t;
+    let value = ptr::from_ref(&value).cast();
+    // SAFETY: the option's value is as long as it is said to be.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, length) })
+        .map(drop)
+}
+
+/// Lets a socket hold so many datagrams that none is lost or waited for on its account.
+pub(crate) fn make_room(socket: &UdpSocket) -> io::Result<()> {
+    set_option(socket, libc::SO_SNDBUFFORCE, ROOM)?;
+    set_option(socket, libc::SO_RCVBUFFORCE, ROOM)
+}
+
+/// Lets the kernel stamp each datagram that comes to a socket.
+pub(crate) fn stamp_arrivals(socket: &UdpSocket) -> io::Result<()> {
+    set_option(socket, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// Takes a datagram, of which the head goes to `buffer`: when it came, since the epoch.
+pub(crate) fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Duration> {
+    // Aligned as control messages must be, and room for more than the one that is asked for.
+    let mut control = [0_u64; 16];
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: msghdr is plain data; all zeros is valid.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = mem::size_of_val(&control);
+    // SAFETY: the pointers of the message are to `buffer` and `control`, with their lengths.
+    if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel filled `control` with whole messages and set its length.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET
+                && (*header).cmsg_type == libc::SCM_TIMESTAMPNS
+            {
+                let time: libc::timespec = ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                return Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+            }
+            header = libc::CMSG_NXTHDR(&message, header);
+        }
+    }
+    Err(io::Error::other("a datagram without the stamp that was asked for"))
+}
+
 /// Waits for descriptors that can be read, and knows which those are.
 #[derive(Debug)]
 pub(crate) struct Poll {
@@ -256,6 +321,12 @@ pub(crate) fn kill_and_reap(pid: c_int) {
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
         {}
     }
+}
+
+/// Sends SIGTERM to a process; that there is none any more is fine.
+pub(crate) fn terminate(process: u32) {
+    // SAFETY: takes no pointer.
+    unsafe { libc::kill(process.cast_signed(), libc::SIGTERM) };
 }
 
 /// Kills a process group; that there is none any more is fine.

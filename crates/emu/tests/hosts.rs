@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
-use weir_emu::{Child, Emulator, Error, Host, Plan, SAMPLE_INTERVAL, run_command};
+use weir_emu::{
+    Change, Child, Emulator, Ended, Error, Hop, Host, HostPlan, Load, LoadInterval, LoadReceiver,
+    LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Ways,
+};
 use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
@@ -27,7 +30,11 @@ fn link() -> LinkConfig {
 
 /// `None`, with a line that says why, where this machine cannot run the emulator.
 fn emulator(up: &LinkConfig, down: &LinkConfig) -> Option<Emulator> {
-    match Emulator::new(&Plan::two_hosts(up, down), Seed::new(1)) {
+    emulator_of(&Plan::two_hosts(up, down))
+}
+
+fn emulator_of(plan: &Plan) -> Option<Emulator> {
+    match Emulator::new(plan, Seed::new(1)) {
         Ok(emulator) => Some(emulator),
         Err(error @ (Error::NotRoot | Error::NoTun)) => {
             println!("skipped: {error}");
@@ -56,6 +63,14 @@ fn run(host: &Host, program: &str, arguments: &[&str]) -> Option<(ExitStatus, St
 
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
+}
+
+fn run_command(
+    emulator: Emulator,
+    command: &[&str],
+    peer: Option<&[OsString]>,
+) -> Result<Ended, Error> {
+    Running::start(emulator, &words(command), peer, Stdio::inherit())?.wait()
 }
 
 /// The processes, zombies not counted, whose command line contains a text.
@@ -227,21 +242,21 @@ fn a_command_finds_its_peer_and_its_exit_code_is_passed_on() {
          test $(readlink $WEIR_PEER_NETNS) != $(readlink /proc/self/ns/net) && exit 7",
         expected.display()
     );
-    let ended = run_command(emulator, &words(&["sh", "-c", &script]), None).unwrap();
+    let ended = run_command(emulator, &["sh", "-c", &script], None).unwrap();
     assert_eq!(ended.exit_code, 7);
 }
 
 #[test]
 fn a_command_that_a_signal_ends_gives_the_code_that_shells_give() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
-    let ended = run_command(emulator, &words(&["sh", "-c", "kill -TERM $$"]), None).unwrap();
+    let ended = run_command(emulator, &["sh", "-c", "kill -TERM $$"], None).unwrap();
     assert_eq!(ended.exit_code, 128 + 15);
 }
 
 #[test]
 fn a_command_that_does_not_exist_is_named_in_one_line() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
-    let error = run_command(emulator, &words(&["no-such-program"]), None).unwrap_err().to_string();
+    let error = run_command(emulator, &["no-such-program"], None).unwrap_err().to_string();
     assert_eq!(error, "cannot run 'no-such-program': No such file or directory (os error 2)");
 }
 
@@ -252,9 +267,92 @@ fn a_peer_command_runs_at_the_far_end() {
     let made = env::temp_dir().join(format!("weir-emu-peer-{}", process::id()));
     let peer: Vec<OsString> = peer.into_iter().chain([made.clone().into()]).collect();
     // The peer listens on nothing: the command starts when the peer has ended.
-    let ended = run_command(emulator, &words(&["test", "-e", made.to_str().unwrap()]), Some(&peer));
+    let ended = run_command(emulator, &["test", "-e", made.to_str().unwrap()], Some(&peer));
     let _ = fs::remove_file(&made);
     assert_eq!(ended.unwrap().exit_code, 0);
+}
+
+/// Receivers' bytes of two loads through one queue, by load; `None` without iperf3.
+fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
+    let receivers: Result<Vec<_>, Error> =
+        [1, 3].iter().map(|to| LoadReceiver::start(emulator.host(*to), 5_201)).collect();
+    let receivers = match receivers {
+        Err(Error::Spawn { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            println!("skipped: iperf3 is not installed");
+            return None;
+        }
+        receivers => receivers.unwrap(),
+    };
+    let start = |(receiver, from): (LoadReceiver, usize)| {
+        receiver.load(emulator.host(from), load, 2).unwrap()
+    };
+    let running: Vec<_> = receivers.into_iter().zip([0, 2]).map(start).collect();
+    Some(running.into_iter().map(|load| load.finish().unwrap()).collect())
+}
+
+#[test]
+fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
+    let hop = Hop { up: link(), down: link() };
+    let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
+    let plan = Plan { hops: vec![hop], hosts, local_traffic: false };
+    let Some(mut emulator) = emulator_of(&plan) else { return };
+    emulator.start();
+    // Together one and a half times the capacity.
+    let packet = DataSize::from_bytes(1_228);
+    let load = Load::Udp { rate: CAPACITY * 0.75, packet };
+    let Some(reports) = two_loads(&emulator, &load) else { return };
+    let run = emulator.stop().unwrap();
+    let flows = [run.flow(0, 1).unwrap(), run.flow(2, 3).unwrap()];
+    for (report, flow) in reports.iter().zip(flows) {
+        let payload: u64 = report.received.iter().map(|interval| interval.payload.as_bytes()).sum();
+        let packets = payload / 1_200;
+        assert!(packets > 100 && report.received.len() > 10, "{report:?}");
+        // The flow has iperf3's control connection too.
+        assert!(flow.total.delivered_packets >= packets);
+        assert!(flow.total.delivered.as_bytes() >= packets * 1_228);
+        assert!(flow.total.dropped_packets > 0, "{:?}", flow.total);
+    }
+    assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
+    let delivered = run.hops[0].up.counters.delivered_packets;
+    assert_eq!(delivered, flows.iter().map(|flow| flow.total.delivered_packets).sum::<u64>());
+}
+
+#[test]
+fn a_tcp_load_reports_both_ends() {
+    let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
+    let hop = Hop { up: link(), down: link() };
+    let plan = Plan { hops: vec![hop], hosts, local_traffic: false };
+    let Some(mut emulator) = emulator_of(&plan) else { return };
+    emulator.start();
+    let load = Load::Tcp { congestion_control: "reno".into() };
+    let Some(reports) = two_loads(&emulator, &load) else { return };
+    for LoadReport { sent, received } in &reports {
+        let sum = |all: &[LoadInterval]| all.iter().map(|i| i.payload.as_bytes()).sum::<u64>();
+        assert!(sum(received) > 0 && sum(received) <= sum(sent), "{sent:?} {received:?}");
+        assert!(sent.iter().all(|i| i.retransmitted_packets.is_some() && i.rtt.is_some()));
+    }
+    let load = Load::Tcp { congestion_control: "absent".into() };
+    let receiver = LoadReceiver::start(emulator.host(1), 5_202).unwrap();
+    let error = receiver.load(emulator.host(0), &load, 1).unwrap().finish().unwrap_err();
+    assert!(error.to_string().starts_with("iperf3 failed: "), "{error}");
+}
+
+#[test]
+fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
+    let Some(mut emulator) = emulator(&link(), &link()) else { return };
+    emulator.start();
+    let property = Property::Delay(TimeDelta::from_millis(100));
+    emulator.handle().set(Change { hop: 0, ways: Ways::Down, property });
+    let arguments = ["-n", "-c", "3", "-i", "0.05", "10.45.0.2"];
+    let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
+    assert!(status.success(), "{output}");
+    let least = output.lines().find(|line| line.starts_with("rtt ")).unwrap();
+    let least: f64 = least.split(" = ").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+    assert!(least >= 125.0, "{output}");
+    let shown = emulator.handle().status();
+    assert!(shown.round_trip() >= TimeDelta::from_millis(125), "{shown:?}");
+    let changes = emulator.stop().unwrap().changes;
+    assert_eq!(changes.iter().map(|(_, change)| change.property).collect::<Vec<_>>(), [property]);
 }
 
 #[test]
@@ -347,6 +445,6 @@ fn copy_that_gets_a_signal() {
     }
     let emulator = emulator(&link(), &link()).unwrap();
     let script = "trap 'exit 5' TERM; echo ready; for i in $(seq 1000); do sleep 0.02; done";
-    let ended = run_command(emulator, &words(&["sh", "-c", script]), None).unwrap();
+    let ended = run_command(emulator, &["sh", "-c", script], None).unwrap();
     process::exit(ended.exit_code.into());
 }

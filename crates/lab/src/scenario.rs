@@ -7,7 +7,7 @@ mod error;
 mod flow;
 mod network;
 mod parse;
-mod quantity;
+pub mod quantity;
 mod reader;
 pub mod requirement;
 #[cfg(test)]

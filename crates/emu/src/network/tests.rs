@@ -190,3 +190,37 @@ fn a_flow_that_begins_late_has_its_samples_from_the_start() {
         flows[0].samples[..4].iter().map(|s| (s.time, s.traffic.delivered_packets)).collect();
     assert_eq!(first, [(ms(50), 0), (ms(100), 0), (ms(150), 1), (ms(200), 0)]);
 }
+
+#[test]
+fn a_change_holds_for_its_ways_of_its_hop_and_is_recorded() {
+    let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2)]);
+    let delay = Property::Delay(TimeDelta::from_millis(100));
+    let change = Change { hop: 1, ways: Ways::Down, property: delay };
+    network.set(ms(0), change);
+    network.enqueue(ms(0), 0, &packet(A, B));
+    network.enqueue(ms(0), 1, &packet(B, A));
+    assert_eq!(arrivals(&mut network), [(1, 22.0), (0, 112.0)]);
+    assert_eq!(network.into_record().changes, [(ms(0), change)]);
+}
+
+#[test]
+fn the_status_is_of_the_last_second() {
+    let mut network = two_hosts();
+    for now in 0..3_000 {
+        // One a millisecond fills the link until 2 s; then every second one is lost.
+        while network.poll(ms(now)).is_some() {}
+        if now == 2_000 {
+            let property = Property::Loss(LossModel::Random(0.5));
+            network.set(ms(now), Change { hop: 0, ways: Ways::Up, property });
+        }
+        network.enqueue(ms(now), 0, &packet(A, B));
+    }
+    while network.poll(ms(3_000)).is_some() {}
+    let status = network.status();
+    let [up, down] = status.hops[0];
+    assert_eq!(status.time, ms(3_000));
+    assert_eq!((up.capacity, down.rate), (Some(Bitrate::from_kbps(1_000)), Bitrate::ZERO));
+    assert!((0.45..0.55).contains(&up.loss_ratio), "{up:?}");
+    assert!((450.0..560.0).contains(&up.rate.as_kbps_f64()), "{up:?}");
+    assert_eq!(status.round_trip(), TimeDelta::from_millis(20));
+}

@@ -117,13 +117,13 @@ impl Kind {
 }
 
 /// A time from zero to 24 h.
-pub(super) fn time(text: &str) -> Result<TimeDelta, String> {
+pub fn time(text: &str) -> Result<TimeDelta, String> {
     let (nanos, _) = TIME.measure(text)?;
     Ok(TimeDelta::from_nanos(nanos.round() as i64))
 }
 
 /// A bitrate above zero.
-pub(super) fn rate(text: &str) -> Result<Bitrate, String> {
+pub fn rate(text: &str) -> Result<Bitrate, String> {
     let (bps, _) = RATE.measure(text)?;
     match Bitrate::from_bps_f64(bps) {
         Bitrate::ZERO => Err(format!("{} must be above zero", quoted(text))),
@@ -155,7 +155,7 @@ pub(super) fn size(text: &str) -> Result<DataSize, String> {
 }
 
 /// A probability, as `"1%"` or `"0.01"`.
-pub(super) fn probability(text: &str) -> Result<f64, String> {
+pub fn probability(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let parsed = match trimmed.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),

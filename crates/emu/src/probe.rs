@@ -1,0 +1,111 @@
+//! Packets whose way is timed from outside: what the accuracy of a network is measured with.
+//!
+//! Both stamps are of the same wall clock: the sender's is taken before the packet is handed to the
+//! kernel, the receiver's is the kernel's own when the packet comes. What lies between is the network,
+//! without the time that a receiving program needs to wake up.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use crate::error::Error;
+use crate::namespaces::Host;
+use crate::sys;
+
+const PORT: u16 = 5_000;
+/// Bytes of an IPv4 and a UDP header.
+const HEADERS: u64 = 28;
+/// The receiver looks at least this often whether the probe is over.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// A stream of UDP packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probe {
+    /// The size of each IP packet; room for the headers and a number.
+    pub packet: DataSize,
+    /// From one packet to the next. One that is late is followed by the next at once.
+    pub interval: TimeDelta,
+    /// How many.
+    pub count: u32,
+    /// From the last packet until nothing can come any more.
+    pub tail: Duration,
+}
+
+/// What became of the packets of a [`Probe`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probed {
+    /// When each was sent, since the first one.
+    pub sent: Vec<Timestamp>,
+    /// Number and time, since the first was sent, of those that came, in the order in which they came.
+    pub received: Vec<(usize, Timestamp)>,
+}
+
+/// Sends packets from a host to an address of another one, and waits for them.
+pub fn probe(from: &Host, to: &Host, target: Ipv4Addr, probe: &Probe) -> Result<Probed, Error> {
+    let target = SocketAddrV4::new(target, PORT);
+    let failed = || Error::system("send and receive packets");
+    let receiver = to.enter(|| UdpSocket::bind(target))?.map_err(failed())?;
+    let sender = from.enter(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?.map_err(failed())?;
+    sender.connect(target).map_err(failed())?;
+    sys::make_room(&sender).map_err(failed())?;
+    sys::make_room(&receiver).map_err(failed())?;
+    sys::stamp_arrivals(&receiver).map_err(failed())?;
+    receiver.set_read_timeout(Some(PATIENCE)).map_err(failed())?;
+    let over = AtomicBool::new(false);
+    let (sent, received) = thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&receiver, probe.count, &over));
+        let sending = scope.spawn(|| send(&sender, probe));
+        let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        thread::sleep(probe.tail);
+        over.store(true, Ordering::Release);
+        let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (sent, received)
+    });
+    let (sent, received) = (sent.map_err(failed())?, received.map_err(failed())?);
+    let first = sent.first().copied().unwrap_or_default();
+    let since = |stamp: Duration| {
+        let nanos = stamp.as_nanos() as i128 - first.as_nanos() as i128;
+        Timestamp::from_nanos(i64::try_from(nanos).expect("a probe takes less than a century"))
+    };
+    let received = received.into_iter().map(|(number, stamp)| (number as usize, since(stamp)));
+    Ok(Probed { sent: sent.into_iter().map(since).collect(), received: received.collect() })
+}
+
+/// Stamps since the epoch, by number.
+fn send(socket: &UdpSocket, probe: &Probe) -> io::Result<Vec<Duration>> {
+    sys::set_exact_timers()?;
+    let payload = probe.packet.as_bytes().saturating_sub(HEADERS).max(size_of::<u32>() as u64);
+    let mut packet = vec![0; payload as usize];
+    let interval = Duration::from_nanos(probe.interval.as_nanos().max(0).cast_unsigned());
+    let start = Instant::now();
+    let mut stamps = Vec::with_capacity(probe.count as usize);
+    for number in 0..probe.count {
+        let due = start + interval * number;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        packet[..4].copy_from_slice(&number.to_be_bytes());
+        stamps.push(SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?);
+        socket.send(&packet)?;
+    }
+    Ok(stamps)
+}
+
+/// Numbers and stamps since the epoch, in the order of arrival.
+fn receive(socket: &UdpSocket, count: u32, over: &AtomicBool) -> io::Result<Vec<(u32, Duration)>> {
+    let mut buffer = [0; 4];
+    let mut received = Vec::with_capacity(count as usize);
+    loop {
+        match sys::receive_stamped(socket, &mut buffer) {
+            Ok(stamp) => received.push((u32::from_be_bytes(buffer), stamp)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if over.load(Ordering::Acquire) {
+                    return Ok(received);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
