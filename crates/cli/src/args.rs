@@ -230,12 +230,13 @@ pub struct Bench {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example:
-  weir validate tcp --quick")]
+  weir validate tcp --quick
+  weir validate emulator > emulator-accuracy.md")]
 pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
     pub model: Model,
-    /// Fewer and shorter runs: a minute and a half instead of a quarter of an hour.
+    /// Fewer or shorter runs: of tcp a minute and a half instead of a quarter of an hour.
     #[arg(long)]
     pub quick: bool,
 }
@@ -245,4 +246,6 @@ pub struct Validate {
 pub enum Model {
     /// The simulator's TCP, against the kernel's through the emulator (root only).
     Tcp,
+    /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
+    Emulator,
 }

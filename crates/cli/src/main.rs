@@ -1,5 +1,6 @@
 //! `weir`: simulate a scenario, call it for real, and lay the results side by side.
 
+mod accuracy;
 mod args;
 mod bench;
 mod call;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => match args.model {
             args::Model::Tcp => validate::validate(&args),
+            args::Model::Emulator => accuracy::validate(&args),
         },
     };
     result.unwrap_or_else(|error| {

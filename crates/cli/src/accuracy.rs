@@ -1,0 +1,466 @@
+//! `weir validate emulator`: how exact the emulator is on this machine, beside the kernel's own tbf.
+//!
+//! A sender on one host stamps each packet, the kernel stamps its arrival on the other. What should
+//! have happened is what the model says in virtual time of packets that were sent at these times, so
+//! an error is the emulator's (or tbf's), and that of the two kernels' stacks. Prints a page.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_emu::{Emulation, Emulator, Host, Plan, Probe, Probed, probe};
+use weir_net::{
+    Bottleneck, Capacity, Fate, Header, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+};
+
+use crate::args::Validate;
+use crate::output;
+
+const RATES_KBPS: [u64; 4] = [500, 2_000, 10_000, 100_000];
+/// Of the probes, as IP packets.
+const PACKET: DataSize = DataSize::from_bytes(1_250);
+const DELAY: TimeDelta = TimeDelta::from_millis(20);
+/// What may wait.
+const QUEUE: TimeDelta = TimeDelta::from_millis(100);
+/// Shares of the capacity that the probes send: one that leaves no queue, one that fills it.
+const LIGHT: f64 = 0.6;
+const HEAVY: f64 = 1.5;
+const LOSS: f64 = 0.05;
+const JITTER: TimeDelta = TimeDelta::from_millis(10);
+/// tbf counts the header that Ethernet puts before a packet.
+const ETHERNET: DataSize = DataSize::from_bytes(14);
+
+/// Packets a second and their size, in the search for the ceiling.
+const STEPS: [u32; 9] =
+    [10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000];
+const SMALL: DataSize = DataSize::from_bytes(200);
+/// A step of which less passes has found the end of the machine.
+const PASSED: f64 = 0.99;
+
+// The goals, on a machine that does nothing else.
+const RATE_GOAL: f64 = 0.005;
+const DELAY_GOAL_MS: f64 = 0.3;
+const CEILING_GOAL: f64 = 100_000.0;
+
+/// Measures, prints the page, and says whether the goals are met.
+pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
+    let time = if args.quick { TimeDelta::from_secs(2) } else { TimeDelta::from_secs(5) };
+    let rates = RATES_KBPS.map(Bitrate::from_kbps);
+    let rows = rates.map(|rate| {
+        eprintln!("weir: {:.1} Mbit/s", rate.as_mbps_f64());
+        measure(rate, time)
+    });
+    let rows = rows.into_iter().collect::<anyhow::Result<Vec<Row>>>()?;
+    eprintln!("weir: packets a second");
+    let steps = ceiling(time / 2)?;
+    let (page, met) = page(&rows, &steps);
+    output::print(&page)?;
+    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What was measured at one capacity.
+#[derive(Clone, Debug)]
+struct Row {
+    rate: Bitrate,
+    emulator: Link,
+    tbf: Link,
+    /// Packets that the model loses, that were lost, and whether they are the same ones.
+    lost: (usize, usize, bool),
+    /// Packets that overtook another one, in the model and in fact.
+    overtook: (usize, usize),
+    bent: Vec<String>,
+}
+
+/// What both the emulator and tbf do.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// Lateness against the model of packets that meet no queue, in ms.
+    delay: Spread,
+    /// What a full link carried, relative to its capacity, less one.
+    rate_error: f64,
+    /// The longest wait in a full queue, in ms.
+    queue_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    median: f64,
+    p99: f64,
+    max: f64,
+}
+
+fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
+    let queue = QueueLimit::Bytes(rate * QUEUE);
+    let capacity = Capacity::Schedule(Schedule::constant(rate)?);
+    let plain = LinkConfig { capacity, queue, ..LinkConfig::unlimited(DELAY) };
+    let harsh = LinkConfig {
+        loss: LossModel::Random(LOSS),
+        jitter: Jitter::Uniform { amount: JITTER, reorder: true },
+        ..plain.clone()
+    };
+    let mut bent = Vec::new();
+    let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
+        let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
+        bent.extend(emulation.bent().iter().map(|bent| bent.to_string()));
+        Ok(probed)
+    };
+    let (light, heavy) = (run(&plain, LIGHT)?, run(&plain, HEAVY)?);
+    let chance = run(&harsh, LIGHT)?;
+    let model = replay(&harsh, PACKET, &chance);
+    let gone = |probed: &Probed| {
+        let mut gone = vec![true; probed.sent.len()];
+        probed.received.iter().for_each(|(number, _)| gone[*number] = false);
+        gone
+    };
+    let (in_model, in_fact) = (gone(&model), gone(&chance));
+    let count = |gone: &[bool]| gone.iter().filter(|gone| **gone).count();
+    Ok(Row {
+        rate,
+        emulator: Link::of(&plain, PACKET, &light, &heavy),
+        tbf: through_tbf(rate, time)?,
+        lost: (count(&in_model), count(&in_fact), in_model == in_fact),
+        overtook: (overtakers(&model), overtakers(&chance)),
+        bent,
+    })
+}
+
+fn stream(rate: Bitrate, packet: DataSize, time: TimeDelta) -> Probe {
+    let interval = packet / rate;
+    let tail = DELAY + QUEUE * 2;
+    Probe {
+        packet,
+        interval,
+        count: (time.as_nanos() / interval.as_nanos()) as u32,
+        tail: Duration::from_nanos(tail.as_nanos().cast_unsigned()),
+    }
+}
+
+fn through_emulator(link: &LinkConfig, stream: &Probe) -> anyhow::Result<(Probed, Emulation)> {
+    let mut emulator = Emulator::new(&Plan::two_hosts(link, link), seed())?;
+    emulator.start();
+    let (from, to) = (emulator.host(0), emulator.host(1));
+    let probed = probe(from, to, to.address(), stream)?;
+    Ok((probed, emulator.stop()?))
+}
+
+fn seed() -> Seed {
+    Seed::new(1)
+}
+
+/// The same streams from host to host over an Ethernet cable of the kernel with tbf at its end.
+fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
+    let unused = LinkConfig::unlimited(TimeDelta::ZERO);
+    let emulator = Emulator::new(&Plan::two_hosts(&unused, &unused), seed())?;
+    let (from, to) = (emulator.host(0), emulator.host(1));
+    // The first process of the hosts, whose number is 1 on all of them, is on the last host.
+    run(from, "ip", "link add tbf0 type veth peer name tbf0 netns 1")?;
+    for (host, number) in [(from, 1), (to, 2)] {
+        run(host, "ip", &format!("address add 10.46.0.{number}/24 dev tbf0"))?;
+        run(host, "ip", "link set tbf0 up")?;
+    }
+    let frame = PACKET + ETHERNET;
+    let (bps, limit, burst) = (rate.as_bps(), (rate * QUEUE).as_bytes(), frame.as_bytes() * 2);
+    let tbf = format!("qdisc add dev tbf0 root tbf rate {bps}bit burst {burst} limit {limit}");
+    run(from, "tc", &tbf)?;
+    let target = std::net::Ipv4Addr::new(10, 46, 0, 2);
+    // The first packet finds the address of its neighbour, behind which the others wait.
+    probe(from, to, target, &Probe { count: 3, ..stream(rate, frame, time) })?;
+    let probed = |load: f64| {
+        let stream = Probe { packet: PACKET, ..stream(rate * load, frame, time) };
+        probe(from, to, target, &stream)
+    };
+    let (light, heavy) = (probed(LIGHT)?, probed(HEAVY)?);
+    let link = LinkConfig {
+        capacity: Capacity::Schedule(Schedule::constant(rate)?),
+        queue: QueueLimit::Bytes(rate * QUEUE),
+        ..unused
+    };
+    Ok(Link::of(&link, frame, &light, &heavy))
+}
+
+fn run(host: &Host, program: &str, arguments: &str) -> anyhow::Result<()> {
+    let output = host.command(program).args(arguments.split(' ')).output();
+    let output = output.with_context(|| format!("cannot run {program}: install iproute2"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or("it failed");
+    anyhow::ensure!(output.status.success(), "{program} {arguments}: {first}");
+    Ok(())
+}
+
+impl Link {
+    /// `size` is what the link counts of a packet.
+    fn of(link: &LinkConfig, size: DataSize, light: &Probed, heavy: &Probed) -> Self {
+        let expected = replay(link, size, light);
+        let times = |probed: &Probed| {
+            let mut times = vec![None; probed.sent.len()];
+            probed.received.iter().for_each(|(number, at)| times[*number] = Some(*at));
+            times
+        };
+        let pairs = times(&expected).into_iter().zip(times(light));
+        let errors = pairs.filter_map(|(model, fact)| Some((fact? - model?).as_millis_f64()));
+        // Half of the time is enough for any queue to fill.
+        let half = heavy.sent.last().copied().unwrap_or_default() - Timestamp::ZERO;
+        let steady = heavy.received.iter().filter(|(_, at)| *at - Timestamp::ZERO > half / 2);
+        let steady: Vec<(usize, Timestamp)> = steady.copied().collect();
+        let between = |first: &(usize, Timestamp), last: &(usize, Timestamp)| {
+            size * (steady.len() - 1) as f64 / (last.1 - first.1)
+        };
+        let carried = steady.first().zip(steady.last()).map(|(first, last)| between(first, last));
+        let capacity = link.capacity.rate(Timestamp::ZERO).unwrap_or_default();
+        let base = link.delay.at(Timestamp::ZERO) + size / capacity;
+        let waits = steady.iter().map(|(number, at)| *at - heavy.sent[*number] - base);
+        Self {
+            delay: Spread::of(errors.collect()),
+            rate_error: carried.unwrap_or_default() / capacity - 1.0,
+            queue_ms: waits.max().unwrap_or_default().as_millis_f64(),
+        }
+    }
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let rank = (share * values.len() as f64).ceil().max(1.0) as usize;
+            values.get(rank - 1).copied().unwrap_or(f64::NAN)
+        };
+        Self { median: at(0.5), p99: at(0.99), max: at(1.0) }
+    }
+}
+
+/// What the model makes of packets that were sent at these times.
+fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
+    // The name of the emulator's first hop: the chances are the same.
+    let mut model = Bottleneck::new(link, seed(), "up");
+    let mut received = Vec::new();
+    let mut take = |model: &mut Bottleneck<usize>, until: Timestamp| {
+        while let Some(at) = model.next_event().filter(|at| *at <= until) {
+            if let Some(Fate::Delivered(delivery)) = model.poll(at) {
+                received.push((delivery.payload, delivery.due));
+            }
+        }
+    };
+    for (number, &at) in probed.sent.iter().enumerate() {
+        take(&mut model, at);
+        model.enqueue(at, Header::new(size), number);
+    }
+    take(&mut model, Timestamp::ZERO + TimeDelta::from_secs(3_600));
+    Probed { sent: probed.sent.clone(), received }
+}
+
+/// Packets that came after one that was sent later.
+fn overtakers(probed: &Probed) -> usize {
+    let mut latest = 0;
+    let late = probed.received.iter().filter(|(number, _)| {
+        let is_late = *number < latest;
+        latest = latest.max(*number);
+        is_late
+    });
+    late.count()
+}
+
+/// One rate of packets.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    asked: u32,
+    /// Packets a second that arrived.
+    passed: f64,
+    /// Of the releases.
+    lateness_ms: Spread,
+    /// Not too late at the 99th percentile, and nearly all arrived.
+    holds: bool,
+}
+
+/// Rising rates of small packets, to the first one that does not hold.
+fn ceiling(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    for asked in STEPS {
+        let interval = TimeDelta::from_secs(1) / i64::from(asked);
+        let count = (time.as_secs_f64() * f64::from(asked)) as u32;
+        let tail = Duration::from_millis(100);
+        let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
+        let stream = Probe { packet: SMALL, interval, count, tail };
+        let (probed, emulation) = through_emulator(&link, &stream)?;
+        let took = probed
+            .received
+            .last()
+            .map_or(f64::NAN, |(_, at)| (*at - Timestamp::ZERO).as_secs_f64());
+        let ms = |share| {
+            let late = emulation.lateness.quantile(share).unwrap_or_default();
+            late.as_secs_f64() * 1e3
+        };
+        let passed = probed.received.len() as f64 / took;
+        let lateness_ms = Spread { median: ms(0.5), p99: ms(0.99), max: ms(1.0) };
+        let holds = lateness_ms.p99 <= 1.0 && passed >= PASSED * f64::from(asked);
+        steps.push(Step { asked, passed, lateness_ms, holds });
+        if !holds {
+            break;
+        }
+    }
+    Ok(steps)
+}
+
+/// The page, and whether the goals are met.
+fn page(rows: &[Row], steps: &[Step]) -> (String, bool) {
+    let holding: Vec<f64> =
+        steps.iter().filter(|step| step.holds).map(|step| step.passed).collect();
+    let ceiling = holding.iter().copied().fold(0.0, f64::max);
+    let worst = |of: fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
+    let rate = worst(|row| row.emulator.rate_error.abs());
+    let delay = worst(|row| row.emulator.delay.p99);
+    let goals = [
+        (format!("rate off by {:.3} % at most", rate * 100.0), "0.5 %", rate <= RATE_GOAL),
+        (format!("delay off by {delay:.3} ms at p99"), "0.3 ms", delay <= DELAY_GOAL_MS),
+        (format!("{ceiling:.0} packets/s"), "100000", ceiling >= CEILING_GOAL),
+        ("the packets lost that the model loses".into(), "all", rows.iter().all(|row| row.lost.2)),
+    ];
+    let mut page = String::from(HEAD);
+    let mut line = |text: &str| writeln!(page, "{text}").expect("a string takes all");
+    for row in rows {
+        let Row { rate, emulator, tbf, lost, overtook, .. } = row;
+        line(&format!(
+            "| {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} / {} | {} / {} |",
+            rate.as_mbps_f64(),
+            emulator.delay,
+            tbf.delay,
+            percent(emulator.rate_error),
+            percent(tbf.rate_error),
+            QUEUE.as_millis_f64(),
+            emulator.queue_ms,
+            tbf.queue_ms,
+            lost.0,
+            lost.1,
+            overtook.0,
+            overtook.1,
+        ));
+    }
+    line(CEILING_HEAD);
+    for Step { asked, passed, lateness_ms, holds } in steps {
+        let holds = if *holds { "yes" } else { "no" };
+        line(&format!("| {asked} | {passed:.0} | {lateness_ms} | {holds} |"));
+    }
+    line("\n## Goals\n\n| measured | goal | met |\n|---|---|---|");
+    for (measured, goal, met) in &goals {
+        line(&format!("| {measured} | {goal} | {} |", if *met { "yes" } else { "no" }));
+    }
+    for row in rows {
+        for bent in &row.bent {
+            line(&format!("\nNot to be trusted at {} Mbit/s: {bent}.", row.rate.as_mbps_f64()));
+        }
+    }
+    (page, goals.iter().all(|goal| goal.2))
+}
+
+fn percent(error: f64) -> String {
+    format!("{:+.3} %", error * 100.0)
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} / {:.3} / {:.3}", self.median, self.p99, self.max)
+    }
+}
+
+const HEAD: &str = "\
+# How exact the emulator is
+
+Made by `weir validate emulator`. A sender on one host stamps each packet with the wall clock, the
+kernel of the other stamps its arrival with the same clock. What should have happened is what the
+model says in virtual time of packets sent at these times, so an error holds the emulator's and both
+network stacks'. Packets have 1250 bytes, the delay is 20 ms, the queue has room for 100 ms.
+
+- **Delay**: arrival less the model's, in ms, with the link loaded to 60 %: median / p99 / largest.
+- **Rate**: what a link carries that is offered 150 % of its capacity.
+- **Queue**: the longest that a packet waited meanwhile, in ms. The packet that is being sent does not
+  count as waiting, so the queue of the model is full up to one packet.
+- **Lost** and **overtook**: packets in the model / in fact, with 5 % loss and a jitter of 10 ms, at 60 %
+  load. The lost ones are the same packets. Who overtakes whom can differ by as much as the delay.
+
+Beside it the same streams between the same hosts over an Ethernet cable of the kernel's (veth) with
+its token bucket filter (tbf), whose bucket holds two packets, measured against the same model without
+the delay. A bucket that has filled lets a packet through at once, where a link takes its time to send
+it: hence the negative errors.
+
+| Mbit/s | delay error, ms | tbf | rate error | tbf | queue asked | queue | tbf | lost | overtook |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
+const CEILING_HEAD: &str = "
+## The ceiling
+
+Packets of 200 bytes over a link of 1 ms without limit. A rate holds while p99 of the lateness is up to
+1 ms and 99 % arrive at the rate at which they are asked for. Sender and receiver share the processors
+with the emulator.
+
+| packets/s asked | passed | released late, ms | holds |
+|---|---|---|---|";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// 1000 kbit/s, so that 1250 B take 10 ms, and 20 ms of delay.
+    fn link() -> LinkConfig {
+        let schedule = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
+        LinkConfig { capacity: Capacity::Schedule(schedule), ..LinkConfig::unlimited(DELAY) }
+    }
+
+    fn probed(sent: &[i64], received: &[(usize, i64)]) -> Probed {
+        Probed {
+            sent: sent.iter().copied().map(ms).collect(),
+            received: received.iter().map(|(number, at)| (*number, ms(*at))).collect(),
+        }
+    }
+
+    #[test]
+    fn the_model_says_when_packets_should_have_come() {
+        let sent = probed(&[0, 1, 100], &[]);
+        let model = replay(&link(), PACKET, &sent);
+        assert_eq!(model, probed(&[0, 1, 100], &[(0, 30), (1, 40), (2, 130)]));
+    }
+
+    #[test]
+    fn an_error_is_the_time_after_the_models_arrival() {
+        let light = probed(&[0, 1, 100], &[(0, 31), (2, 132)]);
+        let heavy = probed(&[0, 10, 20, 30], &[(0, 30), (1, 40), (2, 50), (3, 61)]);
+        let measured = Link::of(&link(), PACKET, &light, &heavy);
+        assert_eq!((measured.delay.median, measured.delay.max), (1.0, 2.0));
+        // Ten milliseconds a packet, but for the last.
+        assert!((measured.rate_error - (30.0 / 31.0 - 1.0)).abs() < 1e-9, "{measured:?}");
+        assert_eq!(measured.queue_ms, 1.0);
+    }
+
+    #[test]
+    fn a_packet_has_overtaken_those_that_come_after_it() {
+        assert_eq!(overtakers(&probed(&[0; 4], &[(0, 1), (2, 2), (1, 3), (3, 4)])), 1);
+        assert_eq!(overtakers(&probed(&[0; 4], &[(3, 1), (0, 2), (1, 3), (2, 4)])), 3);
+    }
+
+    #[test]
+    fn a_goal_that_is_missed_is_said_so() {
+        let spread = Spread { median: 0.05, p99: 0.2, max: 0.4 };
+        let link = Link { delay: spread, rate_error: -0.001, queue_ms: 100.0 };
+        let row = Row {
+            rate: Bitrate::from_kbps(2_000),
+            emulator: link,
+            tbf: link,
+            lost: (3, 3, true),
+            overtook: (5, 6),
+            bent: vec!["late".into()],
+        };
+        let step = |passed, holds| Step { asked: 125_000, passed, lateness_ms: spread, holds };
+        let (text, met) = page(std::slice::from_ref(&row), &[step(125_000.0, true)]);
+        assert!(met, "{text}");
+        assert!(text.contains("| 2 | 0.050 / 0.200 / 0.400 |"), "{text}");
+        assert!(text.contains("Not to be trusted at 2 Mbit/s: late."), "{text}");
+        assert!(!page(std::slice::from_ref(&row), &[step(125_000.0, false)]).1);
+        let off = Row { emulator: Link { rate_error: 0.006, ..link }, ..row };
+        assert!(!page(&[off], &[step(125_000.0, true)]).1);
+    }
+}
