@@ -84,7 +84,7 @@ export interface Expectation {
   /** Half the width of its 95 % confidence interval. */
   confidence: number | null;
   limit: string;
-  outcome: "holds" | "fails" | "known miss" | "known miss that holds now";
+  outcome: "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
   /** Why a known miss is one. */
   why: string;
 }

@@ -215,6 +215,7 @@ function outcomeOf(scenario: Scenario, column: MatrixColumn): string {
   const parts = [
     [count("fails"), "fails"],
     [count("known miss that holds now"), "changed"],
+    [count("in doubt"), "in doubt"],
     [count("known miss"), "known miss"],
   ] as const;
   const words = parts.filter(([n]) => n > 0).map(([n, word]) => `${n} ${word}`);

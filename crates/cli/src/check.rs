@@ -22,9 +22,12 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let shown = |judgement: &&Judgement| args.list || judgement.outcome != Outcome::Holds;
     let lines: Vec<Vec<String>> = judgements.iter().filter(shown).map(line).collect();
     if !lines.is_empty() {
-        const HEAD: [&str; 6] =
-            ["scenario", "controller", "verdict", "expectation", "measured", "limit"];
-        output::print(&format!("\n{}", table::aligned(&HEAD, &lines, 4)))?;
+        const HEAD: [&str; 7] =
+            ["scenario", "controller", "verdict", "expectation", "measured", "limit", "seeds"];
+        // One seed has nothing to count.
+        let several = judgements.iter().any(|judgement| judgement.seeds.len() > 1);
+        let head = &HEAD[..HEAD.len() - usize::from(!several)];
+        output::print(&format!("\n{}", table::aligned(head, &lines, 4)))?;
     }
     let requirements = requirements(&verdicts(&judgements));
     if !requirements.is_empty() {
@@ -35,11 +38,16 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let count = |outcome| judgements.iter().filter(|one| one.outcome == outcome).count();
+    let doubt = match count(Outcome::InDoubt) {
+        0 => String::new(),
+        count => format!(" {count} in doubt,"),
+    };
     output::line(&format!(
-        "\n{} expectations: {} hold, {} failed, {} known misses, {} known misses that hold now",
+        "\n{} expectations: {} hold, {} failed,{} {} known misses, {} known misses that hold now",
         judgements.len(),
         count(Outcome::Holds),
         count(Outcome::Fails),
+        doubt,
         count(Outcome::KnownMiss),
         count(Outcome::MissIsGone)
     ))?;
@@ -75,18 +83,19 @@ fn matrix(judgements: &[Judgement]) -> String {
     table::aligned(&head, &rows, head.len())
 }
 
-/// `pass`, `2 FAIL`, `1 miss`, or a dash where nothing is expected.
+/// `pass`, `2 FAIL`, `1 doubt`, `1 miss`, or a dash where nothing is expected.
 fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
-    let (mut failed, mut gone, mut missed, mut held) = (0, 0, 0, 0);
+    let (mut failed, mut gone, mut doubtful, mut missed, mut held) = (0, 0, 0, 0, 0);
     for judgement in judgements {
         match judgement.outcome {
             Outcome::Fails => failed += 1,
             Outcome::MissIsGone => gone += 1,
+            Outcome::InDoubt => doubtful += 1,
             Outcome::KnownMiss => missed += 1,
             Outcome::Holds => held += 1,
         }
     }
-    let parts = [(failed, "FAIL"), (gone, "GONE"), (missed, "miss")];
+    let parts = [(failed, "FAIL"), (gone, "GONE"), (doubtful, "doubt"), (missed, "miss")];
     let parts: Vec<String> = parts
         .iter()
         .filter(|part| part.0 > 0)
@@ -100,10 +109,11 @@ fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
 }
 
 fn line(judgement: &Judgement) -> Vec<String> {
-    let Judgement { scenario, controller, row, confidence, outcome, .. } = judgement;
+    let Judgement { scenario, controller, row, confidence, outcome, seeds, held } = judgement;
     let verdict = match outcome {
         Outcome::Holds => "holds",
         Outcome::Fails => "FAILS",
+        Outcome::InDoubt => "in doubt",
         Outcome::KnownMiss => "known miss",
         Outcome::MissIsGone => "KNOWN MISS HOLDS",
     };
@@ -119,6 +129,7 @@ fn line(judgement: &Judgement) -> Vec<String> {
         text,
         confidence.map_or(measured.clone(), |half| format!("{measured} ± {half:.3}")),
         table::number(Some(row.limit), 3),
+        format!("{held} of {} hold", seeds.len()),
     ]
 }
 
@@ -168,7 +179,7 @@ fn status(judgement: &Judgement) -> TestCaseStatus {
     let Judgement { scenario, controller, row, seeds, .. } = judgement;
     let measured = table::number(row.measured, 3);
     let mut status = match judgement.outcome {
-        Outcome::Holds => return TestCaseStatus::success(),
+        Outcome::Holds | Outcome::InDoubt => return TestCaseStatus::success(),
         Outcome::KnownMiss => TestCaseStatus::skipped(),
         Outcome::Fails | Outcome::MissIsGone => {
             TestCaseStatus::non_success(NonSuccessKind::Failure)

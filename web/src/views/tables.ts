@@ -117,6 +117,7 @@ function span(row: SectionRow): string {
 const OUTCOMES: Record<Expectation["outcome"], string> = {
   holds: "holds",
   fails: "differs",
+  "in doubt": "open",
   "known miss": "open",
   "known miss that holds now": "differs",
 };

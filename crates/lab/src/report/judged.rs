@@ -28,6 +28,7 @@ pub(super) fn expectations(judgements: &[Judgement], scenario: &str) -> Vec<Expe
         outcome: match judgement.outcome {
             Outcome::Holds => "holds",
             Outcome::Fails => "fails",
+            Outcome::InDoubt => "in doubt",
             Outcome::KnownMiss => "known miss",
             Outcome::MissIsGone => "known miss that holds now",
         },
