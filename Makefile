@@ -22,11 +22,13 @@ test: web ## every test there is; says what it skipped and why
 lint: web ## format, clippy and docs without a warning
 	scripts/lint.sh
 
-bench: build ## Criterion benches, then speeds as ratios
+bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir --bench controllers
 	cargo bench --package weir --bench feedback
+	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-lab --bench simulate
 	cargo run --release --package weir-cli -- bench
+	scripts/bench-peers.sh
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean

@@ -1,0 +1,14 @@
+module weir/bench/peers/pion
+
+go 1.25
+
+require (
+	github.com/pion/interceptor v0.1.51
+	github.com/pion/rtcp v1.2.20
+	github.com/pion/rtp v1.10.6
+)
+
+require (
+	github.com/pion/logging v0.2.4 // indirect
+	github.com/pion/randutil v0.1.0 // indirect
+)

@@ -1,0 +1,1 @@
+//! Empty: only its manifest is of use.
