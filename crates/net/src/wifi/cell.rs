@@ -269,6 +269,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         queue.enqueue(now, receiver, packet, &mut ledger);
         if !had_packets && queue.has_packets() {
             contention.on_packet(now, idle_from, chance);
+        }
+        if had_packets != queue.has_packets() {
             self.refresh_access(node);
         }
     }

@@ -116,3 +116,125 @@ impl Contention {
         self.backoff = Some((chance.uniform() * choices) as u32);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    const SLOT: TimeDelta = TimeDelta::from_micros(9);
+    const AIFS: TimeDelta = TimeDelta::from_micros(37);
+
+    fn at(us: i64) -> Timestamp {
+        Timestamp::from_micros(us)
+    }
+
+    /// Best effort, as long as no backoff is drawn.
+    fn best_effort() -> (Contention, Stream) {
+        let parameters =
+            EdcaParameters { aifsn: 3, cw_min: 15, cw_max: 1_023, txop: TimeDelta::ZERO };
+        (Contention::new(&parameters, AIFS, SLOT), Seed::new(1).stream("backoff"))
+    }
+
+    /// The same with this backoff pending.
+    fn backing_off(slots: u32) -> (Contention, Stream) {
+        let (contention, chance) = best_effort();
+        (Contention { backoff: Some(slots), ..contention }, chance)
+    }
+
+    // [IEEE80211 §9.3.4.2]
+    #[test]
+    fn a_packet_that_finds_the_channel_idle_for_aifs_goes_at_once() {
+        let (mut contention, mut chance) = best_effort();
+        contention.on_packet(at(500), Some(at(100)), &mut chance);
+        assert_eq!(contention.access(at(100)), at(500));
+    }
+
+    // [IEEE80211 §9.3.4.2]
+    #[test]
+    fn a_packet_that_comes_within_aifs_waits_for_its_end_and_no_longer() {
+        let (mut contention, mut chance) = best_effort();
+        contention.on_packet(at(110), Some(at(100)), &mut chance);
+        assert_eq!(contention.access(at(100)), at(137));
+    }
+
+    // [IEEE80211 §9.3.4.2]
+    #[test]
+    fn a_packet_that_finds_the_channel_busy_draws_a_backoff() {
+        let (mut contention, mut chance) = best_effort();
+        contention.on_packet(at(110), None, &mut chance);
+        assert!(contention.backoff.is_some_and(|slots| slots <= 15));
+    }
+
+    // [IEEE80211 §9.3.4.2]
+    #[test]
+    fn a_packet_that_waits_for_aifs_draws_a_backoff_if_the_channel_gets_busy() {
+        let (mut contention, mut chance) = best_effort();
+        contention.on_packet(at(110), Some(at(100)), &mut chance);
+        contention.freeze(at(120), at(100), true, &mut chance);
+        assert!(contention.backoff.is_some());
+    }
+
+    // [IEEE80211 §9.3.4.3]
+    #[test]
+    fn a_frozen_backoff_has_lost_the_slots_that_were_idle_to_their_end() {
+        for (busy_after_us, left) in [(36, 5), (37, 5), (45, 5), (46, 4), (54, 4), (55, 3)] {
+            let (mut contention, mut chance) = backing_off(5);
+            contention.freeze(at(100 + busy_after_us), at(100), true, &mut chance);
+            assert_eq!(contention.backoff, Some(left), "{busy_after_us}");
+        }
+    }
+
+    // [IEEE80211 §9.3.4.3]
+    #[test]
+    fn a_frozen_backoff_is_taken_up_after_the_next_aifs() {
+        let (mut contention, mut chance) = backing_off(5);
+        contention.freeze(at(100 + 37 + 2 * 9), at(100), true, &mut chance);
+        assert_eq!(contention.access(at(1_000)), at(1_000 + 37 + 3 * 9));
+    }
+
+    // [IEEE80211 §9.3.3]
+    #[test]
+    fn the_window_doubles_up_to_its_ceiling_and_is_the_first_one_again_once_done() {
+        let (mut contention, mut chance) = best_effort();
+        let mut windows = Vec::new();
+        for _ in 0..8 {
+            windows.push(contention.window);
+            contention.on_failure(&mut chance);
+        }
+        assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1_023, 1_023]);
+        contention.on_done(&mut chance);
+        assert_eq!(contention.window, 15);
+    }
+
+    #[test]
+    fn a_backoff_is_drawn_from_all_of_the_window() {
+        let (mut contention, mut chance) = best_effort();
+        let mut drawn = [0; 16];
+        for _ in 0..16_000 {
+            contention.draw(&mut chance);
+            drawn[contention.backoff.unwrap() as usize] += 1;
+        }
+        assert!(drawn.iter().all(|count| (850..1_150).contains(count)), "{drawn:?}");
+    }
+
+    // [IEEE80211 §9.3.4.2]
+    #[test]
+    fn a_backoff_follows_a_frame_even_if_nothing_waits() {
+        let (mut contention, mut chance) = backing_off(4);
+        // It would end at 100 + 37 + 36 = 173 us. A packet that comes before waits for that.
+        contention.on_packet(at(150), Some(at(100)), &mut chance);
+        assert_eq!(contention.access(at(100)), at(173));
+        // One that comes after goes at once.
+        let (mut contention, mut chance) = backing_off(4);
+        contention.on_packet(at(180), Some(at(100)), &mut chance);
+        assert_eq!(contention.access(at(100)), at(180));
+    }
+
+    #[test]
+    fn a_backoff_that_ends_while_nothing_waits_is_over() {
+        let (mut contention, mut chance) = backing_off(4);
+        contention.freeze(at(173), at(100), false, &mut chance);
+        assert_eq!(contention.backoff, None);
+    }
+}

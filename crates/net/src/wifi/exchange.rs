@@ -40,11 +40,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for loser in losers.into_iter().flatten() {
             self.collide_within(now, node, loser);
         }
-        let category = winner.expect("an access has its category");
+        // What was to be sent may be gone: dropped from its queue for the sake of another packet.
+        let Some(category) = winner else { return };
         let txop = self.nodes[node].txops[category.index()];
         if !self.send(now, node, (category, now + txop), true) {
             self.end_opportunity(node, category);
         }
+        self.top_up(now, node);
     }
 
     /// A more urgent category of the same node goes first.
@@ -81,8 +83,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let snr_db = link.snr_db(now, power_dbm);
         let rate = link.rate.select(now, queue.attempts(receiver), snr_db);
         let mut duration = aggregation.duration;
-        let is_limited = txop_end > now;
-        if is_limited {
+        if txop_end > now {
             let answer = self.band.sifs + answer_duration(rate, true, &self.band);
             duration = duration.min(txop_end - now - answer - self.band.signal_extension);
         }
@@ -100,7 +101,6 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let exchange = Exchange { category, receiver, rate, content, txop_end };
         self.nodes[node].exchange = Some(exchange);
         self.begin_frame(now, airtime, (node, to), Kind::Data);
-        self.top_up(now, node);
         true
     }
 
@@ -163,21 +163,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Exchange { category, receiver, rate, .. } = exchange.expect("its frame was on the air");
         let (now, start, link) = (frame.end, frame.start, &mut links[receiver]);
         let power_dbm = self.medium.power_of(frame);
-        let signal = |from: DataSize, until: DataSize| {
-            let part = |size| start + rate.air_time(size);
-            let interference_mw = match frame.is_alone() {
-                true => 0.0,
-                false => frame.interference_mw(part(from), part(until)),
-            };
-            Signal { power_dbm, interference_mw }
+        let signal = |from: Timestamp, until: Timestamp| Signal {
+            power_dbm,
+            interference_mw: frame.interference_mw(from, until),
         };
-        let preamble_end = start + rate.air_time(DataSize::ZERO);
-        let preamble =
-            Signal { power_dbm, interference_mw: frame.interference_mw(start, preamble_end) };
-        let is_noticed = self.medium.is_sensed(frame) && link.notices(now, preamble);
+        let part = |size: DataSize| start + rate.air_time(size);
+        let is_noticed =
+            self.medium.is_sensed(frame) && link.notices(now, signal(start, part(DataSize::ZERO)));
         let decodes = |begin: DataSize, end: DataSize| {
             let size = end.saturating_sub(begin);
-            is_noticed && link.decodes(now, rate.mcs, size, signal(begin, end))
+            is_noticed && link.decodes(now, rate.mcs, size, signal(part(begin), part(end)))
         };
         let mut ledger = Ledger { fates: &mut self.fates, counters };
         let queue = &mut categories[category.index()].queue;
@@ -279,6 +274,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             *exchange = None;
             self.refresh_access(node);
         }
+        self.top_up(now, node);
     }
 
     /// A node has had its turn, and begins anew with a backoff in the first window.

@@ -49,11 +49,6 @@ impl Frame {
         let hits = |overlap: &&Overlap| overlap.from < until && overlap.until > from;
         self.overlaps.iter().filter(hits).map(|overlap| overlap.power_mw).sum()
     }
-
-    /// Whether nothing overlaps it at all.
-    pub(super) fn is_alone(&self) -> bool {
-        self.overlaps.is_empty()
-    }
 }
 
 /// What a node has of the channel.

@@ -39,3 +39,6 @@ pub use propagation::{Fading, Propagation};
 pub use rate::{RateControl, RateSet};
 pub use record::{AirtimeRecord, FrameKind, NodeCounters};
 pub use retry::{Congestion, CongestionAware, RetryPolicy};
+
+#[cfg(test)]
+mod tests;
