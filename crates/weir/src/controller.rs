@@ -52,8 +52,15 @@ impl Target {
 
     /// A target of two rates alone: no window, no padding, no probe.
     pub const fn new(bitrate: Bitrate, pacing_rate: Bitrate) -> Self {
-        let padding_rate = Bitrate::ZERO;
-        Self { bitrate, pacing_rate, burst: Self::BURST, window: None, padding_rate, probe: None }
+        Self {
+            bitrate,
+            source_bitrate: bitrate,
+            pacing_rate,
+            burst: Self::BURST,
+            window: None,
+            padding_rate: Bitrate::ZERO,
+            probe: None,
+        }
     }
 }
 
@@ -63,6 +70,9 @@ pub struct Target {
     /// Bitrate the media source should produce, headers included (see [`SentPacket::size`]).
     /// Always within the [`RateLimits`].
     pub bitrate: Bitrate,
+    /// What is left of it while too much is in flight: a source that can leaves frames out. The bitrate
+    /// itself at all other times.
+    pub source_bitrate: Bitrate,
     /// Rate at which the pacer releases queued packets.
     pub pacing_rate: Bitrate,
     /// What the pacing rate allows in this time may leave at once.

@@ -13,6 +13,9 @@ const BURST_GAP: TimeDelta = TimeDelta::from_millis(5);
 const MAX_BURST: TimeDelta = TimeDelta::from_millis(100);
 /// Arrivals that run ahead of our own clock by this much mean that the receiver's clock jumped.
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
+/// Sending is known in whole steps of this: libwebrtc's sockets tell the time in ms. So the packets of one
+/// burst of the pacer count as sent at once, and a queue that they stand in makes one burst of them.
+const SEND_TIME_STEP_NS: i64 = 1_000_000;
 /// Groups in a row that end before their predecessor until everything starts afresh.
 const MAX_REORDERED: u32 = 3;
 
@@ -51,6 +54,9 @@ pub(super) struct ArrivalGroups {
 impl ArrivalGroups {
     /// Takes the next packet; returns a difference when it begins a group after two whole ones.
     pub(super) fn on_packet(&mut self, packet: Passage) -> Option<GroupDelta> {
+        let steps = packet.send_time.as_nanos().div_euclid(SEND_TIME_STEP_NS);
+        let send_time = Timestamp::from_nanos(steps * SEND_TIME_STEP_NS);
+        let packet = Passage { send_time, ..packet };
         let Some(current) = self.current.as_mut() else {
             self.current = Some(Group::of(packet));
             return None;
@@ -152,6 +158,24 @@ mod tests {
     fn packets_sent_together_are_one_group_however_late_they_come() {
         let packets = [(0, 0, 0), (10, 10, 10), (10, 300, 300), (30, 320, 320)];
         assert_eq!(fresh(&packets), [(10, 300)]);
+    }
+
+    // [LIBWEBRTC §InterArrivalDelta]: three frames of three packets, sent 400 us apart, come 4 ms apart.
+    #[test]
+    fn frames_that_wait_in_a_queue_are_one_burst_since_sending_counts_in_whole_ms() {
+        let mut groups = ArrivalGroups::default();
+        let mut pass = |send_us: i64, arrival_ms: i64| {
+            let send_time = Timestamp::from_nanos(send_us * 1_000);
+            let arrival_time = Timestamp::from_millis(arrival_ms);
+            groups.on_packet(Passage { send_time, arrival_time, feedback_time: arrival_time })
+        };
+        for packet in 0..9 {
+            let (frame, place) = (packet / 3, packet % 3);
+            assert_eq!(pass(33_000 * frame + 400 * place, 200 + 4 * packet), None);
+        }
+        assert_eq!(pass(300_000, 400), None);
+        let delta = pass(400_000, 500).unwrap();
+        assert_eq!((delta.send.as_millis(), delta.arrival.as_millis()), (234, 168));
     }
 
     // [LIBWEBRTC §InterArrivalDelta]

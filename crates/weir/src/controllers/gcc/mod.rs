@@ -8,15 +8,18 @@
 //!   +-> ProbeEstimator --probe result------+      v
 //!   +-> LossBased (LossModel) --loss-based estimate--> min -> RttBackoff --+
 //!   +-> LossRules, for a receiver that tells no arrivals -----------+ bitrate, pacing, padding
-//!                                                                  v
-//! SentPacket -> AlrDetector -> ProbeController --probe------> Target
+//!   |                                                              v
+//!   +-> CongestionWindow ------------source bitrate---------> Target <--probe-- ProbeController
+//!            ^                                                                      ^
+//! SentPacket-+-------------------------> AlrDetector -------------------------------+
 //! ```
 //!
-//! docs/controllers/gcc.md describes it as built and lists the deviations GOOGCC-D1 to GOOGCC-D6.
+//! docs/controllers/gcc.md describes it as built and lists its deviations.
 
 mod acknowledged_bitrate;
 mod alr_detector;
 mod arrival_groups;
+mod congestion_window;
 mod delay_based;
 mod link_capacity;
 mod loss_based;
@@ -35,6 +38,7 @@ use alloc::vec::Vec;
 
 use self::acknowledged_bitrate::AcknowledgedBitrate;
 use self::alr_detector::AlrDetector;
+use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
 use self::loss_based::{Conditions, LossBased, LossState};
 use self::loss_rules::LossRules;
@@ -72,6 +76,7 @@ pub struct Gcc {
     loss_based: LossBased,
     loss_rules: LossRules,
     rtt_backoff: RttBackoff,
+    window: CongestionWindow,
     alr: AlrDetector,
     was_in_alr: bool,
     probes: ProbeController,
@@ -117,6 +122,7 @@ impl Gcc {
             loss_based: LossBased::new(limits),
             loss_rules: LossRules::default(),
             rtt_backoff: RttBackoff::default(),
+            window: CongestionWindow::new(),
             alr: AlrDetector::new(start),
             was_in_alr: false,
             probes: ProbeController::new(limits),
@@ -145,7 +151,7 @@ impl Gcc {
             self.settle(now);
             return;
         }
-        self.measure_rtt(now);
+        let longest_rtt = self.measure_rtt(now);
         self.note_alr_end(now);
         for arrival in &self.arrivals {
             self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
@@ -168,6 +174,7 @@ impl Gcc {
         if outcome.recovered {
             self.probes.on_recovered(now, self.alr.since().is_some());
         }
+        self.window.resize(longest_rtt, self.estimate);
     }
 
     /// A report of receiver reports alone: there is no delay gradient in it.
@@ -188,6 +195,7 @@ impl Gcc {
             }
         }
         self.settle(now);
+        self.window.resize(rtt, self.estimate);
     }
 
     /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
@@ -204,19 +212,23 @@ impl Gcc {
     }
 
     /// Takes the shortest round-trip time of a report, without the time that the receiver held the
-    /// feedback back.
-    fn measure_rtt(&mut self, now: Timestamp) {
-        let Some(newest) = self.arrivals.last().map(|packet| packet.arrival_time) else { return };
+    /// feedback back; returns the longest one, with it.
+    fn measure_rtt(&mut self, now: Timestamp) -> TimeDelta {
+        let bounded =
+            |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
+        let newest = self.arrivals.last().map_or(now, |packet| packet.arrival_time);
         let held = |packet: &Arrival| newest - packet.arrival_time;
+        let rtts = self.arrivals.iter().map(|packet| now - packet.send_time);
+        let longest = bounded(rtts.max());
         let rtts = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
-        let shortest = rtts.min().unwrap_or(MAX_RTT);
-        let rtt = shortest.clamp(TimeDelta::ZERO, MAX_RTT);
+        let rtt = bounded(rtts.min());
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
         if self.rtt_told.is_none_or(|told| now - told >= RTT_INTERVAL) {
             self.rtt_told = Some(now);
             self.delay_based.set_rtt(rtt);
         }
+        longest
     }
 
     fn note_alr_end(&mut self, now: Timestamp) {
@@ -285,6 +297,7 @@ impl Gcc {
             && self.loss_based.state() == LossState::DelayBased
             && !self.rtt_backoff.is_above_limit();
         self.probes.set_estimate(now, target, is_allowed);
+        self.window.update();
         if target != self.target {
             self.reason = self.explain(target);
             self.target = target;
@@ -310,6 +323,7 @@ impl Controller for Gcc {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.rtt_backoff.on_packet_sent(now);
         self.alr.on_packet_sent(now, packet.size);
+        self.window.on_packet_sent(now, packet);
         if let Some(probe) = self.probes.probe().filter(|probe| packet.probe == Some(probe.id)) {
             self.probe_estimator.on_probe(probe);
         }
@@ -323,6 +337,7 @@ impl Controller for Gcc {
         if report.packets.is_empty() {
             return;
         }
+        self.window.on_report(report);
         match report.arrival_times {
             ArrivalTimes::Measured => self.on_measured(now, report),
             ArrivalTimes::RoundTrip => self.on_round_trip(now, report),
@@ -356,6 +371,7 @@ impl Controller for Gcc {
         let pads = self.loss_based.state() == LossState::IncreaseUsingPadding;
         Target {
             bitrate: self.target,
+            source_bitrate: self.window.push_back(self.target),
             pacing_rate: self.target * factor,
             burst: BURST,
             window: None,

@@ -209,6 +209,23 @@ fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
     assert_eq!((path.kbps(), path.gcc.metrics().reason), (before, Reason::ReceiverLimit));
 }
 
+// [LIBWEBRTC §CongestionWindowPushbackController]: the window of 900 kbit/s over 25 + 350 ms and more.
+#[test]
+fn bytes_in_flight_beyond_the_window_take_from_the_source_and_leave_the_target() {
+    let mut path = Loop::new(controller(100, 900, 5_000));
+    path.run(0, 2_000, 10, free);
+    let before = path.kbps();
+    assert_eq!(path.gcc.target().source_bitrate, path.gcc.target().bitrate);
+    for ms in (2_000..2_700).step_by(5) {
+        path.send(ms, path.number + (ms - 2_000) / 5);
+    }
+    assert_eq!(path.kbps(), before);
+    assert_eq!(path.gcc.target().source_bitrate, kbps(30), "the least that is left");
+    path.number += 140;
+    path.run(2_700, 4_000, 10, free);
+    assert_eq!(path.gcc.target().source_bitrate, path.gcc.target().bitrate);
+}
+
 // Complaint 5 of the field.
 #[test]
 fn while_feedback_stays_away_the_estimate_falls_by_a_fifth_a_second_after_3_s() {

@@ -1,0 +1,185 @@
+//! Congestion window: while more is in flight than the target explains, the source is to leave frames out.
+//!
+//! Implements [LIBWEBRTC §CongestionWindowPushbackController], as Chromium sets it: the target stays.
+
+use alloc::collections::VecDeque;
+
+use crate::feedback::{FeedbackReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §CongestionWindowPushbackController].
+/// The window is the target over the least of the last round-trip times and this.
+const QUEUE_TIME: TimeDelta = TimeDelta::from_millis(350);
+const RTT_WINDOW: usize = 32;
+const MIN_WINDOW: DataSize = DataSize::from_bytes(3_000);
+/// No push-back below this rate.
+const MIN_RATE: Bitrate = Bitrate::from_kbps(30);
+/// The share of the target that may be used: its factor at each event, by how full the window is.
+const OVERFULL: (f64, f64) = (1.5, 0.9);
+const FULL: (f64, f64) = (1.0, 0.95);
+const GROWTH: f64 = 1.05;
+const EMPTY: f64 = 0.1;
+/// A packet that no feedback ever told of is no longer in flight after this time.
+const FORGOTTEN: TimeDelta = TimeDelta::from_secs(10);
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    sequence_number: i64,
+    send_time: Timestamp,
+    size: DataSize,
+}
+
+/// Bytes in flight against the window.
+#[derive(Clone, Debug)]
+pub(super) struct CongestionWindow {
+    packets: VecDeque<InFlight>,
+    bytes: DataSize,
+    /// The longest round-trip time of each of the last reports.
+    rtts: VecDeque<TimeDelta>,
+    window: Option<DataSize>,
+    ratio: f64,
+}
+
+impl CongestionWindow {
+    pub(super) fn new() -> Self {
+        Self {
+            packets: VecDeque::new(),
+            bytes: DataSize::ZERO,
+            rtts: VecDeque::new(),
+            window: None,
+            ratio: 1.0,
+        }
+    }
+
+    pub(super) fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        let SentPacket { sequence_number, size, .. } = *packet;
+        self.packets.push_back(InFlight { sequence_number, send_time: now, size });
+        self.bytes += size;
+        self.remove_while(|oldest| oldest.send_time + FORGOTTEN < now);
+    }
+
+    /// All packets up to the newest one that a report tells of have left the path.
+    pub(super) fn on_report(&mut self, report: &FeedbackReport) {
+        let newest = report.packets.iter().map(|packet| packet.sequence_number).max();
+        self.remove_while(|oldest| newest.is_some_and(|newest| oldest.sequence_number <= newest));
+    }
+
+    /// Takes the longest round-trip time of a report and the target after it.
+    pub(super) fn resize(&mut self, rtt: TimeDelta, target: Bitrate) {
+        if self.rtts.len() == RTT_WINDOW {
+            self.rtts.pop_front();
+        }
+        self.rtts.push_back(rtt);
+        let least = self.rtts.iter().copied().min().unwrap_or(rtt);
+        let window = target * (least + QUEUE_TIME);
+        let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
+        self.window = Some(smoothed.max(MIN_WINDOW));
+    }
+
+    /// Adapts to the bytes in flight; called at each packet and report.
+    pub(super) fn update(&mut self) {
+        let Some(window) = self.window else { return };
+        let fill = self.bytes.as_bytes() as f64 / window.as_bytes() as f64;
+        self.ratio = if fill > OVERFULL.0 {
+            self.ratio * OVERFULL.1
+        } else if fill > FULL.0 {
+            self.ratio * FULL.1
+        } else if fill < EMPTY {
+            1.0
+        } else {
+            (self.ratio * GROWTH).min(1.0)
+        };
+    }
+
+    /// What the source may use of a target.
+    pub(super) fn push_back(&self, target: Bitrate) -> Bitrate {
+        (target * self.ratio).max(target.min(MIN_RATE))
+    }
+
+    fn remove_while(&mut self, is_gone: impl Fn(&InFlight) -> bool) {
+        while let Some(packet) = self.packets.pop_front_if(|packet| is_gone(packet)) {
+            self.bytes = self.bytes.saturating_sub(packet.size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::{Ecn, PacketReport};
+
+    /// A window of 1 Mbit/s over 50 + 350 ms: 50,000 B.
+    fn window() -> CongestionWindow {
+        let mut window = CongestionWindow::new();
+        window.resize(TimeDelta::from_millis(50), Bitrate::from_kbps(1_000));
+        window
+    }
+
+    fn send(window: &mut CongestionWindow, number: i64, ms: i64, bytes: u64) {
+        let packet = SentPacket {
+            sequence_number: number,
+            size: DataSize::from_bytes(bytes),
+            queued: DataSize::ZERO,
+            probe: None,
+            padding: false,
+        };
+        window.on_packet_sent(Timestamp::from_millis(ms), &packet);
+    }
+
+    fn kbps_left(window: &CongestionWindow) -> f64 {
+        window.push_back(Bitrate::from_kbps(1_000)).as_kbps_f64()
+    }
+
+    // [LIBWEBRTC §CongestionWindowPushbackController], the whole table.
+    #[test]
+    fn the_share_left_follows_how_full_the_window_is() {
+        let table = [(80_000, 450.0), (60_000, 475.0), (40_000, 525.0), (4_000, 1_000.0)];
+        for (bytes, expect) in table {
+            let mut window = window();
+            window.ratio = 0.5;
+            send(&mut window, 0, 0, bytes);
+            window.update();
+            assert_eq!(kbps_left(&window), expect, "{bytes} B");
+        }
+    }
+
+    // [LIBWEBRTC §CongestionWindowPushbackController]
+    #[test]
+    fn the_window_is_averaged_with_the_last_one_and_takes_the_least_round_trip_time() {
+        let mut window = window();
+        assert_eq!(window.window, Some(DataSize::from_bytes(50_000)));
+        window.resize(TimeDelta::from_secs(9), Bitrate::from_kbps(2_000));
+        assert_eq!(window.window, Some(DataSize::from_bytes(75_000)));
+        (0..32).for_each(|_| window.resize(TimeDelta::ZERO, Bitrate::from_bps(1)));
+        assert_eq!(window.window, Some(MIN_WINDOW));
+    }
+
+    // [LIBWEBRTC §CongestionWindowPushbackController]
+    #[test]
+    fn nothing_is_pushed_back_below_30_kbps() {
+        let mut window = window();
+        window.ratio = 0.001;
+        assert_eq!(kbps_left(&window), 30.0);
+        assert_eq!(window.push_back(Bitrate::from_kbps(20)), Bitrate::from_kbps(20));
+    }
+
+    #[test]
+    fn a_report_takes_its_packets_and_all_older_ones_out_of_flight_and_age_does_too() {
+        let mut window = window();
+        (0..10).for_each(|number| send(&mut window, number, number, 1_000));
+        let packet = PacketReport {
+            sequence_number: 6,
+            size: DataSize::from_bytes(1_000),
+            send_time: Timestamp::ZERO,
+            arrival_time: None,
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        };
+        let packets = alloc::vec::Vec::from([packet]);
+        window.on_report(&FeedbackReport { packets, ..FeedbackReport::default() });
+        assert_eq!(window.bytes, DataSize::from_bytes(3_000));
+        send(&mut window, 10, 10_020, 1_000);
+        assert_eq!(window.bytes, DataSize::from_bytes(1_000));
+    }
+}
