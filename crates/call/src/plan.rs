@@ -376,7 +376,7 @@ fn subscribe(calls: &mut Vec<Call>) {
 fn limit(flow: &Flow) -> Option<Bitrate> {
     let media = flow.media()?;
     let cap = match media.source {
-        Source::Filler { cap, .. } => cap,
+        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
         Source::Rfc8593 { .. } => None,
     };
     let max = media.settings.limits.max();

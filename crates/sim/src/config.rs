@@ -108,4 +108,22 @@ pub enum Source {
         /// Frames a second.
         fps: f64,
     },
+    /// A browser's VP8 encoder, as calls were measured.
+    Encoder {
+        /// Frames a second of the camera.
+        fps: f64,
+        /// Rate of the frames, without headers, beyond which the encoder does not go.
+        cap: Option<Bitrate>,
+    },
+}
+
+impl Source {
+    /// What each packet takes on average until the next one may follow. A browser hands its packets to the
+    /// socket one by one, as measured (docs/video.md); the others' bursts leave at once.
+    pub(crate) const fn hand_over(self) -> TimeDelta {
+        match self {
+            Self::Encoder { .. } => TimeDelta::from_micros(70),
+            Self::Filler { .. } | Self::Rfc8593 { .. } => TimeDelta::ZERO,
+        }
+    }
 }

@@ -5,8 +5,9 @@ use std::ops::Range;
 use weir::controller::{Controller, Settings, Target};
 use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
-use weir::units::{Bitrate, DataSize, Timestamp};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
+use weir_net::seed::Stream;
 use weir_wire::rtp::{self, AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 use weir_wire::{header, report, vp8};
 
@@ -31,9 +32,9 @@ pub(crate) const FIXED_HEADER: usize = 12;
 /// absolute send time.
 pub(crate) const RTP_HEADER: usize = FIXED_HEADER + 8;
 /// What every media packet takes besides its payload.
-const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
+pub(crate) const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
 /// Largest media packet on the wire.
-const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
+pub(crate) const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
 pub(crate) const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
 pub(crate) const EXTENSION_IDS: ExtensionIds =
     ExtensionIds { transport_sequence_number: Some(EXTENSION_ID), abs_send_time: None };
@@ -136,10 +137,28 @@ impl Departure {
     }
 }
 
+/// The way of packets from the pacer to the socket, one by one.
+struct HandOver {
+    /// What each takes on average, by an exponential distribution.
+    mean: TimeDelta,
+    stream: Stream,
+    busy_until: Timestamp,
+}
+
+impl HandOver {
+    fn begin(&mut self, now: Timestamp) {
+        if self.mean > TimeDelta::ZERO {
+            let factor = -libm::log(1.0 - self.stream.uniform());
+            self.busy_until = now + TimeDelta::from_secs_f64(self.mean.as_secs_f64() * factor);
+        }
+    }
+}
+
 /// The sending end.
 struct Sender {
     source: MediaSource,
     next_frame: Timestamp,
+    hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
     pacer: Pacer<Queued>,
     history: SendHistory,
@@ -168,6 +187,11 @@ impl Sender {
         Self {
             source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
             next_frame: flow.start,
+            hand_over: HandOver {
+                mean: media.source.hand_over(),
+                stream: seed.stream(&format!("{}/hand-over", flow.name)),
+                busy_until: flow.start,
+            },
             pauses: flow.pauses.clone(),
             pacer: Pacer::new(&target),
             history: SendHistory::default(),
@@ -190,7 +214,8 @@ impl Sender {
 
     fn next_deadline(&self) -> Option<Timestamp> {
         let report = self.sender_reports.as_ref().map(SenderReports::next_deadline);
-        let timers = [self.pacer.next_send_time(), self.controller.next_timeout(), report];
+        let send = self.pacer.next_send_time().map(|time| time.max(self.hand_over.busy_until));
+        let timers = [send, self.controller.next_timeout(), report];
         Some(timers.into_iter().flatten().fold(self.next_frame, Timestamp::min))
     }
 
@@ -245,8 +270,10 @@ impl Sender {
         if is_key_frame {
             self.source.begin_key_frame();
         }
-        let (size, interval) = self.source.frame(now, rate);
+        let share = self.target.source_bitrate / self.target.bitrate;
+        let (size, interval) = self.source.frame(now, rate, share);
         self.next_frame = now + interval;
+        let Some(size) = size else { return };
         let queued = self.pacer.queued();
         self.enqueue_frame(now, size, is_key_frame);
         self.after_enqueue(now, queued);
@@ -282,7 +309,11 @@ impl Sender {
 
     /// The next packet, if one may leave now.
     fn send(&mut self, now: Timestamp) -> Option<Packet> {
+        if now < self.hand_over.busy_until {
+            return None;
+        }
         let Release { size, media, probe } = self.pacer.dequeue(now)?;
+        self.hand_over.begin(now);
         let padding = media.is_none();
         let content = media.unwrap_or_else(|| self.padding(now, size));
         let rtp = match &content {

@@ -1,8 +1,12 @@
 //! Media sources: when the next frame comes and how large it is.
 
+mod encoder;
+mod overshoot;
+
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
+use self::encoder::{Camera, Encoder};
 use crate::config::Source;
 
 // Parameters of the statistical model [RFC8593 §5].
@@ -28,30 +32,46 @@ pub(crate) struct MediaSource {
     /// Wire bytes owed to the target by earlier frames' rounding.
     carry: f64,
     model: Rfc8593,
+    encoder: Encoder,
 }
 
 impl MediaSource {
     pub(crate) fn new(kind: Source, stream: Stream) -> Self {
-        Self { kind, carry: 0.0, model: Rfc8593::new(stream) }
+        let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream));
+        Self { kind, carry: 0.0, model, encoder }
     }
 
     /// The next frame is to be a key frame. Noise cannot be predicted, so a filler's are no larger than
     /// its others; the model begins a transient [RFC8593 §5.3].
     pub(crate) fn begin_key_frame(&mut self) {
         self.model.transient = TRANSIENT_FRAMES;
+        self.encoder.begin_key_frame();
     }
 
-    /// The frame that is due now, and the time until the next one.
-    pub(crate) fn frame(&mut self, now: Timestamp, target: Bitrate) -> (DataSize, TimeDelta) {
+    /// The frame that is due now, `None` for one that the encoder leaves out, and the time until the
+    /// next one. `share` is what the controller's push-back leaves of the target.
+    pub(crate) fn frame(
+        &mut self,
+        now: Timestamp,
+        target: Bitrate,
+        share: f64,
+    ) -> (Option<DataSize>, TimeDelta) {
         match self.kind {
             Source::Filler { fps, cap } => {
                 let rate = cap.map_or(target, |cap| target.min(cap));
                 let bytes = rate.as_bps_f64() / 8.0 / fps + self.carry;
                 let whole = libm::floor(bytes);
                 self.carry = bytes - whole;
-                (DataSize::from_bytes(whole as u64), TimeDelta::from_secs_f64(1.0 / fps))
+                (Some(DataSize::from_bytes(whole as u64)), TimeDelta::from_secs_f64(1.0 / fps))
             }
-            Source::Rfc8593 { fps } => self.model.frame(now, target, fps),
+            Source::Rfc8593 { fps } => {
+                let (size, interval) = self.model.frame(now, target, fps);
+                (Some(size), interval)
+            }
+            Source::Encoder { fps, cap } => {
+                let size = self.encoder.frame(now, Camera { fps, cap }, target, share);
+                (size, self.encoder.interval(fps))
+            }
         }
     }
 }
@@ -126,9 +146,9 @@ mod tests {
         let mut now = from;
         (0..n)
             .map(|_| {
-                let (size, interval) = source.frame(now, target);
+                let (size, interval) = source.frame(now, target, 1.0);
                 now += interval;
-                size.as_bytes()
+                size.unwrap().as_bytes()
             })
             .collect()
     }
@@ -167,7 +187,7 @@ mod tests {
     fn a_request_within_the_reaction_latency_is_ignored() {
         let mut model = source(Source::Rfc8593 { fps: 30.0 });
         let at = |ms| Timestamp::from_millis(ms);
-        model.frame(at(0), Bitrate::from_kbps(1000));
+        model.frame(at(0), Bitrate::from_kbps(1000), 1.0);
         assert_eq!(
             model.model.take_over(at(199), Bitrate::from_kbps(500)),
             Bitrate::from_kbps(1000)
@@ -183,8 +203,8 @@ mod tests {
         let mut model = source(Source::Rfc8593 { fps: 30.0 });
         let (mut now, mut bytes) = (Timestamp::ZERO, 0);
         for _ in 0..60_000 {
-            let (size, interval) = model.frame(now, Bitrate::from_kbps(1000));
-            bytes += size.as_bytes();
+            let (size, interval) = model.frame(now, Bitrate::from_kbps(1000), 1.0);
+            bytes += size.unwrap().as_bytes();
             now += interval;
         }
         let mean = DataSize::from_bytes(bytes) / (now - Timestamp::ZERO);

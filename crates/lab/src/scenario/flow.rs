@@ -323,14 +323,17 @@ fn limits(table: &Table) -> Result<RateLimits> {
 enum SourceKind {
     Filler,
     Rfc8593,
+    Encoder,
 }
 
 fn source(flow: &Table) -> Result<Source> {
     let Some(item) = flow.get("source") else { return Ok(Source::Filler { fps: FPS, cap: None }) };
     let table = item.table(SOURCE)?;
-    let kind = table
-        .require("kind", "\"filler\"")?
-        .choice(&[("filler", SourceKind::Filler), ("rfc8593", SourceKind::Rfc8593)])?;
+    let kind = table.require("kind", "\"filler\"")?.choice(&[
+        ("filler", SourceKind::Filler),
+        ("rfc8593", SourceKind::Rfc8593),
+        ("encoder", SourceKind::Encoder),
+    ])?;
     let fps = table.get("fps").map_or(Ok(FPS), |item| {
         let fps = item.number()?;
         if (FPS_MIN..=FPS_MAX).contains(&fps) {
@@ -338,13 +341,14 @@ fn source(flow: &Table) -> Result<Source> {
         }
         Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
     })?;
-    match (kind, table.get("cap")) {
-        (SourceKind::Filler, cap) => {
-            Ok(Source::Filler { fps, cap: cap.map(|item| item.rate()).transpose()? })
-        }
+    let cap = table.get("cap");
+    let rate = || cap.as_ref().map(|item| item.rate()).transpose();
+    match (kind, &cap) {
+        (SourceKind::Filler, _) => Ok(Source::Filler { fps, cap: rate()? }),
+        (SourceKind::Encoder, _) => Ok(Source::Encoder { fps, cap: rate()? }),
         (SourceKind::Rfc8593, None) => Ok(Source::Rfc8593 { fps }),
         (SourceKind::Rfc8593, Some(cap)) => {
-            Err(cap.error("only a filler has a cap; write max_bitrate in the flow instead"))
+            Err(cap.error("this source has no cap; write max_bitrate in the flow instead"))
         }
     }
 }

@@ -288,7 +288,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "source = { kind = \"rfc8593\", cap = \"1Mbps\" }",
-        "8: flow[1].source.cap: only a filler has a cap; write max_bitrate in the flow instead",
+        "8: flow[1].source.cap: this source has no cap; write max_bitrate in the flow instead",
     ),
     (
         "",
@@ -441,7 +441,7 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
     let message = |name: &str| find(name).unwrap_err().to_string();
     assert_eq!(
         message("lund/rmcat-ns"),
-        "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3?"
+        "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3 or lund/rmcat-ns3/browser?"
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list` shows all");
     assert!(

@@ -1,0 +1,350 @@
+//! A browser's VP8 encoder: its rate control, and the adjuster that holds what it makes against what it
+//! was asked for.
+//!
+//! ```text
+//! target -> headers off -> cap -> push-back -> OvershootDetector -> rate -> buffer -> quality -> frame
+//!                                                      ^                                           |
+//!                                                      +-------------------------------------------+
+//! ```
+//!
+//! Rules and constants are libvpx's as libwebrtc sets them; how much frames vary and what the coarsest
+//! quality makes was measured in calls: docs/video.md.
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
+
+use super::overshoot::OvershootDetector;
+use crate::endpoint::{MAX_PACKET, OVERHEAD};
+
+// Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets
+// them. A level is what the buffer holds over the rate, in seconds.
+/// The level at first, at best and at most.
+const INITIAL_LEVEL: f64 = 0.5;
+const BEST_LEVEL: f64 = 0.6;
+const MAX_LEVEL: f64 = 1.0;
+/// A frame is given less or more by half of the share that the level is off its best, within these.
+const CORRECTION: f64 = 0.5;
+const MAX_SHORTAGE: f64 = 1.0;
+const MAX_SURPLUS: f64 = 0.15;
+/// From the best level up the quality is at least that of the average frame, or a step better than the
+/// last one's; down to this level the limit recedes to the coarsest quality.
+const FREE_LEVEL: f64 = BEST_LEVEL / 4.0;
+/// What a step of the quality makes of a frame's size, and how many frames come before there is a limit.
+const QUALITY_STEP: f64 = 1.02;
+const FREE_FRAMES: u32 = 150;
+/// Below these levels one frame of two, two of three and three of four are left out.
+const DROP_LEVELS: [f64; 3] = [0.12, 0.045, 0.0225];
+
+// Parameters of the push-back [LIBWEBRTC §VideoStreamEncoder].
+/// A smaller push-back is none, and no more than one picture of this many is thrown away.
+const LEAST_PUSH_BACK: f64 = 0.01;
+const LEAST_GROUP: u32 = 2;
+
+// Measured: docs/video.md.
+/// Standard deviation of the logarithm of a frame's size: it falls with the rate, down to the second.
+const DEVIATION: f64 = 0.22;
+const LEAST_DEVIATION: f64 = 0.03;
+const DEVIATION_PER_MBPS: f64 = 0.11;
+/// Bits of a frame at the coarsest quality.
+const LEAST_BITS: f64 = 640.0 * BITS_PER_BYTE;
+/// A key frame's size in frames.
+const KEY_FRAME: f64 = 3.0;
+/// The camera plays a file of so many frames over and over. Where it begins again a picture comes twice:
+/// the second takes little, and the rate control misses the next ones. At low rates, where all
+/// pictures lose their noise, this cannot be seen; it can in full from the second rate up.
+const CAMERA_LOOP: u32 = 61;
+const CAMERA_SEAM: [f64; 4] = [0.18, 1.55, 1.31, 1.08];
+const SEAM_MBPS: (f64, f64) = (0.4, 1.4);
+/// Longest time from a picture to its frame.
+const ENCODING_S: f64 = 0.005;
+
+const BITS_PER_BYTE: f64 = 8.0;
+
+/// What feeds the encoder, and its limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Camera {
+    pub fps: f64,
+    pub cap: Option<Bitrate>,
+}
+
+/// The encoder at work.
+#[derive(Clone, Debug)]
+pub(super) struct Encoder {
+    stream: Stream,
+    detector: OvershootDetector,
+    /// Bits that may still be spent, and when they were counted; `None` before the first frame.
+    buffer: Option<(f64, Timestamp)>,
+    /// Pictures that came from the camera, and those of them that came while there was push-back.
+    pictures: u32,
+    pushed_back: u32,
+    /// Frames that were made, and those that are still to be left out.
+    frames: u32,
+    to_drop: u32,
+    /// Logarithms of the bits of the last frame and, on average, of all of them.
+    last_log: f64,
+    mean_log: f64,
+    wants_key_frame: bool,
+    /// How long after its picture the next frame comes, in seconds.
+    encoding_s: f64,
+}
+
+impl Encoder {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            detector: OvershootDetector::default(),
+            buffer: None,
+            pictures: 0,
+            pushed_back: 0,
+            frames: 0,
+            to_drop: 0,
+            last_log: 0.0,
+            mean_log: 0.0,
+            wants_key_frame: true,
+            encoding_s: 0.0,
+        }
+    }
+
+    /// The next frame is to be a key frame.
+    pub(super) fn begin_key_frame(&mut self) {
+        self.wants_key_frame = true;
+    }
+
+    /// The frame that is due now, on the wire; `None` for one that is left out. `share` is what the
+    /// push-back leaves of the rate.
+    pub(super) fn frame(
+        &mut self,
+        now: Timestamp,
+        camera: Camera,
+        target: Bitrate,
+        share: f64,
+    ) -> Option<DataSize> {
+        let media = media_rate(target);
+        let (asked, is_thrown_away) =
+            self.push_back(camera.cap.map_or(media, |cap| media.min(cap)), share);
+        let rate = self.detector.adjust(now, asked, media.saturating_sub(asked)).as_bps_f64();
+        let seam = self.seam(rate);
+        if is_thrown_away {
+            return None;
+        }
+        let (level, budget) = self.refill(now, rate, camera.fps);
+        if self.is_dropped(level) {
+            return None;
+        }
+        let bits = self.size(level, budget, rate) * seam;
+        self.buffer = self.buffer.map(|(buffer, time)| (buffer - bits, time));
+        self.detector.on_frame(now, bits, rate / camera.fps);
+        Some(wire_size(bits))
+    }
+
+    /// From this frame to the next one: pictures come at even times, encoding takes one time or another.
+    pub(super) fn interval(&mut self, fps: f64) -> TimeDelta {
+        let before = std::mem::replace(&mut self.encoding_s, ENCODING_S * self.stream.uniform());
+        TimeDelta::from_secs_f64(1.0 / fps + self.encoding_s - before)
+    }
+
+    /// What the camera's loop makes of the next picture's frame.
+    fn seam(&mut self, rate: f64) -> f64 {
+        let place = (self.pictures % CAMERA_LOOP) as usize;
+        let is_first_round = self.pictures < CAMERA_LOOP;
+        self.pictures += 1;
+        let factor = CAMERA_SEAM.get(place).filter(|_| !is_first_round).copied().unwrap_or(1.0);
+        let (from, to) = SEAM_MBPS;
+        let clarity = ((rate / 1e6 - from) / (to - from)).clamp(0.0, 1.0);
+        1.0 + (factor - 1.0) * clarity
+    }
+
+    /// What push-back leaves of a rate, and whether this picture is thrown away for it: one of so many
+    /// as the rate is to be lowered by.
+    fn push_back(&mut self, rate: Bitrate, share: f64) -> (Bitrate, bool) {
+        if 1.0 - share <= LEAST_PUSH_BACK {
+            return (rate, false);
+        }
+        let group = ((1.0 / (1.0 - share)) as u32).max(LEAST_GROUP);
+        let is_thrown_away = self.pushed_back.is_multiple_of(group);
+        self.pushed_back += 1;
+        (rate * (1.0 - 1.0 / f64::from(group)), is_thrown_away)
+    }
+
+    /// Adds what the time since the last picture gives; returns the level and that gift.
+    fn refill(&mut self, now: Timestamp, rate: f64, fps: f64) -> (f64, f64) {
+        let interval = TimeDelta::from_secs_f64(1.0 / fps);
+        let (buffer, last) = self.buffer.unwrap_or((rate * INITIAL_LEVEL, now - interval));
+        let budget = rate * (now - last).as_secs_f64().min(MAX_LEVEL);
+        let buffer = (buffer + budget).min(rate * MAX_LEVEL);
+        self.buffer = Some((buffer, now));
+        (buffer / rate, budget)
+    }
+
+    /// Whether the frame is left out: some of each group are while the level is low. Key frames are made
+    /// in any case.
+    fn is_dropped(&mut self, level: f64) -> bool {
+        let group = DROP_LEVELS.iter().filter(|mark| level < **mark).count() as u32;
+        if self.wants_key_frame || group == 0 || self.to_drop == 0 {
+            self.to_drop = group;
+            return false;
+        }
+        self.to_drop -= 1;
+        true
+    }
+
+    fn size(&mut self, level: f64, budget: f64, rate: f64) -> f64 {
+        let off = (level - BEST_LEVEL) / BEST_LEVEL;
+        let wanted = budget * (1.0 + CORRECTION * off.clamp(-MAX_SHORTAGE, MAX_SURPLUS));
+        let exact = self.limit_quality(level, libm::log(wanted.max(LEAST_BITS)));
+        self.frames += 1;
+        self.mean_log += (exact - self.mean_log) / f64::from(self.frames);
+        self.last_log = exact;
+        let key = if std::mem::take(&mut self.wants_key_frame) { KEY_FRAME } else { 1.0 };
+        let deviation = (DEVIATION - DEVIATION_PER_MBPS * rate / 1e6).max(LEAST_DEVIATION);
+        key * libm::exp(exact + deviation * self.stream.normal())
+    }
+
+    /// With bits to spare the quality stays about where it is: the spare bits are spent first.
+    fn limit_quality(&self, level: f64, wanted_log: f64) -> f64 {
+        if self.frames < FREE_FRAMES {
+            return wanted_log;
+        }
+        let limit = (self.last_log + libm::log(QUALITY_STEP)).min(self.mean_log);
+        let spare = ((level - FREE_LEVEL) / (BEST_LEVEL - FREE_LEVEL)).clamp(0.0, 1.0);
+        let coarsest = libm::log(LEAST_BITS);
+        wanted_log.max(coarsest + spare * (limit - coarsest))
+    }
+}
+
+/// What is left of a rate without the headers of its packets, which are taken to be full, as whole
+/// packets a second [LIBWEBRTC §RtpVideoSender].
+fn media_rate(target: Bitrate) -> Bitrate {
+    let packets = libm::ceil(target.as_bps_f64() / BITS_PER_BYTE / MAX_PACKET as f64);
+    let headers = Bitrate::from_bps_f64(packets * OVERHEAD as f64 * BITS_PER_BYTE);
+    target.saturating_sub(headers)
+}
+
+/// A frame with the headers of its packets.
+fn wire_size(bits: f64) -> DataSize {
+    let payload = libm::ceil(bits / BITS_PER_BYTE) as u64;
+    let packets = payload.div_ceil(MAX_PACKET - OVERHEAD).max(1);
+    DataSize::from_bytes(payload + packets * OVERHEAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_net::Seed;
+
+    const CAMERA: Camera = Camera { fps: 30.0, cap: None };
+
+    /// An encoder and the number of the next picture.
+    struct Bench(Encoder, i64);
+
+    impl Bench {
+        fn new() -> Self {
+            Self(Encoder::new(Seed::new(1).stream("source")), 0)
+        }
+
+        /// The frames of so many pictures, in bytes on the wire.
+        fn run(
+            &mut self,
+            pictures: i64,
+            kbps: u64,
+            camera: Camera,
+            share: f64,
+        ) -> Vec<Option<u64>> {
+            let frames = (self.1..self.1 + pictures).map(|picture| {
+                let now = Timestamp::from_nanos(picture * 1_000_000_000 / 30);
+                let frame = self.0.frame(now, camera, Bitrate::from_kbps(kbps), share);
+                frame.map(DataSize::as_bytes)
+            });
+            let frames = frames.collect();
+            self.1 += pictures;
+            frames
+        }
+
+        /// The rate of so many pictures, in kbit/s.
+        fn kbps(&mut self, pictures: i64, kbps: u64) -> f64 {
+            kbps_of(&self.run(pictures, kbps, CAMERA, 1.0))
+        }
+    }
+
+    fn kbps_of(frames: &[Option<u64>]) -> f64 {
+        let bytes: u64 = frames.iter().flatten().sum();
+        bytes as f64 * 8.0 / (frames.len() as f64 / 30.0) / 1e3
+    }
+
+    #[test]
+    fn a_constant_target_is_met_but_for_what_uneven_frames_keep_back() {
+        for kbps in [500, 1_000, 2_000] {
+            let mut bench = Bench::new();
+            bench.run(300, kbps, CAMERA, 1.0);
+            let share = bench.kbps(1_800, kbps) / kbps as f64;
+            assert!((0.90..1.0).contains(&share), "{share} of {kbps} kbit/s");
+        }
+    }
+
+    #[test]
+    fn the_cap_is_for_frames_without_their_headers() {
+        let mut bench = Bench::new();
+        let camera = Camera { cap: Some(Bitrate::from_kbps(1_500)), ..CAMERA };
+        bench.run(300, 4_000, camera, 1.0);
+        let kbps = kbps_of(&bench.run(900, 4_000, camera, 1.0));
+        assert!((1_500.0..1_650.0).contains(&kbps), "{kbps}");
+    }
+
+    // [LIBVPX §ratectrl]: the buffer's share of a growing target is short.
+    #[test]
+    fn growth_of_8_percent_a_second_is_followed_5_percent_below() {
+        let mut bench = Bench::new();
+        bench.run(300, 500, CAMERA, 1.0);
+        let shares = (0..15).map(|second| {
+            let kbps = 500.0 * 1.08f64.powi(second);
+            bench.kbps(30, kbps as u64) / kbps
+        });
+        let shares: Vec<f64> = shares.collect();
+        let mean = shares[3..].iter().sum::<f64>() / 12.0;
+        assert!((0.88..0.97).contains(&mean), "{shares:?}");
+    }
+
+    // [LIBVPX §ratectrl]: a buffer above its best is spent before the quality falls.
+    #[test]
+    fn after_a_fall_of_the_target_more_than_that_is_sent_for_a_second() {
+        let mut bench = Bench::new();
+        bench.run(600, 2_000, CAMERA, 1.0);
+        let first = bench.kbps(30, 1_700);
+        assert!(first > 1_700.0, "{first}");
+        bench.run(90, 1_700, CAMERA, 1.0);
+        let later = bench.kbps(300, 1_700);
+        assert!((1_550.0..1_700.0).contains(&later), "{later}");
+    }
+
+    // [LIBVPX §ratectrl]: 640 B of 30 frames are 154 kbit/s.
+    #[test]
+    fn below_the_coarsest_quality_frames_are_left_out() {
+        let mut bench = Bench::new();
+        bench.run(300, 1_000, CAMERA, 1.0);
+        let frames = bench.run(600, 120, CAMERA, 1.0);
+        let left_out = frames[300..].iter().filter(|frame| frame.is_none()).count();
+        assert!((60..240).contains(&left_out), "{left_out} of 300");
+        assert!(kbps_of(&frames[300..]) < 130.0);
+    }
+
+    // [LIBWEBRTC §VideoStreamEncoder]
+    #[test]
+    fn push_back_throws_away_one_picture_of_as_many_as_it_takes_and_of_two_at_most() {
+        for (share, expect) in [(1.0, 0), (0.995, 0), (0.75, 75), (0.3, 150), (0.02, 150)] {
+            let mut bench = Bench::new();
+            bench.run(300, 2_000, CAMERA, 1.0);
+            let frames = bench.run(300, 2_000, CAMERA, share);
+            assert_eq!(frames.iter().filter(|frame| frame.is_none()).count(), expect, "{share}");
+        }
+    }
+
+    #[test]
+    fn key_frames_are_made_whatever_the_buffer_holds() {
+        let mut bench = Bench::new();
+        bench.run(600, 100, CAMERA, 1.0);
+        for _ in 0..20 {
+            bench.0.begin_key_frame();
+            assert!(bench.run(1, 100, CAMERA, 1.0)[0].is_some());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Overshoot detector: how much more an encoder makes than it was asked for, and what it is asked for
+//! instead.
+//!
+//! Implements [LIBWEBRTC §EncoderOvershootDetector] and the use that its §EncoderBitrateAdjuster makes
+//! of it for one layer.
+
+use std::collections::VecDeque;
+
+use weir::units::{Bitrate, TimeDelta, Timestamp};
+
+// Parameters [LIBWEBRTC §EncoderBitrateAdjuster].
+/// Frames are remembered for this long.
+const WINDOW: TimeDelta = TimeDelta::from_secs(3);
+/// Use of the rate that is assumed before so many frames were seen.
+const FIRST_USE: f64 = 1.2;
+const FIRST_FRAMES: u32 = 30;
+/// The rate is not lowered below its inverse: beyond that frames are to be left out.
+const MAX_USE: f64 = 2.0;
+
+/// A frame in the window.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    time: Timestamp,
+    /// What it took of a sender's time, over its own share of it: more than one if frames before it
+    /// were too large.
+    link_use: f64,
+    /// Its bits, and what had been asked for since the frame before.
+    bits: f64,
+    asked_bits: f64,
+}
+
+/// Watches the frames of an encoder.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OvershootDetector {
+    window: VecDeque<Made>,
+    frames: u32,
+    /// What a sender at the encoder's rate would still hold, in bits.
+    backlog: f64,
+    /// The adjusted rate, in bit/s, and when it was set.
+    rate: f64,
+    last: Option<Timestamp>,
+    /// What was asked for since the last frame, before it was adjusted, in bits.
+    asked_bits: f64,
+}
+
+impl OvershootDetector {
+    /// What to ask the encoder for so that it makes `asked`; `headroom` is what the link has to spare
+    /// beside that.
+    pub(super) fn adjust(&mut self, now: Timestamp, asked: Bitrate, headroom: Bitrate) -> Bitrate {
+        let elapsed = self.last.replace(now).map_or(TimeDelta::ZERO, |last| now - last);
+        self.backlog = (self.backlog - self.rate * elapsed.as_secs_f64()).max(0.0);
+        self.asked_bits += asked.as_bps_f64() * elapsed.as_secs_f64();
+        while self.window.front().is_some_and(|made| now - made.time > WINDOW) {
+            self.window.pop_front();
+        }
+        let (link, media) = self.uses();
+        // A link with room lets the excess pass, as long as the average is kept.
+        let excess = asked * (link - media.max(1.0)).max(0.0);
+        let rate = asked * (1.0 / link) + excess.min(headroom) * (1.0 / link);
+        self.rate = rate.as_bps_f64();
+        rate
+    }
+
+    /// Use of the link and of the rate over the window.
+    fn uses(&self) -> (f64, f64) {
+        if self.frames < FIRST_FRAMES || self.window.is_empty() {
+            return (FIRST_USE, FIRST_USE);
+        }
+        let link: f64 = self.window.iter().map(|made| made.link_use).sum();
+        let bits: f64 = self.window.iter().map(|made| made.bits).sum();
+        let asked: f64 = self.window.iter().map(|made| made.asked_bits).sum();
+        ((link / self.window.len() as f64).clamp(1.0, MAX_USE), bits / asked.max(1.0))
+    }
+
+    /// Takes a frame of so many bits; `budget` is what the rate gives each frame.
+    pub(super) fn on_frame(&mut self, now: Timestamp, bits: f64, budget: f64) {
+        // What is left of the frames before delays this one: a large frame alone does no harm.
+        let excess = (self.backlog + bits - budget).clamp(0.0, self.backlog);
+        let is_first = self.window.is_empty();
+        let link_use = if is_first { (bits / budget).max(1.0) } else { 1.0 + excess / budget };
+        let asked_bits = std::mem::take(&mut self.asked_bits);
+        self.window.push_back(Made { time: now, link_use, bits, asked_bits });
+        self.frames = self.frames.saturating_add(1);
+        self.backlog += bits - excess;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASKED: Bitrate = Bitrate::from_kbps(1_000);
+    /// Makes 25 frames a second for so many seconds, their sizes in turn as factors on what the encoder was
+    /// asked for; returns that of the end, in kbit/s.
+    fn run(seconds: i64, headroom: Bitrate, factors: &[f64]) -> f64 {
+        let mut detector = OvershootDetector::default();
+        let mut rate = ASKED;
+        for frame in 0..25 * seconds {
+            let now = Timestamp::from_millis(40 * frame);
+            rate = detector.adjust(now, ASKED, headroom);
+            let factor = factors[frame as usize % factors.len()];
+            let budget = rate.as_bps_f64() / 25.0;
+            detector.on_frame(now, factor * budget, budget);
+        }
+        rate.as_kbps_f64()
+    }
+
+    // [LIBWEBRTC §EncoderBitrateAdjuster]
+    #[test]
+    fn before_30_frames_a_sixth_is_kept_back_and_then_nothing_from_an_exact_encoder() {
+        let mut detector = OvershootDetector::default();
+        let rate = detector.adjust(Timestamp::ZERO, ASKED, Bitrate::ZERO);
+        assert_eq!(rate.as_bps(), 833_333);
+        assert!(run(10, Bitrate::ZERO, &[1.0]) > 999.0);
+    }
+
+    // [LIBWEBRTC §EncoderOvershootDetector]
+    #[test]
+    fn a_large_frame_does_no_harm_if_the_next_one_makes_up_for_it() {
+        assert!(run(10, Bitrate::ZERO, &[1.8, 0.2]) > 990.0);
+        assert!(run(10, Bitrate::ZERO, &[1.0, 1.8, 1.0, 0.2]) < 900.0);
+    }
+
+    // [LIBWEBRTC §EncoderBitrateAdjuster]
+    #[test]
+    fn an_encoder_that_makes_too_much_is_asked_for_less_but_for_no_less_than_half() {
+        let rate = run(10, Bitrate::ZERO, &[1.2]);
+        assert!((500.0..850.0).contains(&rate), "{rate}");
+        assert_eq!(run(10, Bitrate::ZERO, &[9.0]), 500.0);
+    }
+
+    // [LIBWEBRTC §EncoderBitrateAdjuster]
+    #[test]
+    fn a_link_with_room_lets_uneven_frames_pass_as_long_as_their_average_is_kept() {
+        let uneven = [1.0, 1.8, 1.0, 0.2];
+        let without = run(10, Bitrate::ZERO, &uneven);
+        let with = run(10, Bitrate::from_kbps(2_000), &uneven);
+        assert!(with > 990.0 && with > without + 90.0, "{with} {without}");
+    }
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Measures what the encoder source of the simulator is made of (docs/video.md), from a call.
+
+    scripts/measure-encoder.py call SCENARIO DIR    makes the call as root, with weir on the path
+    scripts/measure-encoder.py read DIR...          prints the tables
+
+A call runs each browser with its own log and with tcpdump beside it (apt-get install tcpdump). RTP
+headers are in the clear: frames are packets of one RTP timestamp. The log says what the encoder was
+asked for.
+"""
+
+import bisect
+import collections
+import math
+import os
+import re
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+
+WRAPPER = """#!/bin/sh
+case "$*" in *--version*) exec chromium "$@";; esac
+host=$(ip -4 -o addr show weir0 | grep -o '10[.]45[.]0[.][0-9]*' | head -n 1)
+tcpdump -i weir0 -s 100 -B 8192 --time-stamp-precision=nano -Z root -w "{folder}/$host.pcap" 2>/dev/null &
+exec chromium --enable-logging=stderr --vmodule='*/webrtc/*=1' "$@" 2>"{folder}/$host.log"
+"""
+SENDER = "10.45.0.1"
+SRTP_TAG = 10
+FPS = 30
+SEAM = 61  # frames of the camera's loop
+MEDIAN_TO_SD = 0.6745
+
+
+def call(scenario, folder):
+    os.makedirs(folder)
+    with tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False) as wrapper:
+        wrapper.write(WRAPPER.format(folder=os.path.abspath(folder)))
+    os.chmod(wrapper.name, stat.S_IRWXU)
+    command = ["weir", "call", scenario, "--out", os.path.join(folder, "record")]
+    subprocess.run(command, env={**os.environ, "WEIR_BROWSER": wrapper.name}, check=True)
+    os.remove(wrapper.name)
+
+
+def packets(path):
+    """Time, first byte of the UDP payload on, and its length, of each UDP packet of a capture."""
+    data = open(path, "rb").read()
+    at = 24
+    while at + 16 <= len(data):
+        seconds, nanos, kept, _ = struct.unpack_from("<IIII", data, at)
+        ip = data[at + 16 : at + 16 + kept]
+        at += 16 + kept
+        if len(ip) > 40 and ip[0] >> 4 == 4 and ip[9] == 17:
+            head = (ip[0] & 15) * 4
+            length = struct.unpack_from(">H", ip, head + 4)[0] - 8
+            yield seconds + nanos / 1e9, ".".join(map(str, ip[12:16])), ip[head + 8 :], length
+
+
+def read_capture(path):
+    """Frames as (time, bits) of the payload, and the times of the receiver's feedback."""
+    frames, feedback = collections.OrderedDict(), []
+    for time, source, payload, length in packets(path):
+        if payload[0] >> 6 != 2:
+            continue
+        if 192 <= payload[1] <= 223:  # RTCP beside RTP
+            if source != SENDER and payload[1] == 205:
+                feedback.append(time)
+        elif source == SENDER:
+            _, stamp, ssrc = struct.unpack_from(">HII", payload, 2)
+            head = 12 + (4 + 4 * struct.unpack_from(">H", payload, 14)[0] if payload[0] & 16 else 0)
+            frame = frames.setdefault((ssrc, stamp), [time, 0])
+            frame[1] += 8 * (length - head - SRTP_TAG)
+    streams = collections.Counter(ssrc for ssrc, _ in frames)
+    video = streams.most_common(1)[0][0]
+    return [tuple(frame) for (ssrc, _), frame in frames.items() if ssrc == video], feedback
+
+
+def read_log(path):
+    """What the log tells, by time of the day: estimate, what is left of it, bitrate, utilization."""
+    forms = {
+        "estimate": r"pushback_target_bps=(\d+) estimate_bps=(\d+)",
+        "asked": r"OnBitrateUpdated, bitrate (\d+)",
+        "use": r"total utilization factor = ([\d.]+)",
+    }
+    told = {name: [] for name in forms}
+    for line in open(path, errors="replace"):
+        stamp = re.match(r"\[\d+:\d+:\d{4}/(\d\d)(\d\d)(\d\d\.\d+):", line)
+        for name, form in forms.items():
+            match = stamp and re.search(form, line)
+            if match:
+                hours, minutes, seconds = stamp.groups()
+                time = int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+                told[name].append((time, *map(float, match.groups())))
+    return told
+
+
+def at(series, time):
+    return series[max(bisect.bisect_right(series, (time, math.inf)) - 1, 0)][1:]
+
+
+def read(folder):
+    """Frames that neither push-back nor repair touched: asked rate, and size over what it gives one."""
+    frames, feedback = read_capture(os.path.join(folder, SENDER + ".pcap"))
+    told = read_log(os.path.join(folder, SENDER + ".log"))
+    clean, shares = [], []
+    for time, bits in frames:
+        time %= 86400
+        left, estimate = at(told["estimate"], time)
+        (asked,), (use,) = at(told["asked"], time), at(told["use"], time)
+        clean.append((asked / use, bits * FPS * use / asked, left == estimate and asked > 0.93 * estimate))
+        if left == estimate:
+            shares.append(1 - asked / estimate)
+    return clean, shares, [b - a for a, b in zip(feedback, feedback[1:])]
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def print_tables(folders):
+    deviations, seams = collections.defaultdict(list), []
+    for folder in folders:
+        frames, shares, intervals = read(folder)
+        overhead, interval = 100 * median(shares), 1e3 * median(intervals)
+        print(f"{folder}: {len(frames)} frames, headers {overhead:.1f} %, feedback each {interval:.1f} ms")
+        for index in range(6, len(frames) - 6):
+            around = frames[index - 6 : index + 7]
+            if not all(clean for _, _, clean in around):
+                continue
+            rate, ratio, _ = frames[index]
+            middle = median([math.log(max(near, 1e-3)) for _, near, _ in around])
+            deviations[int(rate / 250e3)].append(abs(math.log(max(ratio, 1e-3)) - middle))
+            if rate > 1.4e6 and ratio < 0.45:
+                seams.append([near for _, near, _ in frames[index : index + 4]])
+    print("\nrate from, kbit/s   frames   deviation of ln(size)")
+    for step, values in sorted(deviations.items()):
+        print(f"{250 * step:17}   {len(values):6}   {median(values) / MEDIAN_TO_SD:.3f}")
+    if seams:
+        print(f"\nseam of the camera's loop of {SEAM} frames, {len(seams)} times:", end=" ")
+        print(", ".join(f"{median(column):.2f}" for column in zip(*seams)))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["call", scenario, folder]:
+            call(scenario, folder)
+            print_tables([folder])
+        case ["read", *folders] if folders:
+            print_tables(folders)
+        case _:
+            sys.exit(__doc__)
