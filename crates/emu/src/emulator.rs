@@ -45,10 +45,17 @@ const LARGEST_PACKET: usize = 65_535;
 pub struct Emulator {
     handle: Handle,
     thread: Option<JoinHandle<io::Result<Mover>>>,
-    start: Option<Instant>,
-    cpu_at_start: Option<CpuTime>,
+    start: Option<Start>,
     /// After the thread, which is joined first.
     namespaces: Namespaces,
+}
+
+/// The start of the run, and what had been counted until then.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    at: Instant,
+    cpu: Option<CpuTime>,
+    unread_packets: u64,
 }
 
 impl Emulator {
@@ -80,7 +87,7 @@ impl Emulator {
             .name("weir-emulator".into())
             .spawn(move || mover.run())
             .map_err(Error::system("start a thread"))?;
-        Ok(Self { handle, thread: Some(thread), start: None, cpu_at_start: None, namespaces })
+        Ok(Self { handle, thread: Some(thread), start: None, namespaces })
     }
 
     /// The host with this index in the plan.
@@ -105,22 +112,26 @@ impl Emulator {
     /// second call changes nothing.
     pub fn start(&mut self) -> Instant {
         if let Some(start) = self.start {
-            return start;
+            return start.at;
         }
-        self.cpu_at_start = CpuTime::now();
-        let start = Instant::now();
-        self.start = Some(start);
-        self.handle.send(Command::Start(start));
-        start
+        let cpu = CpuTime::now();
+        // That it cannot be told will come again at the end, as an error.
+        let unread_packets = self.unread_packets().unwrap_or(0);
+        let at = Instant::now();
+        self.start = Some(Start { at, cpu, unread_packets });
+        self.handle.send(Command::Start(at));
+        at
     }
 
     /// Ends the run, and the hosts with all programs on them.
     pub fn stop(mut self) -> Result<Emulation, Error> {
         let cpu_at_end = CpuTime::now();
+        let unread_packets = self.unread_packets()?;
         let ended = self.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mover = ended.map_err(Error::system("move packets"))?;
-        let cpu_busy =
-            cpu_at_end.zip(self.cpu_at_start).map(|(end, start)| end.busy_share_since(start));
+        let cpu_at_start = self.start.and_then(|start| start.cpu);
+        let cpu_busy = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.busy_share_since(start));
+        let unread_before = self.start.map_or(0, |start| start.unread_packets);
         let NetworkRecord { hops, flows, changes, foreign_packets } = mover.network.into_record();
         Ok(Emulation {
             hops,
@@ -131,7 +142,12 @@ impl Emulator {
             cpu_busy,
             foreign_packets,
             refused_packets: mover.refused_packets,
+            unread_packets: unread_packets - unread_before,
         })
+    }
+
+    fn unread_packets(&self) -> Result<u64, Error> {
+        self.hosts().iter().map(Host::unread_packets).sum()
     }
 
     fn join(&mut self) -> thread::Result<io::Result<Mover>> {

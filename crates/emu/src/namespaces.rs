@@ -59,6 +59,13 @@ impl Host {
         })
     }
 
+    /// Packets that its interface has dropped because nobody read them in time.
+    pub(crate) fn unread_packets(&self) -> Result<u64, Error> {
+        let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
+        let table = table.map_err(Error::system("read the counters of an interface"))?;
+        Ok(dropped_packets(&table, INTERFACE).unwrap_or(0))
+    }
+
     /// Listens on an address of this host, e.g. its own 127.0.0.1, which no other can reach.
     pub fn bind_tcp(&self, address: impl Into<SocketAddr>) -> Result<TcpListener, Error> {
         let address = address.into();
@@ -187,4 +194,28 @@ fn on_thread<R: Send>(function: impl FnOnce() -> Result<R, Error> + Send) -> Res
             .map_err(Error::system("start a thread"))?;
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Of the packets that an interface was to send; `table` is /proc/net/dev.
+fn dropped_packets(table: &str, interface: &CStr) -> Option<u64> {
+    let name = interface.to_str().expect("interface names are ASCII");
+    let rows = table.lines().filter_map(|row| row.split_once(':'));
+    let (_, counters) = rows.into_iter().find(|(of, _)| of.trim() == name)?;
+    // Eight counters of what came, then bytes, packets, errors and drops of what was sent.
+    counters.split_whitespace().nth(8 + 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_says_what_it_dropped_of_what_it_was_to_send() {
+        let table = "Inter-|   Receive                    |  Transmit\n \
+             face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n    \
+             lo:  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n \
+             weir0:   84       1    0    0    0     0          0         0  168 2 0 17 0 0 0 0\n";
+        assert_eq!(dropped_packets(table, c"weir0"), Some(17));
+        assert_eq!(dropped_packets(table, c"weir1"), None);
+    }
 }

@@ -87,25 +87,26 @@ impl Network {
             add(&hop.up, format!("{prefix}up"));
             add(&hop.down, format!("{prefix}down"));
         }
-        // One without a delay also stands where a path would have no link at all.
         let mut access = |host: usize, way: &str| {
-            let config = LinkConfig::unlimited(plan.hosts[host].access_delay);
-            add(&config, format!("host-{}/{way}", host + 1))
+            let delay = plan.hosts[host].access_delay;
+            let name = format!("host-{}/{way}", host + 1);
+            (delay > TimeDelta::ZERO).then(|| add(&LinkConfig::unlimited(delay), name))
         };
-        let accesses: Vec<(usize, usize)> =
-            (0..hosts.len()).map(|host| (access(host, "out"), access(host, "in"))).collect();
+        let accesses: Vec<[Option<usize>; 2]> =
+            (0..hosts.len()).map(|host| [access(host, "out"), access(host, "in")]).collect();
+        let local = plan
+            .local_traffic
+            .then(|| add(&LinkConfig::unlimited(TimeDelta::ZERO), "local".into()));
         let mut paths = Vec::new();
-        for (from, &(out, _)) in accesses.iter().enumerate() {
-            for (to, &(_, into)) in accesses.iter().enumerate() {
+        for (from, [out, _]) in accesses.iter().enumerate() {
+            for (to, [_, into]) in accesses.iter().enumerate() {
                 let mut crossed = hops_between(plan, from, to);
-                let reachable = from != to && (plan.local_traffic || !crossed.is_empty());
-                if plan.hosts[from].access_delay > TimeDelta::ZERO {
-                    crossed.insert(0, out);
+                if crossed.is_empty() {
+                    crossed.extend(local);
                 }
-                if plan.hosts[to].access_delay > TimeDelta::ZERO || crossed.is_empty() {
-                    crossed.push(into);
-                }
-                paths.push(reachable.then(|| Path::new(from, to, crossed)));
+                let reachable = from != to && !crossed.is_empty();
+                let links = out.iter().chain(&crossed).chain(into).copied().collect();
+                paths.push(reachable.then(|| Path::new(from, to, links)));
             }
         }
         let hops = plan.hops.len();

@@ -146,6 +146,8 @@ pub struct Emulation {
     pub foreign_packets: u64,
     /// Packets that the receiving host did not take.
     pub refused_packets: u64,
+    /// Packets that a host sent faster than the emulator read them: its interface dropped them.
+    pub unread_packets: u64,
 }
 
 /// Why a run may say more about this machine than about the network.
@@ -155,6 +157,8 @@ pub enum Bent {
     Lateness(Duration),
     /// The processors were busy for this share of the time.
     Cpu(f64),
+    /// So many packets were dropped before the emulator read them: a loss that no model knows.
+    Unread(u64),
 }
 
 impl fmt::Display for Bent {
@@ -172,6 +176,9 @@ impl fmt::Display for Bent {
                 share * 100.0,
                 BUSY_LIMIT * 100.0
             ),
+            Self::Unread(packets) => {
+                write!(f, "{packets} packets were dropped before the emulator read them")
+            }
         }
     }
 }
@@ -186,7 +193,9 @@ impl Emulation {
     pub fn bent(&self) -> Vec<Bent> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
         let busy = self.cpu_busy.filter(|share| *share > BUSY_LIMIT);
-        late.map(Bent::Lateness).into_iter().chain(busy.map(Bent::Cpu)).collect()
+        let unread = (self.unread_packets > 0).then_some(Bent::Unread(self.unread_packets));
+        let late = late.map(Bent::Lateness).into_iter();
+        late.chain(busy.map(Bent::Cpu)).chain(unread).collect()
     }
 }
 
@@ -201,16 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_bent_by_late_packets_or_by_busy_processors() {
+    fn a_run_is_bent_by_late_packets_busy_processors_or_unread_packets() {
         assert_eq!(run(&[100; 100], Some(0.95)).bent(), []);
         assert_eq!(run(&[], None).bent(), []);
-        let bent = run(&[3_000; 100], Some(0.97)).bent();
+        let late_and_busy = run(&[3_000; 100], Some(0.97));
+        let bent = Emulation { unread_packets: 7, ..late_and_busy }.bent();
         let text: Vec<String> = bent.iter().map(Bent::to_string).collect();
         assert_eq!(
             text,
             [
                 "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
                 "the processors were busy for 97 % of the time (limit 95 %)",
+                "7 packets were dropped before the emulator read them",
             ]
         );
     }
