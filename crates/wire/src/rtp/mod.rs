@@ -202,6 +202,20 @@ impl<'a> View<'a> {
     /// Damage inside the extension block does not reject the packet: its media is still good, and
     /// the elements before the damage are.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut view = Self::parse_header(bytes)?;
+        if bytes[field::FLAGS] & PADDING_FLAG != 0 {
+            let padding = usize::from(*view.payload.last().ok_or(Error::Padding)?);
+            if padding == 0 || padding > view.payload.len() {
+                return Err(Error::Padding);
+            }
+            view.payload = &view.payload[..view.payload.len() - padding];
+        }
+        Ok(view)
+    }
+
+    /// As [`View::parse`], of a packet whose end is encrypted [RFC3711 §3.1] or cut off: whatever
+    /// follows the header counts as payload.
+    pub fn parse_header(bytes: &'a [u8]) -> Result<Self, Error> {
         if bytes.len() < field::CSRCS {
             return Err(Error::Truncated);
         }
@@ -213,16 +227,14 @@ impl<'a> View<'a> {
         let rest = bytes.get(field::CSRCS + csrcs_size..).ok_or(Error::Truncated)?;
         let extension_size =
             if flags & EXTENSION_FLAG != 0 { extension::block_size(rest)? } else { 0 };
-        let (extension, mut payload) =
-            rest.split_at_checked(extension_size).ok_or(Error::Truncated)?;
-        if flags & PADDING_FLAG != 0 {
-            let padding = usize::from(*payload.last().ok_or(Error::Padding)?);
-            if padding == 0 || padding > payload.len() {
-                return Err(Error::Padding);
-            }
-            payload = &payload[..payload.len() - padding];
-        }
+        let (extension, payload) = rest.split_at_checked(extension_size).ok_or(Error::Truncated)?;
         Ok(Self { bytes, extension, payload })
+    }
+
+    /// Bytes of the header, contributing sources and extensions included.
+    pub fn header_size(&self) -> usize {
+        let csrcs = usize::from(self.bytes[field::FLAGS] & CSRC_COUNT_MASK) * CSRC_SIZE;
+        field::CSRCS + csrcs + self.extension.len()
     }
 
     /// For video: this packet is the last of its frame.
@@ -448,6 +460,21 @@ mod tests {
             *bytes.last_mut().unwrap() = illegal;
             assert_eq!(View::parse(&bytes), Err(Error::Padding));
         }
+    }
+
+    // [RFC3711 §3.1]
+    #[test]
+    fn a_header_is_read_where_the_padding_is_encrypted_or_cut_off() {
+        let mut bytes = BYTES.to_vec();
+        bytes[0] |= PADDING_FLAG;
+        let cut = View::parse_header(&bytes).unwrap();
+        assert_eq!((cut.header(number(ID_5)), cut.payload()), (HEADER, &[][..]));
+        bytes.extend([1, 2, 3, 0]);
+        let encrypted = View::parse_header(&bytes).unwrap();
+        assert_eq!(
+            (encrypted.header_size(), encrypted.payload()),
+            (BYTES.len(), &[1, 2, 3, 0][..])
+        );
     }
 
     // [RFC3550 §5.1]
