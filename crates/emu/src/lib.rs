@@ -24,6 +24,7 @@ mod record;
 mod rights;
 mod self_test;
 mod sys;
+mod tap;
 
 pub use emulator::Emulator;
 pub use error::Error;
@@ -42,3 +43,4 @@ pub use record::{
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};
+pub use tap::{Tap, Tapped};

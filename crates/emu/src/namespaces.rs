@@ -26,7 +26,7 @@ const NETWORK: [u8; 3] = [10, 45, 0];
 /// That fit into the network.
 const MOST_HOSTS: u8 = 254;
 const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
-const INTERFACE: &CStr = c"weir0";
+pub(crate) const INTERFACE: &CStr = c"weir0";
 
 /// One host. Clones are the same host.
 #[derive(Clone, Debug)]

@@ -1,7 +1,10 @@
-//! The kernel calls that the standard library does not offer. All unsafe code of this crate is here.
+//! The kernel calls that the standard library does not offer. All unsafe code of this crate is here
+//! and below.
 //!
 //! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process may
 //! have had other threads: no allocation, no lock, no formatting. Those functions say so.
+
+pub(crate) mod packet;
 
 use std::ffi::{CStr, c_int, c_ulong};
 use std::fs::File;

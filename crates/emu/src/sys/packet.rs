@@ -1,0 +1,135 @@
+//! The packet socket: the kernel hands over what an interface sends and receives, with the time.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::check;
+use crate::tap::Tapped;
+
+/// Bytes that wait for the reader before the kernel drops: seconds of a call, the kernel's own
+/// bookkeeping included, however long the reader does not run.
+const RECEIVE_BUFFER: libc::c_int = 16 << 20;
+/// Room for one timestamp beside a packet.
+const CONTROL_WORDS: usize = 8;
+
+/// A socket of the calling thread's network namespace that sees all packets of one interface.
+pub(crate) fn open_packet_socket(
+    interface: &std::ffi::CStr,
+    wait: Duration,
+) -> io::Result<OwnedFd> {
+    let every_protocol = (libc::ETH_P_ALL as u16).to_be();
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // Without a protocol at first: it would see other interfaces before it is bound to this one.
+    // SAFETY: takes no pointer.
+    let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+    // SAFETY: `raw` is open and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    let timeout = libc::timeval {
+        tv_sec: wait.as_secs().cast_signed(),
+        tv_usec: i64::from(wait.subsec_micros()),
+    };
+    let on: libc::c_int = 1;
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout)?;
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    // Beyond the limit of ordinary sockets where that is granted, else up to it.
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
+        .or_else(|_| set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))?;
+    // SAFETY: the name is a C string.
+    let index = unsafe { libc::if_nametoindex(interface.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: sockaddr_ll is plain data; all zeros is valid.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::sa_family_t;
+    address.sll_protocol = every_protocol;
+    address.sll_ifindex = index.cast_signed();
+    let length = mem::size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is a sockaddr_ll of that length.
+    check(unsafe { libc::bind(raw, (&raw const address).cast(), length) })?;
+    Ok(socket)
+}
+
+fn set_option<T>(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let length = mem::size_of::<T>() as libc::socklen_t;
+    let value: *const T = value;
+    // SAFETY: every caller passes the plain type that its option reads.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), length) })
+        .map(drop)
+}
+
+/// The next packet, of which the buffer takes the beginning; `None` if none comes for the time that
+/// the socket waits.
+pub(crate) fn receive_packet(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> io::Result<Option<Tapped>> {
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // Words, so that the headers in it are aligned.
+    let mut control = [0_u64; CONTROL_WORDS];
+    // SAFETY: sockaddr_ll and msghdr are plain data; all zeros is valid.
+    let (mut from, mut message): (libc::sockaddr_ll, libc::msghdr) =
+        unsafe { (mem::zeroed(), mem::zeroed()) };
+    message.msg_name = (&raw mut from).cast();
+    message.msg_namelen = mem::size_of_val(&from) as libc::socklen_t;
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = mem::size_of_val(&control);
+    // SAFETY: the message points at buffers of the lengths that it says, which outlive the call.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_TRUNC) };
+    let Ok(length) = usize::try_from(received) else {
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(error),
+        };
+    };
+    let is_sent = u32::from(from.sll_pkttype) == u32::from(libc::PACKET_OUTGOING);
+    let time = timestamp(&message).ok_or_else(|| io::Error::other("a packet without its time"))?;
+    Ok(Some(Tapped { time, is_sent, length }))
+}
+
+fn timestamp(message: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: recvmsg has filled the control buffer, which the message still points at.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !header.is_null() {
+        // SAFETY: the macros give null or a whole header within the control buffer.
+        let kind = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
+        if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            // SAFETY: the data of this kind is a timespec; it need not be aligned.
+            let time: libc::timespec =
+                unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
+            let seconds = u64::try_from(time.tv_sec).ok()?;
+            return Some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?));
+        }
+        // SAFETY: as for the first one.
+        header = unsafe { libc::CMSG_NXTHDR(message, header) };
+    }
+    None
+}
+
+/// Packets that the kernel dropped since the last call because they were not read in time.
+pub(crate) fn dropped_packets(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: tpacket_stats is plain data; all zeros is valid.
+    let mut statistics: libc::tpacket_stats = unsafe { mem::zeroed() };
+    let mut length = mem::size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: the value is as long as it is said to be.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &mut length,
+        )
+    })?;
+    Ok(u64::from(statistics.tp_drops))
+}
