@@ -45,6 +45,8 @@ export interface Scenario {
   expectations: Expectation[];
   fairness: FairnessRow[];
   sim_real: SimReal[];
+  /** `null` where no real call was made. */
+  calls: Calls | null;
 }
 
 /** Whether a controller meets a requirement; `met` is `null` if nothing tested it. */
@@ -244,4 +246,119 @@ export interface SimRealRow {
   /** Real minus simulated. */
   error: number | null;
   note: string;
+}
+
+/** What only real calls have. Tables are of all runs, plots, streams and agreement of the first. */
+export interface Calls {
+  /** Of the first run. */
+  seed: string;
+  tried: number;
+  succeeded: number;
+  /** Why the others failed. */
+  failures: string[];
+  setup: SetupRow[];
+  peers: PeerRow[];
+  split: SplitRow[];
+  streams: StreamRow[];
+  agreement: Agreement[];
+  /** Over all runs. */
+  compared: number;
+  agreed: number;
+  rates: RatePlot[];
+  delays: DelayPlot[];
+}
+
+/** The steps of a peer's set-up. */
+export interface SetupRow {
+  seed: string;
+  peer: string;
+  page_ms: number;
+  camera_ms: number | null;
+  /** For the other peer. */
+  waiting_ms: number;
+  /** Signalling and connectivity checks. */
+  ice_ms: number | null;
+  dtls_ms: number | null;
+  /** From the moment when both are ready until media can flow. */
+  total_ms: number;
+  /** From then until the first frame of the other peer is shown. */
+  first_frame_ms: number | null;
+  path: string;
+}
+
+/** A peer's program and what it showed. */
+export interface PeerRow {
+  seed: string;
+  peer: string;
+  /** Of one core. */
+  cpu_percent: number | null;
+  memory_mb: number | null;
+  encode_ms: number | null;
+  decode_ms: number | null;
+  frame_rate: number | null;
+  frame_size: string | null;
+  freezes: number | null;
+  frozen_s: number | null;
+  /** What limited the quality, with shares of the time. */
+  limited: string | null;
+}
+
+/** What a receiver's bytes were; payload, by its own report. */
+export interface SplitRow {
+  seed: string;
+  peer: string;
+  capacity_mbps: number | null;
+  video_mbps: number;
+  retransmission_mbps: number | null;
+  fec_mbps: number | null;
+}
+
+/** A stream as the captures of both ends saw it. */
+export interface StreamRow {
+  call: number;
+  from: string;
+  to: string;
+  role: string;
+  ssrc: string;
+  packets: number;
+  lost_percent: number;
+  reordered: number;
+  duplicates: number;
+  mean_delay_ms: number | null;
+  p50_delay_ms: number | null;
+  p95_delay_ms: number | null;
+  max_delay_ms: number | null;
+}
+
+/** Two witnesses of one quantity. */
+export interface Agreement {
+  subject: string;
+  quantity: string;
+  /** Who saw it beside the capture. */
+  witness: string;
+  witnessed: number;
+  captured: number;
+  /** Witnessed minus captured. */
+  error: number;
+  limit: number;
+  agrees: boolean;
+}
+
+/** A rate as a peer reported it and as its host's capture saw it. */
+export interface RatePlot {
+  peer: string;
+  what: string;
+  time_s: number[];
+  reported_mbps: number[];
+  captured_mbps: number[];
+  /** Of the whole call: reported minus captured. */
+  error_percent: number;
+  /** Mean of what the intervals are apart. */
+  interval_error_percent: number;
+}
+
+/** Packets by one-way delay, in bins of 10 ms; the last is all from 300 ms on. */
+export interface DelayPlot {
+  stream: string;
+  counts: number[];
 }

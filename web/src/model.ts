@@ -85,6 +85,16 @@ export function seedPhrase(seeds: string[]): string {
   return consecutive && seeds.length > 2 ? `${seeds[0]}–${seeds.at(-1)}` : seeds.join(", ");
 }
 
+/** Share of the whole up to each count and with it; all zero where nothing was counted. */
+export function cumulative(counts: number[]): number[] {
+  const total = counts.reduce((a, b) => a + b, 0);
+  let sum = 0;
+  return counts.map((count) => {
+    sum += count;
+    return total === 0 ? 0 : sum / total;
+  });
+}
+
 // Groups
 
 export function unique<T>(values: Iterable<T>): T[] {

@@ -2,6 +2,7 @@
 
 import type {
   Box,
+  Calls,
   Engine,
   Group,
   Histogram,
@@ -137,6 +138,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     expectations: shared ? expectationRows() : [],
     fairness: shared ? fairnessRows() : [],
     sim_real: call ? flows.map(comparison) : [],
+    calls: call ? callRows() : null,
   };
 }
 
@@ -361,6 +363,96 @@ function videoRows(groups: Group[]): Scenario["video"] {
       rtx_percent: 2,
       fec_percent: 10,
     }));
+}
+
+function callRows(): Calls {
+  const time_s = Array.from({ length: 60 }, (_, i) => (i + 1) / 2);
+  const captured_mbps = time_s.map((t) => 1.5 + 0.4 * Math.sin(t / 3));
+  const peers = ["a", "b"];
+  return {
+    seed: "1",
+    tried: 3,
+    succeeded: 2,
+    failures: ["the peers are not connected after 30 s"],
+    setup: peers.map((peer) => ({
+      seed: "1",
+      peer,
+      page_ms: 310,
+      camera_ms: peer === "a" ? 120 : null,
+      waiting_ms: 40,
+      ice_ms: 95,
+      dtls_ms: 80,
+      total_ms: 175,
+      first_frame_ms: 130,
+      path: "10.45.0.1 (host) to 10.45.0.2 (host), udp",
+    })),
+    peers: peers.map((peer) => ({
+      seed: "1",
+      peer,
+      cpu_percent: 48.8,
+      memory_mb: 310,
+      encode_ms: 9.2,
+      decode_ms: null,
+      frame_rate: 29.7,
+      frame_size: "640 x 480",
+      freezes: 1,
+      frozen_s: 0.4,
+      limited: "none 80 %, bandwidth 20 %",
+    })),
+    split: [
+      {
+        seed: "1",
+        peer: "b",
+        capacity_mbps: 2,
+        video_mbps: 1.62,
+        retransmission_mbps: 0.04,
+        fec_mbps: null,
+      },
+    ],
+    streams: [
+      {
+        call: 1,
+        from: "a",
+        to: "b",
+        role: "video",
+        ssrc: "0x1234abcd",
+        packets: 7200,
+        lost_percent: 1.2,
+        reordered: 0,
+        duplicates: 0,
+        mean_delay_ms: 31,
+        p50_delay_ms: 28,
+        p95_delay_ms: 55,
+        max_delay_ms: 140,
+      },
+    ],
+    agreement: [
+      {
+        subject: "media a to b, at b",
+        quantity: "packets",
+        witness: "getStats",
+        witnessed: 7110,
+        captured: 7114,
+        error: -4,
+        limit: 26,
+        agrees: true,
+      },
+    ],
+    compared: 22,
+    agreed: 22,
+    rates: ["sent", "received"].map((what) => ({
+      peer: what === "sent" ? "a" : "b",
+      what,
+      time_s,
+      reported_mbps: captured_mbps.map((rate, i) => rate * (i % 2 === 0 ? 1.02 : 0.98)),
+      captured_mbps,
+      error_percent: 0.1,
+      interval_error_percent: 2,
+    })),
+    delays: [
+      { stream: "video from a to b", counts: [0, 0, 4000, 2000, 600, 300, ...Array(24).fill(8), 20] },
+    ],
+  };
 }
 
 function comparison(flow: string): Scenario["sim_real"][number] {

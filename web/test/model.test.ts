@@ -4,6 +4,7 @@ import {
   capacityOf,
   comparedGroups,
   controllerOrder,
+  cumulative,
   describeSeries,
   eventsNear,
   flowsOf,
@@ -35,6 +36,11 @@ function change(time_s: number, from_mbps = 1, target_mbps = 1.1): RateChange {
 function scenario(report: Report, id: string) {
   return report.scenarios.find((it) => it.id === id)!;
 }
+
+test("shares grow to one, and nothing counted is no share", () => {
+  expect(cumulative([1, 0, 3])).toEqual([0.25, 0.25, 1]);
+  expect(cumulative([0, 0])).toEqual([0, 0]);
+});
 
 test("the fixture is the same every time", () => {
   expect(fixture()).toEqual(fixture());

@@ -8,6 +8,7 @@
 //! Records are sorted first, so their order on the command line does not change a byte.
 
 mod boxes;
+mod calls;
 mod definitions;
 mod events;
 mod format;
@@ -116,6 +117,7 @@ impl Report {
             definitions: definitions::of(
                 runs.iter().map(|run| &run.record.scenario),
                 scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()),
+                scenarios.iter().any(|scenario| scenario.calls.is_some()),
             ),
             controllers,
             verdicts: judged::verdicts(&judgements),
@@ -228,6 +230,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
         fairness: judged::fairness(columns),
         video: tables::video(columns, flows),
         sim_real: sim_real::compare(shown, columns, flows),
+        calls: calls::of(columns),
     }
 }
 

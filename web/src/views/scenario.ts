@@ -21,6 +21,7 @@ import {
 } from "../model";
 import type { Palette } from "../theme";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
+import { callsView } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
 import { describeScatter, scatterPlot } from "./scatter";
 import {
@@ -59,6 +60,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
       : []),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
+    ...callsView(scenario),
     ...latenessViews(scenario, palette),
   );
   const back = el("a", { href: "#overview" }, "Back to the overview");

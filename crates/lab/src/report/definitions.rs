@@ -77,6 +77,44 @@ const SIM_REAL: (&str, &str) = (
      reached if the next change or the end comes first.",
 );
 
+const CALLS: &[(&str, &str)] = &[
+    (
+        "getStats beside the packet capture",
+        "What the browser says that it sent or received (payload and RTP headers, to which the headers \
+         of IP and UDP and the tag of SRTP are added by their known sizes), and the bytes of the same \
+         streams at the interface of its host, over the same intervals. The error is that of the whole \
+         call, and the mean of what the intervals are apart.",
+    ),
+    (
+        "One-way delay in captures",
+        "Time between the stamps that the kernel gave a packet at the interfaces of both hosts, by one \
+         clock; packets are matched by SSRC and sequence number.",
+    ),
+    (
+        "Loss in captures",
+        "Packets that left the sender's interface and never came to the receiver's. Over an interval: \
+         growth of the lost over growth of received and lost (aalto, Equation 1).",
+    ),
+    (
+        "Three witnesses",
+        "Browser, capture and emulator count on their own. Two agree if they differ by no more than \
+         one of them cannot see: packets near the edges of the time that is compared, losses of packets \
+         that are not media, and the emulator's lateness.",
+    ),
+    (
+        "Set-up",
+        "Together: from the moment when both pages are ready until DTLS is done and media can flow. A \
+         browser may report that ICE is done only together with DTLS; the step of DTLS is 0 then.",
+    ),
+    (
+        "Receiver's bytes",
+        "Payload by getStats of the receiver, mean over its intervals: video that was sent for the first \
+         time, what was sent again, and forward error correction, also as shares of the capacity, whose \
+         sum bari calls U (without headers here). FEC inside the video's own stream shows in getStats \
+         alone: a capture sees it encrypted.",
+    ),
+];
+
 /// Metrics that stand in a report by their path, where a published value or finding names them.
 const PATHS: &[(&str, &str)] = &[
     (
@@ -122,6 +160,7 @@ const PATHS: &[(&str, &str)] = &[
 pub(super) fn of<'a>(
     scenarios: impl Iterator<Item = &'a Scenario>,
     has_sim_real: bool,
+    has_calls: bool,
 ) -> Vec<Definition> {
     let named: BTreeSet<&str> = scenarios
         .flat_map(|scenario| {
@@ -133,6 +172,9 @@ pub(super) fn of<'a>(
     let mut definitions: Vec<Definition> = ALWAYS.iter().map(define).collect();
     if has_sim_real {
         definitions.push(define(&SIM_REAL));
+    }
+    if has_calls {
+        definitions.extend(CALLS.iter().map(define));
     }
     definitions.extend(PATHS.iter().filter(|(path, _)| named.contains(path)).map(define));
     definitions.push(curves());

@@ -52,6 +52,8 @@ pub(super) struct Scenario {
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
     pub sim_real: Vec<SimReal>,
+    /// `None` where no real call was made.
+    pub calls: Option<Calls>,
 }
 
 /// Whether a controller meets a requirement of RFC 8836; `met` is `None` if nothing tested it.
@@ -270,4 +272,127 @@ pub(super) struct SimRealRow {
     /// Real minus simulated.
     pub error: Option<f64>,
     pub note: String,
+}
+
+/// What only real calls have. Tables are of all runs, plots, streams and agreement of the first one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Calls {
+    /// Of the first run.
+    pub seed: String,
+    pub tried: usize,
+    pub succeeded: usize,
+    /// Why the others failed.
+    pub failures: Vec<String>,
+    pub setup: Vec<SetupRow>,
+    pub peers: Vec<PeerRow>,
+    pub split: Vec<SplitRow>,
+    pub streams: Vec<StreamRow>,
+    pub agreement: Vec<Agreement>,
+    /// Over all runs.
+    pub compared: usize,
+    pub agreed: usize,
+    pub rates: Vec<RatePlot>,
+    pub delays: Vec<DelayPlot>,
+}
+
+/// The steps of a peer's set-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SetupRow {
+    pub seed: String,
+    pub peer: String,
+    /// From the opening of the page until the lab knows of it.
+    pub page_ms: f64,
+    pub camera_ms: Option<f64>,
+    /// For the other peer.
+    pub waiting_ms: f64,
+    /// Signalling and connectivity checks.
+    pub ice_ms: Option<f64>,
+    pub dtls_ms: Option<f64>,
+    /// From the moment when both are ready until media can flow.
+    pub total_ms: f64,
+    /// From then until the first frame of the other peer is shown.
+    pub first_frame_ms: Option<f64>,
+    pub path: String,
+}
+
+/// A peer's program and what it showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct PeerRow {
+    pub seed: String,
+    pub peer: String,
+    /// Of one core.
+    pub cpu_percent: Option<f64>,
+    pub memory_mb: Option<f64>,
+    pub encode_ms: Option<f64>,
+    pub decode_ms: Option<f64>,
+    pub frame_rate: Option<f64>,
+    pub frame_size: Option<String>,
+    pub freezes: Option<f64>,
+    pub frozen_s: Option<f64>,
+    /// What limited the quality, with shares of the time.
+    pub limited: Option<String>,
+}
+
+/// What a receiver's bytes were; payload, by its own report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SplitRow {
+    pub seed: String,
+    pub peer: String,
+    pub capacity_mbps: Option<f64>,
+    pub video_mbps: f64,
+    pub retransmission_mbps: Option<f64>,
+    pub fec_mbps: Option<f64>,
+}
+
+/// A stream as the captures of both ends saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct StreamRow {
+    pub call: usize,
+    pub from: String,
+    pub to: String,
+    pub role: String,
+    pub ssrc: String,
+    pub packets: u64,
+    pub lost_percent: f64,
+    pub reordered: u64,
+    pub duplicates: u64,
+    pub mean_delay_ms: Option<f64>,
+    pub p50_delay_ms: Option<f64>,
+    pub p95_delay_ms: Option<f64>,
+    pub max_delay_ms: Option<f64>,
+}
+
+/// Two witnesses of one quantity, as `call.json` holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Agreement {
+    pub subject: String,
+    pub quantity: String,
+    pub witness: String,
+    pub witnessed: f64,
+    pub captured: f64,
+    pub error: f64,
+    pub limit: f64,
+    pub agrees: bool,
+}
+
+/// A rate as a peer reported it and as its host's capture saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct RatePlot {
+    pub peer: String,
+    /// `sent` or `received`.
+    pub what: String,
+    pub time_s: Vec<f64>,
+    pub reported_mbps: Vec<f64>,
+    pub captured_mbps: Vec<f64>,
+    /// Of the whole call: reported minus captured.
+    pub error_percent: f64,
+    /// Mean of what the intervals are apart.
+    pub interval_error_percent: f64,
+}
+
+/// Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct DelayPlot {
+    pub stream: String,
+    pub counts: Vec<u64>,
 }

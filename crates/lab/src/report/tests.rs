@@ -106,6 +106,76 @@ fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
     assert_eq!(without["scenarios"][0]["video"], json!([]));
 }
 
+/// A call's record with a capture, as `weir call` writes it.
+fn captured_call(seed: u64) -> Record {
+    let mut record = call(seed);
+    let interval = json!({ "time_s": 0.5, "send_bps": 1e6, "receive_bps": 2e6, "media_bps": 1.5e6,
+        "encode_ms": 9.0, "frame_size": [640, 480], "freezes": 1, "frozen_s": 0.4 });
+    let peer = |name: &str| {
+        json!({
+            "call": 1, "participant": name, "first_frame_ms": 700.0,
+            "setup_ms":
+                { "camera": 400.0, "joined": 300.0, "start": 450.0, "ice": 500.0, "connected": 580.0 },
+            "candidate_pair": {
+                "local": { "address": "10.45.0.1", "protocol": "udp", "candidateType": "host" },
+                "remote": { "address": null, "protocol": "udp", "candidateType": "relay" },
+            },
+            "intervals": [interval],
+        })
+    };
+    let extra = json!({
+        "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 3e8 }],
+        "calls": [{ "call": 1, "failure": null }, { "call": 2, "failure": "peer b has not joined" }],
+        "peers": [peer("a"), peer("b")],
+        "captures": [{
+            "call": 1,
+            "streams": [{ "from": "a", "to": "b", "role": "video", "ssrc": 7, "sent_packets": 200,
+                "lost_packets": 3, "delay_ms": { "mean": 30.0, "p50": 29.0, "p95": 41.0, "max": 55.0 },
+                "delay_counts": [0, 0, 197] }],
+            "intervals": [[interval], [interval]],
+            "agreement": [{ "subject": "media a to b, at a", "quantity": "packets",
+                "witness": "getStats", "witnessed": 200.0, "captured": 201.0, "error": -1.0,
+                "limit": 4.0, "agrees": true }],
+        }],
+    });
+    let call = record.call.as_mut().unwrap().as_object_mut().unwrap();
+    call.extend(extra.as_object().unwrap().clone());
+    record
+}
+
+#[test]
+fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
+    let report = json(&[captured_call(1), captured_call(2)]);
+    let calls = &report["scenarios"][0]["calls"];
+    assert_shape(calls, "Calls");
+    for (rows, interface) in [
+        ("setup", "SetupRow"),
+        ("peers", "PeerRow"),
+        ("split", "SplitRow"),
+        ("streams", "StreamRow"),
+        ("agreement", "Agreement"),
+        ("rates", "RatePlot"),
+        ("delays", "DelayPlot"),
+    ] {
+        assert_shape(&calls[rows][0], interface);
+    }
+    assert_eq!((&calls["tried"], &calls["succeeded"]), (&json!(4), &json!(2)));
+    assert_eq!((&calls["compared"], &calls["agreed"]), (&json!(2), &json!(2)));
+    let setup = &calls["setup"][0];
+    assert_eq!(setup["path"], "10.45.0.1 (host) to hidden (relay), udp");
+    let steps = ["page_ms", "camera_ms", "waiting_ms", "ice_ms", "dtls_ms", "total_ms"];
+    assert_eq!(
+        steps.map(|step| setup[step].as_f64().unwrap()),
+        [300.0, 100.0, 50.0, 50.0, 80.0, 130.0]
+    );
+    assert_eq!(calls["peers"][0]["cpu_percent"], 50.0);
+    assert_eq!(calls["peers"][1]["cpu_percent"], Value::Null);
+    assert_eq!(calls["streams"][0]["lost_percent"], 1.5);
+    // What peer b receives has crossed `up`.
+    assert_eq!(calls["split"][1]["video_mbps"], 1.5);
+    assert!(calls["split"][1]["capacity_mbps"].as_f64().is_some());
+}
+
 #[test]
 fn a_report_tells_verdicts_shares_and_what_changed_since_2013() {
     let records = [

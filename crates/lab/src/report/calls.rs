@@ -1,0 +1,393 @@
+//! What only real calls have: set-up, browsers, packet captures, and whether the witnesses agree.
+//!
+//! All of it stands in `call.json`. A member that a record lacks is a value that nobody measured.
+
+use serde::Deserialize;
+use weir::units::Bitrate;
+
+use super::format::{
+    Agreement, Calls, DelayPlot, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow,
+};
+use super::{Column, Run, rounded};
+use crate::metrics::mean;
+use crate::run::Engine;
+use crate::scenario::Direction;
+
+const DECIMALS: i32 = 3;
+const BITS_PER_MEGABIT: f64 = 1e6;
+const BYTES_PER_MEGABYTE: f64 = 1e6;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CallFile {
+    participants: Vec<Participant>,
+    calls: Vec<CallEntry>,
+    peers: Vec<Peer>,
+    captures: Vec<Capture>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Participant {
+    name: String,
+    cpu_cores: Option<f64>,
+    memory_bytes: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CallEntry {
+    failure: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Peer {
+    call: usize,
+    participant: String,
+    setup_ms: Option<Setup>,
+    first_frame_ms: Option<f64>,
+    candidate_pair: Option<Pair>,
+    limitation_s: Option<Limitation>,
+    intervals: Vec<Interval>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Setup {
+    camera: Option<f64>,
+    joined: f64,
+    start: f64,
+    ice: Option<f64>,
+    connected: f64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Pair {
+    local: Candidate,
+    remote: Candidate,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Candidate {
+    address: Option<String>,
+    protocol: String,
+    candidate_type: String,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Limitation {
+    none: f64,
+    cpu: f64,
+    bandwidth: f64,
+    other: f64,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Interval {
+    time_s: f64,
+    send_bps: Option<f64>,
+    receive_bps: Option<f64>,
+    media_bps: Option<f64>,
+    again_bps: Option<f64>,
+    fec_bps: Option<f64>,
+    encode_ms: Option<f64>,
+    decode_ms: Option<f64>,
+    frame_rate: Option<f64>,
+    frame_size: Option<(u32, u32)>,
+    freezes: Option<f64>,
+    frozen_s: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Capture {
+    call: usize,
+    streams: Vec<Stream>,
+    /// Of peer a, of peer b.
+    intervals: Vec<Vec<Interval>>,
+    agreement: Vec<Agreement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stream {
+    from: String,
+    to: String,
+    role: String,
+    ssrc: u32,
+    sent_packets: u64,
+    lost_packets: u64,
+    reordered_packets: u64,
+    duplicate_packets: u64,
+    delay_ms: Option<Delays>,
+    delay_counts: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Delays {
+    mean: f64,
+    p50: f64,
+    p95: f64,
+    max: f64,
+}
+
+/// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all.
+pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
+    let runs: Vec<(&Run<'_>, CallFile)> = columns
+        .iter()
+        .filter(|column| column.engine == Engine::Call)
+        .flat_map(|column| column.runs)
+        .filter_map(|run| {
+            let file = serde_json::from_value(run.record.call.clone()?).ok()?;
+            Some((run, file))
+        })
+        .collect();
+    let (first, first_file) = runs.first()?;
+    let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
+    let captures = || runs.iter().flat_map(|(_, file)| &file.captures);
+    let rows = || captures().flat_map(|capture| &capture.agreement);
+    Some(Calls {
+        seed: first.seed(),
+        tried: entries().count(),
+        succeeded: entries().filter(|call| call.failure.is_none()).count(),
+        failures: entries().filter_map(|call| call.failure.clone()).collect(),
+        setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
+        peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
+        split: runs.iter().flat_map(|(run, file)| split(run, file)).collect(),
+        streams: first_file.captures.iter().flat_map(streams).collect(),
+        agreement: first_file.captures.iter().flat_map(|it| it.agreement.clone()).collect(),
+        compared: rows().count(),
+        agreed: rows().filter(|row| row.agrees).count(),
+        rates: first_file.captures.iter().flat_map(|it| rates(first_file, it)).collect(),
+        delays: first_file.captures.iter().flat_map(delays).collect(),
+    })
+}
+
+fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
+    let row = |peer: &Peer| {
+        let setup = peer.setup_ms?;
+        let ready = setup.camera.unwrap_or(setup.joined);
+        let ms = |from: f64, to: f64| rounded(to - from, DECIMALS);
+        Some(SetupRow {
+            seed: run.seed(),
+            peer: name(peer),
+            page_ms: rounded(setup.joined, DECIMALS),
+            camera_ms: setup.camera.map(|camera| ms(setup.joined, camera)),
+            waiting_ms: ms(ready, setup.start),
+            ice_ms: setup.ice.map(|ice| ms(setup.start, ice)),
+            dtls_ms: setup.ice.map(|ice| ms(ice, setup.connected)),
+            total_ms: ms(setup.start, setup.connected),
+            first_frame_ms: peer.first_frame_ms.map(|frame| ms(setup.connected, frame)),
+            path: peer.candidate_pair.as_ref().map(path).unwrap_or_default(),
+        })
+    };
+    file.peers.iter().filter_map(row).collect()
+}
+
+fn path(Pair { local, remote }: &Pair) -> String {
+    let end = |candidate: &Candidate| {
+        let address = candidate.address.as_deref().unwrap_or("hidden");
+        format!("{address} ({})", candidate.candidate_type)
+    };
+    format!("{} to {}, {}", end(local), end(remote), local.protocol)
+}
+
+fn name(peer: &Peer) -> String {
+    match peer.call {
+        0 => peer.participant.clone(),
+        call => format!("{}, call {call}", peer.participant),
+    }
+}
+
+fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
+    let row = |peer: &Peer| {
+        let participant = file.participants.iter().find(|it| it.name == peer.participant);
+        let over = |value: fn(&Interval) -> Option<f64>| {
+            let mean = mean(peer.intervals.iter().filter_map(value).collect());
+            mean.map(|mean| rounded(mean, DECIMALS))
+        };
+        let sum = |value: fn(&Interval) -> Option<f64>| -> Option<f64> {
+            let values: Vec<f64> = peer.intervals.iter().filter_map(value).collect();
+            (!values.is_empty()).then(|| rounded(values.iter().sum(), DECIMALS))
+        };
+        let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
+        PeerRow {
+            seed: run.seed(),
+            peer: name(peer),
+            cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
+            memory_mb: participant
+                .and_then(|it| it.memory_bytes)
+                .map(|bytes| rounded(bytes / BYTES_PER_MEGABYTE, 1)),
+            encode_ms: over(|interval| interval.encode_ms),
+            decode_ms: over(|interval| interval.decode_ms),
+            frame_rate: over(|interval| interval.frame_rate),
+            frame_size: size.map(|(width, height)| format!("{width} x {height}")),
+            freezes: sum(|interval| interval.freezes),
+            frozen_s: sum(|interval| interval.frozen_s),
+            limited: peer.limitation_s.map(limited),
+        }
+    };
+    file.peers.iter().map(row).collect()
+}
+
+/// The reasons that held, with their share of the time.
+fn limited(it: Limitation) -> String {
+    let total = it.none + it.cpu + it.bandwidth + it.other;
+    let parts =
+        [("none", it.none), ("cpu", it.cpu), ("bandwidth", it.bandwidth), ("other", it.other)];
+    let parts = parts.into_iter().filter(|(_, seconds)| *seconds > 0.0 && total > 0.0);
+    let words = parts.map(|(name, seconds)| format!("{name} {:.0} %", 100.0 * seconds / total));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Of each peer that receives: even ones stand where `down` ends, odd ones where `up` does.
+fn split(run: &Run<'_>, file: &CallFile) -> Vec<SplitRow> {
+    let row = |(index, peer): (usize, &Peer)| {
+        let rate = |value: fn(&Interval) -> Option<f64>| {
+            let mean = mean(peer.intervals.iter().filter_map(value).collect());
+            mean.map(|mean| rounded(mean / BITS_PER_MEGABIT, DECIMALS))
+        };
+        let direction = if index % 2 == 0 { Direction::Down } else { Direction::Up };
+        Some(SplitRow {
+            seed: run.seed(),
+            peer: name(peer),
+            capacity_mbps: capacity(run, direction).map(|rate| rounded(rate, DECIMALS)),
+            video_mbps: rate(|interval| interval.media_bps)?,
+            retransmission_mbps: rate(|interval| interval.again_bps),
+            fec_mbps: rate(|interval| interval.fec_bps),
+        })
+    };
+    file.peers.iter().enumerate().filter_map(row).collect()
+}
+
+/// Mean over the rows of the first flow of a direction; all flows of it share the bottleneck.
+fn capacity(run: &Run<'_>, direction: Direction) -> Option<f64> {
+    let flow = run.record.scenario.flows.iter().find(|flow| flow.direction == direction)?;
+    let capacities = run.rows(&flow.name)?.iter().filter_map(|row| row.capacity);
+    mean(capacities.map(Bitrate::as_mbps_f64).collect())
+}
+
+fn streams(capture: &Capture) -> Vec<StreamRow> {
+    let row = |stream: &Stream| {
+        let lost = 100.0 * stream.lost_packets as f64 / stream.sent_packets.max(1) as f64;
+        let delay = |value: fn(&Delays) -> f64| {
+            stream.delay_ms.as_ref().map(|delays| rounded(value(delays), DECIMALS))
+        };
+        StreamRow {
+            call: capture.call,
+            from: stream.from.clone(),
+            to: stream.to.clone(),
+            role: stream.role.clone(),
+            ssrc: format!("{:#010x}", stream.ssrc),
+            packets: stream.sent_packets,
+            lost_percent: rounded(lost, DECIMALS),
+            reordered: stream.reordered_packets,
+            duplicates: stream.duplicate_packets,
+            mean_delay_ms: delay(|delays| delays.mean),
+            p50_delay_ms: delay(|delays| delays.p50),
+            p95_delay_ms: delay(|delays| delays.p95),
+            max_delay_ms: delay(|delays| delays.max),
+        }
+    };
+    capture.streams.iter().map(row).collect()
+}
+
+/// What the browser reported beside what its host's capture saw, interval by interval.
+fn rates(file: &CallFile, capture: &Capture) -> Vec<RatePlot> {
+    let peers = file.peers.iter().filter(|peer| peer.call == capture.call);
+    let pairs = peers.zip(&capture.intervals);
+    let plot = |peer: &Peer, seen: &[Interval], what: &str, value: fn(&Interval) -> Option<f64>| {
+        let both: Vec<(f64, f64, f64)> = peer
+            .intervals
+            .iter()
+            .zip(seen)
+            .filter_map(|(told, seen)| Some((told.time_s, value(told)?, value(seen)?)))
+            .collect();
+        let total = |at: fn(&(f64, f64, f64)) -> f64| both.iter().map(at).sum::<f64>();
+        let (told, seen) = (total(|it| it.1), total(|it| it.2));
+        let apart = total(|it| (it.1 - it.2).abs());
+        let of = |at: fn(&(f64, f64, f64)) -> f64, scale: f64| -> Vec<f64> {
+            both.iter().map(|it| rounded(at(it) / scale, DECIMALS)).collect()
+        };
+        (seen > 0.0).then(|| RatePlot {
+            peer: name(peer),
+            what: what.into(),
+            time_s: of(|it| it.0, 1.0),
+            reported_mbps: of(|it| it.1, BITS_PER_MEGABIT),
+            captured_mbps: of(|it| it.2, BITS_PER_MEGABIT),
+            error_percent: rounded(100.0 * (told - seen) / seen, DECIMALS),
+            interval_error_percent: rounded(100.0 * apart / seen, DECIMALS),
+        })
+    };
+    pairs
+        .flat_map(|(peer, seen)| {
+            [
+                plot(peer, seen, "sent", |interval| interval.send_bps),
+                plot(peer, seen, "received", |interval| interval.receive_bps),
+            ]
+        })
+        .flatten()
+        .collect()
+}
+
+/// The delay of the packets of each stream that has some.
+fn delays(capture: &Capture) -> Vec<DelayPlot> {
+    let streams = capture.streams.iter().filter(|stream| stream.role == "video");
+    let plot = |stream: &Stream| DelayPlot {
+        stream: format!("{} from {} to {}", stream.role, stream.from, stream.to),
+        counts: stream.delay_counts.clone(),
+    };
+    let seen = streams.filter(|stream| stream.delay_counts.iter().any(|count| *count > 0));
+    seen.map(plot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn file() -> CallFile {
+        let value = json!({
+            "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 3e8 }],
+            "peers": [{
+                "call": 1, "participant": "a",
+                "setup_ms":
+                    { "camera": 400.0, "joined": 300.0, "start": 450.0, "ice": 500.0, "connected": 580.0 },
+                "first_frame_ms": 700.0,
+                "limitation_s": { "none": 3.0, "cpu": 0.0, "bandwidth": 1.0, "other": 0.0 },
+                "intervals": [
+                    { "time_s": 0.5, "send_bps": 1e6, "unknown": 1 },
+                    { "time_s": 1.0, "send_bps": 2e6, "receive_bps": null },
+                ],
+            }],
+            "captures": [{
+                "call": 1,
+                "intervals": [[{ "time_s": 0.5, "send_bps": 0.9e6 }, { "time_s": 1.0, "send_bps": 2.1e6 }]],
+            }],
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn rates_are_paired_and_their_error_is_over_the_whole_and_over_each_interval() {
+        let file = file();
+        let plots = rates(&file, &file.captures[0]);
+        assert_eq!(plots.len(), 1);
+        assert_eq!((plots[0].peer.as_str(), plots[0].what.as_str()), ("a, call 1", "sent"));
+        assert_eq!(plots[0].captured_mbps, [0.9, 2.1]);
+        assert_eq!((plots[0].error_percent, plots[0].interval_error_percent), (0.0, 6.667));
+    }
+
+    #[test]
+    fn limits_are_told_with_their_share_of_the_time() {
+        assert_eq!(file().peers[0].limitation_s.map(limited).unwrap(), "none 75 %, bandwidth 25 %");
+        assert_eq!(limited(Limitation::default()), "");
+    }
+}

@@ -1,0 +1,356 @@
+// What only real calls have: set-up, browsers, what captures saw, and whether the witnesses agree.
+
+import {
+  baseOption,
+  legendOption,
+  panelTitle,
+  tooltipOption,
+  valueAxis,
+  type Option,
+  type Plot,
+  type SeriesOption,
+  type Surface,
+} from "../chart";
+import { el, empty, table, type TableColumn } from "../dom";
+import { figure } from "../figure";
+import type {
+  Agreement,
+  Calls,
+  DelayPlot,
+  PeerRow,
+  RatePlot,
+  Scenario,
+  SetupRow,
+  SplitRow,
+  StreamRow,
+} from "../format";
+import { cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
+import { theme } from "../theme";
+
+const LEFT = 72;
+const RIGHT = 14;
+const TITLE = 20;
+const BODY = 130;
+const GAP = 16;
+const X_AXIS = 46;
+const BIN_MS = 10;
+
+/** Nothing for a scenario without real calls. */
+export function callsView(scenario: Scenario): HTMLElement[] {
+  const calls = scenario.calls;
+  if (calls === null) return [];
+  const commands = () =>
+    scenario.groups.filter((g) => g.engine === "call").map((g) => g.command);
+  const part = (title: string, ...content: HTMLElement[]) =>
+    el("div", { class: "part" }, el("h3", {}, title), ...content);
+  const subject = scenario.id;
+  const views: HTMLElement[] = [part("Real calls: set-up", success(calls), setupTable(calls.setup))];
+  views.push(part("Real calls: peers", peerTable(calls.peers)));
+  if (calls.split.length > 0) {
+    views.push(part("Real calls: what the receiver's bytes were", splitTable(calls.split)));
+  }
+  if (calls.rates.length > 0) {
+    const title = "getStats beside the packet capture";
+    const caption =
+      `Seed ${calls.seed}, over each interval between two reports. Thick: the capture at the ` +
+      "peer's host; thin: what the browser reported.";
+    const description = () => `${title}. ${calls.rates.map(describeRate).join(" ")}`;
+    const build = (surface: Surface) => ratesPlot(calls.rates, surface);
+    views.push(figure({ title, subject, caption, description, commands, build }).element);
+  }
+  if (calls.delays.length > 0) {
+    const title = "One-way delay of packets";
+    const caption =
+      `Seed ${calls.seed}, from the captures of both hosts. Bars: packets in bins of 10 ms, the ` +
+      "last one for all from 300 ms on; curve: share of packets up to that delay.";
+    const description = () => `${title}. ${calls.delays.map(describeDelays).join(" ")}`;
+    const build = (surface: Surface) => delaysPlot(calls.delays, surface);
+    views.push(figure({ title, subject, caption, description, commands, build }).element);
+  }
+  if (calls.streams.length > 0) {
+    views.push(part(`Streams in the captures, seed ${calls.seed}`, streamTable(calls.streams)));
+  }
+  views.push(part("Three witnesses", ...witnesses(calls)));
+  return views;
+}
+
+function success(calls: Calls): HTMLElement {
+  const { succeeded, tried, failures } = calls;
+  const ratio = formatPercent(tried === 0 ? null : succeeded / tried);
+  const line = el("p", {}, `${succeeded} of ${plural(tried, "call")} succeeded (${ratio} %).`);
+  if (failures.length === 0) return line;
+  return el("div", {}, line, el("ul", {}, ...failures.map((cause) => el("li", {}, cause))));
+}
+
+function number<Row>(
+  head: string,
+  value: (row: Row) => number | null,
+  digits: number,
+): TableColumn<Row> {
+  return { head, cell: (row) => formatNumber(value(row), digits), kind: "number" };
+}
+
+function setupTable(rows: SetupRow[]): HTMLElement {
+  if (rows.length === 0) return empty("No call was set up.");
+  return table<SetupRow>(
+    "Steps of the set-up",
+    [
+      { head: "Peer", cell: (row) => row.peer },
+      { head: "Seed", cell: (row) => row.seed },
+      number("Page (ms)", (row) => row.page_ms, 0),
+      number("Camera (ms)", (row) => row.camera_ms, 0),
+      number("Waiting for the other (ms)", (row) => row.waiting_ms, 0),
+      number("Signalling, ICE (ms)", (row) => row.ice_ms, 0),
+      number("DTLS (ms)", (row) => row.dtls_ms, 0),
+      number("Set-up together (ms)", (row) => row.total_ms, 0),
+      number("First frame after (ms)", (row) => row.first_frame_ms, 0),
+      { head: "Path", cell: (row) => row.path, kind: "prose" },
+    ],
+    rows,
+  );
+}
+
+function peerTable(rows: PeerRow[]): HTMLElement {
+  return table<PeerRow>(
+    "Browsers and pictures",
+    [
+      { head: "Peer", cell: (row) => row.peer },
+      { head: "Seed", cell: (row) => row.seed },
+      number("CPU (% of a core)", (row) => row.cpu_percent, 0),
+      number("Memory (MB)", (row) => row.memory_mb, 0),
+      number("Encoding a frame (ms)", (row) => row.encode_ms, 1),
+      number("Decoding a frame (ms)", (row) => row.decode_ms, 1),
+      { head: "Received picture", cell: (row) => row.frame_size ?? "–" },
+      number("Frames a second", (row) => row.frame_rate, 1),
+      number("Freezes", (row) => row.freezes, 0),
+      number("Frozen (s)", (row) => row.frozen_s, 1),
+      { head: "Quality limited by", cell: (row) => row.limited ?? "–" },
+    ],
+    rows,
+  );
+}
+
+function splitTable(rows: SplitRow[]): HTMLElement {
+  const share = (head: string, value: (row: SplitRow) => number | null): TableColumn<SplitRow> => ({
+    head,
+    cell: (row) => {
+      const rate = value(row);
+      const of = row.capacity_mbps;
+      return formatPercent(rate === null || of === null ? null : rate / of);
+    },
+    kind: "number",
+  });
+  return table<SplitRow>(
+    "Utilization by video, retransmission and parity",
+    [
+      { head: "Receiver", cell: (row) => row.peer },
+      { head: "Seed", cell: (row) => row.seed },
+      number("Capacity (Mbit/s)", (row) => row.capacity_mbps, 2),
+      number("Video (Mbit/s)", (row) => row.video_mbps, 3),
+      number("Sent again (Mbit/s)", (row) => row.retransmission_mbps, 3),
+      number("Parity (Mbit/s)", (row) => row.fec_mbps, 3),
+      share("Video (% of capacity)", (row) => row.video_mbps),
+      share("Sent again (%)", (row) => row.retransmission_mbps),
+      share("Parity (%)", (row) => row.fec_mbps),
+    ],
+    rows,
+  );
+}
+
+function streamTable(rows: StreamRow[]): HTMLElement {
+  return table<StreamRow>(
+    "Streams in the captures",
+    [
+      { head: "From", cell: (row) => row.from },
+      { head: "To", cell: (row) => row.to },
+      { head: "Stream", cell: (row) => `${row.role}, ${row.ssrc}` },
+      number("Packets", (row) => row.packets, 0),
+      number("Lost (%)", (row) => row.lost_percent, 2),
+      number("Reordered", (row) => row.reordered, 0),
+      number("Duplicates", (row) => row.duplicates, 0),
+      number("Mean delay (ms)", (row) => row.mean_delay_ms, 1),
+      number("Median (ms)", (row) => row.p50_delay_ms, 1),
+      number("95 % (ms)", (row) => row.p95_delay_ms, 1),
+      number("Maximum (ms)", (row) => row.max_delay_ms, 1),
+    ],
+    rows,
+  );
+}
+
+function witnesses(calls: Calls): HTMLElement[] {
+  if (calls.agreement.length === 0) return [empty("Nothing was captured.")];
+  const rows = table<Agreement>(
+    "Capture beside getStats and the emulator's log",
+    [
+      { head: "What", cell: (row) => row.subject },
+      { head: "Quantity", cell: (row) => row.quantity },
+      { head: "Witness", cell: (row) => row.witness },
+      { head: "Saw", cell: (row) => formatSignal(row.witnessed), kind: "number" },
+      { head: "Capture", cell: (row) => formatSignal(row.captured), kind: "number" },
+      { head: "Error", cell: (row) => formatSignal(row.error), kind: "number" },
+      { head: "Limit", cell: (row) => formatSignal(row.limit), kind: "number" },
+      {
+        head: "Verdict",
+        cell: (row) =>
+          el(
+            "b",
+            { class: `verdict ${row.agrees ? "holds" : "differs"}` },
+            row.agrees ? "agree" : "contradict",
+          ),
+      },
+    ],
+    calls.agreement,
+  );
+  const compared = plural(calls.compared, "comparison");
+  const all = `${calls.agreed} of ${compared} agree, over all calls. Below, seed ${calls.seed}.`;
+  return [el("p", {}, all), rows];
+}
+
+function describeRate(plot: RatePlot): string {
+  const [whole, each] = [plot.error_percent, plot.interval_error_percent].map(formatSignal);
+  return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % an interval.`;
+}
+
+function describeDelays(plot: DelayPlot): string {
+  const shares = cumulative(plot.counts);
+  const at = (share: number) => (shares.findIndex((it) => it >= share) + 1) * BIN_MS;
+  const up = (share: number) => {
+    const bound = at(share);
+    return bound >= plot.counts.length * BIN_MS ? "beyond 300 ms" : `within ${bound} ms`;
+  };
+  return `${plot.stream}: half of the packets ${up(0.5)}, 95 % ${up(0.95)}.`;
+}
+
+/** What is thick, and what is thin. */
+function colours(): [string, string] {
+  const { palette, text } = theme();
+  return [palette[0] ?? text, palette[1] ?? text];
+}
+
+/** A panel a plot, one below the other. */
+function stack(titles: string[], names: string[], surface: Surface) {
+  const { legend, height } = legendOption(names, surface.width);
+  const tops = titles.map((_, i) => height + 6 + TITLE + i * (TITLE + BODY + GAP));
+  const shared: Option = {
+    ...baseOption(),
+    legend,
+    title: titles.map((title, i) => panelTitle(title, (tops[i] as number) - TITLE + 2)),
+    grid: tops.map((top) => {
+      return { left: LEFT, right: RIGHT, top, height: BODY, outerBoundsMode: "none" as const };
+    }),
+  };
+  const last = tops.at(-1) ?? 0;
+  return { shared, height: last + BODY + X_AXIS };
+}
+
+function ratesPlot(plots: RatePlot[], surface: Surface): Plot {
+  const names = ["captured", "reported"];
+  const { shared, height } = stack(plots.map(describeRate), names, surface);
+  const end = Math.max(...plots.flatMap((plot) => plot.time_s));
+  const palette = colours();
+  const line = (plot: RatePlot, i: number, k: 0 | 1): SeriesOption => ({
+    type: "line",
+    name: names[k] as string,
+    data: pairs(plot.time_s, k === 0 ? plot.captured_mbps : plot.reported_mbps),
+    xAxisIndex: i,
+    yAxisIndex: i,
+    showSymbol: false,
+    lineStyle: { color: palette[k], width: k === 0 ? 3.5 : 1.2 },
+    itemStyle: { color: palette[k] },
+  });
+  const option: Option = {
+    ...shared,
+    xAxis: plots.map((_, gridIndex) => {
+      const labelled = gridIndex === plots.length - 1;
+      const axis = valueAxis(labelled ? "Time (s)" : "", 26);
+      const axisLabel = { ...axis.axisLabel, show: labelled };
+      return { ...axis, gridIndex, min: 0, max: Math.ceil(end), axisLabel };
+    }),
+    yAxis: plots.map((_, gridIndex) => {
+      return { ...valueAxis("Mbit/s", 42), gridIndex, min: 0, splitNumber: 3 };
+    }),
+    tooltip: { ...tooltipOption((items) => rateTip(plots, items)), trigger: "axis" },
+    series: plots.flatMap((plot, i) => [line(plot, i, 0), line(plot, i, 1)]),
+  };
+  return { option, height };
+}
+
+function rateTip(plots: RatePlot[], items: unknown): HTMLElement | string {
+  const [item] = items as { dataIndex: number; axisIndex: number }[];
+  const plot = item && plots[item.axisIndex];
+  if (!item || !plot) return "";
+  const value = (values: number[]) => formatNumber(values[item.dataIndex], 3);
+  const at = formatNumber(plot.time_s[item.dataIndex], 1);
+  return el(
+    "div",
+    { class: "tip-body" },
+    el("strong", {}, `${plot.peer}, ${plot.what}, ${at} s`),
+    el("p", {}, `captured ${value(plot.captured_mbps)} Mbit/s`),
+    el("p", {}, `reported ${value(plot.reported_mbps)} Mbit/s`),
+  );
+}
+
+function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
+  const names = ["packets", "up to this delay"];
+  const { shared, height } = stack(plots.map(describeDelays), names, surface);
+  const palette = colours();
+  const series = plots.flatMap((plot, i): SeriesOption[] => {
+    const total = plot.counts.reduce((a, b) => a + b, 0);
+    const place = { xAxisIndex: i, yAxisIndex: i };
+    const percent = (values: number[]) => values.map((value) => 100 * value);
+    return [
+      {
+        ...place,
+        type: "bar",
+        name: names[0] as string,
+        barCategoryGap: "10%",
+        itemStyle: { color: palette[0] },
+        data: percent(plot.counts.map((count) => count / total)),
+      },
+      {
+        ...place,
+        type: "line",
+        name: names[1] as string,
+        showSymbol: false,
+        step: "middle",
+        lineStyle: { color: palette[1], width: 2 },
+        itemStyle: { color: palette[1] },
+        data: percent(cumulative(plot.counts)),
+      },
+    ];
+  });
+  const option: Option = {
+    ...shared,
+    xAxis: plots.map(({ counts }, gridIndex) => {
+      const labelled = gridIndex === plots.length - 1;
+      const axis = valueAxis(labelled ? "One-way delay (ms)" : "", 28);
+      const data = counts.map((_, i) => binName(counts, i));
+      const axisLabel = { ...axis.axisLabel, show: labelled };
+      return { ...axis, type: "category" as const, gridIndex, data, axisLabel };
+    }),
+    yAxis: plots.map((_, gridIndex) => {
+      return { ...valueAxis("% of packets", 42), gridIndex, min: 0, max: 100 };
+    }),
+    tooltip: { ...tooltipOption((items) => delayTip(plots, items)), trigger: "axis" },
+    series,
+  };
+  return { option, height };
+}
+
+function binName(counts: number[], i: number): string {
+  return i === counts.length - 1 ? `${i * BIN_MS}+` : `${i * BIN_MS}–${(i + 1) * BIN_MS}`;
+}
+
+function delayTip(plots: DelayPlot[], items: unknown): HTMLElement | string {
+  const [item] = items as { dataIndex: number; axisIndex: number }[];
+  const plot = item && plots[item.axisIndex];
+  if (!item || !plot) return "";
+  const share = cumulative(plot.counts)[item.dataIndex] ?? null;
+  return el(
+    "div",
+    { class: "tip-body" },
+    el("strong", {}, `${plot.stream}, ${binName(plot.counts, item.dataIndex)} ms`),
+    el("p", {}, plural(plot.counts[item.dataIndex] ?? 0, "packet")),
+    el("p", {}, `${formatNumber(share === null ? null : 100 * share, 1)} % up to here`),
+  );
+}
