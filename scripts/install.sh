@@ -32,6 +32,7 @@ need iperf3 iperf3
 need iputils-ping ping
 need iproute2 ip
 need procps ps
+need tshark tshark
 
 if [ -z "$missing" ]; then
     exit 0

@@ -4,20 +4,24 @@
 // Members that the lab reads, by kind of object; everything else stays in the browser.
 const MEMBERS = {
   outbound: [
-    "timestamp", "packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacketsSent",
-    "retransmittedBytesSent", "targetBitrate", "frameWidth", "frameHeight", "framesPerSecond",
-    "framesEncoded", "qpSum", "totalEncodeTime", "totalPacketSendDelay", "qualityLimitationReason",
-    "nackCount", "pliCount",
+    "timestamp", "ssrc", "rtxSsrc", "packetsSent", "bytesSent", "headerBytesSent",
+    "retransmittedPacketsSent", "retransmittedBytesSent", "targetBitrate", "frameWidth",
+    "frameHeight", "framesPerSecond", "framesEncoded", "keyFramesEncoded", "hugeFramesSent",
+    "qpSum", "totalEncodeTime", "totalPacketSendDelay", "qualityLimitationReason",
+    "qualityLimitationDurations", "qualityLimitationResolutionChanges", "nackCount", "pliCount",
   ],
   inbound: [
-    "timestamp", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
-    "fecBytesReceived", "retransmittedBytesReceived", "frameWidth", "frameHeight",
-    "framesPerSecond", "framesReceived", "framesDecoded", "framesDropped", "freezeCount",
-    "totalFreezesDuration", "jitterBufferDelay", "jitterBufferEmittedCount", "nackCount",
-    "pliCount",
+    "timestamp", "ssrc", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
+    "jitter", "fecBytesReceived", "retransmittedBytesReceived", "retransmittedPacketsReceived",
+    "packetsDiscarded", "frameWidth", "frameHeight", "framesPerSecond", "framesReceived",
+    "framesDecoded", "keyFramesDecoded", "qpSum", "totalDecodeTime", "totalInterFrameDelay",
+    "totalSquaredInterFrameDelay", "framesDropped", "freezeCount", "totalFreezesDuration",
+    "pauseCount", "totalPausesDuration", "jitterBufferDelay", "jitterBufferEmittedCount",
+    "nackCount", "pliCount",
   ],
   remoteInbound: [
-    "timestamp", "roundTripTime", "roundTripTimeMeasurements", "fractionLost", "packetsLost",
+    "timestamp", "roundTripTime", "roundTripTimeMeasurements", "jitter", "fractionLost",
+    "packetsLost",
   ],
   pair: [
     "timestamp", "packetsSent", "bytesSent", "packetsReceived", "bytesReceived",
@@ -25,6 +29,7 @@ const MEMBERS = {
   ],
   candidate: ["address", "port", "protocol", "candidateType"],
   transport: ["srtpCipher", "dtlsCipher", "selectedCandidatePairChanges"],
+  mediaSource: ["width", "height", "framesPerSecond"],
 };
 
 const element = (id) => document.getElementById(id);
@@ -74,6 +79,7 @@ async function collectStats() {
   add("outbound", find("outbound-rtp"));
   add("inbound", find("inbound-rtp"));
   add("remoteInbound", find("remote-inbound-rtp"));
+  add("mediaSource", find("media-source"));
   const transport = find("transport");
   add("transport", transport);
   const pair = stats.get(transport?.selectedCandidatePairId);
@@ -167,6 +173,8 @@ function watch(config) {
     if (connection.connectionState === "connected" && setup.connected === null) {
       setup.connected = performance.now();
       tell({ type: "connected", setup });
+      // At once: every interval begins with a report.
+      guard(reportStats)();
       setInterval(() => ended || guard(reportStats)(), config.statsInterval);
     }
   });

@@ -1,13 +1,15 @@
 //! From the cumulative counters of `getStats` to the values of each interval.
 //!
-//! Every difference is divided by the difference of the timestamps, not by the nominal period, and
-//! the first interval, in which the streams are born, is dropped.
+//! Every difference is divided by the difference of the timestamps, not by the nominal period. A
+//! stream has a value of an interval only if both of its reports know the stream: one that is born
+//! between them did not last for the whole interval.
 //!
 //! Rates are counted as IP packets, as the emulator counts them:
 //! `8 * (payload + RTP headers and padding + packets * (IPv4 + UDP + SRTP tag)) / time`.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
+use crate::capture::Count;
 use crate::stats::{CandidatePair, InboundRtp, LimitationReason, OutboundRtp, StatsReport};
 
 /// IPv4 and UDP headers of one packet.
@@ -52,6 +54,8 @@ pub struct Sent {
     pub media_rate: Bitrate,
     /// Share of the payload that was sent again.
     pub retransmission_ratio: Option<f64>,
+    /// RTP payload that was sent again.
+    pub retransmission_rate: Option<Bitrate>,
     /// Round-trip time of the last RTCP report, where one arrived in the interval.
     pub rtt: Option<TimeDelta>,
     /// Loss ratio of the last RTCP report, where one arrived in the interval.
@@ -64,6 +68,8 @@ pub struct Sent {
     pub frame_rate: Option<f64>,
     /// Mean quantizer of the encoded frames.
     pub qp: Option<f64>,
+    /// Mean time that it took to encode a frame.
+    pub encode_time: Option<TimeDelta>,
     /// What limits the quality at the end of the interval.
     pub limitation: LimitationReason,
 }
@@ -73,8 +79,12 @@ pub struct Sent {
 pub struct Received {
     /// IP packets of the stream.
     pub receive_rate: Bitrate,
-    /// RTP payload.
+    /// RTP payload, retransmissions left out.
     pub media_rate: Bitrate,
+    /// RTP payload that was sent again.
+    pub retransmission_rate: Option<Bitrate>,
+    /// Payload of forward error correction.
+    pub fec_rate: Option<Bitrate>,
     /// Packets.
     pub packets: u64,
     /// Share of the expected packets that did not arrive; a late one can make it negative.
@@ -87,8 +97,32 @@ pub struct Received {
     pub frame_size: Option<(u32, u32)>,
     /// Frames decoded in each second.
     pub frame_rate: Option<f64>,
+    /// Frame rate that counts a long gap for what it hides: the time between frames over the mean of
+    /// its square.
+    pub harmonic_frame_rate: Option<f64>,
+    /// Mean quantizer of the decoded frames.
+    pub qp: Option<f64>,
+    /// Mean time that it took to decode a frame.
+    pub decode_time: Option<TimeDelta>,
+    /// Variation of the packets' spacing at the end of the interval.
+    pub jitter: Option<TimeDelta>,
     /// Mean time that a frame spent in the jitter buffer.
     pub jitter_buffer_delay: Option<TimeDelta>,
+}
+
+/// What a stream counted from the first report that knows it to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// Scenario time of the first.
+    pub start: Timestamp,
+    /// Scenario time of the last.
+    pub end: Timestamp,
+    /// IP packets, retransmissions included.
+    pub count: Count,
+    /// Whether their bytes are known: some browsers do not say what SRTP adds to a packet.
+    pub knows_bytes: bool,
+    /// Packets that the receiver misses.
+    pub lost: i64,
 }
 
 /// A change of the browser's bandwidth estimate.
@@ -102,11 +136,11 @@ pub struct EstimateChange {
     pub to: Bitrate,
 }
 
-/// The intervals between `reports`, without the first.
+/// The intervals between `reports`.
 ///
 /// Reports that do not move the clock on give no interval.
 pub fn intervals(reports: &[TimedReport]) -> Vec<Interval> {
-    reports.windows(2).skip(1).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
+    reports.windows(2).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
 }
 
 /// The changes of a sender's bandwidth estimate that the intervals show, in order. The estimate is the
@@ -130,8 +164,7 @@ fn interval(earlier: &TimedReport, later: &TimedReport) -> Option<Interval> {
         return None;
     }
     let (before, after) = (&earlier.report, &later.report);
-    let tag_bytes = after.transport.as_ref().map_or(0, |transport| transport.srtp_tag_bytes());
-    let packet_bytes = IP_UDP_HEADER_BYTES + tag_bytes;
+    let packet_bytes = packet_bytes(after);
     let mut interval = Interval { start: earlier.time, end: later.time, ..Interval::default() };
     if let (Some(before), Some(after)) = (&before.outbound, &after.outbound) {
         interval.sent = sent(before, after, packet_bytes);
@@ -161,17 +194,23 @@ fn sent(before: &OutboundRtp, after: &OutboundRtp, packet_bytes: u64) -> Option<
     let frames = since_option(before.frames_encoded, after.frames_encoded);
     let qp_sum = since_option(before.qp_sum, after.qp_sum);
     let pacer_s = growth(before.total_packet_send_delay, after.total_packet_send_delay);
+    let encode_s = growth(before.total_encode_time, after.total_encode_time);
     Some(Sent {
         target_bitrate: after.target_bitrate.map(Bitrate::from_bps_f64),
         send_rate: wire_size(payload, headers, packets, packet_bytes) / time,
         media_rate: DataSize::from_bytes(payload.saturating_sub(again.unwrap_or(0))) / time,
         retransmission_ratio: again.and_then(|again| ratio(again as f64, payload)),
+        retransmission_rate: again.map(|again| DataSize::from_bytes(again) / time),
         rtt: None,
         loss_ratio: None,
         pacer_delay: pacer_s.and_then(|delay| ratio(delay, packets)).map(seconds),
         frame_size: after.frame_width.zip(after.frame_height),
         frame_rate: frames.map(|frames| frames as f64 / time.as_secs_f64()),
         qp: qp_sum.zip(frames).and_then(|(sum, frames)| ratio(sum as f64, frames)),
+        encode_time: encode_s
+            .zip(frames)
+            .and_then(|(time, frames)| ratio(time, frames))
+            .map(seconds),
         limitation: after.quality_limitation_reason.unwrap_or_default(),
     })
 }
@@ -188,20 +227,83 @@ fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Optio
     let emitted =
         since_option(before.jitter_buffer_emitted_count, after.jitter_buffer_emitted_count);
     let buffered_s = growth(before.jitter_buffer_delay, after.jitter_buffer_delay);
+    let again =
+        since_option(before.retransmitted_bytes_received, after.retransmitted_bytes_received);
+    let fec = since_option(before.fec_bytes_received, after.fec_bytes_received);
+    let qp_sum = since_option(before.qp_sum, after.qp_sum);
+    let decode_s = growth(before.total_decode_time, after.total_decode_time);
+    let gaps_s = growth(before.total_inter_frame_delay, after.total_inter_frame_delay);
+    let squares =
+        growth(before.total_squared_inter_frame_delay, after.total_squared_inter_frame_delay);
     Some(Received {
         receive_rate: wire_size(payload, headers, packets, packet_bytes) / time,
-        media_rate: DataSize::from_bytes(payload) / time,
+        media_rate: DataSize::from_bytes(payload.saturating_sub(again.unwrap_or(0))) / time,
+        retransmission_rate: again.map(|again| DataSize::from_bytes(again) / time),
+        fec_rate: fec.map(|fec| DataSize::from_bytes(fec) / time),
         packets,
         loss_ratio: ratio(lost as f64, expected),
         freezes: since_option(before.freeze_count, after.freeze_count).unwrap_or(0),
         frozen: seconds(frozen_s.unwrap_or(0.0)),
         frame_size: after.frame_width.zip(after.frame_height),
         frame_rate: frames.map(|frames| frames as f64 / time.as_secs_f64()),
+        harmonic_frame_rate: gaps_s
+            .zip(squares)
+            .filter(|(_, squares)| *squares > 0.0)
+            .map(|(gaps, squares)| gaps / squares),
+        qp: qp_sum.zip(frames).and_then(|(sum, frames)| ratio(sum as f64, frames)),
+        decode_time: decode_s
+            .zip(frames)
+            .and_then(|(time, frames)| ratio(time, frames))
+            .map(seconds),
+        jitter: after.jitter.map(seconds),
         jitter_buffer_delay: buffered_s
             .zip(emitted)
             .and_then(|(delay, frames)| ratio(delay, frames))
             .map(seconds),
     })
+}
+
+/// What a peer sent, from the first of its reports that knows of it to the last; `None` without two.
+pub fn sent_total(reports: &[TimedReport]) -> Option<Total> {
+    total(reports, |report| {
+        let outbound = report.outbound.as_ref()?;
+        Some((outbound.packets_sent, outbound.bytes_sent, outbound.header_bytes_sent, 0))
+    })
+}
+
+/// What a peer received, likewise.
+pub fn received_total(reports: &[TimedReport]) -> Option<Total> {
+    total(reports, |report| {
+        let inbound = report.inbound.as_ref()?;
+        let (payload, headers) = (inbound.bytes_received, inbound.header_bytes_received);
+        Some((inbound.packets_received, payload, headers, inbound.packets_lost))
+    })
+}
+
+/// `counters` gives packets, payload, headers and lost packets of a report that has them.
+fn total(
+    reports: &[TimedReport],
+    counters: impl Fn(&StatsReport) -> Option<(u64, u64, u64, i64)>,
+) -> Option<Total> {
+    let mut known = reports.iter().filter_map(|timed| Some((timed, counters(&timed.report)?)));
+    let (first, before) = known.next()?;
+    let (last, after) = known.last()?;
+    let packets = since(before.0, after.0);
+    let (payload, headers) = (since(before.1, after.1), since(before.2, after.2));
+    let size = wire_size(payload, headers, packets, packet_bytes(&last.report));
+    Some(Total {
+        start: first.time,
+        end: last.time,
+        count: Count { packets, bytes: size.as_bytes() },
+        knows_bytes: last.report.transport.as_ref().is_some_and(|it| it.srtp_cipher.is_some()),
+        lost: after.3.saturating_sub(before.3),
+    })
+}
+
+/// What SRTP, UDP and IP add to each RTP packet.
+fn packet_bytes(report: &StatsReport) -> u64 {
+    let tag = report.transport.as_ref().map_or(0, |transport| transport.srtp_tag_bytes());
+    IP_UDP_HEADER_BYTES + tag
 }
 
 fn transport(interval: &mut Interval, before: &CandidatePair, after: &CandidatePair) {
@@ -266,7 +368,8 @@ mod tests {
         r#"{"outbound":{"timestamp":2020,"packetsSent":210,"bytesSent":209000,
             "headerBytesSent":4200,"retransmittedBytesSent":10000,"targetBitrate":900000,
             "qualityLimitationReason":"none","frameWidth":1280,"frameHeight":720,
-            "framesEncoded":28,"qpSum":560,"totalPacketSendDelay":2.5},
+            "framesEncoded":28,"qpSum":560,"totalPacketSendDelay":2.5,"totalEncodeTime":0.13,
+            "qualityLimitationDurations":{"none":1,"cpu":0,"bandwidth":1.02,"other":0}},
             "remoteInbound":{"timestamp":1900,"roundTripTime":0.0625,
             "roundTripTimeMeasurements":4,"fractionLost":0.25},
             "transport":{"srtpCipher":"AES_CM_128_HMAC_SHA1_80"}}"#,
@@ -280,7 +383,9 @@ mod tests {
             "freezeCount":0,"totalFreezesDuration":0,"jitterBufferDelay":0.5,
             "jitterBufferEmittedCount":15}}"#,
         r#"{"inbound":{"timestamp":1000,"packetsReceived":190,"packetsLost":10,
-            "bytesReceived":190000,"headerBytesReceived":3800,"framesDecoded":25,
+            "bytesReceived":190000,"headerBytesReceived":3800,"framesDecoded":25,"fecBytesReceived":5000,
+            "retransmittedBytesReceived":10000,"totalDecodeTime":0.05,"qpSum":400,
+            "totalInterFrameDelay":0.5,"totalSquaredInterFrameDelay":0.05,"jitter":0.004,
             "freezeCount":1,"totalFreezesDuration":0.25,"jitterBufferDelay":1.5,
             "jitterBufferEmittedCount":25,"frameWidth":640,"frameHeight":360},
             "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
@@ -296,18 +401,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_interval_is_dropped() {
-        assert_eq!(intervals(&reports(SENDER)).len(), 1);
-        assert!(intervals(&reports(SENDER[..2].iter().copied())).is_empty());
-        assert!(intervals(&[]).is_empty());
+    fn a_stream_has_no_value_of_the_interval_in_which_it_is_born() {
+        let unborn = r#"{"inbound":{"timestamp":500,"packetsReceived":0,"packetsLost":0,
+            "bytesReceived":0,"headerBytesReceived":0}}"#;
+        let intervals = intervals(&reports([unborn, SENDER[0], SENDER[1]]));
+        let sent: Vec<bool> = intervals.iter().map(|interval| interval.sent.is_some()).collect();
+        assert_eq!(sent, [false, true]);
+        assert!(super::intervals(&reports([unborn])).is_empty());
+        assert!(super::intervals(&[]).is_empty());
     }
 
     #[test]
     fn rates_are_divided_by_the_time_between_the_timestamps() {
         let intervals = intervals(&reports(SENDER));
-        assert_eq!(intervals[0].start, Timestamp::from_millis(1500));
-        assert_eq!(intervals[0].end, Timestamp::from_millis(2020));
-        let sent = intervals[0].sent.as_ref().unwrap();
+        assert_eq!(intervals[1].start, Timestamp::from_millis(1500));
+        assert_eq!(intervals[1].end, Timestamp::from_millis(2020));
+        let sent = intervals[1].sent.as_ref().unwrap();
         // 100000 payload + 2000 headers + 100 * (28 + 10) in 520 ms.
         assert_eq!(sent.send_rate, Bitrate::from_bps(8 * 105_800 * 1000 / 520));
         assert_eq!(sent.media_rate, Bitrate::from_bps(8 * 90_000 * 1000 / 520));
@@ -316,6 +425,8 @@ mod tests {
         assert_eq!(sent.frame_rate, Some(13.0 / 0.52));
         assert_eq!(sent.qp, Some(20.0));
         assert_eq!(sent.pacer_delay, Some(TimeDelta::from_millis(15)));
+        assert_eq!(sent.encode_time, Some(TimeDelta::from_millis(10)));
+        assert_eq!(sent.retransmission_rate, Some(Bitrate::from_bps(8 * 10_000 * 1000 / 520)));
         assert_eq!(sent.frame_size, Some((1280, 720)));
         assert_eq!(sent.rtt, Some(TimeDelta::from_micros(62_500)));
         assert_eq!(sent.loss_ratio, Some(0.25));
@@ -326,17 +437,23 @@ mod tests {
         let stale = SENDER[2]
             .replace(r#""roundTripTimeMeasurements":4"#, r#""roundTripTimeMeasurements":3"#);
         let intervals = intervals(&reports([SENDER[0], SENDER[1], &stale]));
-        assert_eq!(intervals[0].sent.as_ref().unwrap().rtt, None);
-        assert_eq!(intervals[0].sent.as_ref().unwrap().loss_ratio, None);
+        assert_eq!(intervals[1].sent.as_ref().unwrap().rtt, None);
+        assert_eq!(intervals[1].sent.as_ref().unwrap().loss_ratio, None);
     }
 
     #[test]
     fn a_received_stream_gives_rate_loss_freezes_and_buffer_delay() {
         let intervals = intervals(&reports(RECEIVER));
-        let received = intervals[0].received.as_ref().unwrap();
+        let received = intervals[1].received.as_ref().unwrap();
         // 90000 payload + 1800 headers + 90 * (28 + 16) in 500 ms.
         assert_eq!(received.receive_rate, Bitrate::from_bps(8 * 95_760 * 2));
-        assert_eq!(received.media_rate, Bitrate::from_bps(8 * 90_000 * 2));
+        assert_eq!(received.media_rate, Bitrate::from_bps(8 * 80_000 * 2));
+        assert_eq!(received.retransmission_rate, Some(Bitrate::from_bps(8 * 10_000 * 2)));
+        assert_eq!(received.fec_rate, Some(Bitrate::from_bps(8 * 5_000 * 2)));
+        assert_eq!(received.harmonic_frame_rate, Some(10.0));
+        assert_eq!(received.decode_time, Some(TimeDelta::from_millis(5)));
+        assert_eq!(received.qp, Some(40.0));
+        assert_eq!(received.jitter, Some(TimeDelta::from_millis(4)));
         assert_eq!(received.loss_ratio, Some(0.1));
         assert_eq!(received.freezes, 1);
         assert_eq!(received.frozen, TimeDelta::from_millis(250));
@@ -360,10 +477,10 @@ mod tests {
         };
         let texts = [pair(0, 0, 0), pair(500, 10, 1), pair(1000, 30, 1), pair(1500, 30, 2)];
         let intervals = intervals(&reports(texts.iter().map(String::as_str)));
-        assert_eq!(intervals[0].transport_received, DataSize::from_bytes(20 * 1028));
-        assert_eq!(intervals[0].stun_rtt, None);
-        assert_eq!(intervals[1].stun_rtt, Some(TimeDelta::from_millis(51)));
-        assert_eq!(intervals[0].estimated_bitrate, Some(Bitrate::from_kbps(1000)));
+        assert_eq!(intervals[1].transport_received, DataSize::from_bytes(20 * 1028));
+        assert_eq!(intervals[1].stun_rtt, None);
+        assert_eq!(intervals[2].stun_rtt, Some(TimeDelta::from_millis(51)));
+        assert_eq!(intervals[1].estimated_bitrate, Some(Bitrate::from_kbps(1000)));
     }
 
     #[test]
@@ -384,12 +501,39 @@ mod tests {
 
     #[test]
     fn counters_and_clocks_that_run_backwards_do_no_harm() {
-        let backwards = intervals(&reports([RECEIVER[0], RECEIVER[2], RECEIVER[1]]));
-        assert!(backwards.is_empty());
+        assert!(intervals(&reports([RECEIVER[2], RECEIVER[1]])).is_empty());
         let smaller = RECEIVER[1].replace(r#""timestamp":500"#, r#""timestamp":1500"#);
-        let intervals = intervals(&reports([RECEIVER[0], RECEIVER[2], &smaller]));
+        let intervals = intervals(&reports([RECEIVER[2], &smaller]));
         let received = intervals[0].received.as_ref().unwrap();
         assert_eq!(received.receive_rate, Bitrate::ZERO);
         assert_eq!(received.frozen, TimeDelta::ZERO);
+    }
+
+    #[test]
+    fn absurd_values_give_absurd_intervals_and_no_panic() {
+        let huge = r#"{"inbound":{"timestamp":1e300,"packetsReceived":18446744073709551615,
+            "packetsLost":-9223372036854775808,"bytesReceived":18446744073709551615,
+            "headerBytesReceived":18446744073709551615,"jitter":-1e308,
+            "freezeCount":18446744073709551615,"totalFreezesDuration":1e308,
+            "jitterBufferDelay":1e308,"jitterBufferEmittedCount":1,"framesDecoded":1,
+            "totalInterFrameDelay":1e308,"totalSquaredInterFrameDelay":1e-308}}"#;
+        let reports = reports([RECEIVER[0], huge, RECEIVER[1]]);
+        assert_eq!(intervals(&reports).len(), 1);
+        let total = received_total(&reports[..2]).unwrap();
+        assert_eq!((total.count.bytes, total.lost), (u64::MAX, i64::MIN));
+    }
+
+    #[test]
+    fn a_total_is_from_the_first_report_to_the_last() {
+        let total = sent_total(&reports(SENDER)).unwrap();
+        assert_eq!(
+            (total.start, total.end),
+            (Timestamp::from_millis(1000), Timestamp::from_millis(2020))
+        );
+        // 200000 payload + 4000 headers + 200 * (28 + 10).
+        assert_eq!(total.count, Count { packets: 200, bytes: 211_600 });
+        let received = received_total(&reports(RECEIVER)).unwrap();
+        assert_eq!((received.count.packets, received.lost), (190, 10));
+        assert_eq!(sent_total(&reports(RECEIVER)), None);
     }
 }

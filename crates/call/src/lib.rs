@@ -8,6 +8,7 @@
 mod bridge;
 mod browser;
 mod camera;
+pub mod capture;
 pub mod derive;
 mod error;
 mod janus;

@@ -9,6 +9,7 @@ use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topolog
 use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
 
+use crate::capture::CapturePlan;
 use crate::janus::Role;
 
 /// Why browsers cannot play a scenario.
@@ -38,6 +39,8 @@ pub struct CallConfig {
     pub serve: Option<Ipv4Addr>,
     /// What the cameras show, and the codec.
     pub picture: Picture,
+    /// Where packet captures are kept; `None` to read them and let them go.
+    pub capture: Option<CapturePlan>,
     /// Of the network's chances.
     pub seed: Seed,
 }
@@ -181,6 +184,7 @@ impl<'a> Builder<'a> {
             relay,
             serve: None,
             picture: self.scenario.call.video,
+            capture: None,
             seed: Seed::new(seed),
         })
     }

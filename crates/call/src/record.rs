@@ -17,9 +17,11 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
-use crate::derive::{self, Interval};
+use crate::capture::{self, Ends};
+use crate::derive::{self, Interval, Received, Sent};
 use crate::plan::CallConfig;
 use crate::run::{CallOutcome, PeerOutcome};
+use crate::stats::StatsReport;
 
 /// The run as a record. `attempts` is how often it was made, since this machine bent those before.
 pub fn record(
@@ -207,6 +209,10 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
             "participants": call.ends.map(|end| &config.participants[end].name),
             "failure": result.failure,
         })).collect::<Vec<_>>(),
+        "missed_packets": outcome.missed_packets,
+        "captures": config.calls.iter().zip(&outcome.calls).filter_map(|(call, result)| {
+            Some(capture::emit(call.number, &Ends::of(config, call, result, outcome)?))
+        }).collect::<Vec<_>>(),
         "peers": config.calls.iter().zip(&outcome.calls).flat_map(|(call, result)| {
             (0..2).map(move |end| {
                 let name = &config.participants[call.ends[end]].name;
@@ -242,21 +248,8 @@ fn lateness(emulation: &Emulation) -> Value {
 }
 
 fn peer_json(call: usize, name: &str, peer: &PeerOutcome) -> Value {
-    let interval = |interval: &Interval| {
-        let received = interval.received.as_ref();
-        let sent = interval.sent.as_ref();
-        json!({
-            "time_s": interval.end.as_secs_f64(),
-            "target_bps": sent.and_then(|sent| sent.target_bitrate).map(|rate| rate.as_bps()),
-            "send_bps": sent.map(|sent| sent.send_rate.as_bps()),
-            "receive_bps": received.map(|received| received.receive_rate.as_bps()),
-            "loss_ratio": received.and_then(|received| received.loss_ratio),
-            "freezes": received.map(|received| received.freezes),
-            "frozen_s": received.map(|received| received.frozen.as_secs_f64()),
-            "frame_size": received.and_then(|received| received.frame_size),
-            "frame_rate": received.and_then(|received| received.frame_rate),
-            "estimated_bps": interval.estimated_bitrate.map(|rate| rate.as_bps()),
-        })
+    let last = |value: fn(&StatsReport) -> Option<Value>| {
+        peer.reports.iter().rev().find_map(|timed| value(&timed.report))
     };
     json!({
         "call": call,
@@ -266,6 +259,62 @@ fn peer_json(call: usize, name: &str, peer: &PeerOutcome) -> Value {
         "candidate_pair": peer.pair.as_ref().map(|pair| {
             json!({ "local": pair.local, "remote": pair.remote })
         }),
-        "intervals": peer.intervals().iter().map(interval).collect::<Vec<_>>(),
+        "transport": last(|report| Some(json!(report.transport.as_ref()?))),
+        "camera": last(|report| Some(json!(report.media_source.as_ref()?))),
+        "limitation_s":
+            last(|report| Some(json!(report.outbound.as_ref()?.quality_limitation_durations?))),
+        "intervals": peer.intervals().iter().map(interval_json).collect::<Vec<_>>(),
+    })
+}
+
+fn interval_json(interval: &Interval) -> Value {
+    let mut members = serde_json::Map::new();
+    members.insert("time_s".into(), interval.end.as_secs_f64().into());
+    let estimated = interval.estimated_bitrate.map(|rate| rate.as_bps());
+    members.insert("estimated_bps".into(), estimated.into());
+    let sent = interval.sent.as_ref().map(sent_json);
+    let received = interval.received.as_ref().map(received_json);
+    for part in [sent, received].into_iter().flatten() {
+        if let Value::Object(part) = part {
+            members.extend(part);
+        }
+    }
+    Value::Object(members)
+}
+
+/// What the peer sent.
+fn sent_json(sent: &Sent) -> Value {
+    json!({
+        "target_bps": sent.target_bitrate.map(|rate| rate.as_bps()),
+        "send_bps": sent.send_rate.as_bps(),
+        "sent_media_bps": sent.media_rate.as_bps(),
+        "sent_again_bps": sent.retransmission_rate.map(|rate| rate.as_bps()),
+        "rtt_ms": sent.rtt.map(TimeDelta::as_millis_f64),
+        "pacer_ms": sent.pacer_delay.map(TimeDelta::as_millis_f64),
+        "encode_ms": sent.encode_time.map(TimeDelta::as_millis_f64),
+        "sent_frame_size": sent.frame_size,
+        "sent_frame_rate": sent.frame_rate,
+        "sent_qp": sent.qp,
+        "limitation": sent.limitation,
+    })
+}
+
+/// What the peer received.
+fn received_json(received: &Received) -> Value {
+    json!({
+        "receive_bps": received.receive_rate.as_bps(),
+        "media_bps": received.media_rate.as_bps(),
+        "again_bps": received.retransmission_rate.map(|rate| rate.as_bps()),
+        "fec_bps": received.fec_rate.map(|rate| rate.as_bps()),
+        "loss_ratio": received.loss_ratio,
+        "jitter_ms": received.jitter.map(TimeDelta::as_millis_f64),
+        "jitter_buffer_ms": received.jitter_buffer_delay.map(TimeDelta::as_millis_f64),
+        "decode_ms": received.decode_time.map(TimeDelta::as_millis_f64),
+        "freezes": received.freezes,
+        "frozen_s": received.frozen.as_secs_f64(),
+        "frame_size": received.frame_size,
+        "frame_rate": received.frame_rate,
+        "harmonic_frame_rate": received.harmonic_frame_rate,
+        "qp": received.qp,
     })
 }

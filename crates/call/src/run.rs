@@ -8,12 +8,13 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator};
 
 use crate::camera;
+use crate::capture::{self, CapturePlan, HostCapture, Recording};
 use crate::derive::{self, Interval, TimedReport};
 use crate::error::CallError;
 use crate::message::SetupTimes;
@@ -60,6 +61,10 @@ pub struct CallOutcome {
     /// failed; there are no samples beyond the duration, but the totals include the last moments, in
     /// which the calls end. Empty if no call came about.
     pub emulation: Emulation,
+    /// What each host sent and received, in the order of the hosts. Empty if no call came about.
+    pub captures: Vec<HostCapture>,
+    /// Packets that a capture missed because this machine was too busy.
+    pub missed_packets: u64,
     /// The relay, as it calls itself.
     pub relay: Option<String>,
     /// The version of the kernel.
@@ -94,10 +99,11 @@ pub struct PeerOutcome {
 }
 
 impl PeerOutcome {
-    /// The values of each interval that lies within the scenario's time.
+    /// The values of each interval that ends within the scenario's time. The first begins a little
+    /// before it: with the report that a page makes once it is connected.
     pub fn intervals(&self) -> Vec<Interval> {
         let mut intervals = derive::intervals(&self.reports);
-        intervals.retain(|interval| interval.start >= Timestamp::ZERO);
+        intervals.retain(|interval| interval.end > Timestamp::ZERO);
         intervals
     }
 }
@@ -129,6 +135,8 @@ pub fn run_call(
         .tempdir()
         .map_err(CallError::system("make a temporary folder"))?;
     let mut emulator = Emulator::new(&config.network, config.seed)?;
+    let plan = CapturePlan { folder: folder.path().into(), comment: String::new() };
+    let recording = Recording::start(emulator.hosts(), config.capture.as_ref().unwrap_or(&plan))?;
     let file = camera.as_deref().ok();
     let Opened { session, playing, relay, bridges, urls } =
         players::open(config, &emulator, folder.path(), file)?;
@@ -149,6 +157,7 @@ pub fn run_call(
     progress(Progress::SettingUp(&urls));
     run.set_up()?;
     let start = if run.is_over() { None } else { Some(emulator.start()) };
+    let zero = start.map(since_1970);
     if let Some(start) = start {
         run.play(start, progress)?;
     }
@@ -156,14 +165,32 @@ pub fn run_call(
     let usages: Vec<Option<Usage>> =
         run.watches.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
     run.end()?;
+    let recorded = recording.stop()?;
     let emulation = cut(emulator.stop()?, config.duration);
+    let window = capture::link_window(config, &emulation);
+    let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let outcome = |(player, usage): (Playing, _)| PlayerOutcome { version: player.version, usage };
     let participants = run.players.into_iter().zip(usages).map(outcome).collect();
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
     let notes = camera.err().into_iter().collect();
     let relay = relay.map(|relay| relay.version);
-    Ok(CallOutcome { calls, participants, emulation, relay, kernel: kernel_version(), notes })
+    Ok(CallOutcome {
+        calls,
+        participants,
+        emulation,
+        captures: captures.unwrap_or_default(),
+        missed_packets: recorded.iter().map(|capture| capture.missed_packets).sum(),
+        relay,
+        kernel: kernel_version(),
+        notes,
+    })
+}
+
+/// A moment by the clock that packets are stamped with.
+fn since_1970(moment: Instant) -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(moment.elapsed())
 }
 
 fn route(

@@ -7,7 +7,7 @@ use weir::units::{TimeDelta, Timestamp};
 
 use crate::derive::TimedReport;
 use crate::message::{Peer, SetupTimes, printable};
-use crate::run::{CallResult, PeerOutcome};
+use crate::run::{CallResult, PeerOutcome, STATS_INTERVAL};
 use crate::signalling::EventKind;
 use crate::stats::{Candidate, CandidatePair, StatsReport};
 
@@ -120,7 +120,11 @@ impl CallState {
                     }
                     self.peers[peer.index()].pair = Some(pair.clone());
                 }
-                self.peers[peer.index()].reports.push((at, *report));
+                let reports = &mut self.peers[peer.index()].reports;
+                reports.push((at, *report));
+                if reports.len() > reports_max(at.saturating_duration_since(reports[0].0)) {
+                    self.fail(format!("{peer} sends more reports than it was asked for"));
+                }
             }
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
@@ -185,6 +189,13 @@ fn describe(candidate: &Candidate) -> String {
         printable(&candidate.candidate_type),
         printable(&candidate.protocol)
     )
+}
+
+/// Twice as many as a page makes in this time, and some for a machine that had no time for them: the
+/// lab keeps all of them.
+fn reports_max(since_the_first: Duration) -> usize {
+    const SPARE: usize = 16;
+    2 * (since_the_first.as_millis() / STATS_INTERVAL.as_millis()) as usize + SPARE
 }
 
 /// Moves reports from the clock of the browser to scenario time.
@@ -355,5 +366,17 @@ mod tests {
         let aligned = align(vec![(start - Duration::from_secs(1), report(5.0))], start);
         assert_eq!(aligned[0].time, Timestamp::from_secs(-1));
         assert!(align(vec![], start).is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_floods_the_lab_with_reports_fails_its_call() {
+        let mut call = CallState::new(1, DIRECT);
+        let now = Instant::now();
+        for _ in 0..16 {
+            call.on_event(now, Peer::A, EventKind::Stats(Box::new(report(1.0))));
+        }
+        assert_eq!(call.failure, None);
+        call.on_event(now, Peer::A, EventKind::Stats(Box::new(report(1.0))));
+        assert!(call.failure.unwrap().contains("more reports than it was asked for"));
     }
 }

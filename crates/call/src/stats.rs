@@ -26,6 +26,9 @@ pub struct StatsReport {
     /// The transport under both streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
+    /// What the camera gives the encoder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_source: Option<MediaSource>,
 }
 
 /// `outbound-rtp`.
@@ -34,6 +37,10 @@ pub struct StatsReport {
 pub struct OutboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
+    /// The stream's source.
+    pub ssrc: Option<u32>,
+    /// The source of what is sent again.
+    pub rtx_ssrc: Option<u32>,
     /// RTP packets, retransmissions included.
     pub packets_sent: u64,
     /// RTP payload, without headers and padding, retransmissions included.
@@ -54,6 +61,10 @@ pub struct OutboundRtp {
     pub frames_per_second: Option<f64>,
     /// Frames encoded.
     pub frames_encoded: Option<u64>,
+    /// Of these, frames that need no other.
+    pub key_frames_encoded: Option<u64>,
+    /// Frames of at least two and a half times the mean size.
+    pub huge_frames_sent: Option<u64>,
     /// Sum of the quantizer over the encoded frames.
     pub qp_sum: Option<u64>,
     /// Seconds spent encoding.
@@ -62,6 +73,10 @@ pub struct OutboundRtp {
     pub total_packet_send_delay: Option<f64>,
     /// Why the picture or the frame rate is lower than it could be.
     pub quality_limitation_reason: Option<LimitationReason>,
+    /// Seconds that it was for each reason.
+    pub quality_limitation_durations: Option<LimitationDurations>,
+    /// How often the picture's size changed for such a reason.
+    pub quality_limitation_resolution_changes: Option<u64>,
     /// Negative acknowledgements received.
     pub nack_count: Option<u64>,
     /// Picture loss indications received.
@@ -83,24 +98,46 @@ pub enum LimitationReason {
     Other,
 }
 
+/// `qualityLimitationDurations`: seconds for each reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitationDurations {
+    /// Nothing limited the quality.
+    pub none: f64,
+    /// The machine was too slow.
+    pub cpu: f64,
+    /// The bitrate estimate was too low.
+    pub bandwidth: f64,
+    /// Something else.
+    pub other: f64,
+}
+
 /// `inbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// RTP packets.
+    /// The stream's source.
+    pub ssrc: Option<u32>,
+    /// RTP packets, retransmissions included.
     pub packets_received: u64,
     /// Expected minus received: duplicates can make it negative.
     pub packets_lost: i64,
-    /// RTP payload, without headers and padding.
+    /// RTP payload, without headers and padding, retransmissions included.
     pub bytes_received: u64,
     /// RTP headers, extensions and padding.
     pub header_bytes_received: u64,
+    /// Variation of the packets' spacing in seconds [RFC3550 §6.4.1].
+    pub jitter: Option<f64>,
     /// Payload of forward error correction.
     pub fec_bytes_received: Option<u64>,
     /// Payload that was sent again.
     pub retransmitted_bytes_received: Option<u64>,
+    /// Packets that were sent again.
+    pub retransmitted_packets_received: Option<u64>,
+    /// Packets that came too late to be of use.
+    pub packets_discarded: Option<u64>,
     /// Width of the last decoded frame.
     pub frame_width: Option<u32>,
     /// Height of the last decoded frame.
@@ -111,12 +148,26 @@ pub struct InboundRtp {
     pub frames_received: Option<u64>,
     /// Frames decoded.
     pub frames_decoded: Option<u64>,
+    /// Of these, frames that need no other.
+    pub key_frames_decoded: Option<u64>,
+    /// Sum of the quantizer over the decoded frames.
+    pub qp_sum: Option<u64>,
+    /// Seconds spent decoding.
+    pub total_decode_time: Option<f64>,
+    /// Seconds between decoded frames, all together.
+    pub total_inter_frame_delay: Option<f64>,
+    /// Sum of the squares of these.
+    pub total_squared_inter_frame_delay: Option<f64>,
     /// Frames dropped before they were shown.
     pub frames_dropped: Option<u64>,
     /// Freezes.
     pub freeze_count: Option<u64>,
     /// Seconds of all freezes.
     pub total_freezes_duration: Option<f64>,
+    /// Times without a frame that are too long for a freeze.
+    pub pause_count: Option<u64>,
+    /// Seconds of all pauses.
+    pub total_pauses_duration: Option<f64>,
     /// Seconds that frames spent in the jitter buffer.
     pub jitter_buffer_delay: Option<f64>,
     /// Frames that left the jitter buffer.
@@ -137,6 +188,8 @@ pub struct RemoteInboundRtp {
     pub round_trip_time: Option<f64>,
     /// How many reports gave a round-trip time.
     pub round_trip_time_measurements: Option<u64>,
+    /// Variation of the packets' spacing at the far end in seconds.
+    pub jitter: Option<f64>,
     /// Loss ratio since the report before.
     pub fraction_lost: Option<f64>,
     /// Expected minus received at the far end.
@@ -183,6 +236,18 @@ pub struct Candidate {
     pub protocol: String,
     /// `host`, `srflx`, `prflx` or `relay`.
     pub candidate_type: String,
+}
+
+/// `media-source`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MediaSource {
+    /// Picture width.
+    pub width: Option<u32>,
+    /// Picture height.
+    pub height: Option<u32>,
+    /// Frames in the last second.
+    pub frames_per_second: Option<f64>,
 }
 
 /// `transport`.

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir::units::TimeDelta;
 use weir::units::Timestamp;
-use weir_call::{CallConfig, CallError, CallOutcome, run_call};
+use weir_call::capture::{CapturePlan, Ends, Reader, Role};
+use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
+use weir_net::LossModel;
 
 /// Calls one after the other: they share the processors, and each looks for what it left behind.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -114,6 +117,90 @@ fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
     let (delivered, received) = delivered_and_received(&outcome);
     println!("delivered {delivered} B, received {received} B, ratio {:.4}", received / delivered);
     assert!((received / delivered - 1.0).abs() < 0.03, "{received} of {delivered}");
+    assert_eq!(leftovers(), [""; 0]);
+}
+
+/// What tshark tells of a capture: fields of each packet that its filter lets through. `None`, with a
+/// line that says so, where there is no tshark.
+fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r"]).arg(file).args(["-o", "rtp.heuristic_rtp:TRUE", "-Y", filter]);
+    command.args(["-T", "fields"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let Ok(output) = command.output() else {
+        println!("skipped: tshark is not installed");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some(lines.lines().map(|line| line.split('\t').map(String::from).collect()).collect())
+}
+
+#[test]
+fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = CapturePlan { folder: folder.path().into(), comment: "a test, seed 1".into() };
+    let both = scenario("", "[[flow]]\n[[flow]]\ndirection = \"down\"\n");
+    let mut config = CallConfig { capture: Some(plan), ..CallConfig::of(&both, 1).unwrap() };
+    config.network.hops[0].up.loss = LossModel::Random(0.02);
+    let Some(outcome) = run(&config) else { return };
+    let ends = Ends::of(&config, &config.calls[0], &outcome.calls[0], &outcome).unwrap();
+    let rows = ends.agreement();
+    for row in &rows {
+        println!("{row:?}");
+    }
+    // Both ways: media at two ends and its loss, all packets at two ends, loss and delay of the link.
+    assert_eq!(rows.len(), 2 * (2 + 2 + 1 + 4 + 2));
+    assert!(rows.iter().all(|row| row.agrees), "the witnesses contradict each other");
+    let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == Role::Video);
+    let video = video.unwrap().stream;
+    assert!(video.lost > 0 && video.delays[0] >= TimeDelta::from_millis(25));
+    assert_eq!(outcome.missed_packets, 0);
+
+    let file = folder.path().join("host-1.pcapng");
+    let from_here = format!("ip.src == {}", outcome.captures[0].address);
+    let filter = format!("rtp.ssrc == {} && {from_here}", video.ssrc);
+    let fields = ["rtp.seq", "frame.len", "frame.interface_name", "frame.cap_len"];
+    let Some(seen) = tshark(&file, &filter, &fields) else { return };
+    let sent = &outcome.captures[0].sent.streams[&(outcome.captures[1].address, video.ssrc)];
+    assert_eq!(seen.len(), sent.len());
+    for (theirs, ours) in seen.iter().zip(sent) {
+        let sequence = (ours.sequence & 0xFFFF).to_string();
+        assert_eq!(theirs[..3], [sequence, ours.size.to_string(), "weir0".into()]);
+        // Headers alone: 20 of IP, 8 of UDP, and those of RTP.
+        assert!((40..120).contains(&theirs[3].parse::<usize>().unwrap()), "{theirs:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_call_leaves_a_capture_that_can_be_read_and_nothing_else() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = CapturePlan { folder: folder.path().into(), comment: String::new() };
+    let config = CallConfig { capture: Some(plan), ..one_way() };
+    let cancel = AtomicBool::new(false);
+    let mut interrupt = |progress: Progress<'_>| {
+        if matches!(progress, Progress::Running(time) if time > Timestamp::from_secs(1)) {
+            cancel.store(true, Ordering::Relaxed);
+        }
+    };
+    let error = run_call(&config, &cancel, &mut interrupt).unwrap_err();
+    if is_missing_a_part(&error) {
+        return println!("skipped: {error}");
+    }
+    assert!(matches!(error, CallError::Cancelled), "{error}");
+    for name in ["host-1.pcapng", "host-2.pcapng"] {
+        let bytes = fs::read(folder.path().join(name)).unwrap();
+        let mut reader = Reader::new(bytes.as_slice()).unwrap();
+        let mut packets = 0;
+        while reader.packet().unwrap().is_some() {
+            packets += 1;
+        }
+        assert!(packets > 50, "{name}: {packets}");
+    }
     assert_eq!(leftovers(), [""; 0]);
 }
 

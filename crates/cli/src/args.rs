@@ -129,6 +129,9 @@ pub struct Call {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1")]
     pub serve: Option<Ipv4Addr>,
+    /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
+    #[arg(long, requires = "out")]
+    pub capture: bool,
     /// Play each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_call::capture::CapturePlan;
 use weir_call::{CallConfig, CallOutcome, Progress, run_call};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
@@ -10,6 +11,7 @@ use weir_lab::scenario::Scenario;
 use weir_lab::summary::Summary;
 
 use crate::args::Call;
+use crate::captures::Captures;
 use crate::interrupt::Interrupt;
 use crate::{run, select};
 
@@ -41,9 +43,10 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
-        let record = make(args, scenario, info, &interrupt, &mut count)?;
+        let captures = Captures::new(args, scenario, &info)?;
+        let record = make(args, scenario, info, captures.plan(), &interrupt, &mut count)?;
         if let Some(out) = &args.output.out {
-            record.write(out)?;
+            captures.move_to(&record.write(out)?)?;
         }
         summaries.push(record.summary());
     }
@@ -120,10 +123,11 @@ fn make(
     args: &Call,
     scenario: &Scenario,
     info: RunInfo,
+    capture: Option<CapturePlan>,
     interrupt: &Interrupt,
     count: &mut Count,
 ) -> anyhow::Result<Record> {
-    let config = config(args, scenario, info.seed)?;
+    let config = CallConfig { capture, ..config(args, scenario, info.seed)? };
     let mut attempt = 1;
     let outcome = loop {
         let outcome = play(scenario, &config, interrupt)?;

@@ -4,6 +4,7 @@ mod accuracy;
 mod args;
 mod bench;
 mod call;
+mod captures;
 mod check;
 mod compare;
 mod console;

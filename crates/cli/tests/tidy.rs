@@ -14,7 +14,7 @@ const DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("sim", &["weir", "weir-net", "weir-wire"]),
     ("emu", &["weir", "weir-net"]),
     ("lab", &["weir", "weir-net", "weir-sim"]),
-    ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
+    ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
     ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
 ];
 /// Crates below the drivers: time comes to them as an argument.

@@ -1,0 +1,368 @@
+//! Packet captures at both ends of a call, and what they say beside the other witnesses.
+//!
+//! ```text
+//! host's interface -> kernel -> Recorder -> pcapng file -> HostCapture -> Stream -> agreement
+//! ```
+//!
+//! A recorder sees what any sniffer on the host would, and knows nothing of the browser or of the
+//! emulator. Payload never reaches the disk.
+
+pub mod agreement;
+mod host;
+mod json;
+mod packet;
+mod pcapng;
+mod recorder;
+mod stream;
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_emu::{Emulation, Host, Plan};
+use weir_net::Jitter;
+
+use crate::derive::{self, Interval, Total};
+use crate::error::CallError;
+use crate::message::Peer;
+use crate::plan::{Call, CallConfig};
+use crate::run::{CallOutcome, CallResult, PeerOutcome};
+use agreement::{LinkLog, Row};
+
+pub use host::{Count, HostCapture, Side, Sighting, Window, Windowed};
+pub use json::emit;
+pub use packet::{Content, Packet, Rtp};
+pub use pcapng::{Packet as CapturedPacket, Reader, Writer};
+pub use recorder::{Recorded, Recorder};
+pub use stream::{DELAY_BIN, DELAY_BINS, Stream, bytes_between, loss_ratio};
+
+/// How old the counters of a `getStats` report can be beside its time stamp: Chromium hands out one
+/// report for so long.
+const REPORT_EDGE: TimeDelta = TimeDelta::from_millis(50);
+/// Beside its lateness, the time from when a packet left a host until the emulator reads it.
+const READ_EDGE: TimeDelta = TimeDelta::from_millis(2);
+
+/// Where captures are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// An empty folder.
+    pub folder: PathBuf,
+    /// Says in each file which run it is of.
+    pub comment: String,
+}
+
+/// One recorder a host.
+#[derive(Debug)]
+pub struct Recording {
+    recorders: Vec<Recorder>,
+}
+
+impl Recording {
+    /// Records all hosts, each into a file of its own: `host-1.pcapng` of the first.
+    ///
+    /// # Errors
+    /// As [`Recorder::start`].
+    pub fn start(hosts: &[Host], plan: &CapturePlan) -> Result<Self, CallError> {
+        let recorder = |(index, host): (usize, &Host)| {
+            let name = format!("host-{}", index + 1);
+            let comment = format!("{}, {name} ({})", plan.comment, host.address());
+            Recorder::start(host, &plan.folder.join(format!("{name}.pcapng")), &comment)
+        };
+        let recorders = hosts.iter().enumerate().map(recorder).collect::<Result<_, _>>()?;
+        Ok(Self { recorders })
+    }
+
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// As [`Recorder::stop`].
+    pub fn stop(self) -> Result<Vec<Recorded>, CallError> {
+        self.recorders.into_iter().map(Recorder::stop).collect()
+    }
+}
+
+/// Reads captures. `zero` is when the scenario began, since 1970.
+///
+/// # Errors
+/// Where a file cannot be read.
+pub fn read(
+    recorded: &[Recorded],
+    zero: Duration,
+    window: &Window,
+) -> Result<Vec<HostCapture>, CallError> {
+    let open = |file: &Recorded| HostCapture::open(file, zero, window);
+    let captures = recorded.iter().map(open).collect::<Result<_, _>>();
+    captures.map_err(CallError::system("read a capture"))
+}
+
+/// The window over which emulator and captures are compared: that of the scenario.
+pub fn link_window(config: &CallConfig, emulation: &Emulation) -> Window {
+    let latest = TimeDelta::from_secs_f64(emulation.lateness.max().as_secs_f64());
+    let network = &config.network;
+    let start = Timestamp::ZERO;
+    let hops = network.hops.iter().map(|hop| hop.up.delay.at(start).max(hop.down.delay.at(start)));
+    let access = network.hosts.iter().map(|host| host.access_delay).max();
+    let travel = hops.fold(access.unwrap_or(TimeDelta::ZERO) * 2, |sum, delay| sum + delay);
+    Window { start, end: start + config.duration, edge: latest + READ_EDGE, travel }
+}
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Video as the encoder made it.
+    Video,
+    /// Video that is sent again, and padding.
+    Retransmission,
+    /// Neither.
+    Other,
+}
+
+impl Role {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Retransmission => "retransmission",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A stream from one peer to the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PeerStream {
+    /// Who sent it.
+    pub from: Peer,
+    /// What for.
+    pub role: Role,
+    /// What became of it.
+    pub stream: Stream,
+}
+
+/// Captured rates of the media in the interval between two reports of a peer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapturedInterval {
+    /// Its beginning.
+    pub start: Timestamp,
+    /// End of the interval, as the peer's report has it.
+    pub end: Timestamp,
+    /// Bytes of the IP packets that the peer sent.
+    pub sent_bytes: u64,
+    /// Bytes of the IP packets that it received.
+    pub received_bytes: u64,
+    /// Loss of the video that it received, by Equation 1 of aalto.
+    pub loss_ratio: Option<f64>,
+}
+
+/// The two ends of a call, with the captures of their hosts, and what the emulator did with what each
+/// of them sent to the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Peer a, peer b.
+    pub peers: [&'a PeerOutcome; 2],
+    /// At the host of each.
+    pub captures: [&'a HostCapture; 2],
+    /// Where each sends: to the other, or to the relay of both.
+    pub destinations: [Ipv4Addr; 2],
+    /// Of what each sent; `None` where it does not go over one hop from one host to the other.
+    pub logs: [Option<LinkLog>; 2],
+    /// Over which emulator and captures are compared.
+    pub window: Window,
+}
+
+impl<'a> Ends<'a> {
+    /// Of a call; `None` if the captures or the reports of an end are missing.
+    pub fn of(
+        config: &CallConfig,
+        call: &Call,
+        result: &'a CallResult,
+        outcome: &'a CallOutcome,
+    ) -> Option<Self> {
+        let hosts = call.ends.map(|end| config.participants[end].host);
+        let captures = [outcome.captures.get(hosts[0])?, outcome.captures.get(hosts[1])?];
+        let [a, b] = &result.peers;
+        if a.reports.is_empty() || b.reports.is_empty() {
+            return None;
+        }
+        let relay = config.relay.and_then(|relay| outcome.captures.get(relay.host));
+        let destination = |far: &HostCapture| relay.unwrap_or(far).address;
+        let window = link_window(config, &outcome.emulation);
+        let log = |hosts| link_log(&outcome.emulation, &config.network, hosts, &window);
+        let logs = [log(hosts), log([hosts[1], hosts[0]])];
+        Some(Self {
+            peers: [a, b],
+            captures,
+            destinations: [destination(captures[1]), destination(captures[0])],
+            logs: if relay.is_none() { logs } else { [None; 2] },
+            window,
+        })
+    }
+
+    /// The media streams of a peer, by SSRC.
+    pub fn streams(&self, from: Peer) -> Vec<PeerStream> {
+        self.streams_within(from, &self.window)
+    }
+
+    fn streams_within(&self, from: Peer, window: &Window) -> Vec<PeerStream> {
+        let [near, far] = [from, from.other()].map(Peer::index);
+        let at_far_end = |ssrc: u32| {
+            let received = self.captures[far].received.streams.get(&(self.destinations[far], ssrc));
+            received.map_or(&[][..], Vec::as_slice)
+        };
+        let here = self.captures[near].sent.streams.iter();
+        let here = here.filter(|((to, _), _)| *to == self.destinations[near]);
+        let streams = here.map(|(&(_, ssrc), sent)| {
+            let stream = Stream::of(ssrc, sent, at_far_end(ssrc), window);
+            PeerStream { from, role: self.role(from, ssrc), stream }
+        });
+        // Over a relay go the streams of other calls too.
+        let is_of_call =
+            |it: &PeerStream| it.role != Role::Other || it.stream.received.within.packets > 0;
+        streams.filter(is_of_call).collect()
+    }
+
+    fn role(&self, from: Peer, ssrc: u32) -> Role {
+        let reports = &self.peers[from.index()].reports;
+        let mut outbound = reports.iter().filter_map(|timed| timed.report.outbound.as_ref());
+        let role = outbound.find_map(|outbound| {
+            let is_again = outbound.rtx_ssrc == Some(ssrc);
+            let role = is_again.then_some(Role::Retransmission);
+            (outbound.ssrc == Some(ssrc)).then_some(Role::Video).or(role)
+        });
+        role.unwrap_or(Role::Other)
+    }
+
+    /// What the capture at a peer's host says of each interval between two of its reports.
+    pub fn intervals(&self, peer: Peer) -> Vec<CapturedInterval> {
+        let capture = self.captures[peer.index()];
+        let sent = self.media(&capture.sent, peer);
+        let received = self.media(&capture.received, peer.other());
+        let video = received.iter().find(|(role, _)| *role == Role::Video);
+        let bytes = |streams: &[(Role, &[Sighting])], from, to| -> u64 {
+            streams.iter().map(|(_, packets)| bytes_between(packets, from, to)).sum()
+        };
+        let intervals = self.peers[peer.index()].intervals();
+        let captured = intervals.iter().map(|&Interval { start, end, .. }| CapturedInterval {
+            start,
+            end,
+            sent_bytes: bytes(&sent, start, end),
+            received_bytes: bytes(&received, start, end),
+            loss_ratio: video.and_then(|(_, packets)| loss_ratio(packets, start, end)),
+        });
+        captured.collect()
+    }
+
+    /// The streams that the reports of `from` know, at one side of a host.
+    fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(Role, &'s [Sighting])> {
+        let streams = side.streams.iter();
+        let streams = streams.map(|((_, ssrc), it)| (self.role(from, *ssrc), it.as_slice()));
+        streams.filter(|(role, _)| *role != Role::Other).collect()
+    }
+
+    /// Whether the witnesses agree, a row a quantity that two of them saw.
+    pub fn agreement(&self) -> Vec<Row> {
+        Peer::ALL.into_iter().flat_map(|from| self.agreement_of(from)).collect()
+    }
+
+    /// Of what one peer sends to the other.
+    fn agreement_of(&self, from: Peer) -> Vec<Row> {
+        let to = from.other();
+        let path = format!("{} to {}", from.name(), to.name());
+        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
+        let mut rows = Vec::new();
+        let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
+        if let Some(total) = derive::sent_total(reports(from)) {
+            let streams = self.streams_within(from, &report_window(&total));
+            let sent = media(&streams, |stream| stream.sent);
+            rows.extend(agreement::media(&at("media", from), &total, sent));
+        }
+        if let Some(total) = derive::received_total(reports(to)) {
+            let streams = self.streams_within(from, &report_window(&total));
+            let received = media(&streams, |stream| stream.received);
+            rows.extend(agreement::media(&at("media", to), &total, received));
+            let video = streams.iter().find(|stream| stream.role == Role::Video);
+            rows.extend(video.map(|video| {
+                let lost = video.stream.lost;
+                agreement::media_loss(&at("video", to), total.lost, lost, video.stream.sent)
+            }));
+        }
+        if let Some(log) = &self.logs[from.index()] {
+            rows.extend(self.link_agreement(
+                from,
+                log,
+                [at("all packets", from), at("all packets", to)],
+            ));
+        }
+        rows
+    }
+
+    fn link_agreement(&self, from: Peer, log: &LinkLog, subjects: [String; 2]) -> Vec<Row> {
+        let [near, far] = [from, from.other()].map(Peer::index);
+        let sent = Windowed::with(&self.captures[near].sent, self.destinations[near]);
+        let received = Windowed::with(&self.captures[far].received, self.destinations[far]);
+        let mut rows =
+            agreement::link(subjects.each_ref().map(String::as_str), log, sent, received);
+        let streams: Vec<Stream> =
+            self.streams(from).into_iter().map(|stream| stream.stream).collect();
+        let path = format!("media {} to {}", from.name(), from.other().name());
+        rows.extend(agreement::link_media(&path, log, &streams, sent));
+        rows
+    }
+}
+
+/// The streams that `getStats` counts together: the video, and what of it is sent again.
+fn media(streams: &[PeerStream], of: impl Fn(&Stream) -> Windowed) -> Windowed {
+    let counted = streams.iter().filter(|stream| stream.role != Role::Other);
+    counted.fold(Windowed::default(), |sum, stream| sum.plus(of(&stream.stream)))
+}
+
+fn report_window(total: &Total) -> Window {
+    Window { start: total.start, end: total.end, edge: REPORT_EDGE, travel: TimeDelta::ZERO }
+}
+
+/// What the emulator's log says of the packets from one host to another; `None` if there were none, or
+/// if they do not cross exactly one hop.
+fn link_log(
+    emulation: &Emulation,
+    network: &Plan,
+    [from, to]: [usize; 2],
+    window: &Window,
+) -> Option<LinkLog> {
+    let flow = emulation.flow(from, to)?;
+    let [start, end] = [&network.hosts[from], &network.hosts[to]];
+    let hop = start.node.min(end.node);
+    if start.node.abs_diff(end.node) != 1 {
+        return None;
+    }
+    let (log, link) = match start.node < end.node {
+        true => (&emulation.hops[hop].up, &network.hops[hop].up),
+        false => (&emulation.hops[hop].down, &network.hops[hop].down),
+    };
+    let access_s = (start.access_delay + end.access_delay).as_secs_f64();
+    let p99 = emulation.lateness.quantile(0.99).unwrap_or_default();
+    let lateness = TimeDelta::from_secs_f64(p99.as_secs_f64());
+    let mut sum = LinkLog { lateness, ..LinkLog::default() };
+    let mut delay_s = 0.0;
+    for sample in flow.samples.iter().filter(|sample| window.contains(sample.time)) {
+        let traffic = &sample.traffic;
+        sum.offered.packets += traffic.offered_packets;
+        sum.offered.bytes += traffic.offered.as_bytes();
+        sum.delivered.packets += traffic.delivered_packets;
+        sum.delivered.bytes += traffic.delivered.as_bytes();
+        sum.lost += traffic.lost_packets + traffic.dropped_packets;
+        sum.longest_wait = sum.longest_wait.max(traffic.mean_wait().unwrap_or(TimeDelta::ZERO));
+        let at = log.samples.partition_point(|other| other.time < sample.time);
+        let capacity = log.samples.get(at).and_then(|sample| sample.capacity);
+        let transmission_s = capacity
+            .map_or(0.0, |capacity| traffic.delivered.as_bits() as f64 / capacity.as_bps_f64());
+        let propagation_s = link.delay.at(sample.time).as_secs_f64() + access_s;
+        delay_s += traffic.waited.as_secs_f64() + transmission_s;
+        delay_s += propagation_s * traffic.delivered_packets as f64;
+    }
+    // Changes by hand are not in the configuration.
+    let is_fixed = matches!(link.jitter, Jitter::None) && emulation.changes.is_empty();
+    let is_fixed = is_fixed && sum.delivered.packets > 0;
+    sum.delay = is_fixed.then(|| TimeDelta::from_secs_f64(delay_s / sum.delivered.packets as f64));
+    Some(sum)
+}

@@ -1,0 +1,219 @@
+//! Three witnesses of one call, and whether they agree: what the browsers report, what the hosts'
+//! interfaces saw, and what the emulator did.
+//!
+//! ```text
+//!   getStats -- packets, bytes, loss of media -- capture -- packets, bytes, loss, delay -- emulator
+//! ```
+//!
+//! Each counts on its own. A limit is what they may differ by because one of them cannot see all;
+//! none of it is fitted:
+//!
+//! - A packet near either edge of the window counts on this side for one and on that side for the
+//!   other: the limit is what the capture saw there.
+//! - getStats counts payload and RTP headers. The headers of IP and UDP and the tag of SRTP are added to
+//!   it by their known sizes; STUN, DTLS and RTCP are in neither count of media.
+//! - The emulator's losses have no stream. Those of packets that are not media are taken off by the
+//!   share of losses, with three standard deviations for their chance.
+//! - The emulator's delay is that of its model: propagation, waiting, transmission. The capture's holds
+//!   the emulator's lateness at both of its ends too, and that of media alone.
+
+use serde::Serialize;
+use weir::units::TimeDelta;
+
+use super::host::{Count, Windowed};
+use super::stream::Stream;
+use crate::derive::Total;
+
+/// Two witnesses of one quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Of what, and where: `media from a to b, at a`.
+    pub subject: String,
+    /// `packets`, `bytes`, `lost packets` or `mean delay, ms`.
+    pub quantity: &'static str,
+    /// Who else saw it beside the capture: `getStats` or `emulator`.
+    pub witness: &'static str,
+    /// What this one saw.
+    pub witnessed: f64,
+    /// What the capture saw.
+    pub captured: f64,
+    /// Witnessed minus captured.
+    pub error: f64,
+    /// How large the error can be without contradiction.
+    pub limit: f64,
+    /// Whether it is not larger.
+    pub agrees: bool,
+}
+
+/// What the emulator did with the packets from one host to another within a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkLog {
+    /// What came.
+    pub offered: Count,
+    /// What it delivered.
+    pub delivered: Count,
+    /// Packets that it lost or dropped.
+    pub lost: u64,
+    /// Mean of propagation, waiting and transmission; `None` where the model draws it by chance.
+    pub delay: Option<TimeDelta>,
+    /// The longest mean wait of an interval.
+    pub longest_wait: TimeDelta,
+    /// 99 % of the packets were released no later than this.
+    pub lateness: TimeDelta,
+}
+
+/// Media against the report of one end. `captured` is over the span of the reports.
+pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Vec<Row> {
+    let mut rows = counts(subject, "getStats", reported.count, captured);
+    rows.retain(|row| reported.knows_bytes || row.quantity != "bytes");
+    rows
+}
+
+/// The receiver's losses. Packets at the edges may be lost or not.
+pub fn media_loss(subject: &str, reported: i64, captured_lost: u64, captured: Windowed) -> Row {
+    let limit = captured.at_edges.packets as f64;
+    row(subject, "lost packets", "getStats", reported as f64, captured_lost as f64, limit)
+}
+
+/// All traffic from one host to another, at both of them.
+pub fn link(subject: [&str; 2], log: &LinkLog, sent: Windowed, received: Windowed) -> Vec<Row> {
+    let mut rows = counts(subject[0], "emulator", log.offered, sent);
+    rows.extend(counts(subject[1], "emulator", log.delivered, received));
+    rows
+}
+
+/// Losses and delay of the media from one host to another. `all` is what left the sender.
+pub fn link_media(subject: &str, log: &LinkLog, streams: &[Stream], all: Windowed) -> Vec<Row> {
+    let lost: u64 = streams.iter().map(|stream| stream.lost).sum();
+    let media: u64 = streams.iter().map(|stream| stream.sent.within.packets).sum();
+    let others = all.within.packets.saturating_sub(media) as f64;
+    let share = log.lost as f64 / (log.offered.packets.max(1)) as f64;
+    let other_losses = others * share;
+    let slack = 3.0 * other_losses.sqrt() + all.at_edges.packets as f64;
+    let witnessed = log.lost as f64 - other_losses;
+    let mut rows = vec![row(subject, "lost packets", "emulator", witnessed, lost as f64, slack)];
+    let delays = streams.iter().flat_map(|stream| &stream.delays);
+    let (sum, count) =
+        delays.fold((0.0, 0_u64), |(sum, count), delay| (sum + delay.as_millis_f64(), count + 1));
+    if let (Some(modelled), true) = (log.delay, count > 0) {
+        let share_of_others = others / (all.within.packets.max(1)) as f64;
+        let limit =
+            2.0 * log.lateness.as_millis_f64() + share_of_others * log.longest_wait.as_millis_f64();
+        let captured = sum / count as f64;
+        rows.push(row(
+            subject,
+            "mean delay, ms",
+            "emulator",
+            modelled.as_millis_f64(),
+            captured,
+            limit,
+        ));
+    }
+    rows
+}
+
+fn counts(subject: &str, witness: &'static str, other: Count, captured: Windowed) -> Vec<Row> {
+    let Windowed { within, at_edges } = captured;
+    let of = |quantity, other: u64, within: u64, limit: u64| {
+        row(subject, quantity, witness, other as f64, within as f64, limit as f64)
+    };
+    vec![
+        of("packets", other.packets, within.packets, at_edges.packets),
+        of("bytes", other.bytes, within.bytes, at_edges.bytes),
+    ]
+}
+
+fn row(
+    subject: &str,
+    quantity: &'static str,
+    witness: &'static str,
+    witnessed: f64,
+    captured: f64,
+    limit: f64,
+) -> Row {
+    let error = witnessed - captured;
+    let agrees = error.abs() <= limit;
+    Row { subject: subject.into(), quantity, witness, witnessed, captured, error, limit, agrees }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::units::Timestamp;
+
+    use super::*;
+
+    fn count(packets: u64) -> Count {
+        Count { packets, bytes: packets * 1_000 }
+    }
+
+    fn windowed(within: u64, at_edges: u64) -> Windowed {
+        Windowed { within: count(within), at_edges: count(at_edges) }
+    }
+
+    fn stream(sent: u64, lost: u64, delay_ms: i64) -> Stream {
+        Stream {
+            ssrc: 7,
+            payload_types: vec![96],
+            sent: windowed(sent, 2),
+            received: windowed(sent - lost, 2),
+            lost,
+            reordered: 0,
+            duplicates: 0,
+            delays: vec![TimeDelta::from_millis(delay_ms); 10],
+        }
+    }
+
+    const LOG: LinkLog = LinkLog {
+        offered: Count { packets: 1_000, bytes: 1_000_000 },
+        delivered: Count { packets: 900, bytes: 900_000 },
+        lost: 100,
+        delay: Some(TimeDelta::from_millis(30)),
+        longest_wait: TimeDelta::from_millis(20),
+        lateness: TimeDelta::from_micros(200),
+    };
+
+    fn total(count: Count, knows_bytes: bool) -> Total {
+        Total { start: Timestamp::ZERO, end: Timestamp::ZERO, count, knows_bytes, lost: 0 }
+    }
+
+    fn agree(rows: &[Row]) -> Vec<bool> {
+        rows.iter().map(|row| row.agrees).collect()
+    }
+
+    #[test]
+    fn counts_agree_up_to_what_lies_at_the_edges() {
+        assert_eq!(agree(&media("", &total(count(104), true), windowed(100, 4))), [true, true]);
+        assert_eq!(agree(&media("", &total(count(105), true), windowed(100, 4))), [false, false]);
+        let bytes = Count { packets: 100, bytes: 95_999 };
+        assert_eq!(agree(&media("", &total(bytes, true), windowed(100, 4))), [true, false]);
+        assert_eq!(agree(&media("", &total(bytes, false), windowed(100, 4))), [true]);
+        assert!(media_loss("", -2, 0, windowed(100, 4)).agrees);
+        assert!(!media_loss("", 9, 4, windowed(100, 4)).agrees);
+    }
+
+    #[test]
+    fn both_ends_of_a_link_are_held_against_the_emulator() {
+        let rows = link(["at a", "at b"], &LOG, windowed(1_000, 0), windowed(890, 5));
+        assert_eq!(agree(&rows), [true, true, false, false]);
+        assert_eq!((rows[2].subject.as_str(), rows[2].error), ("at b", 10.0));
+    }
+
+    #[test]
+    fn losses_of_other_packets_are_taken_off_the_emulators() {
+        // 100 of 1000 packets were other than media: 10 of the losses, 9.5 more or less.
+        let lost = |lost| link_media("", &LOG, &[stream(900, lost, 30)], windowed(1_000, 0));
+        assert!(lost(90)[0].agrees && lost(81)[0].agrees);
+        assert!(!lost(80)[0].agrees);
+        assert_eq!(lost(90)[0].error, 0.0);
+    }
+
+    #[test]
+    fn delay_agrees_up_to_the_lateness_and_what_others_waited() {
+        // 2 x 0.2 ms, and a tenth of 20 ms.
+        let delay = |ms| link_media("", &LOG, &[stream(900, 90, ms)], windowed(1_000, 0));
+        assert!(delay(32)[1].agrees);
+        assert!(!delay(33)[1].agrees);
+        let random = LinkLog { delay: None, ..LOG };
+        assert_eq!(link_media("", &random, &[stream(900, 90, 30)], windowed(1_000, 0)).len(), 1);
+    }
+}

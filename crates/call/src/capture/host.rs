@@ -1,0 +1,278 @@
+//! A host's capture in memory: its media packet by packet, everything else as counts.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use weir::feedback::SeqUnwrapper;
+use weir::units::{TimeDelta, Timestamp};
+
+use super::packet::{Content, Packet, Rtp};
+use super::pcapng::Reader;
+use super::recorder::Recorded;
+
+/// Streams that a capture is searched for; a peer that makes up more is not followed.
+const STREAMS_MAX: usize = 256;
+
+/// One media packet at one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// When the host's interface had it.
+    pub time: Timestamp,
+    /// Position in its stream, which does not wrap.
+    pub sequence: i64,
+    /// Bytes of the IP packet.
+    pub size: u32,
+    /// What the payload is.
+    pub payload_type: u8,
+}
+
+/// A count of IP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// IP packets between two hosts, those near the edges of the window apart: another witness may have
+/// counted these on the other side of the edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windowed {
+    /// Within the window.
+    pub within: Count,
+    /// Within the edge's width of either end of it, on both sides of it.
+    pub at_edges: Count,
+}
+
+impl Windowed {
+    fn add(&mut self, time: Timestamp, size: u32, is_sent: bool, window: &Window) {
+        if window.contains(time) {
+            self.within.add(size);
+        }
+        if window.is_at_an_edge(time, is_sent) {
+            self.at_edges.add(size);
+        }
+    }
+
+    /// The traffic of one side with another host.
+    pub(super) fn with(side: &Side, other: Ipv4Addr) -> Self {
+        side.hosts.get(&other).copied().unwrap_or_default()
+    }
+
+    /// Counts the packets of a stream.
+    pub(super) fn of(sightings: &[Sighting], window: &Window) -> Self {
+        let mut count = Self::default();
+        sightings.iter().for_each(|sighting| count.add(sighting.time, sighting.size, true, window));
+        count
+    }
+
+    /// Counts of several streams together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        let sum =
+            |a: Count, b: Count| Count { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
+        Self {
+            within: sum(self.within, other.within),
+            at_edges: sum(self.at_edges, other.at_edges),
+        }
+    }
+}
+
+/// A span of scenario time over which witnesses are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Exclusive.
+    pub start: Timestamp,
+    /// Inclusive.
+    pub end: Timestamp,
+    /// How far the clocks of two witnesses can be apart.
+    pub edge: TimeDelta,
+    /// What arrives so soon after the start may have left before it, and then a log that begins with
+    /// the start does not have it.
+    pub travel: TimeDelta,
+}
+
+impl Window {
+    pub(super) fn contains(&self, time: Timestamp) -> bool {
+        self.start < time && time <= self.end
+    }
+
+    fn is_at_an_edge(&self, time: Timestamp, is_sent: bool) -> bool {
+        let travel = if is_sent { TimeDelta::ZERO } else { self.travel };
+        let since_start = time - self.start;
+        let is_at_start = -self.edge <= since_start && since_start <= travel + self.edge;
+        is_at_start || (time - self.end).abs() <= self.edge
+    }
+}
+
+/// What one host sent, or received.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Side {
+    /// Media by the address of the other host and SSRC, each stream by the time of its packets.
+    pub streams: BTreeMap<(Ipv4Addr, u32), Vec<Sighting>>,
+    /// All IP packets by the address of the other host.
+    pub hosts: BTreeMap<Ipv4Addr, Windowed>,
+}
+
+/// What one host saw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostCapture {
+    /// The host's address.
+    pub address: Ipv4Addr,
+    /// What it sent.
+    pub sent: Side,
+    /// What it received.
+    pub received: Side,
+}
+
+impl HostCapture {
+    /// Reads a capture file. `zero` is when the scenario's time began, since 1970; all traffic is
+    /// counted over the window.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is no capture.
+    pub fn open(recorded: &Recorded, zero: Duration, window: &Window) -> io::Result<Self> {
+        let file = BufReader::new(File::open(&recorded.path)?);
+        Self::read(file, recorded.address, zero, window)
+    }
+
+    fn read(
+        from: impl Read,
+        address: Ipv4Addr,
+        zero: Duration,
+        window: &Window,
+    ) -> io::Result<Self> {
+        let mut reader = Reader::new(from)?;
+        let (mut sent, mut received) = (Collector::default(), Collector::default());
+        while let Some(seen) = reader.packet()? {
+            let Some((packet, _)) = Packet::parse(seen.data, seen.length as usize) else {
+                continue;
+            };
+            let time = scenario_time(seen.time, zero);
+            let (collector, other) = match seen.is_sent {
+                true => (&mut sent, *packet.destination.ip()),
+                false => (&mut received, *packet.source.ip()),
+            };
+            collector.add(time, &packet, (other, seen.is_sent), window);
+        }
+        Ok(Self { address, sent: sent.side, received: received.side })
+    }
+}
+
+fn scenario_time(time: Duration, zero: Duration) -> Timestamp {
+    let nanos = i128::from(time.as_nanos() as u64) - i128::from(zero.as_nanos() as u64);
+    Timestamp::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+}
+
+#[derive(Default)]
+struct Collector {
+    side: Side,
+    sequences: BTreeMap<(Ipv4Addr, u32), SeqUnwrapper>,
+}
+
+impl Collector {
+    fn add(
+        &mut self,
+        time: Timestamp,
+        packet: &Packet,
+        (other, is_sent): (Ipv4Addr, bool),
+        window: &Window,
+    ) {
+        self.side.hosts.entry(other).or_default().add(time, packet.size, is_sent, window);
+        let Content::Rtp(Rtp { ssrc, sequence_number, payload_type, .. }) = packet.content else {
+            return;
+        };
+        let key = (other, ssrc);
+        if self.sequences.len() >= STREAMS_MAX && !self.sequences.contains_key(&key) {
+            return;
+        }
+        let sequence = self.sequences.entry(key).or_default().unwrap(sequence_number.into());
+        let sighting = Sighting { time, sequence, size: packet.size, payload_type };
+        self.side.streams.entry(key).or_default().push(sighting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::tests::media_packet;
+    use super::super::pcapng::{self, Writer};
+    use super::*;
+
+    const ZERO: Duration = Duration::new(1_700_000_000, 0);
+    const WINDOW: Window = Window {
+        start: Timestamp::ZERO,
+        end: Timestamp::from_secs(1),
+        edge: TimeDelta::from_millis(10),
+        travel: TimeDelta::from_millis(25),
+    };
+
+    /// A capture of media packets: ms since the start, whether sent, sequence number.
+    fn capture(packets: &[(i64, bool, u16)]) -> HostCapture {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, "weir0", "").unwrap();
+        for &(ms, is_sent, sequence_number) in packets {
+            let data = media_packet(7, sequence_number, 52);
+            let length = data.len() as u32;
+            let time = if ms < 0 {
+                ZERO - Duration::from_millis(ms.unsigned_abs())
+            } else {
+                ZERO + Duration::from_millis(ms.unsigned_abs())
+            };
+            writer.packet(&pcapng::Packet { time, is_sent, length, data: &data[..48] }).unwrap();
+        }
+        HostCapture::read(bytes.as_slice(), Ipv4Addr::LOCALHOST, ZERO, &WINDOW).unwrap()
+    }
+
+    #[test]
+    fn media_is_kept_by_stream_with_sequence_numbers_that_do_not_wrap() {
+        let capture = capture(&[(-1, true, 65_535), (20, true, 0), (30, false, 4)]);
+        let sighting = |ms, sequence| Sighting {
+            time: Timestamp::from_millis(ms),
+            sequence,
+            size: 100,
+            payload_type: 96,
+        };
+        let (a, b) = (Ipv4Addr::new(10, 45, 0, 1), Ipv4Addr::new(10, 45, 0, 2));
+        assert_eq!(capture.sent.streams[&(b, 7)], [sighting(-1, 65_535), sighting(20, 65_536)]);
+        assert_eq!(capture.received.streams[&(a, 7)], [sighting(30, 4)]);
+    }
+
+    #[test]
+    fn traffic_is_counted_within_the_window_and_at_its_edges() {
+        let times = [-11, -10, 0, 1, 500, 995, 1_000, 1_001, 1_011];
+        let packets: Vec<_> = times.iter().map(|ms| (*ms, true, 1)).collect();
+        let traffic = capture(&packets).sent.hosts[&Ipv4Addr::new(10, 45, 0, 2)];
+        assert_eq!(traffic.within, Count { packets: 4, bytes: 400 });
+        assert_eq!(traffic.at_edges, Count { packets: 6, bytes: 600 });
+    }
+
+    #[test]
+    fn what_arrives_within_its_travel_after_the_start_may_have_left_before_it() {
+        let packets = [(-5, false, 1), (34, false, 2), (36, false, 3), (995, false, 4)];
+        let traffic = capture(&packets).received.hosts[&Ipv4Addr::new(10, 45, 0, 1)];
+        assert_eq!((traffic.within.packets, traffic.at_edges.packets), (3, 3));
+    }
+
+    #[test]
+    fn a_flood_of_streams_is_counted_and_not_followed() {
+        let mut collector = Collector::default();
+        for ssrc in 0..1_000 {
+            let bytes = media_packet(ssrc, 1, 10);
+            let (packet, _) = Packet::parse(&bytes, bytes.len()).unwrap();
+            let from = (*packet.source.ip(), false);
+            collector.add(Timestamp::from_millis(5), &packet, from, &WINDOW);
+        }
+        assert_eq!(collector.side.streams.len(), STREAMS_MAX);
+        assert!(collector.side.hosts.values().all(|count| count.within.packets == 1_000));
+    }
+}
