@@ -42,7 +42,7 @@ pub enum Command {
     Check(Check),
     /// Measure how fast simulator and controllers are on this machine.
     Bench(Bench),
-    /// Compare a model with the real thing: exit 0 all within the limits, 1 one is not, 2 could not run.
+    /// Compare a model with the real thing or with reference figures: exit 0 all within the limits, 1 one is not, 2 could not run.
     Validate(Validate),
 }
 
@@ -232,8 +232,9 @@ pub struct Bench {
 /// `weir validate`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
+Examples:
   weir validate tcp --quick
+  weir validate wifi
   weir validate emulator > emulator-accuracy.md")]
 pub struct Validate {
     /// The model.
@@ -249,6 +250,8 @@ pub struct Validate {
 pub enum Model {
     /// The simulator's TCP, against the kernel's through the emulator (root only).
     Tcp,
+    /// The Wi-Fi cell, against ns-3, closed forms and a paper's formulas.
+    Wifi,
     /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
     Emulator,
 }

@@ -43,10 +43,7 @@ fn main() -> ExitCode {
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
         args::Command::Bench(args) => bench::bench(&args),
-        args::Command::Validate(args) => match args.model {
-            args::Model::Tcp => validate::validate(&args),
-            args::Model::Emulator => accuracy::validate(&args),
-        },
+        args::Command::Validate(args) => validate::validate(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir: {error:#}");

@@ -1,0 +1,19 @@
+//! `weir validate`: a model held against the real thing, or against figures that others made.
+
+mod tcp;
+mod wifi;
+
+use std::process::ExitCode;
+
+use crate::accuracy;
+use crate::args::{Model, Validate};
+
+/// Measures, prints the table, and says whether all is within the limits.
+pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
+    let all_within = match args.model {
+        Model::Tcp => tcp::validate(args.quick)?,
+        Model::Wifi => wifi::validate(args.quick)?,
+        Model::Emulator => return accuracy::validate(args),
+    };
+    Ok(if all_within { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,115 @@
+//! Durations of frames, and the formulas of a paper.
+
+use weir::units::{Bitrate, DataSize};
+use weir_net::wifi::phy::{
+    ACK, BLOCK_ACK, Band, ControlRate, DataRate, GuardInterval, Mcs, mpdu_size,
+};
+use weir_net::wifi::theory::{DiscardedPacket, HiddenTerminal, packet_capacity};
+
+use super::{Check, Limit};
+
+/// Durations worked out by hand from the standard.
+const BY_HAND: &str = "IEEE 802.11";
+/// The paper whose retry mechanism the cell has.
+const PAPER: &str = "interdigital";
+/// Its formulas, worked out anew.
+const RECOMPUTED: &str = "interdigital, recomputed";
+
+fn exact(quantity: String, source: &'static str, reference: f64, measured: f64) -> Check {
+    Check { quantity, source, reference, measured, limit: Limit::EXACT, decimals: 3 }
+}
+
+/// Durations of frames at 2.4 GHz in microseconds, extension included.
+pub fn durations() -> Vec<Check> {
+    let band = Band::GHZ_2_4;
+    let data = |mcs, guard, packet| {
+        let mcs = Mcs::new(mcs).expect("the table has no other");
+        let content = mpdu_size(DataSize::from_bytes(packet));
+        DataRate { mcs, guard }.duration(content, &band)
+    };
+    let (long, short) = (GuardInterval::Long, GuardInterval::Short);
+    let rows = [
+        ("packet of 1500 B, MCS 7", 234, data(7, long, 1500)),
+        ("packet of 1500 B, MCS 7, short guard interval", 218, data(7, short, 1500)),
+        ("packet of 1186 B, MCS 7", 194, data(7, long, 1186)),
+        ("packet of 1500 B, MCS 0", 1942, data(0, long, 1500)),
+        ("packet of 1500 B, MCS 15", 142, data(15, long, 1500)),
+        ("ACK, 24 Mbit/s", 34, ControlRate::Mbps24.duration(ACK, &band)),
+        ("ACK, 6 Mbit/s", 50, ControlRate::Mbps6.duration(ACK, &band)),
+        ("BlockAck, 24 Mbit/s", 38, ControlRate::Mbps24.duration(BLOCK_ACK, &band)),
+    ];
+    let check = |(what, reference, measured): (&str, i64, weir::units::TimeDelta)| Check {
+        quantity: format!("{what}, us"),
+        source: BY_HAND,
+        reference: reference as f64,
+        measured: measured.as_nanos() as f64 / 1e3,
+        limit: Limit::EXACT,
+        decimals: 0,
+    };
+    rows.map(check).into()
+}
+
+/// Mean transmit delays of a discarded packet, and the capacity beside a hidden terminal.
+pub fn paper() -> Vec<Check> {
+    let mut checks = transmit_delays();
+    checks.extend(capacities());
+    checks
+}
+
+/// Equation 3, in milliseconds. The paper prints 10.894 for p = 0, which is not what its formula gives:
+/// it has taken CW + 1 for CW.
+fn transmit_delays() -> Vec<Check> {
+    let (best_effort, video) = ((15, 1023), (7, 15));
+    let packet = |(cw_min, cw_max), busy| {
+        let size = DataSize::from_bytes(1224);
+        DiscardedPacket { size, attempts: 7, cw_min, cw_max, busy }
+    };
+    let delay = |category, busy| packet(category, busy).transmit_delay().as_millis_f64();
+    let slip = packet(best_effort, 0.0).transmit_delay_with_whole_windows().as_millis_f64();
+    let row = |what: &str, source, reference, measured| {
+        exact(format!("Eq. 3, {what}, ms"), source, reference, measured)
+    };
+    let printed = row("best effort, p 0.9", PAPER, 238.68, delay(best_effort, 0.9));
+    vec![
+        row("best effort, p 0.1", PAPER, 36.175, delay(best_effort, 0.1)),
+        row("video, p 0.1", PAPER, 3.399, delay(video, 0.1)),
+        Check { decimals: 2, ..printed },
+        Check {
+            decimals: 4,
+            ..row("best effort, p 0", RECOMPUTED, 10.8625, delay(best_effort, 0.0))
+        },
+        row("best effort, p 0, CW + 1 for CW: the paper's slip", PAPER, 10.894, slip),
+    ]
+}
+
+/// Arrivals in Mbit/s, Theorem 1, and its lower bound.
+const THEOREM_1: [(f64, f64, f64); 11] = [
+    (0.05, 4.972, 0.153),
+    (0.1, 5.051, 0.305),
+    (0.25, 5.290, 0.753),
+    (0.5, 5.693, 1.477),
+    (1.0, 6.513, 2.847),
+    (1.5, 7.340, 4.120),
+    (2.0, 8.164, 5.308),
+    (2.5, 8.976, 6.417),
+    (3.0, 9.768, 7.456),
+    (3.5, 10.537, 8.431),
+    (4.0, 11.280, 9.348),
+];
+
+fn capacities() -> Vec<Check> {
+    let size = DataSize::from_bytes(1224);
+    let capacity = packet_capacity(size).as_mbps_f64();
+    let mut checks =
+        vec![exact("C, packets of 1224 B, Mbit/s".into(), RECOMPUTED, 39.168, capacity)];
+    for (mbps, expected, least) in THEOREM_1 {
+        let (arrivals, hidden) = (Bitrate::from_bps_f64(mbps * 1e6), HiddenTerminal::PAPER);
+        let row = |what: &str, reference, measured: Bitrate| {
+            let quantity = format!("Theorem 1, {what}, {mbps} Mbit/s, Mbit/s");
+            exact(quantity, RECOMPUTED, reference, measured.as_mbps_f64())
+        };
+        checks.push(row("MC", expected, hidden.capacity(arrivals, size)));
+        checks.push(row("lower bound", least, hidden.least_capacity(arrivals, size)));
+    }
+    checks
+}
