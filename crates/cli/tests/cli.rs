@@ -273,6 +273,23 @@ fn a_gate_passes_fails_or_cannot_run() {
 }
 
 #[test]
+fn the_wifi_cell_is_within_its_references_and_the_page_shows_the_same_rows() {
+    let output = run(&["validate", "wifi", "--quick"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{table}");
+    let page = include_str!("../../../docs/wifi-validation.md");
+    // Columns are two blanks apart: quantity, source, reference, and what was measured now.
+    let columns = |line: &str| -> Vec<String> {
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+    };
+    let shown: Vec<Vec<String>> = page.lines().map(columns).collect();
+    for row in table.lines().map(columns).filter(|row| row.len() > 3) {
+        let is_shown = shown.iter().any(|line| line.len() > 3 && line[..3] == row[..3]);
+        assert!(is_shown, "make the page anew with `weir validate wifi`: {row:?}");
+    }
+}
+
+#[test]
 fn a_missing_browser_is_named() {
     let output = weir()
         .args(["call", "demo/first-call"])

@@ -91,7 +91,10 @@ impl Contention {
         if idle < TimeDelta::ZERO {
             return;
         }
-        let slots = u32::try_from(idle.as_nanos() / self.slot.as_nanos()).unwrap_or(u32::MAX);
+        // The first slot boundary is the end of AIFS; each takes one off, that at which another one
+        // begins to send as well.
+        let boundaries = u32::try_from(idle.as_nanos() / self.slot.as_nanos()).unwrap_or(u32::MAX);
+        let slots = boundaries.saturating_add(1);
         *backoff = backoff.saturating_sub(slots);
         if *backoff == 0 && !has_packets {
             self.backoff = None;

@@ -266,7 +266,7 @@ fn beside_hidden(frames: u32, mbps: f64, retry: RetryPolicy) -> CellConfig {
 
 /// Loss beside a hidden terminal, with the extension and without.
 pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
-    let (secs, arrivals) = if is_quick { (120, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
+    let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
     let rows: Vec<(&Losses, usize)> =
         LOSSES.iter().flat_map(|row| arrivals.clone().map(move |index| (row, index))).collect();
     let check = |&(losses, index): &(&Losses, usize)| {
@@ -294,7 +294,7 @@ const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 /// What the station estimates its capacity to be. Theorem 1 promises 30 % more, because it has neither
 /// the backoff that goes on after a burst nor the packets that are given up.
 pub fn capacity(is_quick: bool) -> Vec<Check> {
-    let (secs, arrivals) = if is_quick { (120, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
+    let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
     let check = |index: usize| Check {
         quantity: format!("bursts of 32, capacity estimated, {} Mbit/s, Mbit/s", ARRIVALS[index]),
         source: MONTE_CARLO,
