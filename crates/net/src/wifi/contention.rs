@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  busy | AIFS | slot | slot | slot |  backoff of 3 done: frame
-//!  busy | AIFS | slot | busy ...       frozen with 2 left, taken up after the next AIFS
+//!  busy | AIFS | slot | busy ...       frozen with 1 left, taken up after the next AIFS
 //! ```
 //!
 //! Implements [IEEE80211 §9.3.4, §9.19.2]. Nothing ticks: from the time since which the channel is idle
@@ -72,8 +72,9 @@ impl Contention {
         }
     }
 
-    /// The channel gets busy: the backoff stands still. Slots that were idle to their end count
-    /// [IEEE80211 §9.3.4.3]. A packet that had hoped for immediate access has to draw a backoff now.
+    /// The channel gets busy: the backoff stands still. Each slot boundary since the channel was idle
+    /// for AIFS has taken one off [IEEE80211 §9.19.2.3]. A packet that had hoped for immediate access has
+    /// to draw a backoff now.
     pub(super) fn freeze(
         &mut self,
         now: Timestamp,
@@ -180,8 +181,8 @@ mod tests {
 
     // [IEEE80211 §9.3.4.3]
     #[test]
-    fn a_frozen_backoff_has_lost_the_slots_that_were_idle_to_their_end() {
-        for (busy_after_us, left) in [(36, 5), (37, 5), (45, 5), (46, 4), (54, 4), (55, 3)] {
+    fn a_frozen_backoff_has_lost_a_slot_at_each_boundary_from_the_end_of_aifs_on() {
+        for (busy_after_us, left) in [(36, 5), (37, 4), (45, 4), (46, 3), (54, 3), (55, 2)] {
             let (mut contention, mut chance) = backing_off(5);
             contention.freeze(at(100 + busy_after_us), at(100), true, &mut chance);
             assert_eq!(contention.backoff, Some(left), "{busy_after_us}");
@@ -193,7 +194,7 @@ mod tests {
     fn a_frozen_backoff_is_taken_up_after_the_next_aifs() {
         let (mut contention, mut chance) = backing_off(5);
         contention.freeze(at(100 + 37 + 2 * 9), at(100), true, &mut chance);
-        assert_eq!(contention.access(at(1_000)), at(1_000 + 37 + 3 * 9));
+        assert_eq!(contention.access(at(1_000)), at(1_000 + 37 + 2 * 9));
     }
 
     // [IEEE80211 §9.3.3]

@@ -288,7 +288,7 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
 /// The capacity that a station estimates beside bursts of 32 frames, in Mbit/s of MPDUs, by the same
 /// simulation.
 const CAPACITIES: [f64; 6] = [3.93, 4.23, 4.90, 6.20, 7.51, 8.68];
-/// Wide, because it depends on what belongs to a transmit delay: the simulation has an AIFS more in it.
+/// Wide, because it depends on what belongs to a transmit delay: see docs/wifi-validation.md.
 const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 
 /// What the station estimates its capacity to be. Theorem 1 promises 30 % more, because it has neither
