@@ -555,6 +555,7 @@ export function withoutValues(report: Report): Report {
     for (const finding of scenario.findings) finding.holds = null;
     for (const row of scenario.expectations) Object.assign(row, { measured: null, confidence: null });
     for (const row of scenario.fairness) Object.assign(row, NO_FAIRNESS);
+    if (scenario.calls !== null) Object.assign(scenario.calls, { rates: [], delays: [] });
     for (const pair of scenario.sim_real) {
       for (const row of pair.rows) Object.assign(row, { simulated: null, real: null, error: null });
     }

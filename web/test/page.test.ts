@@ -185,9 +185,9 @@ describe.skipIf(!available)("the page", () => {
     const { page, complaints } = await open(look);
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
-    // One for all runs, three per scenario and one where flows share, two comparisons and two
-    // histograms of the call.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 2);
+    // One for all runs, three per scenario and one where flows share, and of the call two
+    // comparisons, its rates, its delays and two histograms.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 2 + 2);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";
