@@ -494,6 +494,17 @@ mod tests {
     }
 
     #[test]
+    fn the_testbeds_of_browsers_can_be_called() {
+        for pattern in ["aalto/*", "bari/*", "delft/wired*", "demo/*"] {
+            let found = weir_lab::scenario::catalogue::find(pattern).unwrap();
+            assert!(!found.is_empty());
+            for scenario in found {
+                assert_eq!(CallConfig::of(&scenario, 1).err().map(|error| error.to_string()), None);
+            }
+        }
+    }
+
+    #[test]
     fn what_browsers_and_iperf3_cannot_do_is_said_before_anything_starts() {
         for (flows, wanted) in [
             ("[[flow]]\nkind = \"tcp\"\n", "no media flow"),
