@@ -12,6 +12,7 @@ pub mod capture;
 pub mod derive;
 mod error;
 mod janus;
+mod loads;
 mod message;
 mod plan;
 mod players;

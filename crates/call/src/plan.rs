@@ -91,6 +91,8 @@ pub struct Call {
 pub struct Load {
     /// Its index in the scenario.
     pub flow: usize,
+    /// Its name there.
+    pub name: String,
     /// The hosts that send and receive, by index.
     pub hosts: [usize; 2],
     /// What it sends.
@@ -332,6 +334,9 @@ impl<'a> Builder<'a> {
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }
+                Traffic::Udp(udp) if udp.rate.steps().len() > 1 => {
+                    return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
+                }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
             }
             if !flow.pauses.is_empty() {
@@ -343,6 +348,7 @@ impl<'a> Builder<'a> {
             self.network.hosts.push(HostPlan::at(flow.hops.end));
             loads.push(Load {
                 flow: index,
+                name: flow.name.clone(),
                 hosts: match flow.direction {
                     Direction::Up => [first, first + 1],
                     Direction::Down => [first + 1, first],

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator};
+use weir_emu::{Emulation, Emulator, Handle};
 
 use crate::camera;
 use crate::capture::{self, CapturePlan, HostCapture, Recording};
 use crate::derive::{self, Interval, TimedReport};
 use crate::error::CallError;
+use crate::loads::Loads;
 use crate::message::SetupTimes;
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
@@ -40,12 +41,17 @@ const TICK: Duration = Duration::from_millis(100);
 const MEMORY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// The browsers have been started. People are to open these addresses: name and address.
     SettingUp(&'a [(String, String)]),
-    /// Media flows; the scenario is at this time.
-    Running(Timestamp),
+    /// Media flows.
+    Running {
+        /// Where the scenario is.
+        time: Timestamp,
+        /// Changes and watches the network.
+        network: &'a Handle,
+    },
     /// The calls are over and are being taken down.
     Ending,
 }
@@ -140,6 +146,7 @@ pub fn run_call(
     let file = camera.as_deref().ok();
     let Opened { session, playing, relay, bridges, urls } =
         players::open(config, &emulator, folder.path(), file)?;
+    let loads = Loads::open(config, &emulator)?;
     let states = config.calls.iter().enumerate().map(|(index, call)| {
         let bridge = bridges.get(index).map(|bridge| bridge.addresses);
         CallState::new(call.number, route(call, config, &emulator, bridge))
@@ -150,6 +157,7 @@ pub fn run_call(
         watches: playing.iter().map(|player| player.pid().map(Watch::of)).collect(),
         players: playing,
         states: states.collect(),
+        loads,
         cancel,
         looked: Instant::now(),
         patience: if config.serve.is_some() { PEOPLE_TIMEOUT } else { SETUP_TIMEOUT },
@@ -159,12 +167,13 @@ pub fn run_call(
     let start = if run.is_over() { None } else { Some(emulator.start()) };
     let zero = start.map(since_1970);
     if let Some(start) = start {
-        run.play(start, progress)?;
+        run.play(start, &emulator.handle(), progress)?;
     }
     progress(Progress::Ending);
     let usages: Vec<Option<Usage>> =
         run.watches.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
     run.end()?;
+    let failed_loads = if start.is_some() { run.loads.finish() } else { Vec::new() };
     let recorded = recording.stop()?;
     let emulation = cut(emulator.stop()?, config.duration);
     let window = capture::link_window(config, &emulation);
@@ -173,7 +182,7 @@ pub fn run_call(
     let participants = run.players.into_iter().zip(usages).map(outcome).collect();
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
-    let notes = camera.err().into_iter().collect();
+    let notes = camera.err().into_iter().chain(failed_loads).collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,
@@ -235,6 +244,7 @@ struct Run<'a> {
     players: Vec<Playing>,
     watches: Vec<Option<Watch>>,
     states: Vec<CallState>,
+    loads: Loads,
     cancel: &'a AtomicBool,
     /// When the memory was last looked at.
     looked: Instant,
@@ -261,6 +271,7 @@ impl Run<'_> {
     fn play(
         &mut self,
         start: Instant,
+        network: &Handle,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), CallError> {
         self.watches.iter_mut().flatten().for_each(Watch::start);
@@ -268,8 +279,9 @@ impl Run<'_> {
         let end = start + Duration::from_nanos(nanos);
         let tick = &mut |run: &mut Self| {
             let now = Timestamp::ZERO + since(start, Instant::now());
-            progress(Progress::Running(now));
+            progress(Progress::Running { time: now, network });
             run.begin_calls(now);
+            run.loads.begin(now);
             run.end_calls(now);
             run.look_at_memory();
         };

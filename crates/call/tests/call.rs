@@ -183,7 +183,7 @@ fn an_interrupted_call_leaves_a_capture_that_can_be_read_and_nothing_else() {
     let config = CallConfig { capture: Some(plan), ..one_way() };
     let cancel = AtomicBool::new(false);
     let mut interrupt = |progress: Progress<'_>| {
-        if matches!(progress, Progress::Running(time) if time > Timestamp::from_secs(1)) {
+        if matches!(progress, Progress::Running { time, .. } if time > Timestamp::from_secs(1)) {
             cancel.store(true, Ordering::Relaxed);
         }
     };

@@ -132,6 +132,9 @@ pub struct Call {
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
+    /// Change capacity, delay, jitter and loss by typing while the calls run; `quit` ends them.
+    #[arg(long)]
+    pub interactive: bool,
     /// Play each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,

@@ -1,6 +1,7 @@
 //! `weir call`: real browsers through the emulator, one run at a time.
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_call::capture::CapturePlan;
@@ -12,6 +13,7 @@ use weir_lab::summary::Summary;
 
 use crate::args::Call;
 use crate::captures::Captures;
+use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::{run, select};
 
@@ -40,11 +42,13 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
         run::refuse_existing(out, jobs.iter().map(|(_, info)| info))?;
     }
     let interrupt = Interrupt::listen()?;
+    let console = args.interactive.then(Console::start);
+    let desk = Desk { args, interrupt: &interrupt, console: console.as_ref() };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
         let captures = Captures::new(args, scenario, &info)?;
-        let record = make(args, scenario, info, captures.plan(), &interrupt, &mut count)?;
+        let record = desk.make(scenario, info, captures.plan(), &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;
         }
@@ -118,56 +122,70 @@ impl Count {
     }
 }
 
-/// Plays a scenario; up to twice again if this machine bends the run.
-fn make(
-    args: &Call,
-    scenario: &Scenario,
-    info: RunInfo,
-    capture: Option<CapturePlan>,
-    interrupt: &Interrupt,
-    count: &mut Count,
-) -> anyhow::Result<Record> {
-    let config = CallConfig { capture, ..config(args, scenario, info.seed)? };
-    let mut attempt = 1;
-    let outcome = loop {
-        let outcome = play(scenario, &config, interrupt)?;
-        if outcome.emulation.bent().is_empty() || attempt == ATTEMPTS {
-            break outcome;
-        }
-        let bent = &outcome.emulation.bent()[0];
-        eprintln!("weir: {}: this machine bent the run ({bent}): once more", scenario.id);
-        attempt += 1;
-    };
-    count.add(&outcome);
-    let record = weir_call::record(scenario, info, &config, &outcome, attempt);
-    for warning in weir_call::warnings(&record) {
-        eprintln!("weir: {warning}");
-    }
-    Ok(record)
+/// Where runs are made.
+struct Desk<'a> {
+    args: &'a Call,
+    interrupt: &'a Interrupt,
+    console: Option<&'a Console>,
 }
 
-fn play(
-    scenario: &Scenario,
-    config: &CallConfig,
-    interrupt: &Interrupt,
-) -> anyhow::Result<CallOutcome> {
-    let length = scenario.duration.as_secs_f64();
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} s")
-        .expect("the template is valid");
-    let bar = ProgressBar::new(length as u64).with_style(style);
-    let mut progress = |progress: Progress<'_>| match progress {
-        Progress::SettingUp([]) => bar.set_message(format!("{}: browsers start", scenario.id)),
-        Progress::SettingUp(urls) => bar.suspend(|| invite(urls)),
-        Progress::Running(time) => {
-            bar.set_message(format!("{}: call runs", scenario.id));
-            bar.set_position(time.as_secs_f64() as u64);
+impl Desk<'_> {
+    /// Plays a scenario; up to twice again if this machine bends the run.
+    fn make(
+        &self,
+        scenario: &Scenario,
+        info: RunInfo,
+        capture: Option<CapturePlan>,
+        count: &mut Count,
+    ) -> anyhow::Result<Record> {
+        let config = CallConfig { capture, ..config(self.args, scenario, info.seed)? };
+        let mut attempt = 1;
+        let outcome = loop {
+            let outcome = self.play(scenario, &config)?;
+            let bent = outcome.emulation.bent();
+            // People are asked to come but once.
+            if bent.is_empty() || attempt == ATTEMPTS || self.args.serve.is_some() {
+                break outcome;
+            }
+            eprintln!("weir: {}: this machine bent the run ({}): once more", scenario.id, bent[0]);
+            attempt += 1;
+        };
+        count.add(&outcome);
+        let record = weir_call::record(scenario, info, &config, &outcome, attempt);
+        for warning in weir_call::warnings(&record) {
+            eprintln!("weir: {warning}");
         }
-        Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
-    };
-    let outcome = run_call(config, &interrupt.flag(), &mut progress);
-    bar.finish_and_clear();
-    interrupt.check()?;
-    Ok(outcome?)
+        Ok(record)
+    }
+
+    fn play(&self, scenario: &Scenario, config: &CallConfig) -> anyhow::Result<CallOutcome> {
+        let length = scenario.duration.as_secs_f64();
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} s")
+            .expect("the template is valid");
+        let bar = ProgressBar::new(length as u64).with_style(style);
+        let mut progress = |progress: Progress<'_>| match progress {
+            Progress::SettingUp([]) => {
+                bar.set_message(format!("{}: browsers start", scenario.id));
+            }
+            Progress::SettingUp(urls) => bar.suspend(|| invite(urls)),
+            Progress::Running { time, network } => match self.console {
+                None => {
+                    bar.set_message(format!("{}: call runs", scenario.id));
+                    bar.set_position(time.as_secs_f64() as u64);
+                }
+                Some(console) => {
+                    if !console.tick(network) {
+                        self.interrupt.flag().store(true, Ordering::Relaxed);
+                    }
+                }
+            },
+            Progress::Ending => bar.set_message(format!("{}: call ends", scenario.id)),
+        };
+        let outcome = run_call(config, &self.interrupt.flag(), &mut progress);
+        bar.finish_and_clear();
+        self.interrupt.check()?;
+        Ok(outcome?)
+    }
 }
 
 /// Tells people what to open.

@@ -1,0 +1,96 @@
+//! Traffic beside the calls: iperf3 on hosts of its own.
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, RunningLoad};
+use weir_lab::scenario::{Congestion, Traffic};
+
+use crate::error::CallError;
+use crate::plan::{CallConfig, Load};
+
+/// Every receiver has a host of its own, so all of them may have the port of iperf3.
+const PORT: u16 = 5201;
+
+/// All loads of a run; dropping them ends them.
+#[derive(Debug)]
+pub(crate) struct Loads(Vec<Stage>);
+
+#[derive(Debug)]
+struct Stage {
+    name: String,
+    from: Host,
+    iperf: Iperf,
+    start: Timestamp,
+    length: TimeDelta,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(LoadReceiver),
+    Running(RunningLoad),
+    Failed(String),
+}
+
+impl Loads {
+    /// Brings up the receiving ends.
+    pub(crate) fn open(config: &CallConfig, emulator: &Emulator) -> Result<Self, CallError> {
+        let stage = |load: &Load| -> Result<Stage, CallError> {
+            let [from, to] = load.hosts.map(|host| emulator.host(host));
+            Ok(Stage {
+                name: load.name.clone(),
+                from: from.clone(),
+                iperf: iperf(&load.traffic),
+                start: load.start,
+                length: load.stop - load.start,
+                state: State::Waiting(LoadReceiver::start(to, PORT)?),
+            })
+        };
+        config.loads.iter().map(stage).collect::<Result<_, CallError>>().map(Self)
+    }
+
+    /// Starts those whose time has come.
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        for stage in self.0.iter_mut().filter(|stage| stage.start <= now) {
+            let failed = State::Failed(String::new());
+            stage.state = match std::mem::replace(&mut stage.state, failed) {
+                State::Waiting(receiver) => {
+                    let seconds = stage.length.as_secs_f64().ceil() as u32;
+                    match receiver.load(&stage.from, &stage.iperf, seconds) {
+                        Ok(running) => State::Running(running),
+                        Err(error) => State::Failed(error.to_string()),
+                    }
+                }
+                other => other,
+            };
+        }
+    }
+
+    /// Waits for the reports of all; what went wrong, one line each.
+    pub(crate) fn finish(self) -> Vec<String> {
+        let outcome = |stage: Stage| match stage.state {
+            State::Running(running) => {
+                running.finish().err().map(|error| format!("{}: {error}", stage.name))
+            }
+            State::Failed(cause) => Some(format!("{}: {cause}", stage.name)),
+            State::Waiting(_) => Some(format!("{} did not begin", stage.name)),
+        };
+        self.0.into_iter().filter_map(outcome).collect()
+    }
+}
+
+fn iperf(traffic: &Traffic) -> Iperf {
+    match traffic {
+        Traffic::Tcp(tcp) => Iperf::Tcp {
+            congestion_control: match tcp.congestion {
+                Congestion::Cubic(_) => "cubic",
+                Congestion::Reno => "reno",
+                Congestion::Bbr => "bbr",
+            }
+            .into(),
+        },
+        Traffic::Udp(udp) => {
+            Iperf::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
+        }
+        Traffic::Media(_) | Traffic::Audio => unreachable!("the plan makes no load of media"),
+    }
+}
