@@ -47,6 +47,33 @@ export interface Scenario {
   sim_real: SimReal[];
   /** `null` where no real call was made. */
   calls: Calls | null;
+  /** Of a Wi-Fi cell. */
+  airtime: Airtime | null;
+}
+
+/** Who held the channel of a Wi-Fi cell in a short time of one run. */
+export interface Airtime {
+  /** Command that makes the run again. */
+  command: string;
+  controller: string;
+  /** When it begins, in the run's time. */
+  from_s: number;
+  nodes: string[];
+  frames: AirFrame[];
+}
+
+/** A frame on the air; times from the beginning of the picture. */
+export interface AirFrame {
+  start_us: number;
+  end_us: number;
+  /** Index of its sender. */
+  node: number;
+  kind: "data" | "ack" | "block-ack";
+  /** Packets in it, 1 in an answer. */
+  mpdus: number;
+  /** Of these, how many arrived. */
+  decoded: number;
+  text: string;
 }
 
 /** Whether a controller meets a requirement; `met` is `null` if nothing tested it. */
@@ -201,6 +228,10 @@ export interface Histogram {
 /** A published value beside ours. */
 export interface PaperRow {
   where: string;
+  /** `null` for the first flow. */
+  flow: string | null;
+  /** `null` for the whole time. */
+  section: string | null;
   metric: string;
   controller: string | null;
   published: string;

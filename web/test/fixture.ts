@@ -139,6 +139,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     fairness: shared ? fairnessRows() : [],
     sim_real: call ? flows.map(comparison) : [],
     calls: call ? callRows() : null,
+    airtime: null,
   };
 }
 

@@ -160,6 +160,9 @@ impl<'a> Builder<'a> {
     }
 
     fn build(mut self, seed: u64) -> OrWhy<CallConfig> {
+        if self.scenario.cell.is_some() {
+            return Err("its Wi-Fi cell is simulated only; `weir run` takes it".into());
+        }
         let planned = self.scenario.calls();
         if planned.is_empty() {
             return Err("it has no media flow".into());

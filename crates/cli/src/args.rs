@@ -98,12 +98,16 @@ pub struct List {
 Examples:
   weir run lund/rmcat-ns3
   weir run 'lund/*' --controller nada,scream --seeds 5 --out runs
-  weir run my-scenario.toml --seed 7331 --json")]
+  weir run my-scenario.toml --seed 7331 --json
+  weir run delft/wifi-4/s1 --controller gcc --airtime frames.csv")]
 pub struct Run {
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
     pub output: Output,
+    /// Write each frame on the air of the Wi-Fi cell, of one run, to this file.
+    #[arg(long, value_name = "FILE")]
+    pub airtime: Option<PathBuf>,
 }
 
 /// `weir call`

@@ -26,7 +26,8 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     let scenario = catalogue::find(name)?.remove(0);
     let hop = scenario.only_hop().with_context(|| {
         format!(
-            "{} has several bottlenecks, the emulator has one; `weir run` takes it",
+            "{} has several bottlenecks or a Wi-Fi cell, `weir link` has one bottleneck; `weir run` \
+             takes it",
             scenario.id
         )
     })?;

@@ -1,11 +1,13 @@
 //! `weir run`: simulate scenarios, several at a time.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use weir_lab::record::Record;
+use weir::units::Timestamp;
+use weir_lab::record::{Record, airtime};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::Summary;
 use weir_net::Seed;
@@ -18,17 +20,36 @@ use crate::table;
 
 /// Runs and prints.
 pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.airtime {
+        write_airtime(&args.selection, file)?;
+    }
     let summaries = simulate(&args.selection, args.output.out.as_deref())?;
     print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Simulates the one selected run with all frames on the air written down.
+fn write_airtime(selection: &Selection, file: &Path) -> anyhow::Result<()> {
+    let scenarios = select::scenarios(&selection.scenarios)?;
+    let algorithms = select::algorithms(&selection.controller)?;
+    let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
+    let [job] = jobs.as_slice() else {
+        let runs = jobs.len();
+        anyhow::bail!(
+            "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
+        );
+    };
+    anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
+    let mut config = job.scenario.sim_config(job.algorithm);
+    config.airtime = Timestamp::ZERO..Timestamp::MAX;
+    let trace = weir_sim::run(&config, Seed::new(job.info.seed));
+    std::fs::write(file, airtime::emit(&trace))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Makes the selected runs, and their records where a folder for them is given. The results come in
 /// the selection's order, whatever the number of jobs.
-pub fn simulate(
-    selection: &Selection,
-    out: Option<&std::path::Path>,
-) -> anyhow::Result<Vec<Summary>> {
+pub fn simulate(selection: &Selection, out: Option<&Path>) -> anyhow::Result<Vec<Summary>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let algorithms = select::algorithms(&selection.controller)?;
     let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
@@ -66,7 +87,7 @@ pub fn make(job: &Job<'_>) -> Record {
 
 /// Before anything runs: none of the records may be there already.
 pub fn refuse_existing<'a>(
-    out: &std::path::Path,
+    out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,
 ) -> anyhow::Result<()> {
     for info in runs {

@@ -8,6 +8,8 @@ mod video;
 
 pub use video::VideoMetrics;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
@@ -74,6 +76,9 @@ pub struct Metrics {
     pub queuing_delay_ms: Option<Distribution>,
     /// Feedback response time (round-trip time plus the wait for feedback), shortest of each row.
     pub rtt_ms: Option<Distribution>,
+    /// The same above its least value of the flow's whole time: the delay of delft, 5.3.4.
+    #[serde(default)]
+    pub rtt_above_min_ms: Option<Distribution>,
     /// Packets lost over packets sent: mean over the time, maximum over any second.
     pub loss_ratio: Option<MeanMax>,
     /// Time from a capacity change until the target differs by 250 kbit/s, mean over the changes.
@@ -89,6 +94,9 @@ pub struct Metrics {
     /// How often a minute the received rate of half a second swings from below three quarters of its
     /// mean to above five quarters, over the second halves of the times between changes.
     pub oscillations_per_min: Option<f64>,
+    /// Mean target bitrate.
+    #[serde(default)]
+    pub target_rate_mbps: Option<f64>,
     /// Mean target bitrate over the last half of the time.
     pub late_rate_mbps: Option<f64>,
     /// What the viewer saw.
@@ -100,6 +108,13 @@ impl Metrics {
     /// Metrics over rows of one flow, by rising time. `arrivals` are the times at which other flows came
     /// or went.
     pub fn of(rows: &[Row], arrivals: &[Timestamp]) -> Self {
+        Self::of_part(rows, 0..rows.len(), arrivals)
+    }
+
+    /// Metrics over a part of a flow's rows; what is held against the whole time has all of them.
+    pub fn of_part(all: &[Row], part: Range<usize>, arrivals: &[Timestamp]) -> Self {
+        let rows = &all[part];
+        let least_rtt = all.iter().filter_map(|row| row.rtt).min().unwrap_or_default();
         let changes = capacity_changes(rows);
         let spans = spans(rows, &changes, arrivals);
         let response = |up: Option<bool>| {
@@ -114,18 +129,17 @@ impl Metrics {
             rate_mbps: rate_mbps(rows),
             queuing_delay_ms: distribution_ms(rows.iter().filter_map(|row| row.queuing_delay)),
             rtt_ms: distribution_ms(rows.iter().filter_map(|row| row.rtt)),
+            rtt_above_min_ms: distribution_ms(
+                rows.iter().filter_map(|row| Some(row.rtt? - least_rtt)),
+            ),
             loss_ratio: loss_ratio(rows),
             responsiveness_s: response(None),
             responsiveness_up_s: response(Some(true)),
             responsiveness_down_s: response(Some(false)),
             convergence_s: convergence_s(&spans),
             oscillations_per_min: oscillations_per_min(&spans),
-            late_rate_mbps: mean(
-                rows[rows.len() / 2..]
-                    .iter()
-                    .filter_map(|row| row.target.map(Bitrate::as_mbps_f64))
-                    .collect(),
-            ),
+            target_rate_mbps: target_rate_mbps(rows),
+            late_rate_mbps: target_rate_mbps(&rows[rows.len() / 2..]),
             video: VideoMetrics::of(rows),
         }
     }
@@ -147,12 +161,14 @@ impl Metrics {
             rate_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }),
             queuing_delay_ms: distribution,
             rtt_ms: distribution,
+            rtt_above_min_ms: distribution,
             loss_ratio: Some(MeanMax { mean: 0.0, max: 0.0 }),
             responsiveness_s: Some(0.0),
             responsiveness_up_s: Some(0.0),
             responsiveness_down_s: Some(0.0),
             convergence_s: Some(0.0),
             oscillations_per_min: Some(0.0),
+            target_rate_mbps: Some(0.0),
             late_rate_mbps: Some(0.0),
             video: VideoMetrics::full(distribution),
         };
@@ -191,6 +207,10 @@ fn rate_mbps(rows: &[Row]) -> Option<MeanStd> {
     let of_seconds = mean(seconds.clone())?;
     let squares = seconds.iter().map(|rate| (rate - of_seconds) * (rate - of_seconds)).collect();
     Some(MeanStd { mean: (total / time).as_mbps_f64(), std: mean(squares)?.sqrt() })
+}
+
+fn target_rate_mbps(rows: &[Row]) -> Option<f64> {
+    mean(rows.iter().filter_map(|row| row.target.map(Bitrate::as_mbps_f64)).collect())
 }
 
 fn received_rate(rows: &[Row]) -> Bitrate {
@@ -438,6 +458,16 @@ mod tests {
         // near 1000 may hold four rows.
         let arrivals = [Timestamp::from_secs(10)];
         assert_eq!(Metrics::of(&rows, &arrivals).convergence_s, Some((1.0 + 2.8) / 2.0));
+    }
+
+    // Section 5.3.4 of the Delft thesis.
+    #[test]
+    fn a_part_s_rtt_is_held_against_the_least_of_the_whole_time() {
+        let late = Metrics::of_part(&rows(), 80..160, &[]);
+        let above = late.rtt_above_min_ms.unwrap();
+        assert_eq!((above.mean, above.p25, above.max), (50.0, 50.0, 50.0));
+        assert_eq!(late.rtt_ms.unwrap().mean, 100.0);
+        assert_eq!(rounded(late.target_rate_mbps), Some(0.9225)); // (2 * 1.8 + 78 * 0.9) / 80
     }
 
     #[test]

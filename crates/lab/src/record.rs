@@ -1,10 +1,13 @@
-//! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, and
-//! `call.json` where real browsers ran. `docs/record-format.md` describes each.
+//! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
+//! where real browsers ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell. `docs/record-format.md`
+//! describes each.
 //!
 //! A folder is written beside its place and renamed at the end, so no half-made record is ever seen.
 //! A simulated run's record holds nothing of the machine: equal seeds give equal bytes anywhere.
 
+pub mod airtime;
 mod events;
+mod nodes;
 mod series;
 
 use std::collections::BTreeMap;
@@ -25,6 +28,8 @@ pub const SCHEMA: u32 = 1;
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
+const NODES: &str = "nodes.csv";
+const AIRTIME: &str = "airtime.csv";
 const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
@@ -118,6 +123,10 @@ impl Record {
         write(RUN, pretty(&self.run_file()))?;
         write(SERIES, series::emit(&self.trace))?;
         write(EVENTS, events::emit(&self.trace))?;
+        if self.scenario.cell.is_some() {
+            write(NODES, nodes::emit(&self.trace))?;
+            write(AIRTIME, airtime::emit(&self.trace))?;
+        }
         write(SUMMARY, pretty(&self.summary()))?;
         if let Some(call) = &self.call {
             write(CALL, pretty(call))?;
@@ -167,6 +176,15 @@ impl Record {
         let events_path = folder.join(EVENTS);
         trace.events = events::parse(&read_text(&events_path)?, &trace.flows)
             .map_err(|what| RecordError::Damaged { path: events_path, what })?;
+        if let Some(cell) = &scenario.cell {
+            trace.nodes = cell.names().map(String::from).collect();
+            let path = folder.join(NODES);
+            trace.node_rows = nodes::parse(&read_text(&path)?, &trace.nodes)
+                .map_err(|what| RecordError::Damaged { path, what })?;
+            let path = folder.join(AIRTIME);
+            trace.frames = airtime::parse(&read_text(&path)?, &trace.nodes)
+                .map_err(|what| RecordError::Damaged { path, what })?;
+        }
         let call_path = folder.join(CALL);
         let call = if call_path.exists() { Some(read_json(&call_path)?) } else { None };
         let info = RunInfo {

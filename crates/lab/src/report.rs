@@ -7,6 +7,7 @@
 //! The page computes nothing that a reader could take for a measurement; it draws what stands here.
 //! Records are sorted first, so their order on the command line does not change a byte.
 
+mod airtime;
 mod boxes;
 mod calls;
 mod definitions;
@@ -231,6 +232,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
         video: tables::video(columns, flows),
         sim_real: sim_real::compare(shown, columns, flows),
         calls: calls::of(columns),
+        airtime: airtime::of(columns),
     }
 }
 

@@ -10,9 +10,11 @@ mod parse;
 pub mod quantity;
 mod reader;
 pub mod requirement;
+mod retry;
 #[cfg(test)]
 mod tests;
 mod trace_files;
+mod wifi;
 mod words;
 
 use std::collections::BTreeMap;
@@ -24,12 +26,17 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
 
 pub use weir_sim::{
-    Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp, Udp,
+    Association, Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp,
+    Udp,
 };
 
 pub use call::CallPlan;
 pub use error::ScenarioError;
 pub use parse::{parse, parse_recorded, parse_variant};
+pub use wifi::{CellNetwork, StationGroup};
+
+/// How much of a cell's channel time a record shows.
+const AIRTIME: TimeDelta = TimeDelta::from_millis(100);
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +59,9 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
-    /// The bottlenecks, in order from host A to host B; at least one.
+    /// The Wi-Fi cell that host A and others are stations of.
+    pub cell: Option<CellNetwork>,
+    /// The bottlenecks, in order from host A, or the cell, to host B; without a cell at least one.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
@@ -75,6 +84,8 @@ pub struct Flow {
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
+    /// The station that is its end on A's side, and the category of its packets.
+    pub station: Option<Association>,
     /// The bottlenecks that it crosses, by index.
     pub hops: Range<usize>,
     /// Delay each way that it has to itself, before the bottlenecks.
@@ -143,6 +154,8 @@ pub struct PaperValue {
     pub controller: Option<Algorithm>,
     /// The flow; `None` for the first media flow.
     pub flow: Option<String>,
+    /// The section; `None` for the whole time.
+    pub section: Option<String>,
     /// The value as printed, e.g. `0.77-0.79`.
     pub published: String,
     /// Why ours differs, or empty.
@@ -248,10 +261,10 @@ fn audio() -> Udp {
 }
 
 impl Scenario {
-    /// The bottleneck, if there is only one.
+    /// The bottleneck, if there is only one and no cell.
     pub fn only_hop(&self) -> Option<&Hop> {
         match self.hops.as_slice() {
-            [hop] => Some(hop),
+            [hop] if self.cell.is_none() => Some(hop),
             _ => None,
         }
     }
@@ -292,11 +305,19 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
+    /// The time of which a record tells who held the channel of the cell when: a little of the middle
+    /// of the run.
+    pub fn airtime(&self) -> Range<Timestamp> {
+        let middle = Timestamp::ZERO + self.duration / 2;
+        middle..middle + if self.cell.is_some() { AIRTIME } else { TimeDelta::ZERO }
+    }
+
     /// What to simulate when the command line names this controller.
     pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
         let flow = |flow: &Flow| weir_sim::Flow {
             name: flow.name.clone(),
             direction: flow.direction,
+            station: flow.station,
             hops: flow.hops.clone(),
             access_delay: flow.access_delay,
             start: flow.start,
@@ -319,8 +340,10 @@ impl Scenario {
         };
         weir_sim::Config {
             duration: self.duration,
+            cell: self.cell.as_ref().map(|cell| cell.config.clone()),
             hops: self.hops.clone(),
             flows: self.flows.iter().map(flow).collect(),
+            airtime: self.airtime(),
         }
     }
 }

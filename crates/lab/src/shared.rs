@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
+use weir_sim::trace::{NodeRow, ROW_INTERVAL, Row, Trace};
 
+use crate::cell::NodeMetrics;
 use crate::metrics::mean;
-use crate::scenario::{Direction, Flow, Scenario};
+use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared [RFC8868 §3].
 const WINDOWS: [i64; 3] = [1, 5, 20];
@@ -23,6 +24,9 @@ pub struct Shared {
     pub link: LinkSummary,
     /// How the media flows share; `None` of fewer than two.
     pub fairness: Option<Fairness>,
+    /// The nodes of a Wi-Fi cell, by the names of their tables; the access point is `ap`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cell: BTreeMap<String, NodeMetrics>,
 }
 
 /// How full the bottlenecks are.
@@ -62,8 +66,14 @@ pub struct Ratio {
 
 impl Shared {
     /// Measures a part of a run.
-    pub fn of(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> Self {
-        Self { link: link(scenario, received, part), fairness: fairness(scenario, received, part) }
+    pub fn of(scenario: &Scenario, received: &Received<'_>, part: &Range<Timestamp>) -> Self {
+        Self {
+            link: link(scenario, received, part),
+            fairness: fairness(scenario, received, part),
+            cell: scenario.cell.as_ref().map_or_else(BTreeMap::new, |cell| {
+                NodeMetrics::of_groups(cell, received.nodes, part)
+            }),
+        }
     }
 
     /// The value at a dotted path such as `fairness.ratio_20s.min`; `None` where it does not apply
@@ -75,31 +85,36 @@ impl Shared {
 
     /// Whether a dotted path is one of these metrics, and not one of a flow's.
     pub fn names(path: &str) -> bool {
-        path.starts_with("link.") || path.starts_with("fairness.")
+        ["link.", "fairness.", "cell."].iter().any(|shared| path.starts_with(shared))
     }
 
-    /// Whether a dotted path names a value on a path with this many bottlenecks.
-    pub fn has_path(path: &str, hops: usize) -> bool {
+    /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
+    pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
         let ratio = Some(Ratio { mean: 0.0, min: 0.0, within: 0.0 });
         let fairness = Fairness { jain: 0.0, ratio_1s: ratio, ratio_5s: ratio, ratio_20s: ratio };
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
-        let full =
-            Self { link: LinkSummary { utilization: Some(0.0), hops }, fairness: Some(fairness) };
+        let full = Self {
+            link: LinkSummary { utilization: Some(0.0), hops },
+            fairness: Some(fairness),
+            cell: cell.map_or_else(BTreeMap::new, NodeMetrics::full),
+        };
         full.at(path).is_some()
     }
 }
 
-/// What each flow had received by the end of each row, from the run's beginning on.
+/// What each flow had received by the end of each row, from the run's beginning on, and what the nodes of
+/// a cell did.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct Received<'a> {
     /// A flow's sums; the first is zero.
     sums: Vec<Vec<u64>>,
+    nodes: &'a [NodeRow],
 }
 
-impl Received {
+impl<'a> Received<'a> {
     /// Adds up the rows of a run.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &'a Trace) -> Self {
         let last = trace.rows.last().map_or(0, |row| index(row.time));
         let mut sums = vec![vec![0; last + 1]; trace.flows.len()];
         for row in &trace.rows {
@@ -110,7 +125,7 @@ impl Received {
                 sums[index] += sums[index - 1];
             }
         }
-        Self { sums }
+        Self { sums, nodes: &trace.node_rows }
     }
 
     /// Bits that a flow received in a time.
@@ -126,7 +141,7 @@ fn index(time: Timestamp) -> usize {
     ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize
 }
 
-fn link(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> LinkSummary {
+fn link(scenario: &Scenario, received: &Received<'_>, part: &Range<Timestamp>) -> LinkSummary {
     let Some(direction) = scenario.flows.first().map(|flow| flow.direction) else {
         return LinkSummary { utilization: None, hops: BTreeMap::new() };
     };
@@ -170,7 +185,11 @@ fn carried(
     rows.map(bits).sum()
 }
 
-fn fairness(scenario: &Scenario, received: &Received, part: &Range<Timestamp>) -> Option<Fairness> {
+fn fairness(
+    scenario: &Scenario,
+    received: &Received<'_>,
+    part: &Range<Timestamp>,
+) -> Option<Fairness> {
     let direction = scenario.flows.first()?.direction;
     let media: Vec<(usize, &Flow, f64)> = scenario
         .flows

@@ -7,7 +7,7 @@ use weir_sim::trace::Trace;
 
 use crate::metrics::Metrics;
 use crate::run::RunInfo;
-use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, Scenario, Section};
+use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
 use crate::shared::{Received, Shared, rows_by_flow};
 
 /// Version of the summary's shape.
@@ -112,6 +112,12 @@ pub struct PaperRow {
     /// Table, figure or section.
     #[serde(rename = "where")]
     pub location: String,
+    /// The flow; `None` for the first.
+    #[serde(default)]
+    pub flow: Option<String>,
+    /// The section; `None` for the whole time.
+    #[serde(default)]
+    pub section: Option<String>,
     /// Path of the metric.
     pub metric: String,
     /// The value as printed.
@@ -175,7 +181,7 @@ impl Summary {
                     name: section.name.clone(),
                     from_s: section.from.as_secs_f64(),
                     to_s: section.to.as_secs_f64(),
-                    metrics: Metrics::of(&rows[from..to], &arrivals),
+                    metrics: Metrics::of_part(rows, from..to, &arrivals),
                 }
             };
             FlowSummary {
@@ -201,7 +207,7 @@ impl Summary {
             engine: info.engine.as_str().into(),
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
-            paper: paper_rows(scenario, info, &flows),
+            paper: paper_rows(scenario, info, |value| beside(value, &flows, &whole, &sections)),
             expect: expect_rows(scenario, info, |expectation| {
                 measured(expectation, &flows, &whole, &sections)
             }),
@@ -214,24 +220,65 @@ impl Summary {
 
     /// A metric of a flow, the first one if none is named.
     pub fn metric(&self, flow: Option<&str>, path: &str) -> Option<f64> {
-        metric_of(&self.flows, flow, path)
+        flow_of(&self.flows, flow)?.metrics.at(path)
+    }
+
+    /// What stands beside a published value.
+    pub fn beside(&self, value: &PaperValue) -> Option<f64> {
+        beside(value, &self.flows, &self.shared, &self.sections)
     }
 }
 
-fn metric_of(flows: &[FlowSummary], flow: Option<&str>, path: &str) -> Option<f64> {
-    let wanted = |summary: &&FlowSummary| flow.is_none_or(|flow| summary.flow == flow);
-    flows.iter().find(wanted)?.metrics.at(path)
+fn flow_of<'a>(flows: &'a [FlowSummary], name: Option<&str>) -> Option<&'a FlowSummary> {
+    flows.iter().find(|flow| name.is_none_or(|name| flow.flow == name))
 }
 
-fn paper_rows(scenario: &Scenario, info: &RunInfo, flows: &[FlowSummary]) -> Vec<PaperRow> {
+impl FlowSummary {
+    /// Over the section of this name, or over the whole time.
+    fn part(&self, section: Option<&str>) -> Option<&Metrics> {
+        let Some(name) = section else { return Some(&self.metrics) };
+        self.sections.iter().find(|section| section.name == name).map(|section| &section.metrics)
+    }
+}
+
+fn beside(
+    value: &PaperValue,
+    flows: &[FlowSummary],
+    whole: &Shared,
+    sections: &[SharedSection],
+) -> Option<f64> {
+    let section = value.section.as_deref();
+    if Shared::names(&value.metric) {
+        return shared_part(section, whole, sections)?.at(&value.metric);
+    }
+    flow_of(flows, value.flow.as_deref())?.part(section)?.at(&value.metric)
+}
+
+/// All flows over the section of this name, or over the whole time.
+fn shared_part<'a>(
+    section: Option<&str>,
+    whole: &'a Shared,
+    sections: &'a [SharedSection],
+) -> Option<&'a Shared> {
+    let Some(name) = section else { return Some(whole) };
+    sections.iter().find(|section| section.name == name).map(|section| &section.shared)
+}
+
+fn paper_rows(
+    scenario: &Scenario,
+    info: &RunInfo,
+    measured: impl Fn(&PaperValue) -> Option<f64>,
+) -> Vec<PaperRow> {
     let ours = |controller: Option<weir::Algorithm>| {
         controller.is_none_or(|controller| controller.name() == info.controller)
     };
-    let row = |value: &crate::scenario::PaperValue| PaperRow {
+    let row = |value: &PaperValue| PaperRow {
         location: value.location.clone(),
+        flow: value.flow.clone(),
+        section: value.section.clone(),
         metric: value.metric.clone(),
         published: value.published.clone(),
-        measured: metric_of(flows, value.flow.as_deref(), &value.metric),
+        measured: measured(value),
     };
     scenario.paper.iter().filter(|value| ours(value.controller)).map(row).collect()
 }
@@ -272,19 +319,11 @@ fn measured(
     sections: &[SharedSection],
 ) -> Option<f64> {
     if Shared::names(&expectation.metric) {
-        let shared = match &expectation.section {
-            None => whole,
-            Some(name) => &sections.iter().find(|section| section.name == *name)?.shared,
-        };
-        return shared.at(&expectation.metric);
+        let section = expectation.section.as_deref();
+        return shared_part(section, whole, sections)?.at(&expectation.metric);
     }
-    let value = |flow: &FlowSummary| {
-        let metrics = match &expectation.section {
-            None => &flow.metrics,
-            Some(name) => &flow.sections.iter().find(|section| section.name == *name)?.metrics,
-        };
-        metrics.at(&expectation.metric)
-    };
+    let value =
+        |flow: &FlowSummary| flow.part(expectation.section.as_deref())?.at(&expectation.metric);
     let media = |flow: &&FlowSummary| flow.kind == "media";
     match &expectation.flow {
         ExpectedFlow::Named(name) => flows.iter().find(|flow| flow.flow == *name).and_then(value),

@@ -6,6 +6,7 @@ use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
+use weir_net::wifi::{AccessCategory, CellConfig, NodeId};
 
 pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
@@ -17,10 +18,23 @@ use crate::udp::Udp;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// The bottlenecks between host A and host B, in a row from A's side to B's; at least one.
+    /// The Wi-Fi cell whose stations are host A and others on its side.
+    pub cell: Option<CellConfig>,
+    /// The bottlenecks between host A, or the cell's access point, and host B, in a row from A's side to
+    /// B's.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
+    /// The time of which the trace tells who held the cell's channel when; may be empty.
+    pub airtime: Range<Timestamp>,
+}
+
+impl Config {
+    /// A network without a cell.
+    pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<Flow>) -> Self {
+        let airtime = Timestamp::ZERO..Timestamp::ZERO;
+        Self { duration, cell: None, hops, flows, airtime }
+    }
 }
 
 /// One bottleneck, both ways.
@@ -48,6 +62,8 @@ pub struct Flow {
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
+    /// The station that its end on A's side is; without one it does not cross the cell.
+    pub station: Option<Association>,
     /// The hops that it crosses.
     pub hops: Range<usize>,
     /// Delay of its own way to the first hop, in each direction.
@@ -60,6 +76,22 @@ pub struct Flow {
     pub pauses: Vec<Range<Timestamp>>,
     /// What it carries.
     pub traffic: Traffic,
+}
+
+impl Flow {
+    /// Whether its sender is a station, whose queue its packets wait in first.
+    pub(crate) fn sends_from_station(&self) -> bool {
+        self.station.is_some() && self.direction == Direction::Up
+    }
+}
+
+/// How a flow takes part in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// The station.
+    pub station: NodeId,
+    /// The category of its packets, both ways.
+    pub category: AccessCategory,
 }
 
 /// What a flow carries.

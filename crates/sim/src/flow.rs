@@ -41,6 +41,10 @@ pub(crate) trait Ends {
     /// A packet of the other end arrived.
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox);
 
+    /// A packet left the station that is the sender's host, or was dropped there. Only TCP holds back
+    /// for the queue of its own host.
+    fn on_left_host(&mut self, _now: Timestamp, _packet: &Packet, _out: &mut Outbox) {}
+
     /// Another flow of the same sender moved this one's share of their rate. Only media flows have one.
     fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate, _out: &mut Outbox) {}
 

@@ -16,7 +16,9 @@ mod tcp;
 pub mod trace;
 mod udp;
 
-pub use config::{Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic};
+pub use config::{
+    Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic,
+};
 pub use simulator::run;
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;

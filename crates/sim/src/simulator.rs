@@ -1,6 +1,8 @@
 //! The simulation: one thread that always goes to the earliest deadline.
 
-use weir::units::{TimeDelta, Timestamp};
+mod cell;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
 
 use crate::config::{Config, Direction, Flow, Traffic};
@@ -11,6 +13,7 @@ use crate::flow::{End, Ends, Outbox, Packet};
 use crate::tcp::TcpEnds;
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 use crate::udp::UdpEnds;
+use cell::TracedCell;
 
 /// Runs a configuration from time zero to its end.
 pub fn run(config: &Config, seed: Seed) -> Trace {
@@ -29,7 +32,7 @@ pub fn run(config: &Config, seed: Seed) -> Trace {
 struct Traveller {
     flow: usize,
     from: End,
-    /// Links of its route that lie behind it.
+    /// Legs of its route that lie behind it.
     passed: usize,
     /// Time it spent in their queues.
     waited: TimeDelta,
@@ -45,10 +48,17 @@ impl Traveller {
     }
 }
 
+/// A part of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leg {
+    Link(usize),
+    Cell,
+}
+
 struct FlowState {
     ends: Box<dyn Ends>,
-    /// Links from the sender to the receiver, and back.
-    routes: [Vec<usize>; 2],
+    /// The way from the sender to the receiver, and back.
+    routes: [Vec<Leg>; 2],
     /// The row that is being filled, and what its mean is made of.
     row: Row,
     waited: TimeDelta,
@@ -56,8 +66,16 @@ struct FlowState {
 }
 
 impl FlowState {
-    fn route(&self, from: End) -> &[usize] {
+    fn route(&self, from: End) -> &[Leg] {
         &self.routes[from as usize]
+    }
+
+    /// The links that its data crosses.
+    fn links(&self) -> impl Iterator<Item = usize> {
+        self.route(End::Sender).iter().filter_map(|leg| match leg {
+            Leg::Link(link) => Some(*link),
+            Leg::Cell => None,
+        })
     }
 }
 
@@ -67,12 +85,14 @@ enum Part {
     Rows,
     Link(usize),
     End(usize, End),
+    Cell,
 }
 
 struct Simulator<'a> {
     config: &'a Config,
     deadlines: Deadlines,
     links: Vec<Bottleneck<Traveller>>,
+    cell: Option<TracedCell>,
     flows: Vec<FlowState>,
     coupling: Coupling,
     outbox: Outbox,
@@ -97,16 +117,19 @@ impl<'a> Simulator<'a> {
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
         let rows =
             Vec::with_capacity(config.flows.iter().map(|flow| row_count(config, flow)).sum());
-        let parts = 1 + links.len() + 2 * flows.len();
+        let parts = 1 + links.len() + 2 * flows.len() + usize::from(config.cell.is_some());
+        let mut trace = Trace { flows: names, rows, ..Trace::default() };
         let mut simulator = Self {
             config,
             deadlines: Deadlines::new(parts),
             links,
+            cell: TracedCell::new(config, seed, &mut trace),
             flows,
             coupling: Coupling::new(config),
             outbox: Outbox::default(),
-            trace: Trace { flows: names, rows, ..Trace::default() },
+            trace,
         };
+        simulator.schedule_cell();
         simulator.schedule(Part::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
         for flow in 0..config.flows.len() {
             let start = config.flows[flow].start;
@@ -120,6 +143,7 @@ impl<'a> Simulator<'a> {
             Part::Rows => 0,
             Part::Link(link) => 1 + link,
             Part::End(flow, end) => 1 + self.links.len() + 2 * flow + end as usize,
+            Part::Cell => 1 + self.links.len() + 2 * self.flows.len(),
         }
     }
 
@@ -130,6 +154,9 @@ impl<'a> Simulator<'a> {
             number if number <= links => Part::Link(number - 1),
             number => {
                 let index = number - 1 - links;
+                if index == 2 * self.flows.len() {
+                    return Part::Cell;
+                }
                 Part::End(index / 2, End::BOTH[index % 2])
             }
         }
@@ -150,6 +177,7 @@ impl<'a> Simulator<'a> {
         match self.part(number) {
             Part::Rows => self.close_rows(now),
             Part::Link(link) => self.deliver(now, link),
+            Part::Cell => self.deliver_cell(now),
             Part::End(flow, end) => {
                 self.flows[flow].ends.on_deadline(now, end, &mut self.outbox);
                 self.after_end(now, flow, end);
@@ -213,14 +241,21 @@ impl<'a> Simulator<'a> {
         }));
     }
 
-    /// Puts a packet onto the next link of its route, or hands it over at the route's end.
+    /// Puts a packet onto the next leg of its route, or hands it over at the route's end.
     fn forward(&mut self, now: Timestamp, traveller: Traveller) {
         let Traveller { flow, from, passed, .. } = traveller;
-        let Some(&link) = self.flows[flow].route(from).get(passed) else {
-            return self.arrive(now, traveller);
-        };
-        self.links[link].enqueue(now, traveller.header(), traveller);
-        self.schedule_link(link);
+        match self.flows[flow].route(from).get(passed) {
+            None => self.arrive(now, traveller),
+            Some(&Leg::Link(link)) => {
+                self.links[link].enqueue(now, traveller.header(), traveller);
+                self.schedule_link(link);
+            }
+            Some(Leg::Cell) => {
+                let cell = self.cell.as_mut().expect("a route leads through a cell that is there");
+                cell.enqueue(now, &self.config.flows[flow], traveller);
+                self.schedule_cell();
+            }
+        }
     }
 
     fn schedule_link(&mut self, link: usize) {
@@ -228,23 +263,53 @@ impl<'a> Simulator<'a> {
         self.schedule(Part::Link(link), next);
     }
 
+    fn schedule_cell(&mut self) {
+        if let Some(cell) = &self.cell {
+            let next = cell.next_event();
+            self.schedule(Part::Cell, next);
+        }
+    }
+
     fn deliver(&mut self, now: Timestamp, link: usize) {
         while let Some(fate) = self.links[link].poll(now) {
-            match fate {
-                Fate::Delivered(Delivery { queuing_delay, ecn, mut payload, .. }) => {
-                    payload.passed += 1;
-                    payload.waited += queuing_delay;
-                    payload.packet.ecn = ecn;
-                    self.forward(now, payload);
-                }
-                // Lost feedback is part of the experiment; the controllers have to live with it.
-                Fate::Dropped(dropped) if dropped.payload.from == End::Receiver => {}
-                Fate::Dropped(dropped) => {
-                    self.flows[dropped.payload.flow].row.lost_packets += 1;
-                }
-            }
+            self.go_on(now, fate);
         }
         self.schedule_link(link);
+    }
+
+    fn deliver_cell(&mut self, now: Timestamp) {
+        while let Some(fate) = self.cell.as_mut().and_then(|cell| cell.poll(now)) {
+            let traveller = match &fate {
+                Fate::Delivered(delivery) => &delivery.payload,
+                Fate::Dropped(dropped) => &dropped.payload,
+            };
+            let Traveller { flow, from, .. } = *traveller;
+            let config = &self.config.flows[flow];
+            if from == End::Sender && config.sends_from_station() && now < config.stop {
+                let ends = &mut self.flows[flow].ends;
+                ends.on_left_host(now, &traveller.packet, &mut self.outbox);
+                self.do_wishes(now, flow, End::Sender);
+            }
+            self.go_on(now, fate);
+        }
+        self.schedule_cell();
+    }
+
+    /// A packet is through a leg of its route, or gone.
+    fn go_on(&mut self, now: Timestamp, fate: Fate<Traveller>) {
+        match fate {
+            Fate::Delivered(Delivery { queuing_delay, ecn, mut payload, .. }) => {
+                payload.passed += 1;
+                payload.waited += queuing_delay;
+                payload.packet.ecn = ecn;
+                self.forward(now, payload);
+            }
+            // Lost feedback is part of the experiment; the controllers have to live with it.
+            Fate::Dropped(dropped) if dropped.payload.from == End::Receiver => {}
+            Fate::Dropped(dropped) => {
+                self.flows[dropped.payload.flow].row.lost_packets += 1;
+            }
+        }
     }
 
     fn arrive(&mut self, now: Timestamp, traveller: Traveller) {
@@ -268,11 +333,12 @@ impl<'a> Simulator<'a> {
                 continue;
             }
             let state = &mut self.flows[index];
-            let route = &state.routes[End::Sender as usize];
             let capacities =
-                route.iter().filter_map(|&link| self.links[link].capacity(now - ROW_INTERVAL));
+                state.links().filter_map(|link| self.links[link].capacity(now - ROW_INTERVAL));
             let capacity = capacities.min();
-            let queue = route.iter().map(|&link| self.links[link].queued(now)).sum();
+            let wired: DataSize = state.links().map(|link| self.links[link].queued(now)).sum();
+            let cell = self.cell.as_ref().filter(|_| flow.station.is_some());
+            let queue = wired + cell.map_or(DataSize::ZERO, |cell| cell.queued(flow));
             let sender = state.ends.state();
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
             let video = state.ends.take_video(now + ROW_INTERVAL > end);
@@ -299,6 +365,9 @@ impl<'a> Simulator<'a> {
             state.waited = TimeDelta::ZERO;
             state.arrived = 0;
         }
+        if let Some(cell) = &mut self.cell {
+            cell.write_rows(now, &mut self.trace);
+        }
         self.schedule(Part::Rows, Some(now + ROW_INTERVAL));
     }
 }
@@ -315,19 +384,27 @@ fn hop_links(config: &Config, seed: Seed) -> Vec<Bottleneck<Traveller>> {
 }
 
 /// Makes the links of a flow's own access, and lists what its packets cross each way.
-fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<usize>; 2] {
-    let up = flow.hops.clone().map(|hop| 2 * hop);
-    let down = flow.hops.clone().rev().map(|hop| 2 * hop + 1);
-    let [mut there, mut back]: [Vec<usize>; 2] = match flow.direction {
+fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<Leg>; 2] {
+    let up = flow.hops.clone().map(|hop| Leg::Link(2 * hop));
+    let down = flow.hops.clone().rev().map(|hop| Leg::Link(2 * hop + 1));
+    let [mut there, mut back]: [Vec<Leg>; 2] = match flow.direction {
         Direction::Up => [up.collect(), down.collect()],
         Direction::Down => [down.collect(), up.collect()],
     };
     if flow.access_delay > TimeDelta::ZERO {
         let access = LinkConfig::unlimited(flow.access_delay);
         for (way, at) in [(&mut there, 0), (&mut back, flow.hops.len())] {
-            way.insert(at, links.len());
+            way.insert(at, Leg::Link(links.len()));
             links.push(Bottleneck::new(&access, seed, &format!("{}/access", flow.name)));
         }
+    }
+    if flow.station.is_some() {
+        let (up, down) = match flow.direction {
+            Direction::Up => (&mut there, &mut back),
+            Direction::Down => (&mut back, &mut there),
+        };
+        up.insert(0, Leg::Cell);
+        down.push(Leg::Cell);
     }
     [there, back]
 }

@@ -73,6 +73,7 @@ mod tests {
         let flow = Flow {
             name: "udp-1".into(),
             direction: Direction::Up,
+            station: None,
             hops: 0..1,
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,

@@ -44,6 +44,7 @@ fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled
     let flow = Flow {
         name: "media-1".into(),
         direction: Direction::Up,
+        station: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
@@ -53,7 +54,7 @@ fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled
     };
     let hops = vec![Hop { up, down: LinkConfig::unlimited(TimeDelta::from_millis(25)) }];
     let duration = END - Timestamp::ZERO;
-    settled(&run(&Config { duration, hops, flows: vec![flow] }, Seed::new(1)))
+    settled(&run(&Config::wired(duration, hops, vec![flow]), Seed::new(1)))
 }
 
 /// A flow once it has settled.

@@ -20,6 +20,7 @@ import {
   type Selection,
 } from "../model";
 import type { Palette } from "../theme";
+import { airtimeView } from "./airtime";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { callsView } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
@@ -45,6 +46,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
     part("Network", networkList(scenario)),
+    ...(scenario.airtime === null ? [] : [part("On the air", airtimeView(scenario.airtime))]),
     timeView(scenario, palette),
     ...shareView(scenario),
     boxView(scenario, palette),

@@ -26,10 +26,15 @@ import {
 
 export function paperTable(rows: PaperRow[]): HTMLElement {
   if (rows.length === 0) return empty("No published values belong to this scenario.");
+  const named = (part: (row: PaperRow) => string | null) => rows.some((row) => part(row) !== null);
   return table<PaperRow>(
     "Published values beside ours",
     [
       { head: "Where", cell: (row) => row.where },
+      ...(named((row) => row.flow) ? [{ head: "Flow", cell: (row: PaperRow) => row.flow ?? NONE }] : []),
+      ...(named((row) => row.section)
+        ? [{ head: "Section", cell: (row: PaperRow) => row.section ?? NONE }]
+        : []),
       { head: "Metric", cell: (row) => row.metric },
       { head: "Controller", cell: (row) => row.controller ?? NONE },
       { head: "Paper", cell: (row) => row.published },

@@ -206,6 +206,7 @@ fn measure_ours(network: &Network, control: Congestion) -> Measured {
     let flow = |index: usize| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
+        station: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
@@ -214,7 +215,7 @@ fn measure_ours(network: &Network, control: Congestion) -> Measured {
         traffic: Traffic::Tcp(Tcp::new(control)),
     };
     let flows = (0..network.flows).map(flow).collect();
-    let config = Config { duration, hops: vec![Hop { up, down }], flows };
+    let config = Config::wired(duration, vec![Hop { up, down }], flows);
     let trace = weir_sim::run(&config, Seed::new(1));
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);
     let waits = trace.rows.iter().filter_map(|row| Some((row.queuing_delay?, row.received)));

@@ -12,6 +12,9 @@ pub struct VideoMetrics {
     /// Received bits of media that was sent for the first time over what the bottleneck could carry in
     /// the same time: the good utilization `g` of bari.
     pub media_utilization: Option<f64>,
+    /// Received rate of media that was sent for the first time.
+    #[serde(default)]
+    pub media_rate_mbps: Option<f64>,
     /// Share of the received bytes that were retransmissions.
     pub rtx_share: Option<f64>,
     /// Share of the received bytes that were parity.
@@ -46,6 +49,7 @@ impl VideoMetrics {
         let frozen = video().fold(TimeDelta::ZERO, |sum, video| sum + video.frozen);
         Self {
             media_utilization: capacity(rows).and_then(|carried| ratio(media, carried)),
+            media_rate_mbps: ratio(media * 8.0 / 1e6, time.as_secs_f64()),
             rtx_share: ratio(rtx, media + rtx + fec),
             fec_share: ratio(fec, media + rtx + fec),
             residual_loss_ratio: ratio(
@@ -63,6 +67,7 @@ impl VideoMetrics {
     pub(super) fn full(distribution: Option<Distribution>) -> Self {
         Self {
             media_utilization: Some(0.0),
+            media_rate_mbps: Some(0.0),
             rtx_share: Some(0.0),
             fec_share: Some(0.0),
             residual_loss_ratio: Some(0.0),

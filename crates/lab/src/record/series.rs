@@ -82,17 +82,36 @@ pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
 }
 
 /// The cells of a line.
-struct Cells<'a>(Vec<&'a str>);
+pub(super) struct Cells<'a>(Vec<&'a str>);
 
-impl Cells<'_> {
-    fn optional(&self, column: usize) -> Result<Option<u64>, String> {
+impl<'a> Cells<'a> {
+    /// The cells of a line that must have so many.
+    pub(super) fn of(line: &'a str, columns: usize) -> Result<Self, String> {
+        let cells: Vec<&str> = line.split(',').collect();
+        match cells.len() {
+            found if found == columns => Ok(Self(cells)),
+            found => Err(format!("{found} columns, not {columns}")),
+        }
+    }
+
+    pub(super) fn text(&self, column: usize) -> &'a str {
+        self.0[column]
+    }
+
+    /// Which of these names the cell is.
+    pub(super) fn position(&self, column: usize, names: &[String]) -> Result<usize, String> {
+        let name = self.0[column];
+        names.iter().position(|known| known == name).ok_or_else(|| format!("no '{name}'"))
+    }
+
+    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, String> {
         match self.0[column] {
             "" => Ok(None),
             cell => cell.parse().map(Some).map_err(|_| format!("'{cell}' is not a number")),
         }
     }
 
-    fn number(&self, column: usize) -> Result<u64, String> {
+    pub(super) fn number(&self, column: usize) -> Result<u64, String> {
         self.optional(column)?.ok_or(format!("column {column} is empty"))
     }
 
@@ -128,22 +147,15 @@ fn signed(value: u64) -> Result<i64, String> {
 }
 
 fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String> {
-    let cells = Cells(line.split(',').collect());
-    if cells.0.len() != columns {
-        return Err(format!("{} columns, not {columns}", cells.0.len()));
-    }
+    let cells = Cells::of(line, columns)?;
     let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
     let time_ms = cells.number(0)?;
     if !time_ms.is_multiple_of(ROW_INTERVAL.as_millis() as u64) {
         return Err(format!("{time_ms} ms is not a multiple of {}", ROW_INTERVAL.as_millis()));
     }
-    let name = cells.0[1];
     Ok(Row {
         time: Timestamp::from_millis(signed(time_ms)?),
-        flow: flows
-            .iter()
-            .position(|flow| flow == name)
-            .ok_or_else(|| format!("no flow '{name}'"))?,
+        flow: cells.position(1, flows)?,
         capacity: rate(2)?,
         target: rate(3)?,
         pacing_rate: rate(4)?,

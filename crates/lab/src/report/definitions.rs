@@ -134,6 +134,9 @@ const PATHS: &[(&str, &str)] = &[
          received rate of a second first comes within 10 % of its mean over the second half of the \
          time to the next; mean over these, in s.",
     ),
+    ("target_rate_mbps", "Mean target bitrate, Mbit/s."),
+    ("media_rate_mbps", "Mean received rate of media that was sent for the first time, Mbit/s."),
+    ("rtt_above_min_ms", "Round-trip time above its least value of the whole run, ms."),
     ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
     (
         "media_utilization",
@@ -176,7 +179,12 @@ pub(super) fn of<'a>(
     if has_calls {
         definitions.extend(CALLS.iter().map(define));
     }
-    definitions.extend(PATHS.iter().filter(|(path, _)| named.contains(path)).map(define));
+    // `frame_delay_ms` is the definition of `frame_delay_ms.p95`, too.
+    let is_named = |&&(path, _): &&(&str, &str)| {
+        let below = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        named.iter().any(|name| *name == path || below(name))
+    };
+    definitions.extend(PATHS.iter().filter(is_named).map(define));
     definitions.push(curves());
     definitions.push(rate_changes());
     definitions

@@ -54,6 +54,36 @@ pub(super) struct Scenario {
     pub sim_real: Vec<SimReal>,
     /// `None` where no real call was made.
     pub calls: Option<Calls>,
+    /// Of a Wi-Fi cell.
+    pub airtime: Option<Airtime>,
+}
+
+/// Who held the channel of a Wi-Fi cell in a short time of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Airtime {
+    /// The command that makes the run again.
+    pub command: String,
+    pub controller: String,
+    /// When it begins, in the run's time.
+    pub from_s: f64,
+    pub nodes: Vec<String>,
+    pub frames: Vec<AirFrame>,
+}
+
+/// A frame on the air; times from the beginning of the picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct AirFrame {
+    pub start_us: f64,
+    pub end_us: f64,
+    /// Index of its sender.
+    pub node: usize,
+    /// `data`, `ack` or `block-ack`.
+    pub kind: &'static str,
+    /// Packets in it, 1 in an answer.
+    pub mpdus: usize,
+    /// Of these, how many arrived.
+    pub decoded: usize,
+    pub text: String,
 }
 
 /// Whether a controller meets a requirement of RFC 8836; `met` is `None` if nothing tested it.
@@ -222,6 +252,10 @@ pub(super) struct VideoRow {
 pub(super) struct PaperRow {
     #[serde(rename = "where")]
     pub location: String,
+    /// `None` for the first flow.
+    pub flow: Option<String>,
+    /// `None` for the whole time.
+    pub section: Option<String>,
     pub metric: String,
     pub controller: Option<String>,
     pub published: String,

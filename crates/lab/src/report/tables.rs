@@ -17,9 +17,11 @@ fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Colu
 /// A row a published value and controller that it is about; one that has no run stays, unmeasured.
 pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow> {
     let row = |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| {
-        let metric = |run: &Run<'_>| run.summary.metric(value.flow.as_deref(), &value.metric);
+        let metric = |run: &Run<'_>| run.summary.beside(value);
         PaperRow {
             location: value.location.clone(),
+            flow: value.flow.clone(),
+            section: value.section.clone(),
             metric: value.metric.clone(),
             controller: controller.map(Into::into),
             published: value.published.clone(),

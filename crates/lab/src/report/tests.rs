@@ -362,7 +362,7 @@ fn judged(controller: &str, engine: Engine, seed: u64, share: f64) -> Record {
         }
     };
     let rows = (0..40).map(row).collect();
-    let trace = Trace { flows: vec!["media-1".into()], rows, events: Vec::new() };
+    let trace = Trace { flows: vec!["media-1".into()], rows, ..Trace::default() };
     let (scenario_id, controller) = (scenario.id.clone(), controller.into());
     let info = RunInfo { scenario: scenario_id, controller, engine, seed };
     Record { info, scenario, trace, call: None }

@@ -9,6 +9,7 @@ use weir_net::Schedule;
 use super::error::ScenarioError;
 use super::network::steps;
 use super::reader::{Item, Table};
+use super::wifi::{self, CellNetwork};
 use super::{
     Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
     Traffic, Udp, call,
@@ -17,7 +18,8 @@ use super::{
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Keys of every flow.
-const COMMON: &[&str] = &["kind", "count", "direction", "hops", "delay", "start", "stop", "pauses"];
+const COMMON: &[&str] =
+    &["kind", "count", "direction", "station", "hops", "delay", "start", "stop", "pauses"];
 const MEDIA: &[&str] = &[
     "controller",
     "min_bitrate",
@@ -33,15 +35,18 @@ const MEDIA: &[&str] = &[
     "repair",
     "key_frame_interval",
     "call",
+    "category",
 ];
-const AUDIO: &[&str] = &["call"];
-const TCP: &[&str] = &["congestion", "ecn", "short"];
-const UDP: &[&str] = &["rate", "packet"];
+const AUDIO: &[&str] = &["call", "category"];
+const TCP: &[&str] = &["congestion", "ecn", "short", "small_queue", "category"];
+const UDP: &[&str] = &["rate", "packet", "category"];
 /// [`COMMON`], [`MEDIA`], [`AUDIO`], [`TCP`] and [`UDP`].
 const FLOW: &[&str] = &[
     "kind",
     "count",
     "direction",
+    "station",
+    "category",
     "hops",
     "delay",
     "start",
@@ -63,6 +68,7 @@ const FLOW: &[&str] = &[
     "call",
     "congestion",
     "short",
+    "small_queue",
     "rate",
     "packet",
 ];
@@ -85,13 +91,23 @@ const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
 const UDP_PACKETS: Range<u64> = 28..65_536;
 
 /// Every flow of the file, named.
-pub(super) fn flows(top: &Table, duration: TimeDelta, hops: usize) -> Result<Vec<Flow>> {
+pub(super) fn flows(
+    top: &Table,
+    duration: TimeDelta,
+    hops: usize,
+    cell: Option<&CellNetwork>,
+) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", FLOW)? {
         let table = with_defaults(table, top)?;
         let flow = flow(&table, duration, hops)?;
         let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
-        flows.extend(std::iter::repeat_n(flow, count));
+        let mut stations = wifi::associations(&table, cell)?.into_iter().cycle();
+        if stations.clone().next().is_none() && flow.hops.is_empty() {
+            return Err(table.error("it crosses nothing; write the station that it is at"));
+        }
+        let flow = || Flow { station: stations.next(), ..flow.clone() };
+        flows.extend(std::iter::repeat_with(flow).take(count));
     }
     if flows.is_empty() {
         return Err(top.error("there is no traffic; write [[flow]]"));
@@ -161,6 +177,8 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         // Named once all directions are known.
         name: String::new(),
         direction,
+        // Which of a group's stations it is at depends on its number.
+        station: None,
         hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
         access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
         start,
@@ -209,7 +227,7 @@ fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Optio
 }
 
 /// A whole number from 1 on.
-fn whole(item: &Item, max: f64) -> Result<usize> {
+pub(super) fn whole(item: &Item, max: f64) -> Result<usize> {
     let number = item.number()?;
     if number.fract() == 0.0 && (1.0..=max).contains(&number) {
         return Ok(number as usize);
@@ -365,7 +383,7 @@ fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedba
         return Ok(vec![(Timestamp::ZERO, Feedback::Twcc)]);
     };
     let Some(elements) = item.elements() else { return Ok(vec![(Timestamp::ZERO, word(&item)?)]) };
-    let steps = steps(&elements, duration, "ccfb", word)?;
+    let steps = steps(&elements, duration, "\"ccfb\"", word)?;
     let starts = steps.first().is_some_and(|step| step.0 == Timestamp::ZERO);
     if starts && steps.is_sorted_by(|a, b| a.0 < b.0) {
         return Ok(steps);
@@ -387,7 +405,10 @@ fn tcp(table: &Table) -> Result<Tcp> {
         .get("ecn")
         .map_or(Ok(false), |item| item.choice(&[("off", false), ("classic", true)]))?;
     let short = table.get("short").map(|item| short(&item)).transpose()?;
-    Ok(Tcp { ecn, short, ..Tcp::new(congestion) })
+    let default = Tcp::new(congestion);
+    let small_queue =
+        table.get("small_queue").map_or(Ok(default.small_queue), |item| item.size())?;
+    Ok(Tcp { ecn, short, small_queue, ..default })
 }
 
 fn short(item: &Item) -> Result<ShortTransfers> {
@@ -415,7 +436,7 @@ fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
     let item = table.require("rate", "\"1Mbps\"")?;
     let rate = match item.elements() {
         None => Schedule::constant(item.rate()?),
-        Some(elements) => Schedule::new(steps(&elements, duration, "1500kbps", Item::rate)?),
+        Some(elements) => Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::rate)?),
     };
     let packet = table.get("packet").map_or(Ok(UDP_PACKET), |item| {
         let size = item.size()?;

@@ -9,10 +9,14 @@ use super::aqm::aqm;
 use super::error::{ScenarioError, printable, quoted};
 use super::reader::{Item, Table};
 use super::trace_files::TraceFiles;
+use super::wifi::{self, CellNetwork};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-const NETWORK: &[&str] = &["kind", "up", "down", "hop"];
+const NETWORK: &[&str] =
+    &["kind", "up", "down", "hop", "band", "access_point", "station", "neighbour", "hidden"];
+/// Of these, those of a network of kind `wifi` alone.
+const WIFI: &[&str] = &["band", "access_point", "station", "neighbour", "hidden"];
 const HOP: &[&str] = &["up", "down"];
 const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
 const TRACE: &[&str] = &["trace"];
@@ -22,12 +26,31 @@ const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
 /// What may wait where the file does not say [RFC8867 §5.1].
 const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
 
-/// The bottlenecks, in order from host A to host B.
-pub(super) fn hops(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Vec<Hop>> {
+/// What lies between host A and host B.
+#[derive(Clone, Debug)]
+pub(super) struct Network {
+    pub(super) cell: Option<CellNetwork>,
+    /// The bottlenecks, in order from host A, or the cell, to host B.
+    pub(super) hops: Vec<Hop>,
+}
+
+pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Network> {
     let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(NETWORK)?;
-    if let Some(kind) = network.get("kind") {
-        kind.choice(&[("bottleneck", ())])?;
+    let has_cell = network
+        .get("kind")
+        .map_or(Ok(false), |kind| kind.choice(&[("bottleneck", false), ("wifi", true)]))?;
+    if has_cell {
+        let is_wired = ["up", "down", "hop"].iter().any(|key| network.get(key).is_some());
+        let hops = if is_wired { hops(&network, duration, files)? } else { Vec::new() };
+        return Ok(Network { cell: Some(wifi::cell(&network, duration)?), hops });
     }
+    for key in WIFI {
+        refuse(&network, key, "only a cell has it; write kind = \"wifi\"")?;
+    }
+    Ok(Network { cell: None, hops: hops(&network, duration, files)? })
+}
+
+fn hops(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Vec<Hop>> {
     let hop = |table: &Table| {
         let link = |key| match table.get(key) {
             Some(item) => link(&item.table(LINK)?, duration, files),
@@ -37,14 +60,10 @@ pub(super) fn hops(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> 
     };
     let hops = network.tables("hop", HOP)?;
     if hops.is_empty() {
-        return Ok(vec![hop(&network)?]);
+        return Ok(vec![hop(network)?]);
     }
     for key in HOP {
-        refuse(
-            &network,
-            key,
-            "each hop has its own; write [network.hop.up] below [[network.hop]]",
-        )?;
+        refuse(network, key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
     }
     hops.iter().map(hop).collect()
 }
@@ -83,14 +102,14 @@ fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<
     }
     let schedule = match item.elements() {
         None => Schedule::constant(item.rate()?),
-        Some(elements) => Schedule::new(steps(&elements, duration, "1500kbps", Item::rate)?),
+        Some(elements) => Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::rate)?),
     };
     schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
 }
 
 fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
     let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
-    Delay::new(steps(&elements, duration, "25ms", Item::time)?)
+    Delay::new(steps(&elements, duration, "\"25ms\"", Item::time)?)
         .map_err(|error| item.error(&error.to_string()))
 }
 
@@ -103,7 +122,7 @@ pub(super) fn steps<'a, T>(
 ) -> Result<Vec<(Timestamp, T)>> {
     let step = |item: &Item<'a>| match item.elements().as_deref() {
         Some([from, to]) => Ok((from.moment(duration)?, value(to)?)),
-        _ => Err(item.error(&format!("expected a step such as [\"20s\", \"{example}\"]"))),
+        _ => Err(item.error(&format!("expected a step such as [\"20s\", {example}]"))),
     };
     elements.iter().map(step).collect()
 }
@@ -142,7 +161,7 @@ fn jitter(item: &Item) -> Result<Jitter> {
     }
 }
 
-fn refuse(table: &Table, key: &'static str, why: &str) -> Result<()> {
+pub(super) fn refuse(table: &Table, key: &'static str, why: &str) -> Result<()> {
     table.get(key).map_or(Ok(()), |item| Err(item.error(why)))
 }
 

@@ -13,12 +13,13 @@ use crate::metrics::Metrics;
 use crate::shared::Shared;
 
 use super::error::{ScenarioError, nearest, quoted};
+use super::network::{self, Network};
 use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
-    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, call, flow,
-    network,
+    CellNetwork, Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario,
+    Section, call, flow,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -42,7 +43,8 @@ const TOP: &[&str] = &[
     "variant",
 ];
 const SECTION: &[&str] = &["name", "from", "to"];
-const PAPER: &[&str] = &["location", "metric", "controller", "flow", "published", "note"];
+const PAPER: &[&str] =
+    &["location", "metric", "controller", "flow", "section", "published", "note"];
 const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
 const EXPECT: &[&str] =
@@ -103,11 +105,12 @@ fn read_from(
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
-    let hops = network::hops(&top, duration, &files)?;
-    let flows = flow::flows(&top, duration, hops.len())?;
+    let Network { cell, hops } = network::network(&top, duration, &files)?;
+    let flows = flow::flows(&top, duration, hops.len(), cell.as_ref())?;
+    let path = SharedPath { hops: hops.len(), cell: cell.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
     let mut expectations =
-        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections, hops.len()))?;
+        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections, path))?;
     for table in top.tables("known_miss", KNOWN_MISS)? {
         known_miss(&table, &mut expectations)?;
     }
@@ -121,10 +124,11 @@ fn read_from(
         description,
         duration,
         feedback_interval: feedback_interval(&top, duration)?,
+        paper: read(&top, "paper", PAPER, |table| paper(table, &flows, &sections, path))?.concat(),
+        cell,
         hops,
         call: call::plan(&top)?,
         sections,
-        paper: read(&top, "paper", PAPER, |table| paper(table, &flows))?,
         findings: read(&top, "finding", FINDING, finding)?,
         expectations,
         flows,
@@ -186,15 +190,41 @@ fn section(table: &Table, duration: TimeDelta) -> Result<Section> {
     Ok(Section { name, from, to })
 }
 
-fn paper(table: &Table, flows: &[Flow]) -> Result<PaperValue> {
-    Ok(PaperValue {
+/// The values of a table: one, or one of each section, in the file's order.
+fn paper(
+    table: &Table,
+    flows: &[Flow],
+    sections: &[Section],
+    path: SharedPath<'_>,
+) -> Result<Vec<PaperValue>> {
+    let published = table.require("published", "\"0.77-0.79\"")?;
+    let values: Vec<(Option<String>, String)> = match published.elements() {
+        None => vec![(section_name(table, sections)?, published.prose()?)],
+        Some(elements) => {
+            if let Some(section) = table.get("section") {
+                return Err(section.error("a list has a value of each section; leave it out"));
+            }
+            if elements.len() != sections.len() {
+                let (values, sections) = (elements.len(), sections.len());
+                return Err(published.error(&format!("{values} values for {sections} sections")));
+            }
+            let value = |(section, item): (&Section, &Item)| {
+                Ok((Some(section.name.clone()), item.prose()?))
+            };
+            sections.iter().zip(&elements).map(value).collect::<Result<_>>()?
+        }
+    };
+    let value = PaperValue {
         location: table.require("location", "\"Table 1\"")?.prose()?,
-        metric: metric(table)?,
+        metric: shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?,
         controller: table.get("controller").map(|item| item.algorithm()).transpose()?,
         flow: flow_name(table, flows)?,
-        published: table.require("published", "\"0.77-0.79\"")?.prose()?,
+        section: None,
+        published: String::new(),
         note: prose_or_empty(table, "note")?,
-    })
+    };
+    let of_part = |(section, published)| PaperValue { section, published, ..value.clone() };
+    Ok(values.into_iter().map(of_part).collect())
 }
 
 fn finding(table: &Table) -> Result<Finding> {
@@ -212,9 +242,9 @@ fn expectation(
     table: &Table,
     flows: &[Flow],
     sections: &[Section],
-    hops: usize,
+    path: SharedPath<'_>,
 ) -> Result<Expectation> {
-    let metric = shared_metric(table, hops)?.map_or_else(|| metric(table), Ok)?;
+    let metric = shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?;
     let condition = condition(table, None)?;
     let text = match table.get("text") {
         Some(item) => item.prose()?,
@@ -303,10 +333,17 @@ fn metric(table: &Table) -> Result<String> {
     Err(item.error(&message))
 }
 
+/// What all flows cross together.
+#[derive(Clone, Copy)]
+struct SharedPath<'a> {
+    hops: usize,
+    cell: Option<&'a CellNetwork>,
+}
+
 /// A metric of all flows together, which is none of a flow.
-fn shared_metric(table: &Table, hops: usize) -> Result<Option<String>> {
+fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>> {
     let path = table.require("metric", "\"utilization\"")?.prose()?;
-    if !Shared::has_path(&path, hops) {
+    if !Shared::has_path(&path, shared.hops, shared.cell) {
         return Ok(None);
     }
     match table.get("flow") {

@@ -267,14 +267,29 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The values of a table whose keys are names.
+    /// The values of a table whose keys are names, in the file's order; what stands in place of another
+    /// value stands where that does.
     pub(super) fn named(&self) -> Result<Vec<(&'a str, Item<'a>)>> {
-        let value = |(key, value): (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)| {
-            let name: &str = key.get_ref();
+        self.entries()?;
+        let layers: Vec<_> = std::iter::once(self.value)
+            .chain(self.under.iter().copied())
+            .map_while(|value| value.get_ref().as_table())
+            .collect();
+        let mut names: Vec<&'a str> = Vec::new();
+        for layer in layers.iter().rev() {
+            let mut keys: Vec<&'a Spanned<DeString<'a>>> = layer.keys().collect();
+            keys.sort_by_key(|key| key.span().start);
+            let new = keys.into_iter().map(|key| -> &'a str { key.get_ref() });
+            let known = names.clone();
+            names.extend(new.filter(|name| !known.contains(name)));
+        }
+        let item = |name: &'a str| {
+            let mut values = layers.iter().filter_map(|layer| layer.get(name));
+            let value = values.next().expect("the name is that of a value");
             let path = format!("{}.{name}", self.path);
-            (name, Item { file: self.file, path, value, under: Vec::new() })
+            (name, Item { file: self.file, path, value, under: values.collect() })
         };
-        Ok(self.entries()?.iter().map(value).collect())
+        Ok(names.into_iter().map(item).collect())
     }
 
     pub(super) fn table(&self, keys: &'static [&'static str]) -> Result<Table<'a>> {

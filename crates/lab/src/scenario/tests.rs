@@ -15,6 +15,7 @@ use super::{
 mod calls;
 mod flows;
 mod variants;
+mod wifi;
 
 const SMALL: &str = r#"title = "t"
 source = "s"
@@ -529,3 +530,29 @@ proptest! {
 /// What a file is damaged with: units, brackets, numbers at their limits, odd characters.
 const DAMAGE: &str = "(\"|\\[|\\]|\\{|\\}|=|-|\\.|\n|\r|\u{2028}|\u{0}|inf|nan|-1|0|0s|1e999|\
                       99999999999999999999|ms|kbps|%|true|\"\"\"|title|\\[\\[flow\\]\\]|\\PC{0,3})";
+
+#[test]
+fn a_published_list_has_a_value_of_each_section() {
+    let sections = "[[section]]\nname = \"a\"\nfrom = \"0s\"\nto = \"10s\"\n\
+                    [[section]]\nname = \"b\"\nfrom = \"10s\"\nto = \"20s\"\n";
+    let text = |paper: &str| {
+        small(&format!(
+            "{sections}[[paper]]\nlocation = \"Table 1\"\nmetric = \"utilization\"\n{paper}"
+        ))
+    };
+    let paper = |end: &str| parse("x", &text(end), None).unwrap().paper;
+    let values = paper("published = [\"0.5\", \"0.6\"]");
+    let shown: Vec<_> =
+        values.iter().map(|value| (value.section.as_deref(), value.published.as_str())).collect();
+    assert_eq!(shown, [(Some("a"), "0.5"), (Some("b"), "0.6")]);
+    let one = paper("section = \"b\"\npublished = \"0.6\"");
+    assert_eq!(one, values[1..]);
+    assert_eq!(
+        error(&text("published = [\"0.5\"]")),
+        "x.toml:19: paper[1].published: 1 values for 2 sections"
+    );
+    assert_eq!(
+        error(&text("published = [\"0.5\", \"0.6\"]\nsection = \"a\"")),
+        "x.toml:20: paper[1].section: a list has a value of each section; leave it out"
+    );
+}

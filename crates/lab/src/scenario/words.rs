@@ -1,5 +1,7 @@
 //! A scenario in words, for reports.
 
+mod cell;
+
 use std::fmt;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
@@ -9,14 +11,15 @@ use super::aqm::name;
 use super::{Condition, Hop, Scenario};
 
 impl Scenario {
-    /// The network, a line a direction of each bottleneck.
+    /// The network: a line a table of the cell, and one a direction of each bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
+        let cell = self.cell.iter().flat_map(cell::in_words);
         let hop = |(index, hop): (usize, &Hop)| {
             let place =
                 if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
             [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
         };
-        self.hops.iter().enumerate().flat_map(hop).collect()
+        cell.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
     }
 }
 

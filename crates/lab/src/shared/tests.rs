@@ -118,11 +118,11 @@ fn a_load_that_does_not_yield_is_taken_off_a_media_flow_s_capacity() {
 #[test]
 fn a_path_names_a_value_or_does_not() {
     for path in ["link.utilization", "fairness.jain", "fairness.ratio_20s.within"] {
-        assert!(Shared::has_path(path, 1), "{path}");
+        assert!(Shared::has_path(path, 1, None), "{path}");
     }
-    assert!(Shared::has_path("link.hops.2", 2));
+    assert!(Shared::has_path("link.hops.2", 2, None));
     for path in ["link.hops.2", "link", "fairness.ratio_2s.min", "utilization"] {
-        assert!(!Shared::has_path(path, 1), "{path}");
+        assert!(!Shared::has_path(path, 1, None), "{path}");
     }
 }
 

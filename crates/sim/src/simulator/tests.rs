@@ -15,6 +15,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
     Flow {
         name: name.into(),
         direction: Direction::Up,
+        station: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: secs(start),
@@ -41,7 +42,7 @@ fn link(kbps: u64) -> LinkConfig {
 fn one_mbps(flows: Vec<Flow>) -> Config {
     let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
     let hops = vec![Hop { up: link(1_000), down }];
-    Config { duration: TimeDelta::from_secs(20), hops, flows }
+    Config::wired(TimeDelta::from_secs(20), hops, flows)
 }
 
 fn received(trace: &Trace, flow: usize) -> DataSize {
@@ -338,7 +339,7 @@ fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had
         ];
         let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
         let hops = vec![Hop { up: link(3_500), down }];
-        let config = Config { duration: TimeDelta::from_secs(90), hops, flows };
+        let config = Config::wired(TimeDelta::from_secs(90), hops, flows);
         let trace = run(&config, Seed::new(1));
         let mbps = |flow: usize, from: i64, to: i64| {
             let rows = trace.rows.iter().filter(|row| row.flow == flow);

@@ -42,6 +42,8 @@ pub(crate) struct TcpEnds {
     /// Times in which the application has no use for a connection.
     pauses: VecDeque<Range<Timestamp>>,
     chance: Stream,
+    /// Data that may wait in the sending host, where that is a station.
+    small_queue: Option<u64>,
     /// The connection at the sending end.
     connection: u64,
     stage: Stage,
@@ -61,6 +63,7 @@ impl TcpEnds {
         };
         Self {
             pauses: flow.pauses.iter().cloned().collect(),
+            small_queue: flow.sends_from_station().then_some(config.small_queue.as_bytes()),
             connection: 0,
             stage: Stage::Idle { until: first },
             accepted: 0,
@@ -95,7 +98,11 @@ impl TcpEnds {
         // Of two SYN nobody knows which one was answered: Karn's rule [RFC6298 §3].
         let rtt = (sent == 1).then(|| now - since);
         let length = self.config.short.map(|short| short.size(&mut self.chance).as_bytes());
-        let limits = Limits { length, send_buffer: self.config.send_buffer.as_bytes() };
+        let limits = Limits {
+            length,
+            send_buffer: self.config.send_buffer.as_bytes(),
+            small_queue: self.small_queue,
+        };
         let mut sender = Sender::new(self.config.congestion, self.chance.clone(), limits);
         sender.on_connected(rtt, INITIAL_WINDOW.min(self.config.receive_window.as_bytes()));
         self.stage = Stage::Open(Box::new(sender));
@@ -220,6 +227,16 @@ impl Ends for TcpEnds {
             // Of a connection that is over.
             End::Sender => {}
             End::Receiver => self.take(now, tcp, packet.ecn == Ecn::Ce, out),
+        }
+    }
+
+    fn on_left_host(&mut self, now: Timestamp, packet: &Packet, out: &mut Outbox) {
+        if let Body::Tcp(tcp) = &packet.body
+            && tcp.connection == self.connection
+            && let (Segment::Data(data), Stage::Open(sender)) = (&tcp.segment, &mut self.stage)
+        {
+            sender.on_left_host(&data.part);
+            self.send_data(now, out);
         }
     }
 

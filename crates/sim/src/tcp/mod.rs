@@ -33,6 +33,9 @@ pub(crate) use segment::TcpPacket;
 const RECEIVE_WINDOW: DataSize = DataSize::from_bytes(3 << 20);
 /// What a sender keeps for retransmission at most: the default limit of Linux's `tcp_wmem`.
 const SEND_BUFFER: DataSize = DataSize::from_bytes(4 << 20);
+/// What of a connection may wait in its host's own interface: Linux's small queues (TSQ) as they were
+/// from 3.6 on. Later ones size it by the pacing rate, at most 4 MiB.
+const SMALL_QUEUE: DataSize = DataSize::from_bytes(128 << 10);
 
 /// Data over TCP.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +52,8 @@ pub struct Tcp {
     pub receive_window: DataSize,
     /// What the sender keeps for retransmission at most.
     pub send_buffer: DataSize,
+    /// Data beyond which nothing more goes to the host's interface, where that has a queue of its own.
+    pub small_queue: DataSize,
 }
 
 impl Tcp {
@@ -60,6 +65,7 @@ impl Tcp {
             ecn: false,
             receive_window: RECEIVE_WINDOW,
             send_buffer: SEND_BUFFER,
+            small_queue: SMALL_QUEUE,
         }
     }
 }

@@ -15,7 +15,7 @@ use super::rack::{Rack, Times};
 use super::recovery::RateReduction;
 use super::rtt::{LEAST_VARIATION, RttEstimator};
 use super::scoreboard::Scoreboard;
-use super::segment::{Ack, Data, MSS};
+use super::segment::{Ack, Data, MSS, Part};
 
 /// Round trips after which the end of the data is probed [RFC8985 §7.2].
 const PROBE_ROUNDS: i64 = 2;
@@ -67,6 +67,9 @@ pub(super) struct Limits {
     pub(super) length: Option<u64>,
     /// Data that the host keeps for retransmission.
     pub(super) send_buffer: u64,
+    /// Data in the queue of the host's own interface beyond which nothing more leaves; `None` where
+    /// that interface is no bottleneck.
+    pub(super) small_queue: Option<u64>,
 }
 
 /// A segment that leaves.
@@ -104,6 +107,8 @@ pub(super) struct Sender {
     /// When the pacer lets the next burst leave, and what is left of this one.
     next_departure: Timestamp,
     burst_left: u64,
+    /// Data that has not left the host.
+    in_host: u64,
     last_rtt: Option<TimeDelta>,
 }
 
@@ -130,6 +135,7 @@ impl Sender {
             is_window_limited: false,
             next_departure: Timestamp::ZERO,
             burst_left: 0,
+            in_host: 0,
             last_rtt: None,
         }
     }
@@ -165,7 +171,8 @@ impl Sender {
     /// look at [`Sender::next_segment`], too.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let timer = self.timer.map(|(at, _)| at);
-        let pacer = (self.has_segment() && self.window_has_room()).then_some(self.next_departure);
+        let may_send = self.has_segment() && self.window_has_room() && self.host_has_room();
+        let pacer = may_send.then_some(self.next_departure);
         timer.into_iter().chain(pacer).min()
     }
 
@@ -440,6 +447,16 @@ impl Sender {
             || self.tail_probe.is_some_and(|probe| !probe.is_sent)
     }
 
+    /// Linux's small queues: what the interface has not sent yet holds the rest back.
+    fn host_has_room(&self) -> bool {
+        self.limits.small_queue.is_none_or(|limit| self.in_host <= limit)
+    }
+
+    /// A segment left the host.
+    pub(super) fn on_left_host(&mut self, part: &Part) {
+        self.in_host -= part.end - part.start;
+    }
+
     /// The next segment, if one may leave now. Call until `None`.
     pub(super) fn next_segment(&mut self, now: Timestamp) -> Option<Outgoing> {
         if !self.has_segment() {
@@ -453,7 +470,7 @@ impl Sender {
             self.is_window_limited = true;
             return None;
         }
-        if !self.pacer_lets(now) {
+        if !self.host_has_room() || !self.pacer_lets(now) {
             return None;
         }
         let stamp = self.rate.on_sent(now, self.board.in_flight());
@@ -469,6 +486,9 @@ impl Sender {
         };
         self.after_sent(now, is_retransmission);
         let cwr = !is_retransmission && std::mem::take(&mut self.says_reduced);
+        if self.limits.small_queue.is_some() {
+            self.in_host += part.end - part.start;
+        }
         let data = Data { part, sent_at: now, echo: self.peer_time, cwr };
         Some(Outgoing { data, is_retransmission })
     }

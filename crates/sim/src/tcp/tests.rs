@@ -28,6 +28,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
     let flow = |(index, tcp): (usize, &Tcp)| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
+        station: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::from_secs(10 * index as i64),
@@ -35,11 +36,8 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
         pauses: Vec::new(),
         traffic: Traffic::Tcp(tcp.clone()),
     };
-    Config {
-        duration: TimeDelta::from_secs(secs),
-        hops: vec![Hop { up, down }],
-        flows: flows.iter().enumerate().map(flow).collect(),
-    }
+    let flows = flows.iter().enumerate().map(flow).collect();
+    Config::wired(TimeDelta::from_secs(secs), vec![Hop { up, down }], flows)
 }
 
 fn endless(secs: i64, queue: TimeDelta, loss: LossModel, controls: &[Congestion]) -> Trace {

@@ -12,7 +12,7 @@ fn at(ms: i64) -> Timestamp {
 
 /// A sender of so many segments, after a handshake of 100 ms.
 fn sender(segments: u64) -> Sender {
-    let limits = Limits { length: Some(segments * MSS), send_buffer: WINDOW };
+    let limits = Limits { length: Some(segments * MSS), send_buffer: WINDOW, small_queue: None };
     let mut sender = Sender::new(Congestion::Reno, Seed::new(1).stream("test"), limits);
     sender.on_connected(Some(RTT), WINDOW);
     sender
@@ -50,6 +50,19 @@ fn ten_segments_leave_first_and_two_for_each_acknowledged_in_slow_start() {
     assert_eq!(leave(&mut sender, 0), (0..10).collect::<Vec<u64>>());
     sender.on_ack(at(100), &ack(1, &[], 0));
     assert_eq!(leave(&mut sender, 100), [10, 11]);
+}
+
+#[test]
+fn a_full_interface_holds_segments_back_until_packets_have_left_it() {
+    let mut sender = sender(100);
+    sender.limits.small_queue = Some(2 * MSS);
+    // Two segments are not above the limit, three are.
+    assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
+    sender.on_left_host(&(0..MSS));
+    assert_eq!(leave(&mut sender, 1), [3]);
+    assert_eq!(sender.next_deadline(), Some(at(201)), "the tail probe, and no busy pacer");
+    sender.on_left_host(&(MSS..4 * MSS));
+    assert_eq!(leave(&mut sender, 2), [4, 5, 6]);
 }
 
 // [RFC8985 §7]: two round trips of 100 ms after the last segment.

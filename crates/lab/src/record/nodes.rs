@@ -1,0 +1,79 @@
+//! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms, integers only; an empty cell was not measured.
+
+use std::io::Write;
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_sim::trace::{NODE_INTERVAL, NodeRow, Trace};
+
+use super::series::Cells;
+
+const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
+                      lost_packets,attempts,failures,airtime_us,queue_bytes,excess_bps,capacity_bps";
+const COLUMNS: usize = 13;
+
+pub(super) fn emit(trace: &Trace) -> Vec<u8> {
+    let mut out = Vec::with_capacity(trace.node_rows.len() * 64 + HEADER.len());
+    let mut put = |row: std::fmt::Arguments<'_>| {
+        out.write_fmt(row).expect("writing to memory does not fail");
+    };
+    put(format_args!("{HEADER}\n"));
+    for row in &trace.node_rows {
+        put(format_args!("{},{}", row.time.as_millis(), trace.nodes[row.node]));
+        let cells = [
+            row.offered.as_bytes(),
+            row.delivered.as_bytes(),
+            row.delivered_packets,
+            row.dropped_packets,
+            row.lost_packets,
+            row.attempts,
+            row.failures,
+            row.airtime.as_micros().unsigned_abs(),
+            row.queue.as_bytes(),
+        ];
+        cells.iter().for_each(|cell| put(format_args!(",{cell}")));
+        for rate in [row.excess, row.capacity] {
+            match rate {
+                Some(rate) => put(format_args!(",{}", rate.as_bps())),
+                None => put(format_args!(",")),
+            }
+        }
+        put(format_args!("\n"));
+    }
+    out
+}
+
+pub(super) fn parse(text: &str, nodes: &[String]) -> Result<Vec<NodeRow>, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(HEADER) {
+        return Err(format!("the first line must be {HEADER}"));
+    }
+    let row = |(index, line)| {
+        parse_row(line, nodes).map_err(|what| format!("line {}: {what}", index + 2))
+    };
+    lines.enumerate().map(row).collect()
+}
+
+fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
+    let cells = Cells::of(line, COLUMNS)?;
+    let time_ms = cells.number(0)?;
+    if !time_ms.is_multiple_of(NODE_INTERVAL.as_millis().unsigned_abs()) {
+        return Err(format!("{time_ms} ms is not a multiple of {}", NODE_INTERVAL.as_millis()));
+    }
+    let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
+    let size = |column| cells.number(column).map(DataSize::from_bytes);
+    Ok(NodeRow {
+        time: Timestamp::from_millis(time_ms.cast_signed()),
+        node: cells.position(1, nodes)?,
+        offered: size(2)?,
+        delivered: size(3)?,
+        delivered_packets: cells.number(4)?,
+        dropped_packets: cells.number(5)?,
+        lost_packets: cells.number(6)?,
+        attempts: cells.number(7)?,
+        failures: cells.number(8)?,
+        airtime: TimeDelta::from_micros(cells.number(9)?.cast_signed()),
+        queue: size(10)?,
+        excess: rate(11)?,
+        capacity: rate(12)?,
+    })
+}

@@ -1,0 +1,71 @@
+//! Who held the channel of a Wi-Fi cell: a few milliseconds of one run, for a picture.
+
+use weir::units::TimeDelta;
+use weir_net::wifi::{AirtimeRecord, FrameKind};
+
+use super::format::{AirFrame, Airtime};
+use super::{Column, Run};
+use crate::record::airtime::word;
+use crate::run::Engine;
+
+/// How much is drawn: enough for several exchanges, and bars that can be told apart.
+const SHOWN: TimeDelta = TimeDelta::from_millis(12);
+
+/// Of the first simulated run that noted frames, from the first of them on.
+pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
+    let runs = columns.iter().filter(|column| column.engine == Engine::Sim);
+    let has_frames = |run: &&Run<'_>| !run.record.trace.frames.is_empty();
+    let run = runs.flat_map(|column| column.runs).find(has_frames)?;
+    let trace = &run.record.trace;
+    let from = trace.frames.iter().map(|frame| frame.start).min()?;
+    let shown = trace.frames.iter().filter(|frame| frame.end <= from + SHOWN);
+    let micros = |time: TimeDelta| time.as_nanos() as f64 / 1e3;
+    let frame = |frame: &AirtimeRecord| AirFrame {
+        start_us: micros(frame.start - from),
+        end_us: micros(frame.end - from),
+        node: frame.from.0,
+        kind: match frame.kind {
+            FrameKind::Data { .. } => "data",
+            FrameKind::Ack => "ack",
+            FrameKind::BlockAck => "block-ack",
+        },
+        mpdus: mpdus(frame),
+        decoded: frame.decoded,
+        text: text(frame, &trace.nodes),
+    };
+    Some(Airtime {
+        command: run.record.info.command(),
+        controller: run.record.info.controller.clone(),
+        from_s: from.as_secs_f64(),
+        nodes: trace.nodes.clone(),
+        frames: shown.map(frame).collect(),
+    })
+}
+
+fn mpdus(frame: &AirtimeRecord) -> usize {
+    match frame.kind {
+        FrameKind::Data { mpdus, .. } => mpdus,
+        FrameKind::Ack | FrameKind::BlockAck => 1,
+    }
+}
+
+/// `data to ap, MCS 7, best-effort, 1 packet, 1224 B: 0 decoded`.
+fn text(frame: &AirtimeRecord, nodes: &[String]) -> String {
+    let to = frame.to.map_or("an access point elsewhere", |to| &nodes[to.0]);
+    let decoded = frame.decoded;
+    match frame.kind {
+        FrameKind::Data { rate, category, mpdus, size } => {
+            let (mcs, bytes, category) = (rate.mcs.index(), size.as_bytes(), word(category));
+            let packets = if mpdus == 1 { "packet" } else { "packets" };
+            format!(
+                "data to {to}, MCS {mcs}, {category}, {mpdus} {packets}, {bytes} B: {decoded} decoded"
+            )
+        }
+        FrameKind::Ack => format!("ACK to {to}{}", lost(decoded)),
+        FrameKind::BlockAck => format!("BlockAck to {to}{}", lost(decoded)),
+    }
+}
+
+fn lost(decoded: usize) -> &'static str {
+    if decoded == 0 { ", lost" } else { "" }
+}

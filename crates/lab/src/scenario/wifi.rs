@@ -1,0 +1,490 @@
+//! The `[network]` of kind `wifi`: an access point, its stations, and who else is on the channel.
+
+use std::ops::Range;
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_net::wifi::propagation::Fading;
+use weir_net::wifi::{
+    AccessCategory, Aggregation, Arrivals, Band, Bursts, CellConfig, DataRate, Edca,
+    EdcaParameters, Errors, GuardInterval, Link, Load, Mcs, Neighbour, NodeConfig, NodeId,
+    NodeQueue, Noise, RateControl, RateSet, Station, WaitLimit,
+};
+use weir_net::{CoDelConfig, QueueLimit};
+use weir_sim::Association;
+
+use super::error::{ScenarioError, nearest, quoted};
+use super::flow::whole;
+use super::network::{refuse, steps};
+use super::reader::{Item, Table};
+use super::retry::retry;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+const NODE: &[&str] = &["queue", "aggregation", "edca", "retry"];
+const STATION: &[&str] =
+    &["queue", "aggregation", "edca", "retry", "count", "rate", "errors", "up", "down", "load"];
+const NEIGHBOUR: &[&str] = &["queue", "aggregation", "edca", "retry", "rate", "errors", "load"];
+const LINK: &[&str] = &["rate", "errors", "load"];
+const RATE: &[&str] = &["control", "mcs", "streams", "guard"];
+const ERRORS: &[&str] =
+    &["good", "bad", "error_good", "error_bad", "noise_figure", "k_factor", "coherence"];
+/// Of these, those of a channel with noise.
+const NOISE: &[&str] = &["noise_figure", "k_factor", "coherence"];
+/// Powers in dBm that a receiver may meet.
+const POWERS: std::ops::RangeInclusive<f64> = -100.0..=0.0;
+const LOAD: &[&str] = &["kind", "rate", "packet", "period", "packets", "category", "start", "stop"];
+const QUEUE: &[&str] = &["kind", "limit", "target", "interval", "ecn"];
+const AGGREGATION: &[&str] = &["mpdus", "bytes", "duration"];
+const CATEGORIES: [(&str, AccessCategory); AccessCategory::COUNT] = [
+    ("background", AccessCategory::Background),
+    ("best-effort", AccessCategory::BestEffort),
+    ("video", AccessCategory::Video),
+    ("voice", AccessCategory::Voice),
+];
+const EDCA: &[&str] = &["background", "best-effort", "video", "voice"];
+const PARAMETERS: &[&str] = &["aifsn", "cw_min", "cw_max", "txop"];
+
+/// Stations that one table may stand for.
+const MAX_COUNT: f64 = 100.0;
+/// Largest contention window.
+const MAX_WINDOW: f64 = 32_767.0;
+const MAX_AIFSN: f64 = 15.0;
+const MAX_BURST: f64 = 10_000.0;
+/// Sizes of the IP packets of a load, headers included.
+const PACKETS: Range<u64> = 28..2_305;
+
+/// A cell, as a scenario describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellNetwork {
+    /// What to build it from.
+    pub config: CellConfig,
+    /// What its nodes are called together, by the numbers of the nodes.
+    pub groups: Vec<StationGroup>,
+}
+
+/// Nodes that one table describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationGroup {
+    /// The table's name.
+    pub name: String,
+    /// The numbers of its nodes.
+    pub nodes: Range<usize>,
+}
+
+impl CellNetwork {
+    /// The nodes of a group, or the one node, of this name.
+    pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
+        let group = self.groups.iter().find(|group| group.name == name);
+        let number = || self.names().position(|node| node == name);
+        group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
+    }
+
+    /// Names of the nodes, by number.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let CellConfig { access_point, stations, neighbours, .. } = &self.config;
+        let stations = stations.iter().map(|station| &station.node);
+        let neighbours = neighbours.iter().map(|neighbour| &neighbour.node);
+        let nodes = std::iter::once(access_point).chain(stations).chain(neighbours);
+        nodes.map(|node| node.name.as_str())
+    }
+
+    fn stations(&self) -> Range<usize> {
+        1..1 + self.config.stations.len()
+    }
+}
+
+/// What a flow's keys `station` and `category` say: the stations that its table's flows are at, in turn;
+/// none if it does not cross the cell.
+pub(super) fn associations(table: &Table, cell: Option<&CellNetwork>) -> Result<Vec<Association>> {
+    let Some(cell) = cell else {
+        for key in ["station", "category"] {
+            refuse(table, key, "there is no cell; write kind = \"wifi\" in [network]")?;
+        }
+        return Ok(Vec::new());
+    };
+    let Some(item) = table.get("station") else {
+        refuse(table, "category", "only a flow at a station has one; write station = \"...\"")?;
+        return Ok(Vec::new());
+    };
+    let name = item.string("a station's name")?;
+    let of_station = |nodes: &Range<usize>| {
+        let stations = cell.stations();
+        stations.contains(&nodes.start) && nodes.end <= stations.end
+    };
+    let Some(nodes) = cell.nodes(name).filter(of_station) else {
+        let known = cell.names().skip(1);
+        let hint = nearest(name, known)
+            .first()
+            .map_or(String::new(), |near| format!("; write one such as \"{near}\""));
+        return Err(item.error(&format!("there is no station {}{hint}", quoted(name))));
+    };
+    let category = category(table)?;
+    Ok(nodes.map(|node| Association { station: NodeId(node), category }).collect())
+}
+
+fn category(table: &Table) -> Result<AccessCategory> {
+    table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(&CATEGORIES))
+}
+
+/// The cell.
+pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> {
+    let band = network.get("band").map_or(Ok(Band::GHZ_2_4), |item| {
+        item.choice(&[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)])
+    })?;
+    let access_point = match network.get("access_point") {
+        Some(item) => node("ap", &item.table(NODE)?)?,
+        None => NodeConfig::new("ap"),
+    };
+    let (mut stations, mut groups, mut powers) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, item) in network.require("station", "{ laptop = { rate = 7 } }")?.named()? {
+        let table = item.table(STATION)?;
+        let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
+        let first = 1 + stations.len();
+        groups.push(StationGroup { name: name.into(), nodes: first..first + count });
+        let station = station(name, &table, duration)?;
+        if let Some(item) = table.get("power") {
+            powers.push((first..first + count, power(&item)?));
+        }
+        let numbered = |number| {
+            let mut station = station.clone();
+            station.node.name = format!("{name}-{number}");
+            station
+        };
+        match table.get("count") {
+            None => stations.push(station),
+            Some(_) => stations.extend((1..=count).map(numbered)),
+        }
+    }
+    if stations.is_empty() {
+        return Err(network.error("a cell needs a station; write [network.station.laptop]"));
+    }
+    let mut config = CellConfig { access_point, ..CellConfig::new(band, stations) };
+    for (nodes, dbm) in powers {
+        let ways =
+            |node| [(NodeId(node), NodeId::ACCESS_POINT), (NodeId::ACCESS_POINT, NodeId(node))];
+        let between = nodes.flat_map(ways).map(|(from, to)| (from, to, dbm));
+        config.powers.between.extend(between);
+    }
+    if let Some(neighbours) = network.get("neighbour") {
+        for (name, item) in neighbours.named()? {
+            let number = 1 + config.stations.len() + config.neighbours.len();
+            groups.push(StationGroup { name: name.into(), nodes: number..number + 1 });
+            let table = item.table(NEIGHBOUR)?;
+            let link = link(&table, None, duration)?;
+            config.neighbours.push(Neighbour { node: node(name, &table)?, link });
+        }
+    }
+    let mut cell = CellNetwork { config, groups };
+    refuse_doubles(network, &cell)?;
+    if let Some(pairs) = network.get("hidden") {
+        hide(&pairs, &mut cell)?;
+    }
+    Ok(cell)
+}
+
+/// At which power access point and station receive each other.
+fn power(item: &Item) -> Result<f64> {
+    let dbm = item.number()?;
+    if POWERS.contains(&dbm) {
+        return Ok(dbm);
+    }
+    Err(item.error("must be a power in dBm between -100 and 0"))
+}
+
+/// Nodes are told apart by their names.
+fn refuse_doubles(network: &Table, cell: &CellNetwork) -> Result<()> {
+    let mut names: Vec<&str> = cell.names().collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(network.error(&format!("two nodes are called {}", quoted(pair[0])))),
+        None => Ok(()),
+    }
+}
+
+/// `[["laptop", "neighbour"]]`: pairs that receive nothing of each other.
+fn hide(pairs: &Item, cell: &mut CellNetwork) -> Result<()> {
+    let expected = || pairs.error("expected pairs such as [[\"laptop\", \"phone\"]]");
+    for pair in pairs.elements().ok_or_else(expected)? {
+        let names = pair.elements();
+        let Some([a, b]) = names.as_deref() else { return Err(expected()) };
+        let nodes = |item: &Item| {
+            let name = item.string("a node's name")?;
+            let known = cell.nodes(name);
+            known.ok_or_else(|| item.error(&format!("there is no node {}", quoted(name))))
+        };
+        for (a, b) in pairs_of(nodes(a)?, &nodes(b)?) {
+            cell.config.powers.hide(NodeId(a), NodeId(b));
+        }
+    }
+    Ok(())
+}
+
+fn pairs_of(a: Range<usize>, b: &Range<usize>) -> Vec<(usize, usize)> {
+    a.flat_map(|a| b.clone().map(move |b| (a, b))).filter(|(a, b)| a != b).collect()
+}
+
+fn node(name: &str, table: &Table) -> Result<NodeConfig> {
+    let default = NodeConfig::new(name);
+    Ok(NodeConfig {
+        name: name.into(),
+        edca: table.get("edca").map_or(Ok(default.edca), |item| edca(&item))?,
+        aggregation: table
+            .get("aggregation")
+            .map_or(Ok(default.aggregation), |item| aggregation(&item))?,
+        queue: table.get("queue").map_or(Ok(default.queue), |item| queue(&item))?,
+        retry: table.get("retry").map_or(Ok(default.retry), |item| retry(&item))?,
+    })
+}
+
+fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
+    let direction = |key| {
+        let own = table.get(key).map(|item| item.table(LINK)).transpose()?;
+        match own {
+            Some(own) => link(&own, Some(table), duration),
+            None => link_without_load(table, None, duration),
+        }
+    };
+    let (mut up, down) = (direction("up")?, direction("down")?);
+    up.loads.extend(loads(table, duration)?);
+    Ok(Station { node: node(name, table)?, up, down })
+}
+
+/// A direction; what it leaves out is what the station's table says.
+fn link(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
+    Ok(Link { loads: loads(own, duration)?, ..link_without_load(own, station, duration)? })
+}
+
+fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
+    let from_station = |key| station.and_then(|station| station.get(key));
+    let rate = match own.get("rate").or_else(|| from_station("rate")) {
+        Some(item) => rate(&item, duration)?,
+        None => {
+            return Err(own
+                .require("rate", "7, the number of an MCS")
+                .expect_err("it is not there"));
+        }
+    };
+    let errors = own.get("errors").or_else(|| from_station("errors"));
+    let errors = errors.map_or(Ok(Errors::NONE), |item| errors_of(&item))?;
+    Ok(Link { errors, ..Link::new(rate) })
+}
+
+/// `15`; or `{ mcs = 15, guard = "short" }`; or steps of either; or `{ control = "minstrel" }`.
+fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
+    if let Some(elements) = item.elements() {
+        let steps = steps(&elements, duration, "15", fixed_rate)?;
+        return match steps.split_first() {
+            Some((first, rest)) if first.0 == Timestamp::ZERO => {
+                Ok(RateControl::Steps(first.1, rest.to_vec()))
+            }
+            _ => Err(item.error("the first step must be at 0s")),
+        };
+    }
+    let control = if item.is_table() { item.table(RATE)?.get("control") } else { None };
+    let Some(control) = control else { return fixed_rate(item).map(RateControl::Fixed) };
+    let table = item.table(RATE)?;
+    refuse(&table, "mcs", "a rate control chooses it; leave it out")?;
+    let streams = table.get("streams").map_or(Ok(1), |item| whole(&item, 2.0))? as u8;
+    let set = RateSet { streams, guard: guard(&table)? };
+    Ok(if control.choice(&[("ideal", true), ("minstrel", false)])? {
+        RateControl::Ideal(set)
+    } else {
+        RateControl::Minstrel(set)
+    })
+}
+
+fn fixed_rate(item: &Item) -> Result<DataRate> {
+    if !item.is_table() {
+        return Ok(DataRate::long_guard(mcs(item)?));
+    }
+    let table = item.table(RATE)?;
+    for key in ["control", "streams"] {
+        refuse(&table, key, "a fixed rate has an mcs alone")?;
+    }
+    Ok(DataRate { mcs: mcs(&table.require("mcs", "15")?)?, guard: guard(&table)? })
+}
+
+fn mcs(item: &Item) -> Result<Mcs> {
+    let number = item.number()?;
+    let whole = (number.fract() == 0.0 && (0.0..=15.0).contains(&number)).then_some(number as u8);
+    whole.and_then(Mcs::new).ok_or_else(|| item.error("must be an MCS from 0 to 15"))
+}
+
+fn guard(table: &Table) -> Result<GuardInterval> {
+    table.get("guard").map_or(Ok(GuardInterval::Long), |item| {
+        item.choice(&[("long", GuardInterval::Long), ("short", GuardInterval::Short)])
+    })
+}
+
+fn errors_of(item: &Item) -> Result<Errors> {
+    if !item.is_table() {
+        return item.probability().map(Errors::Ratio);
+    }
+    let table = item.table(ERRORS)?;
+    if NOISE.iter().any(|key| table.get(key).is_some()) {
+        return noise(&table).map(Errors::Noise);
+    }
+    let mean = |key, example| positive(&table.require(key, example)?);
+    let ratio = |key| table.require(key, "0.1")?.probability();
+    Ok(Errors::Bursts(Bursts {
+        good: mean("good", "\"500ms\"")?,
+        bad: mean("bad", "\"50ms\"")?,
+        error_good: ratio("error_good")?,
+        error_bad: ratio("error_bad")?,
+    }))
+}
+
+/// Noise, with fading where its coherence time is given.
+fn noise(table: &Table) -> Result<Noise> {
+    for key in ["good", "bad", "error_good", "error_bad"] {
+        refuse(table, key, "a channel with noise has no such key")?;
+    }
+    let k_factor = match table.get("k_factor") {
+        None => 0.0,
+        Some(item) => match item.number()? {
+            number if number >= 0.0 => number,
+            _ => return Err(item.error("must not be below zero")),
+        },
+    };
+    let coherence = table.get("coherence").map(|item| positive(&item)).transpose()?;
+    if coherence.is_none() {
+        refuse(table, "k_factor", "only fading has one; write coherence = \"50ms\"")?;
+    }
+    Ok(Noise {
+        figure_db: table.require("noise_figure", "7")?.number()?,
+        fading: coherence.map(|coherence| Fading { k_factor, coherence }),
+    })
+}
+
+fn positive(item: &Item) -> Result<TimeDelta> {
+    match item.time()? {
+        TimeDelta::ZERO => Err(item.error("must be above zero")),
+        time => Ok(time),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum LoadKind {
+    Saturated,
+    Constant,
+    Poisson,
+    Bursts,
+}
+
+fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<Load>> {
+    table.tables("load", LOAD)?.iter().map(|table| load(table, duration)).collect()
+}
+
+fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
+    let kind = table.require("kind", "\"constant\"")?.choice(&[
+        ("saturated", LoadKind::Saturated),
+        ("constant", LoadKind::Constant),
+        ("poisson", LoadKind::Poisson),
+        ("bursts", LoadKind::Bursts),
+    ])?;
+    let bitrate = || table.require("rate", "\"1Mbps\"")?.rate();
+    let arrivals = match kind {
+        LoadKind::Saturated => Arrivals::Saturated,
+        LoadKind::Constant => Arrivals::Constant(bitrate()?),
+        LoadKind::Poisson => Arrivals::Poisson(bitrate()?),
+        LoadKind::Bursts => Arrivals::Bursts {
+            period: positive(&table.require("period", "\"33ms\"")?)?,
+            packets: whole(&table.require("packets", "32")?, MAX_BURST)? as u32,
+        },
+    };
+    let foreign: &[&'static str] = match kind {
+        LoadKind::Saturated => &["rate", "period", "packets"],
+        LoadKind::Constant | LoadKind::Poisson => &["period", "packets"],
+        LoadKind::Bursts => &["rate"],
+    };
+    for &key in foreign {
+        refuse(table, key, "this kind of load has no such key")?;
+    }
+    let item = table.require("packet", "\"1500B\"")?;
+    let size = item.size()?;
+    if !PACKETS.contains(&size.as_bytes()) {
+        return Err(item.error("must be between 28B and 2304B"));
+    }
+    let moment = |key, default: TimeDelta| {
+        table.get(key).map_or(Ok(Timestamp::ZERO + default), |item| item.moment(duration))
+    };
+    let (start, stop) = (moment("start", TimeDelta::ZERO)?, moment("stop", duration)?);
+    if stop <= start {
+        return Err(table.error("stop must come after start"));
+    }
+    Ok(Load { arrivals, size, category: category(table)?, start, stop })
+}
+
+/// `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
+fn queue(item: &Item) -> Result<NodeQueue> {
+    if !item.is_table() {
+        return Ok(NodeQueue::Fifo { limit: limit(item)? });
+    }
+    let table = item.table(QUEUE)?;
+    table.require("kind", "\"fq-codel\"")?.choice(&[("fq-codel", ())])?;
+    let default = CoDelConfig::default();
+    let time = |key, default| table.get(key).map_or(Ok(default), |item| positive(&item));
+    let codel = CoDelConfig {
+        target: time("target", default.target)?,
+        interval: time("interval", default.interval)?,
+        ecn: table.get("ecn").map_or(Ok(default.ecn), |item| item.boolean())?,
+    };
+    Ok(NodeQueue::FairCoDel { limit: limit(&table.require("limit", "\"1000packets\"")?)?, codel })
+}
+
+fn limit(item: &Item) -> Result<WaitLimit> {
+    match item.queue()? {
+        QueueLimit::Packets(packets) => Ok(WaitLimit::Packets(packets)),
+        QueueLimit::Bytes(bytes) => Ok(WaitLimit::Bytes(bytes)),
+        QueueLimit::Time(_) => {
+            Err(item.error("a node has no capacity to reckon with; write packets or bytes"))
+        }
+    }
+}
+
+/// MPDUs of a frame at most; or a table of limits, each the standard's unless given.
+fn aggregation(item: &Item) -> Result<Aggregation> {
+    let Aggregation { mpdus, bytes, duration } = Aggregation::STANDARD;
+    if !item.is_table() {
+        return Ok(Aggregation { mpdus: whole(item, mpdus as f64)?, bytes, duration });
+    }
+    let table = item.table(AGGREGATION)?;
+    Ok(Aggregation {
+        mpdus: table.get("mpdus").map_or(Ok(mpdus), |item| whole(&item, mpdus as f64))?,
+        bytes: table.get("bytes").map_or(Ok(bytes), |item| item.size())?,
+        duration: table.get("duration").map_or(Ok(duration), |item| positive(&item))?,
+    })
+}
+
+/// `"station"` or `"access-point"`; or a table of categories that differ from a station's.
+fn edca(item: &Item) -> Result<Edca> {
+    if !item.is_table() {
+        return item.choice(&[("station", Edca::STATION), ("access-point", Edca::ACCESS_POINT)]);
+    }
+    let table = item.table(EDCA)?;
+    let mut edca = Edca::STATION;
+    for (name, category) in CATEGORIES {
+        let key = EDCA.iter().find(|key| **key == name).expect("both list the categories");
+        if let Some(item) = table.get(key) {
+            let parameters = parameters(&item.table(PARAMETERS)?, edca.of(category))?;
+            edca = edca.with(category, parameters);
+        }
+    }
+    Ok(edca)
+}
+
+fn parameters(table: &Table, default: &EdcaParameters) -> Result<EdcaParameters> {
+    let number = |key, default: u32, max| {
+        table.get(key).map_or(Ok(default), |item| whole(&item, max).map(|number| number as u32))
+    };
+    let parameters = EdcaParameters {
+        aifsn: number("aifsn", default.aifsn, MAX_AIFSN)?,
+        cw_min: number("cw_min", default.cw_min, MAX_WINDOW)?,
+        cw_max: number("cw_max", default.cw_max, MAX_WINDOW)?,
+        txop: table.get("txop").map_or(Ok(default.txop), |item| item.time())?,
+    };
+    if parameters.cw_min > parameters.cw_max {
+        return Err(table.error("cw_min must not be above cw_max"));
+    }
+    Ok(parameters)
+}
