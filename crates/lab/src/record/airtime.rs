@@ -72,12 +72,12 @@ fn parse_row(line: &str, nodes: &[String]) -> Result<AirtimeRecord, String> {
     };
     let to = match cells.text(3) {
         "" => None,
-        _ => Some(NodeId(cells.position(3, nodes)?)),
+        _ => Some(NodeId(cells.position(3, "node", nodes)?)),
     };
     Ok(AirtimeRecord {
         start: time(0)?,
         end: time(1)?,
-        from: NodeId(cells.position(2, nodes)?),
+        from: NodeId(cells.position(2, "node", nodes)?),
         to,
         kind: match cells.text(4) {
             "data" => data(&cells)?,

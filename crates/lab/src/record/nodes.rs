@@ -63,7 +63,7 @@ fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
     let size = |column| cells.number(column).map(DataSize::from_bytes);
     Ok(NodeRow {
         time: Timestamp::from_millis(time_ms.cast_signed()),
-        node: cells.position(1, nodes)?,
+        node: cells.position(1, "node", nodes)?,
         offered: size(2)?,
         delivered: size(3)?,
         delivered_packets: cells.number(4)?,

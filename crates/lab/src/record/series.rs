@@ -98,10 +98,15 @@ impl<'a> Cells<'a> {
         self.0[column]
     }
 
-    /// Which of these names the cell is.
-    pub(super) fn position(&self, column: usize, names: &[String]) -> Result<usize, String> {
+    /// Which of these the cell names; `what` says what they are.
+    pub(super) fn position(
+        &self,
+        column: usize,
+        what: &str,
+        names: &[String],
+    ) -> Result<usize, String> {
         let name = self.0[column];
-        names.iter().position(|known| known == name).ok_or_else(|| format!("no '{name}'"))
+        names.iter().position(|known| known == name).ok_or_else(|| format!("no {what} '{name}'"))
     }
 
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, String> {
@@ -155,7 +160,7 @@ fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String
     }
     Ok(Row {
         time: Timestamp::from_millis(signed(time_ms)?),
-        flow: cells.position(1, flows)?,
+        flow: cells.position(1, "flow", flows)?,
         capacity: rate(2)?,
         target: rate(3)?,
         pacing_rate: rate(4)?,

@@ -21,8 +21,19 @@ use super::retry::retry;
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 const NODE: &[&str] = &["queue", "aggregation", "edca", "retry"];
-const STATION: &[&str] =
-    &["queue", "aggregation", "edca", "retry", "count", "rate", "errors", "up", "down", "load"];
+const STATION: &[&str] = &[
+    "queue",
+    "aggregation",
+    "edca",
+    "retry",
+    "count",
+    "power",
+    "rate",
+    "errors",
+    "up",
+    "down",
+    "load",
+];
 const NEIGHBOUR: &[&str] = &["queue", "aggregation", "edca", "retry", "rate", "errors", "load"];
 const LINK: &[&str] = &["rate", "errors", "load"];
 const RATE: &[&str] = &["control", "mcs", "streams", "guard"];
