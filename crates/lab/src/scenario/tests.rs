@@ -176,8 +176,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "[network.up]",
-        "[network]\nkind = \"wifi\"\n[network.up]",
-        "6: network.kind: expected \"bottleneck\", found the text 'wifi'",
+        "[network]\nkind = \"satellite\"\n[network.up]",
+        "6: network.kind: expected \"bottleneck\" or \"wifi\", found the text 'satellite'",
     ),
     (
         "capacity = \"2Mbps\"",

@@ -270,9 +270,7 @@ fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) 
     let rate = match own.get("rate").or_else(|| from_station("rate")) {
         Some(item) => rate(&item, duration)?,
         None => {
-            return Err(own
-                .require("rate", "7, the number of an MCS")
-                .expect_err("it is not there"));
+            return Err(own.require("rate", "7").expect_err("it is not there"));
         }
     };
     let errors = own.get("errors").or_else(|| from_station("errors"));

@@ -124,7 +124,7 @@ fn a_variant_changes_a_station_and_keeps_the_order_of_all() {
 fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
     for (network, flows, wanted) in [
         ("", FLOW, "x.toml:5: network.station is missing"),
-        ("station.laptop = {}", FLOW, "rate is missing; write network.station.laptop.rate = 7"),
+        ("station.laptop = {}", FLOW, "network.station.laptop.rate is missing; write rate = 7"),
         ("station.laptop.rate = 16", FLOW, "must be an MCS from 0 to 15"),
         (
             LAPTOP,
