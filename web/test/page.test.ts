@@ -157,6 +157,8 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Utilization against/, ["Utilization (%)", "95th percentile of queuing delay (ms)"]],
   [/^Throughput against/, ["Throughput (Mbit/s)", "95th percentile of queuing delay (ms)"]],
   [/^Simulated beside/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
+  [/^getStats beside/, ["Rate (Mbit/s)", "Rate (Mbit/s)", "Time (s)"]],
+  [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
   [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];
 
@@ -164,7 +166,7 @@ function expectComplete(plot: Drawn): void {
   const names = AXES.find(([title]) => title.test(plot.title))?.[1];
   expect(names, `axes of ${plot.title}`).toBeDefined();
   expect(plot.texts.filter((text) => UNITS.test(text)).sort()).toEqual([...names!].sort());
-  const legend = plot.texts.filter((text) => /, (simulated|real call)|^released/.test(text));
+  const legend = plot.texts.filter((text) => /, (simulated|real call)|^(released|captured|packets)/.test(text));
   expect(legend, `legend of ${plot.title}`).not.toEqual([]);
   expect(plot.faults, plot.title).toEqual([]);
 }

@@ -62,7 +62,8 @@ export function callsView(scenario: Scenario): HTMLElement[] {
     const title = "One-way delay of packets";
     const caption =
       `Seed ${calls.seed}, from the captures of both hosts. Bars: packets in bins of 10 ms, the ` +
-      "last one for all from 300 ms on; curve: share of packets up to that delay.";
+      "last one for all from 300 ms on; curve: share of packets up to that delay. " +
+      calls.delays.map(describeDelays).join(" ");
     const description = () => `${title}. ${calls.delays.map(describeDelays).join(" ")}`;
     const build = (surface: Surface) => delaysPlot(calls.delays, surface);
     views.push(figure({ title, subject, caption, description, commands, build }).element);
@@ -211,6 +212,12 @@ function describeRate(plot: RatePlot): string {
   return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % an interval.`;
 }
 
+/** Short enough for a narrow screen. */
+function rateTitle(plot: RatePlot): string {
+  const [whole, each] = [plot.error_percent, plot.interval_error_percent].map(formatSignal);
+  return `${plot.peer}, ${plot.what}: error ${whole} % (${each} % an interval)`;
+}
+
 function describeDelays(plot: DelayPlot): string {
   const shares = cumulative(plot.counts);
   const at = (share: number) => (shares.findIndex((it) => it >= share) + 1) * BIN_MS;
@@ -245,7 +252,7 @@ function stack(titles: string[], names: string[], surface: Surface) {
 
 function ratesPlot(plots: RatePlot[], surface: Surface): Plot {
   const names = ["captured", "reported"];
-  const { shared, height } = stack(plots.map(describeRate), names, surface);
+  const { shared, height } = stack(plots.map(rateTitle), names, surface);
   const end = Math.max(...plots.flatMap((plot) => plot.time_s));
   const palette = colours();
   const line = (plot: RatePlot, i: number, k: 0 | 1): SeriesOption => ({
@@ -267,7 +274,7 @@ function ratesPlot(plots: RatePlot[], surface: Surface): Plot {
       return { ...axis, gridIndex, min: 0, max: Math.ceil(end), axisLabel };
     }),
     yAxis: plots.map((_, gridIndex) => {
-      return { ...valueAxis("Mbit/s", 42), gridIndex, min: 0, splitNumber: 3 };
+      return { ...valueAxis("Rate (Mbit/s)", 42), gridIndex, min: 0, splitNumber: 3 };
     }),
     tooltip: { ...tooltipOption((items) => rateTip(plots, items)), trigger: "axis" },
     series: plots.flatMap((plot, i) => [line(plot, i, 0), line(plot, i, 1)]),
@@ -292,7 +299,7 @@ function rateTip(plots: RatePlot[], items: unknown): HTMLElement | string {
 
 function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
   const names = ["packets", "up to this delay"];
-  const { shared, height } = stack(plots.map(describeDelays), names, surface);
+  const { shared, height } = stack(plots.map((plot) => plot.stream), names, surface);
   const palette = colours();
   const series = plots.flatMap((plot, i): SeriesOption[] => {
     const total = plot.counts.reduce((a, b) => a + b, 0);
@@ -324,12 +331,13 @@ function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
     xAxis: plots.map(({ counts }, gridIndex) => {
       const labelled = gridIndex === plots.length - 1;
       const axis = valueAxis(labelled ? "One-way delay (ms)" : "", 28);
-      const data = counts.map((_, i) => binName(counts, i));
+      // By its upper edge: there is no room for both.
+      const data = counts.map((_, i) => binName(counts, i).replace(/^\d+–/, ""));
       const axisLabel = { ...axis.axisLabel, show: labelled };
       return { ...axis, type: "category" as const, gridIndex, data, axisLabel };
     }),
     yAxis: plots.map((_, gridIndex) => {
-      return { ...valueAxis("% of packets", 42), gridIndex, min: 0, max: 100 };
+      return { ...valueAxis("Packets (%)", 42), gridIndex, min: 0, max: 100 };
     }),
     tooltip: { ...tooltipOption((items) => delayTip(plots, items)), trigger: "axis" },
     series,
