@@ -2,7 +2,7 @@
 //!
 //! [`Saturated`] is the model of [BIANCHI §IV] with packets that are given up after so many attempts:
 //! every station always has a packet, all hear each other, and an attempt collides with the same
-//! probability whatever happened before. [`PacketTime`] and [`HiddenTerminal`] are the formulas of
+//! probability whatever happened before. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of
 //! [INTERDIGITAL §3.1], with the times that the paper counts.
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
