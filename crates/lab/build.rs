@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").canonicalize()?;
+    let root = crate_folder().join("../../scenarios").canonicalize()?;
     let mut files = Vec::new();
     collect(&root, &mut files)?;
     let mut entries: Vec<(String, String)> = files.iter().map(|file| entry(&root, file)).collect();
@@ -20,9 +20,14 @@ fn main() -> io::Result<()> {
     fs::write(Path::new(&out).join("report.html"), viewer()?)
 }
 
+/// Asked when it runs, not when it is compiled: a checkout may move while its build stays.
+fn crate_folder() -> PathBuf {
+    env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into()
+}
+
 /// The report viewer's page; empty if it has not been built, for the rest builds without it.
 fn viewer() -> io::Result<String> {
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
+    let web = crate_folder().join("../../web");
     let page = web.join("dist/report.html");
     // Cargo takes a missing path for a changed one, each time: what is watched must be there.
     let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
