@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -114,8 +115,8 @@ pub struct Run {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 The browsers use their own congestion control; --controller is accepted and has no effect on them.
-Runs are made one at a time, because contention bends them; one that this machine bent is made again, up
-to twice, and what is kept says so. A call that fails is a result with its cause.
+Runs are made one at a time, because contention bends them; one that this machine bent is made again,
+up to twice unless --attempts says otherwise, and what is kept says so. A call that fails is a result with its cause.
 
 Examples:
   weir call demo/first-call
@@ -142,6 +143,9 @@ pub struct Call {
     /// Play each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,
+    /// Make a run at most N times if this machine bends it; the last one is kept, and marked.
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub attempts: NonZeroUsize,
     #[command(flatten)]
     pub output: Output,
 }

@@ -17,9 +17,6 @@ use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::{run, select};
 
-/// How often a run is made that this machine bends.
-const ATTEMPTS: usize = 3;
-
 /// Calls, records and prints.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
@@ -130,7 +127,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Plays a scenario; up to twice again if this machine bends the run.
+    /// Plays a scenario; again if this machine bends the run, as often as was asked.
     fn make(
         &self,
         scenario: &Scenario,
@@ -144,7 +141,8 @@ impl Desk<'_> {
             let outcome = self.play(scenario, &config)?;
             let bent = outcome.emulation.bent();
             // People are asked to come but once.
-            if bent.is_empty() || attempt == ATTEMPTS || self.args.serve.is_some() {
+            let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
+            if bent.is_empty() || last {
                 break outcome;
             }
             eprintln!("weir: {}: this machine bent the run ({}): once more", scenario.id, bent[0]);
