@@ -4,8 +4,10 @@
 //! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
 //! ranks, as numpy does by default.
 
+mod transfer;
 mod video;
 
+pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
 
 use std::ops::Range;
@@ -102,6 +104,9 @@ pub struct Metrics {
     /// What the viewer saw.
     #[serde(flatten)]
     pub video: VideoMetrics,
+    /// What TCP's application got.
+    #[serde(flatten)]
+    pub transfer: TransferMetrics,
 }
 
 impl Metrics {
@@ -141,6 +146,7 @@ impl Metrics {
             target_rate_mbps: target_rate_mbps(rows),
             late_rate_mbps: target_rate_mbps(&rows[rows.len() / 2..]),
             video: VideoMetrics::of(rows),
+            transfer: TransferMetrics::of(rows),
         }
     }
 
@@ -171,6 +177,7 @@ impl Metrics {
             target_rate_mbps: Some(0.0),
             late_rate_mbps: Some(0.0),
             video: VideoMetrics::full(distribution),
+            transfer: TransferMetrics::full(),
         };
         full.at(path).is_some()
     }
@@ -200,13 +207,20 @@ pub fn utilization(rows: &[Row]) -> Option<f64> {
 }
 
 fn rate_mbps(rows: &[Row]) -> Option<MeanStd> {
-    let total: DataSize = rows.iter().map(|row| row.received).sum();
-    let time = ROW_INTERVAL * rows.len() as i64;
-    let seconds: Vec<f64> =
-        rows.chunks_exact(ROWS_PER_SECOND).map(|rows| received_rate(rows).as_mbps_f64()).collect();
+    let received: Vec<DataSize> = rows.iter().map(|row| row.received).collect();
+    rate_over(&received)
+}
+
+/// Of what came in each row: the mean over the time, the standard deviation of whole seconds.
+fn rate_over(sizes: &[DataSize]) -> Option<MeanStd> {
+    let rate = |sizes: &[DataSize]| {
+        let total: DataSize = sizes.iter().copied().sum();
+        (total / (ROW_INTERVAL * sizes.len() as i64)).as_mbps_f64()
+    };
+    let seconds: Vec<f64> = sizes.chunks_exact(ROWS_PER_SECOND).map(rate).collect();
     let of_seconds = mean(seconds.clone())?;
     let squares = seconds.iter().map(|rate| (rate - of_seconds) * (rate - of_seconds)).collect();
-    Some(MeanStd { mean: (total / time).as_mbps_f64(), std: mean(squares)?.sqrt() })
+    Some(MeanStd { mean: rate(sizes), std: mean(squares)?.sqrt() })
 }
 
 fn target_rate_mbps(rows: &[Row]) -> Option<f64> {

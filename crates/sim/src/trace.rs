@@ -91,7 +91,7 @@ pub struct Row {
     pub queue: DataSize,
     /// What became of the video; `None` where nobody shows it.
     pub video: Option<Video>,
-    /// What a TCP flow transferred; `None` for others, and where TCP is not ours.
+    /// What a TCP flow transferred; `None` for others, and where nobody knows.
     pub transfer: Option<Transfer>,
 }
 

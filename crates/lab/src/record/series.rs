@@ -1,10 +1,10 @@
 //! `series.csv`: a row a flow and 50 ms, integers only; an empty cell was not measured. The columns of
-//! the video stand only in the records of runs that have one.
+//! the video and of TCP stand only in the records of runs that have one.
 
 use std::io::Write;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace, Video};
+use weir_sim::trace::{ROW_INTERVAL, Row, Trace, Transfer, Video};
 
 const HEADER: &str = "time_ms,flow,capacity_bps,target_bps,pacing_bps,window_bytes,sent_bytes,\
                       received_bytes,sent_packets,lost_packets,rtt_us,queuing_delay_us,queue_bytes";
@@ -12,14 +12,58 @@ const COLUMNS: usize = 13;
 const VIDEO_HEADER: &str = ",media_bytes,rtx_bytes,fec_bytes,media_packets,unrepaired_packets,frames,\
                             freezes,frozen_us,frame_delay_us";
 const VIDEO_COLUMNS: usize = 9;
+const TRANSFER_HEADER: &str = ",goodput_bytes,retransmitted_packets";
+const TRANSFER_COLUMNS: usize = 2;
+
+/// Which of the optional columns a file has.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    video: bool,
+    transfer: bool,
+}
+
+impl Columns {
+    fn of(trace: &Trace) -> Self {
+        Self {
+            video: trace.rows.iter().any(|row| row.video.is_some()),
+            transfer: trace.rows.iter().any(|row| row.transfer.is_some()),
+        }
+    }
+
+    /// As the first line says; `None` if it says something else.
+    fn of_header(line: &str) -> Option<Self> {
+        let rest = line.strip_prefix(HEADER)?;
+        let without_video = rest.strip_prefix(VIDEO_HEADER);
+        let rest = without_video.unwrap_or(rest);
+        let without_transfer = rest.strip_prefix(TRANSFER_HEADER);
+        let all = without_transfer.unwrap_or(rest).is_empty();
+        let columns = Self { video: without_video.is_some(), transfer: without_transfer.is_some() };
+        all.then_some(columns)
+    }
+
+    fn header(self) -> String {
+        let video = if self.video { VIDEO_HEADER } else { "" };
+        let transfer = if self.transfer { TRANSFER_HEADER } else { "" };
+        format!("{HEADER}{video}{transfer}")
+    }
+
+    /// The first column of a TCP flow's transfer.
+    fn transfer_column(self) -> usize {
+        COLUMNS + if self.video { VIDEO_COLUMNS } else { 0 }
+    }
+
+    fn count(self) -> usize {
+        self.transfer_column() + if self.transfer { TRANSFER_COLUMNS } else { 0 }
+    }
+}
 
 pub(super) fn emit(trace: &Trace) -> Vec<u8> {
     let mut out = Vec::with_capacity(trace.rows.len() * 80 + HEADER.len());
     let mut put = |row: std::fmt::Arguments<'_>| {
         out.write_fmt(row).expect("writing to memory does not fail");
     };
-    let has_video = trace.rows.iter().any(|row| row.video.is_some());
-    put(format_args!("{HEADER}{}\n", if has_video { VIDEO_HEADER } else { "" }));
+    let columns = Columns::of(trace);
+    put(format_args!("{}\n", columns.header()));
     for row in &trace.rows {
         put(format_args!("{},{}", row.time.as_millis(), trace.flows[row.flow]));
         let optional = [
@@ -36,8 +80,10 @@ pub(super) fn emit(trace: &Trace) -> Vec<u8> {
             Some(row.queue.as_bytes() as i64),
         ];
         let video = row.video.map_or([None; VIDEO_COLUMNS], video_cells);
-        let video = if has_video { &video[..] } else { &[] };
-        for cell in optional.iter().chain(video) {
+        let video = if columns.video { &video[..] } else { &[] };
+        let transfer = row.transfer.map_or([None; TRANSFER_COLUMNS], transfer_cells);
+        let transfer = if columns.transfer { &transfer[..] } else { &[] };
+        for cell in optional.iter().chain(video).chain(transfer) {
             match cell {
                 Some(value) => put(format_args!(",{value}")),
                 None => put(format_args!(",")),
@@ -62,13 +108,15 @@ fn video_cells(video: Video) -> [Option<i64>; VIDEO_COLUMNS] {
     ]
 }
 
+fn transfer_cells(transfer: Transfer) -> [Option<i64>; TRANSFER_COLUMNS] {
+    [Some(transfer.goodput.as_bytes() as i64), Some(transfer.retransmitted_packets as i64)]
+}
+
 pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
     let mut lines = text.lines();
-    let columns = match lines.next().and_then(|line| line.strip_prefix(HEADER)) {
-        Some("") => COLUMNS,
-        Some(VIDEO_HEADER) => COLUMNS + VIDEO_COLUMNS,
-        _ => return Err(format!("the first line must be {HEADER}, with {VIDEO_HEADER} or not")),
-    };
+    let columns = lines.next().and_then(Columns::of_header).ok_or_else(|| {
+        format!("the first line must be {HEADER}, with {VIDEO_HEADER} and {TRANSFER_HEADER} or not")
+    })?;
     let mut rows = Vec::new();
     for (index, line) in lines.enumerate() {
         let row = parse_row(line, columns, flows)
@@ -128,9 +176,13 @@ impl<'a> Cells<'a> {
         self.optional(column)?.map(|us| Ok(TimeDelta::from_micros(signed(us)?))).transpose()
     }
 
-    /// The columns of the video, where the line has them and they are filled.
-    fn video(&self) -> Result<Option<Video>, String> {
-        if self.0.len() == COLUMNS || self.0[COLUMNS..].iter().all(|cell| cell.is_empty()) {
+    /// Whether these columns are there and one of them is filled.
+    fn any(&self, columns: std::ops::Range<usize>) -> bool {
+        self.0.get(columns).is_some_and(|cells| cells.iter().any(|cell| !cell.is_empty()))
+    }
+
+    fn video(&self, columns: Columns) -> Result<Option<Video>, String> {
+        if !columns.video || !self.any(COLUMNS..COLUMNS + VIDEO_COLUMNS) {
             return Ok(None);
         }
         Ok(Some(Video {
@@ -145,14 +197,25 @@ impl<'a> Cells<'a> {
             frame_delay: self.micros(COLUMNS + 8)?,
         }))
     }
+
+    fn transfer(&self, columns: Columns) -> Result<Option<Transfer>, String> {
+        let first = columns.transfer_column();
+        if !columns.transfer || !self.any(first..first + TRANSFER_COLUMNS) {
+            return Ok(None);
+        }
+        Ok(Some(Transfer {
+            goodput: self.size(first)?,
+            retransmitted_packets: self.number(first + 1)?,
+        }))
+    }
 }
 
 fn signed(value: u64) -> Result<i64, String> {
     i64::try_from(value).map_err(|_| format!("{value} is too large"))
 }
 
-fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String> {
-    let cells = Cells::of(line, columns)?;
+fn parse_row(line: &str, columns: Columns, flows: &[String]) -> Result<Row, String> {
+    let cells = Cells::of(line, columns.count())?;
     let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
     let time_ms = cells.number(0)?;
     if !time_ms.is_multiple_of(ROW_INTERVAL.as_millis() as u64) {
@@ -172,7 +235,7 @@ fn parse_row(line: &str, columns: usize, flows: &[String]) -> Result<Row, String
         rtt: cells.micros(10)?,
         queuing_delay: cells.micros(11)?,
         queue: cells.size(12)?,
-        video: cells.video()?,
-        transfer: None,
+        video: cells.video(columns)?,
+        transfer: cells.transfer(columns)?,
     })
 }

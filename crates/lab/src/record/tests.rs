@@ -62,6 +62,24 @@ fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_non
 }
 
 #[test]
+fn what_tcp_transferred_is_read_back_as_it_was_written() {
+    let out = tempfile::tempdir().unwrap();
+    let mut record = record(1);
+    let text = format!("{}\n[[flow]]\nkind = \"tcp\"\n", record.scenario.text);
+    record.scenario = scenario::parse("mine", &text, None).unwrap();
+    let config = record.scenario.sim_config(weir::Algorithm::GccDraft);
+    record.trace = weir_sim::run(&config, Seed::new(1));
+    let again = Record::read(&record.write(out.path()).unwrap()).unwrap();
+    assert!(again.trace.rows == record.trace.rows);
+    let summary = again.summary();
+    let value = |path| summary.metric(Some("tcp-1-up"), path).unwrap();
+    let share = value("goodput_mbps.mean") / value("rate_mbps.mean");
+    // Of a packet of 1500 bytes 1448 are payload; a retransmission counts as received twice.
+    assert!((0.9..=1448.0 / 1500.0).contains(&share), "{share}");
+    assert_eq!(summary.metric(Some("media-1-up"), "goodput_mbps.mean"), None);
+}
+
+#[test]
 fn equal_seeds_write_equal_bytes() {
     let out = tempfile::tempdir().unwrap();
     let first = record(7).write(&out.path().join("first")).unwrap();

@@ -1,6 +1,8 @@
 //! Tables: published values and findings beside ours, and the sections of a run.
 //!
-//! Papers are about algorithms, so their values stand beside simulated runs, means over the seeds.
+//! A published value that names its algorithm stands beside its simulated runs; one that names none was
+//! measured with browsers or holds for all, and stands beside each controller and each browser. Means are
+//! over the seeds. Findings compare algorithms, so they are about simulated runs alone.
 
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
@@ -36,8 +38,9 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
                 let column = simulated(columns).find(|column| column.controller == name);
                 vec![row(value, Some(name), column)]
             }
-            None if simulated(columns).next().is_none() => vec![row(value, None, None)],
-            None => simulated(columns)
+            None if columns.is_empty() => vec![row(value, None, None)],
+            None => columns
+                .iter()
                 .map(|column| row(value, Some(column.controller), Some(column)))
                 .collect(),
         }

@@ -314,6 +314,9 @@ location = "Table 2"
 metric = "utilization"
 controller = "scream"
 published = "0.9"
+[[expect]]
+metric = "utilization"
+above = 0.1
 [[finding]]
 text = "NADA uses at least 0.375 of the link."
 location = "Section 1"
@@ -409,6 +412,25 @@ fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
         cells,
         [("gcc-draft", Some("0.500")), ("nada", Some("0.375 (0.250 to 0.500)")), ("scream", None)]
     );
+}
+
+#[test]
+fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_bent() {
+    let real = |seed, bent: bool| {
+        let mut record = judged("chromium", Engine::Call, seed, 0.5);
+        record.call = Some(json!({ "calls": [{ "call": 1, "failure": null }], "bent": bent }));
+        record
+    };
+    let sound = Report::of(&[real(1, false), real(2, true)], "");
+    let scenario = &sound.scenarios[0];
+    assert_eq!(scenario.paper[0].controller.as_deref(), Some("chromium"));
+    assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500"));
+    let of_calls = |report: &Report| {
+        let all = report.scenarios[0].expectations.iter();
+        all.filter(|it| it.controller == "chromium").count()
+    };
+    let bent = Report::of(&[real(2, true)], "");
+    assert_eq!((of_calls(&sound) > 0, of_calls(&bent)), (true, 0));
 }
 
 #[test]
