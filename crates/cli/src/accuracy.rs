@@ -6,11 +6,13 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator, Host, Plan, Probe, Probed, probe};
+use weir_emu::{Emulation, Emulator, Host, Lateness, Plan, Probe, Probed, probe, wake_lateness};
 use weir_net::{
     Bottleneck, Capacity, Fate, Header, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
 };
@@ -36,6 +38,8 @@ const ETHERNET: DataSize = DataSize::from_bytes(14);
 const STEPS: [u32; 9] =
     [10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000];
 const SMALL: DataSize = DataSize::from_bytes(200);
+/// Tries of a step: what the host of a virtual machine takes away for a moment is not the emulator's.
+const TRIES: usize = 3;
 /// A step of which less passes has found the end of the machine.
 const PASSED: f64 = 0.99;
 
@@ -47,6 +51,8 @@ const CEILING_GOAL: f64 = 100_000.0;
 /// Measures, prints the page, and says whether the goals are met.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let time = if args.quick { TimeDelta::from_secs(2) } else { TimeDelta::from_secs(5) };
+    eprintln!("weir: the machine alone");
+    let machine = Machine::measure(time)?;
     let rates = RATES_KBPS.map(Bitrate::from_kbps);
     let rows = rates.map(|rate| {
         eprintln!("weir: {:.1} Mbit/s", rate.as_mbps_f64());
@@ -55,9 +61,39 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let rows = rows.into_iter().collect::<anyhow::Result<Vec<Row>>>()?;
     eprintln!("weir: packets a second");
     let steps = ceiling(time / 2)?;
-    let (page, met) = page(&rows, &steps);
+    let (page, met) = page(&machine, &rows, &steps);
     output::print(&page)?;
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How late a thread wakes on this machine without any emulator, in ms.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    idle: Spread,
+    /// While a thread computes for each processor.
+    busy: Spread,
+}
+
+impl Machine {
+    fn measure(time: TimeDelta) -> anyhow::Result<Self> {
+        let interval = Duration::from_millis(1);
+        let count = (time.as_millis_f64()) as u32;
+        let idle = wake_lateness(interval, count)?;
+        let over = AtomicBool::new(false);
+        let compute = || {
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        let processors = thread::available_parallelism()?.get();
+        let busy = thread::scope(|scope| {
+            (0..processors).for_each(|_| drop(scope.spawn(compute)));
+            let busy = wake_lateness(interval, count);
+            over.store(true, Ordering::Relaxed);
+            busy
+        });
+        Ok(Self { idle: Spread::of_lateness(&idle), busy: Spread::of_lateness(&busy?) })
+    }
 }
 
 /// What was measured at one capacity.
@@ -228,6 +264,11 @@ impl Spread {
         };
         Self { median: at(0.5), p99: at(0.99), max: at(1.0) }
     }
+
+    fn of_lateness(lateness: &Lateness) -> Self {
+        let ms = |share| lateness.quantile(share).unwrap_or_default().as_secs_f64() * 1e3;
+        Self { median: ms(0.5), p99: ms(0.99), max: ms(1.0) }
+    }
 }
 
 /// What the model makes of packets that were sent at these times.
@@ -273,37 +314,45 @@ struct Step {
     holds: bool,
 }
 
-/// Rising rates of small packets, to the first one that does not hold.
+/// Rising rates of small packets, to the first one that no try holds.
 fn ceiling(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
     for asked in STEPS {
-        let interval = TimeDelta::from_secs(1) / i64::from(asked);
-        let count = (time.as_secs_f64() * f64::from(asked)) as u32;
-        let tail = Duration::from_millis(100);
-        let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
-        let stream = Probe { packet: SMALL, interval, count, tail };
-        let (probed, emulation) = through_emulator(&link, &stream)?;
-        let took = probed
-            .received
-            .last()
-            .map_or(f64::NAN, |(_, at)| (*at - Timestamp::ZERO).as_secs_f64());
-        let ms = |share| {
-            let late = emulation.lateness.quantile(share).unwrap_or_default();
-            late.as_secs_f64() * 1e3
+        let mut tries = 0;
+        let step = loop {
+            let step = Step::measure(asked, time)?;
+            tries += 1;
+            if step.holds || tries == TRIES {
+                break step;
+            }
         };
-        let passed = probed.received.len() as f64 / took;
-        let lateness_ms = Spread { median: ms(0.5), p99: ms(0.99), max: ms(1.0) };
-        let holds = lateness_ms.p99 <= 1.0 && passed >= PASSED * f64::from(asked);
-        steps.push(Step { asked, passed, lateness_ms, holds });
-        if !holds {
+        steps.push(step);
+        if !step.holds {
             break;
         }
     }
     Ok(steps)
 }
 
+impl Step {
+    fn measure(asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
+        let interval = TimeDelta::from_secs(1) / i64::from(asked);
+        let count = (time.as_secs_f64() * f64::from(asked)) as u32;
+        let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
+        let tail = Duration::from_millis(100);
+        let stream = Probe { packet: SMALL, interval, count, tail };
+        let (probed, emulation) = through_emulator(&link, &stream)?;
+        let last = probed.received.last();
+        let took = last.map_or(f64::NAN, |(_, at)| (*at - Timestamp::ZERO).as_secs_f64());
+        let passed = probed.received.len() as f64 / took;
+        let lateness_ms = Spread::of_lateness(&emulation.lateness);
+        let holds = lateness_ms.p99 <= 1.0 && passed >= PASSED * f64::from(asked);
+        Ok(Self { asked, passed, lateness_ms, holds })
+    }
+}
+
 /// The page, and whether the goals are met.
-fn page(rows: &[Row], steps: &[Step]) -> (String, bool) {
+fn page(machine: &Machine, rows: &[Row], steps: &[Step]) -> (String, bool) {
     let holding: Vec<f64> =
         steps.iter().filter(|step| step.holds).map(|step| step.passed).collect();
     let ceiling = holding.iter().copied().fold(0.0, f64::max);
@@ -318,6 +367,8 @@ fn page(rows: &[Row], steps: &[Step]) -> (String, bool) {
     ];
     let mut page = String::from(HEAD);
     let mut line = |text: &str| writeln!(page, "{text}").expect("a string takes all");
+    line(&format!("| idle | {} |\n| computing | {} |", machine.idle, machine.busy));
+    line(RATES_HEAD);
     for row in rows {
         let Row { rate, emulator, tbf, lost, overtook, .. } = row;
         line(&format!(
@@ -371,6 +422,19 @@ kernel of the other stamps its arrival with the same clock. What should have hap
 model says in virtual time of packets sent at these times, so an error holds the emulator's and both
 network stacks'. Packets have 1250 bytes, the delay is 20 ms, the queue has room for 100 ms.
 
+## The machine
+
+A thread of the emulator's priority sleeps 1 ms at a time, and wakes late by so many ms (median / p99 /
+largest): alone, and beside a thread a processor that only computes. No emulator is part of this, and
+none can be more exact. In a virtual machine the host adds to it what it takes from the processors.
+
+| processors | late, ms |
+|---|---|
+";
+
+const RATES_HEAD: &str = "
+## The links
+
 - **Delay**: arrival less the model's, in ms, with the link loaded to 60 %: median / p99 / largest.
 - **Rate**: what a link carries that is offered 150 % of its capacity.
 - **Queue**: the longest that a packet waited meanwhile, in ms. The packet that is being sent does not
@@ -384,14 +448,13 @@ the delay. A bucket that has filled lets a packet through at once, where a link 
 it: hence the negative errors.
 
 | Mbit/s | delay error, ms | tbf | rate error | tbf | queue asked | queue | tbf | lost | overtook |
-|---|---|---|---|---|---|---|---|---|---|
-";
+|---|---|---|---|---|---|---|---|---|---|";
 
 const CEILING_HEAD: &str = "
 ## The ceiling
 
 Packets of 200 bytes over a link of 1 ms without limit. A rate holds while p99 of the lateness is up to
-1 ms and 99 % arrive at the rate at which they are asked for. Sender and receiver share the processors
+1 ms and 99 % arrive at the rate at which they are asked for, in one of three tries. Sender and receiver share the processors
 with the emulator.
 
 | packets/s asked | passed | released late, ms | holds |
@@ -455,12 +518,13 @@ mod tests {
             bent: vec!["late".into()],
         };
         let step = |passed, holds| Step { asked: 125_000, passed, lateness_ms: spread, holds };
-        let (text, met) = page(std::slice::from_ref(&row), &[step(125_000.0, true)]);
+        let machine = Machine { idle: spread, busy: spread };
+        let (text, met) = page(&machine, std::slice::from_ref(&row), &[step(125_000.0, true)]);
         assert!(met, "{text}");
         assert!(text.contains("| 2 | 0.050 / 0.200 / 0.400 |"), "{text}");
         assert!(text.contains("Not to be trusted at 2 Mbit/s: late."), "{text}");
-        assert!(!page(std::slice::from_ref(&row), &[step(125_000.0, false)]).1);
+        assert!(!page(&machine, std::slice::from_ref(&row), &[step(125_000.0, false)]).1);
         let off = Row { emulator: Link { rate_error: 0.006, ..link }, ..row };
-        assert!(!page(&[off], &[step(125_000.0, true)]).1);
+        assert!(!page(&machine, &[off], &[step(125_000.0, true)]).1);
     }
 }

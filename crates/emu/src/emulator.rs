@@ -29,7 +29,7 @@ use crate::record::Emulation;
 use crate::sys;
 
 /// Above normal programs, below the kernel's own interrupt threads, which are at 50.
-const REAL_TIME_PRIORITY: i32 = 10;
+pub(crate) const REAL_TIME_PRIORITY: i32 = 10;
 /// Packets read from one host before the others have their turn.
 const READ_BATCH: usize = 32;
 /// Time between two updates of the status. The thread wakes as often, for the samples.

@@ -35,7 +35,7 @@ pub use lateness::Lateness;
 pub use link::{Ended, Running};
 pub use namespaces::Host;
 pub use plan::{Hop, HostPlan, Plan};
-pub use probe::{Probe, Probed, probe};
+pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
     Bent, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample,

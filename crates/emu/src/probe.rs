@@ -12,7 +12,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
+use crate::emulator::REAL_TIME_PRIORITY;
 use crate::error::Error;
+use crate::lateness::Lateness;
 use crate::namespaces::Host;
 use crate::sys;
 
@@ -42,6 +44,28 @@ pub struct Probed {
     pub sent: Vec<Timestamp>,
     /// Number and time, since the first was sent, of those that came, in the order in which they came.
     pub received: Vec<(usize, Timestamp)>,
+}
+
+/// How late a thread of the emulator's priority wakes that only sleeps from one moment to the next:
+/// what the machine adds to each release, without any emulator.
+pub fn wake_lateness(interval: Duration, count: u32) -> Result<Lateness, Error> {
+    let measure = || -> io::Result<Lateness> {
+        sys::set_exact_timers()?;
+        // Where it is refused the emulator does without it too.
+        let _ = sys::set_real_time(REAL_TIME_PRIORITY);
+        let mut lateness = Lateness::default();
+        let start = Instant::now();
+        for number in 1..=count {
+            let due = start + interval * number;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            lateness.record(Instant::now().saturating_duration_since(due));
+        }
+        Ok(lateness)
+    };
+    // In a thread of its own, since a thread keeps its priority.
+    let measured = thread::scope(|scope| scope.spawn(measure).join());
+    let measured = measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    measured.map_err(Error::system("set a timer"))
 }
 
 /// Sends packets from a host to an address of another one, and waits for them.
