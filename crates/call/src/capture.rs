@@ -332,7 +332,8 @@ fn link_log(
     let flow = emulation.flow(from, to)?;
     let [start, end] = [&network.hosts[from], &network.hosts[to]];
     let hop = start.node.min(end.node);
-    if start.node.abs_diff(end.node) != 1 {
+    let is_on_air = start.station.is_some() || end.station.is_some();
+    if start.node.abs_diff(end.node) != 1 || is_on_air {
         return None;
     }
     let (log, link) = match start.node < end.node {

@@ -28,7 +28,7 @@ mod usage;
 pub use error::CallError;
 pub use janus::Role;
 pub use message::{CallSettings, Peer, RelayAccess, SetupTimes};
-pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable};
+pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable, network};
 pub use record::{record, warnings};
 pub use run::{
     CallOutcome, CallResult, PeerOutcome, PlayerOutcome, Progress, STATS_INTERVAL, run_call,

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{Hop, HostPlan, Plan};
+use weir_emu::{CellPlan, Hop, HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
 use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
@@ -140,6 +140,19 @@ impl CallConfig {
     }
 }
 
+/// The network of a scenario, without hosts.
+pub fn network(scenario: &Scenario) -> Plan {
+    let hop = |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
+    let cell = scenario.cell.as_ref();
+    Plan {
+        cell: cell
+            .map(|cell| CellPlan { config: cell.config.clone(), airtime: scenario.airtime() }),
+        hops: scenario.hops.iter().map(hop).collect(),
+        hosts: Vec::new(),
+        local_traffic: false,
+    }
+}
+
 /// The hosts and participants so far.
 struct Builder<'a> {
     scenario: &'a Scenario,
@@ -152,17 +165,10 @@ type OrWhy<T> = std::result::Result<T, String>;
 
 impl<'a> Builder<'a> {
     fn new(scenario: &'a Scenario) -> Self {
-        let hop =
-            |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
-        let hops = scenario.hops.iter().map(hop).collect();
-        let network = Plan { hops, hosts: Vec::new(), local_traffic: false };
-        Self { scenario, network, participants: Vec::new() }
+        Self { scenario, network: network(scenario), participants: Vec::new() }
     }
 
     fn build(mut self, seed: u64) -> OrWhy<CallConfig> {
-        if self.scenario.cell.is_some() {
-            return Err("its Wi-Fi cell is simulated only; `weir run` takes it".into());
-        }
         let planned = self.scenario.calls();
         if planned.is_empty() {
             return Err("it has no media flow".into());
@@ -260,6 +266,9 @@ impl<'a> Builder<'a> {
         let Some(participants) = participants else {
             return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
         };
+        if self.network.cell.is_some() {
+            return Err("a mesh has no Wi-Fi cell".into());
+        }
         let [hop] = self.network.hops.as_slice() else {
             return Err("a mesh has one hop".into());
         };
@@ -273,7 +282,7 @@ impl<'a> Builder<'a> {
         self.network.hops.clear();
         self.network.local_traffic = true;
         for number in 1..=participants {
-            let host = HostPlan { node: 0, access_delay: delay / 2 };
+            let host = HostPlan { access_delay: delay / 2, ..HostPlan::at(0) };
             // Browsers alternate, so that both kinds meet.
             self.seat(format!("p{number}"), host, (number + 1) % 2);
         }
@@ -291,7 +300,17 @@ impl<'a> Builder<'a> {
         if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
-        let a = HostPlan { node: first.hops.start, access_delay: first.access_delay };
+        if flows.iter().any(|flow| flow.station != first.station) {
+            return Err(format!(
+                "the flows of call {} are at different stations, or in different categories",
+                call.number
+            ));
+        }
+        let a = HostPlan {
+            node: first.hops.start,
+            access_delay: first.access_delay,
+            station: first.station,
+        };
         Ok([a, HostPlan::at(first.hops.end)])
     }
 
@@ -347,7 +366,8 @@ impl<'a> Builder<'a> {
             }
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
-            self.network.hosts.push(HostPlan { node: flow.hops.start, access_delay });
+            let (node, station) = (flow.hops.start, flow.station);
+            self.network.hosts.push(HostPlan { node, access_delay, station });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
             loads.push(Load {
                 flow: index,
@@ -511,6 +531,23 @@ mod tests {
                 assert_eq!(CallConfig::of(&scenario, 1).err().map(|error| error.to_string()), None);
             }
         }
+    }
+
+    #[test]
+    fn calls_and_loads_of_a_cell_have_their_hosts_at_its_stations() {
+        let cell = "[network]\nkind = \"wifi\"\n[network.station.near]\nrate = 7\n\
+                    [network.station.far]\nrate = 0\n[network.up]\ndelay = \"1ms\"\n";
+        let flows = "[[flow]]\nstation = \"near\"\n[[flow]]\nkind = \"tcp\"\nstation = \"far\"\n";
+        let config = config(cell, flows);
+        let stations: Vec<Option<usize>> =
+            config.network.hosts.iter().map(|host| Some(host.station?.station.0)).collect();
+        assert_eq!(stations, [Some(1), None, Some(2), None]);
+        assert_eq!(config.network.cell.unwrap().config.stations.len(), 2);
+        let apart = "[[flow]]\nstation = \"near\"\n\
+                     [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
+        assert!(refusal(cell, apart).contains("different stations"));
+        let mesh = format!("[call]\ntopology = \"mesh\"\n{cell}");
+        assert!(refusal(&mesh, "[[flow]]\nstation = \"near\"\n").contains("no Wi-Fi cell"));
     }
 
     #[test]

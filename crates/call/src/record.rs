@@ -54,6 +54,10 @@ pub fn record(
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
         trace.rows.extend(path.rows(&[]));
     }
+    if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
+        trace.nodes = cell.names().map(String::from).collect();
+        (trace.node_rows, trace.frames) = (log.rows.clone(), log.frames.clone());
+    }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
     let call = Some(call_json(config, outcome, attempts));
@@ -183,7 +187,7 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         "browser": versions.join(", "),
         "relay": outcome.relay,
         "kernel": outcome.kernel,
-        "engines": "real: browsers, codecs, kernel; simulated: the network between the hosts",
+        "engines": engines(config),
         "warnings": warnings_of(outcome),
         "bent": !outcome.emulation.bent().is_empty(),
         "attempts": attempts,
@@ -220,6 +224,26 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
             })
         }).collect::<Vec<_>>(),
     })
+}
+
+/// What was real and what simulated, the stations of a cell by name.
+fn engines(config: &CallConfig) -> String {
+    let programs = "real: browsers, codecs, kernel; simulated: the network between the hosts";
+    let Some(cell) = &config.network.cell else { return programs.into() };
+    let is_real = |node: usize| {
+        let stations = config.network.hosts.iter().filter_map(|host| host.station);
+        stations.into_iter().any(|own| own.station.0 == node)
+    };
+    let names = |real: bool| {
+        let nodes = cell.config.names().enumerate();
+        let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
+        nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{programs}, its Wi-Fi cell included; nodes with real hosts: {}; simulated nodes: {}",
+        names(true),
+        names(false)
+    )
 }
 
 fn warnings_of(outcome: &CallOutcome) -> Vec<String> {

@@ -226,6 +226,9 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
             direction.samples.retain(|sample| sample.time <= end);
         }
     }
+    if let Some(cell) = &mut emulation.cell {
+        cell.rows.retain(|row| row.time <= end);
+    }
     for flow in &mut emulation.flows {
         flow.samples.retain(|sample| sample.time <= end);
     }

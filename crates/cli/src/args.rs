@@ -153,7 +153,8 @@ pub struct Call {
 /// `weir link`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B.
+COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a Wi-Fi
+cell A is the station of the scenario's first flow that is at one; the other stations are simulated.
 
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2

@@ -48,6 +48,9 @@ impl Console {
                     self.bar.finish_and_clear();
                     return false;
                 }
+                Ok(Line::Change(_)) if handle.hops() == 0 => {
+                    self.say("there is no bottleneck to change");
+                }
                 Ok(Line::Change(change)) => {
                     handle.set(change);
                     self.say(&change.to_string());

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::Context;
-use weir_emu::{Emulator, Ended, Plan, Running, self_test};
-use weir_lab::scenario::catalogue;
+use weir_emu::{Emulator, Ended, HostPlan, Plan, Running, self_test};
+use weir_lab::scenario::{Scenario, catalogue};
 use weir_net::Seed;
+use weir_net::wifi::{AccessCategory, Association, NodeId};
 
 use crate::args::Link;
 use crate::console::Console;
@@ -24,14 +24,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     // The command line demands a scenario where there is no self-test.
     let name = args.scenario.as_deref().unwrap_or_default();
     let scenario = catalogue::find(name)?.remove(0);
-    let hop = scenario.only_hop().with_context(|| {
-        format!(
-            "{} has several bottlenecks or a Wi-Fi cell, `weir link` has one bottleneck; `weir run` \
-             takes it",
-            scenario.id
-        )
-    })?;
-    let emulator = Emulator::new(&Plan::two_hosts(&hop.up, &hop.down), Seed::new(args.seed))?;
+    let emulator = Emulator::new(&plan(&scenario), Seed::new(args.seed))?;
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
     anyhow::ensure!(
@@ -50,6 +43,24 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
         eprintln!("weir: this machine bent the run: {bent}");
     }
     Ok(ExitCode::from(ended.exit_code))
+}
+
+/// Host A before all bottlenecks, host B behind them. In a Wi-Fi cell A is the station of the first flow
+/// that is at one, else the first station; all others are simulated.
+fn plan(scenario: &Scenario) -> Plan {
+    let network = weir_call::network(scenario);
+    let first =
+        |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
+    let of_flow = scenario.flows.iter().find_map(|flow| flow.station);
+    let station = of_flow.or_else(|| scenario.cell.as_ref().map(first));
+    if let (Some(own), Some(cell)) = (station, &network.cell) {
+        let name = cell.config.names().nth(own.station.0).unwrap_or_default();
+        eprintln!(
+            "weir: host A is station {name} of a simulated Wi-Fi cell; its others are simulated"
+        );
+    }
+    let hosts = vec![HostPlan { station, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
+    Plan { hosts, ..network }
 }
 
 /// Runs the command to its end. What is typed changes the network or goes to the command, not both.

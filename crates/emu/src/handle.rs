@@ -136,6 +136,11 @@ impl Handle {
         Arc::clone(&self.status)
     }
 
+    /// How many hops there are to change.
+    pub fn hops(&self) -> usize {
+        self.hops
+    }
+
     /// Changes the network, from now on; the record of the run says so.
     ///
     /// # Panics

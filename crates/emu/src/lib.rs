@@ -34,12 +34,12 @@ pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::Lateness;
 pub use link::{Ended, Running};
 pub use namespaces::Host;
-pub use plan::{Hop, HostPlan, Plan};
+pub use plan::{CellPlan, Hop, HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
-    Bent, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample,
-    Traffic,
+    Bent, CellRecord, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord,
+    SAMPLE_INTERVAL, Sample, Traffic,
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};

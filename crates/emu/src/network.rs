@@ -1,19 +1,21 @@
 //! The models of a [`Plan`] as one: packets go in at hosts, and come out at hosts, without a clock.
 //!
-//! Every packet has a path, which is the links between two hosts in the order in which it crosses
-//! them. What the links do is sampled each [`SAMPLE_INTERVAL`], by link and by path.
+//! Every packet has a path, which is what lies between two hosts in the order in which it crosses it:
+//! links, and the Wi-Fi cell on the way to or from a station. What the links do is sampled each [`SAMPLE_INTERVAL`], by link and by path.
 
 use std::net::Ipv4Addr;
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_net::wifi::{AccessCategory, Association, Cell, CellLog, NodeId};
 use weir_net::{Bottleneck, Delivery, DropCause, Dropped, Fate, LinkConfig, Seed};
 
 use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
-use crate::plan::Plan;
+use crate::plan::{CellPlan, Plan};
 use crate::record::{
-    DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample, Traffic,
+    CellRecord, DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample,
+    Traffic,
 };
 
 const SAMPLES_A_SECOND: usize = 20;
@@ -33,11 +35,32 @@ pub(crate) struct Arrival {
 #[derive(Clone, Debug)]
 struct Traveller {
     path: usize,
-    /// How many links of the path it has crossed.
+    /// How many steps of the path it has crossed.
     crossed: usize,
     /// Its time in their queues.
     waited: TimeDelta,
     packet: Vec<u8>,
+}
+
+/// What a path leads over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Link(usize),
+    Air { way: (NodeId, NodeId), category: AccessCategory },
+}
+
+/// What has a next event. At the same time links come before the cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Link(usize),
+    Cell,
+}
+
+/// The Wi-Fi cell with its log.
+#[derive(Debug)]
+struct LoggedCell {
+    model: Cell<Traveller>,
+    log: CellLog,
 }
 
 /// One direction of a hop, or a host's access.
@@ -54,7 +77,7 @@ struct Link {
 struct Path {
     from: usize,
     to: usize,
-    links: Vec<usize>,
+    steps: Vec<Step>,
     total: Traffic,
     /// At the last sample.
     counted: Traffic,
@@ -66,6 +89,9 @@ struct Path {
 pub(crate) struct Network {
     hosts: Vec<Ipv4Addr>,
     hops: usize,
+    cell: Option<LoggedCell>,
+    /// Packets that have entered and neither arrived nor gone lost.
+    travelling: usize,
     /// Up and down of each hop, then the accesses.
     links: Vec<Link>,
     /// By sender, then by receiver; `None` where the receiver cannot be reached.
@@ -100,19 +126,26 @@ impl Network {
         let mut paths = Vec::new();
         for (from, [out, _]) in accesses.iter().enumerate() {
             for (to, [_, into]) in accesses.iter().enumerate() {
+                let [a, b] = [&plan.hosts[from], &plan.hosts[to]];
+                let is_beside = a.is_beside(b);
                 let mut crossed = hops_between(plan, from, to);
-                if crossed.is_empty() {
+                if is_beside {
                     crossed.extend(local);
                 }
-                let reachable = from != to && !crossed.is_empty();
-                let links = out.iter().chain(&crossed).chain(into).copied().collect();
-                paths.push(reachable.then(|| Path::new(from, to, links)));
+                let reachable = from != to && (!is_beside || local.is_some());
+                let wired = out.iter().chain(&crossed).chain(into).map(|link| Step::Link(*link));
+                let [up, down] = [a.station.map(Step::up), b.station.map(Step::down)];
+                let [up, down] = if is_beside { [None; 2] } else { [up, down] };
+                let steps = up.into_iter().chain(wired).chain(down).collect();
+                paths.push(reachable.then(|| Path::new(from, to, steps)));
             }
         }
         let hops = plan.hops.len();
         Self {
             hosts: hosts.to_vec(),
             hops,
+            cell: plan.cell.as_ref().map(|cell| LoggedCell::new(cell, seed)),
+            travelling: 0,
             links,
             paths,
             samples: 0,
@@ -132,7 +165,28 @@ impl Network {
         let path = self.paths[path].as_mut().expect("the path of a packet exists");
         path.total.offered_packets += 1;
         path.total.offered += traveller.size();
-        self.links[path.links[0]].enqueue(now, traveller);
+        self.travelling += 1;
+        self.forward(now, traveller);
+    }
+
+    /// Puts a packet onto the next step of its path; gives it back at the path's end.
+    fn forward(&mut self, now: Timestamp, traveller: Traveller) -> Option<Traveller> {
+        let path = self.paths[traveller.path].as_ref().expect("it takes the path");
+        match path.steps.get(traveller.crossed) {
+            None => return Some(traveller),
+            Some(&Step::Link(link)) => self.links[link].enqueue(now, traveller),
+            Some(&Step::Air { way, category }) => {
+                let cell = self.cell.as_mut().expect("the plan of a station has a cell");
+                let header = ip::header(&traveller.packet, traveller.path as u64);
+                cell.model.enqueue(now, way, category, header, traveller);
+            }
+        }
+        None
+    }
+
+    /// Whether any packet is on its way.
+    pub(crate) fn is_crossed(&self) -> bool {
+        self.travelling > 0
     }
 
     /// Changes a hop from now on. Poll what is due before.
@@ -172,16 +226,19 @@ impl Network {
     /// A time before which [`Network::poll`] has nothing to do.
     pub(crate) fn next_event(&self) -> Timestamp {
         let sample = self.next_sample();
-        self.next_link().map_or(sample, |(at, _)| at.min(sample))
+        self.next_part().map_or(sample, |(at, _)| at.min(sample))
     }
 
     fn next_sample(&self) -> Timestamp {
         Timestamp::ZERO + SAMPLE_INTERVAL * (self.samples as i64 + 1)
     }
 
-    fn next_link(&self) -> Option<(Timestamp, usize)> {
+    fn next_part(&self) -> Option<(Timestamp, Part)> {
         let links = self.links.iter().enumerate();
-        links.filter_map(|(index, link)| Some((link.model.next_event()?, index))).min()
+        let links =
+            links.filter_map(|(index, link)| Some((link.model.next_event()?, Part::Link(index))));
+        let cell = self.cell.as_ref().and_then(|cell| Some((cell.model.next_event()?, Part::Cell)));
+        links.chain(cell).min()
     }
 
     /// Moves everything on until `now`; the next packet that has reached its host by then, by time of
@@ -190,8 +247,8 @@ impl Network {
         loop {
             let sample = self.next_sample();
             // What arrives at the moment of a sample belongs to the next one.
-            let next = self.next_link().filter(|(at, _)| *at < sample);
-            let Some((at, link)) = next else {
+            let next = self.next_part().filter(|(at, _)| *at < sample);
+            let Some((at, part)) = next else {
                 if sample > now {
                     return None;
                 }
@@ -201,7 +258,11 @@ impl Network {
             if at > now {
                 return None;
             }
-            match self.links[link].model.poll(at) {
+            let fate = match part {
+                Part::Link(link) => self.links[link].model.poll(at),
+                Part::Cell => self.cell.as_mut().and_then(|cell| cell.model.poll(at)),
+            };
+            match fate {
                 None => {}
                 Some(Fate::Delivered(delivery)) => {
                     if let Some(arrival) = self.on_delivery(delivery) {
@@ -209,6 +270,7 @@ impl Network {
                     }
                 }
                 Some(Fate::Dropped(Dropped { cause, payload: traveller, .. })) => {
+                    self.travelling -= 1;
                     let path = self.paths[traveller.path].as_mut().expect("it took the path");
                     match cause {
                         DropCause::RandomLoss | DropCause::RetryLimit => {
@@ -223,7 +285,7 @@ impl Network {
         }
     }
 
-    /// A packet has crossed a link: it goes on, or has arrived.
+    /// A packet has crossed a step: it goes on, or has arrived.
     fn on_delivery(&mut self, delivery: Delivery<Traveller>) -> Option<Arrival> {
         let Delivery { due, queuing_delay, ecn, payload: mut traveller, .. } = delivery;
         if ecn == Ecn::Ce {
@@ -231,11 +293,9 @@ impl Network {
         }
         traveller.crossed += 1;
         traveller.waited += queuing_delay;
+        let traveller = self.forward(due, traveller)?;
+        self.travelling -= 1;
         let path = self.paths[traveller.path].as_mut().expect("it took the path");
-        if let Some(&next) = path.links.get(traveller.crossed) {
-            self.links[next].enqueue(due, traveller);
-            return None;
-        }
         path.total.delivered_packets += 1;
         path.total.delivered += traveller.size();
         path.total.waited += traveller.waited;
@@ -249,6 +309,9 @@ impl Network {
         for path in self.paths.iter_mut().flatten().filter(|path| path.total.offered_packets > 0) {
             path.take_sample(self.samples, time);
         }
+        if let Some(cell) = &mut self.cell {
+            cell.log.write(time, &mut cell.model);
+        }
         self.samples += 1;
     }
 
@@ -261,6 +324,7 @@ impl Network {
         let used = |path: &Path| path.total.offered_packets > 0;
         let paths = self.paths.into_iter().flatten().filter(used);
         NetworkRecord {
+            cell: self.cell.map(LoggedCell::into_record),
             hops: hops.collect(),
             flows: paths.map(Path::into_record).collect(),
             changes: self.changes,
@@ -272,6 +336,7 @@ impl Network {
 /// What a network leaves behind.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkRecord {
+    pub(crate) cell: Option<CellRecord>,
     pub(crate) hops: Vec<HopRecord>,
     pub(crate) flows: Vec<FlowRecord>,
     pub(crate) changes: Vec<(Timestamp, Change)>,
@@ -284,6 +349,28 @@ fn hops_between(plan: &Plan, from: usize, to: usize) -> Vec<usize> {
     let up = (from..to).map(|hop| 2 * hop);
     let down = (to..from).rev().map(|hop| 2 * hop + 1);
     up.chain(down).collect()
+}
+
+impl Step {
+    fn up(own: Association) -> Self {
+        Self::Air { way: (own.station, NodeId::ACCESS_POINT), category: own.category }
+    }
+
+    fn down(own: Association) -> Self {
+        Self::Air { way: (NodeId::ACCESS_POINT, own.station), category: own.category }
+    }
+}
+
+impl LoggedCell {
+    fn new(plan: &CellPlan, seed: Seed) -> Self {
+        let mut model = Cell::new(&plan.config, seed);
+        let log = CellLog::new(&mut model, plan.airtime.clone());
+        Self { model, log }
+    }
+
+    fn into_record(self) -> CellRecord {
+        CellRecord { rows: self.log.rows, frames: self.log.frames }
+    }
 }
 
 impl Traveller {
@@ -339,9 +426,9 @@ impl Link {
 }
 
 impl Path {
-    fn new(from: usize, to: usize, links: Vec<usize>) -> Self {
+    fn new(from: usize, to: usize, steps: Vec<Step>) -> Self {
         let (total, counted) = (Traffic::default(), Traffic::default());
-        Self { from, to, links, total, counted, samples: Vec::new() }
+        Self { from, to, steps, total, counted, samples: Vec::new() }
     }
 
     /// Also fills in what was before its first packet.

@@ -4,11 +4,12 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use weir::units::Timestamp;
+use weir_net::wifi::{Link, Load, RateControl};
 use weir_net::{Capacity, LinkConfig, Schedule, Seed};
 
 use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
-use crate::plan::{Hop, Plan};
+use crate::plan::{CellPlan, Hop, Plan};
 
 /// The model before the start and from the start on.
 #[derive(Debug)]
@@ -87,13 +88,21 @@ impl RealTime {
 
     /// A packet that has reached its host by now: when, which host, and what. Call until `None`.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
-        self.before.poll(now).or_else(|| self.run.as_mut()?.poll(now))
+        let before = if self.before_goes_on() { self.before.poll(now) } else { None };
+        before.or_else(|| self.run.as_mut()?.poll(now))
     }
 
     /// When to call [`RealTime::poll`] next.
     pub(crate) fn next_event(&self) -> Instant {
-        let before = self.before.next_event();
-        self.run.as_ref().map_or(before, |run| run.next_event().min(before))
+        let before = self.before_goes_on().then(|| self.before.next_event());
+        let run = self.run.as_ref().map(Clocked::next_event);
+        before.into_iter().chain(run).min().expect("one of the two goes on")
+    }
+
+    /// After the start the model before it has nothing to do but to deliver what is on it: the loads of
+    /// its cell would go on for ever.
+    fn before_goes_on(&self) -> bool {
+        self.run.is_none() || self.before.network.is_crossed()
     }
 
     /// What has happened since the start.
@@ -115,7 +124,22 @@ fn standing(plan: &Plan) -> Plan {
     };
     let hops = plan.hops.iter();
     let hops = hops.map(|hop| Hop { up: stand(&hop.up), down: stand(&hop.down) }).collect();
-    Plan { hops, ..plan.clone() }
+    Plan { cell: plan.cell.as_ref().map(standing_cell), hops, ..plan.clone() }
+}
+
+/// The cell with each rate at its first step, and with the loads that begin with the run and no others.
+fn standing_cell(plan: &CellPlan) -> CellPlan {
+    let mut config = plan.config.clone();
+    let stand = |link: &mut Link| {
+        if let RateControl::Steps(first, _) = &link.rate {
+            link.rate = RateControl::Fixed(*first);
+        }
+        link.loads.retain(|load| load.start == Timestamp::ZERO);
+        link.loads.iter_mut().for_each(|load: &mut Load| load.stop = Timestamp::MAX);
+    };
+    config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(stand);
+    config.neighbours.iter_mut().map(|it| &mut it.link).for_each(stand);
+    CellPlan { config, airtime: Timestamp::ZERO..Timestamp::ZERO }
 }
 
 #[cfg(test)]
@@ -183,6 +207,32 @@ mod tests {
         network.start(zero + ms(50));
         assert_eq!(arrival(&mut network), zero + ms(56));
         assert!(network.into_record().flows.is_empty());
+    }
+
+    #[test]
+    fn the_loads_of_a_cell_before_the_start_end_with_its_last_packet() {
+        use weir_net::wifi::{Arrivals, Band, CellConfig, DataRate, Mcs, RateControl, Station};
+        let zero = Instant::now();
+        let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
+        let mut station = Station::new("sta", rate.clone(), rate);
+        let load = |start| {
+            let start = Timestamp::from_millis(start);
+            let size = weir::units::DataSize::from_bytes(1_500);
+            Load { start, ..Load::new(Arrivals::Saturated, size) }
+        };
+        station.up.loads = vec![load(0), load(900)];
+        let config = CellConfig::new(Band::GHZ_2_4, vec![station]);
+        let cell = CellPlan { config, airtime: Timestamp::ZERO..Timestamp::ZERO };
+        let standing = standing_cell(&cell).config.stations[0].up.loads.clone();
+        assert_eq!((standing.len(), standing[0].stop), (1, Timestamp::MAX));
+        let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
+        let plan = Plan { cell: Some(cell), ..Plan::two_hosts(&link, &link) };
+        let mut network = RealTime::new(&plan, &[A, B], Seed::new(1), zero);
+        send(&mut network, zero + ms(45));
+        network.start(zero + ms(50));
+        assert!(network.before_goes_on());
+        assert_eq!(network.poll(zero + ms(60)).map(|it| it.0), Some(zero + ms(55)));
+        assert!(!network.before_goes_on());
     }
 
     #[test]

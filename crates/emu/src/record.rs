@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
+use weir_net::wifi::{AirtimeRecord, NodeRow};
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
@@ -126,9 +127,20 @@ pub struct FlowRecord {
     pub total: Traffic,
 }
 
+/// The Wi-Fi cell over the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellRecord {
+    /// A row a node and interval, by time, then by node.
+    pub rows: Vec<NodeRow>,
+    /// The frames of the time of which the plan wants them.
+    pub frames: Vec<AirtimeRecord>,
+}
+
 /// An emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
+    /// What the nodes of the Wi-Fi cell did; `None` without one.
+    pub cell: Option<CellRecord>,
     /// In the order of the plan.
     pub hops: Vec<HopRecord>,
     /// The pairs of hosts of which the first has sent something to the second.

@@ -294,7 +294,7 @@ fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
 fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     let hop = Hop { up: link(), down: link() };
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
-    let plan = Plan { hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     // Together one and a half times the capacity.
@@ -321,7 +321,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
 fn a_tcp_load_reports_both_ends() {
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
     let hop = Hop { up: link(), down: link() };
-    let plan = Plan { hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     let load = Load::Tcp { congestion_control: "reno".into() };

@@ -6,7 +6,9 @@ use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::LinkConfig;
-use weir_net::wifi::{AccessCategory, CellConfig, NodeId};
+use weir_net::wifi::CellConfig;
+
+pub use weir_net::wifi::Association;
 
 pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
@@ -83,15 +85,6 @@ impl Flow {
     pub(crate) fn sends_from_station(&self) -> bool {
         self.station.is_some() && self.direction == Direction::Up
     }
-}
-
-/// How a flow takes part in a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Association {
-    /// The station.
-    pub station: NodeId,
-    /// The category of its packets, both ways.
-    pub category: AccessCategory,
 }
 
 /// What a flow carries.

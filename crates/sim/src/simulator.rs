@@ -24,7 +24,7 @@ pub fn run(config: &Config, seed: Seed) -> Trace {
         }
         simulator.on_deadline(now, part);
     }
-    simulator.trace
+    simulator.into_trace()
 }
 
 /// A packet on its way.
@@ -366,9 +366,17 @@ impl<'a> Simulator<'a> {
             state.arrived = 0;
         }
         if let Some(cell) = &mut self.cell {
-            cell.write_rows(now, &mut self.trace);
+            cell.write_rows(now);
         }
         self.schedule(Part::Rows, Some(now + ROW_INTERVAL));
+    }
+
+    fn into_trace(mut self) -> Trace {
+        if let Some(cell) = self.cell {
+            let log = cell.into_log();
+            (self.trace.node_rows, self.trace.frames) = (log.rows, log.frames);
+        }
+        self.trace
     }
 }
 

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::wifi::AirtimeRecord;
+
+pub use weir_net::wifi::{AirtimeRecord, NODE_INTERVAL, NodeRow};
 
 /// Time between two rows of a flow.
 pub const ROW_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-/// Time between two rows of a cell's node: a multiple of [`ROW_INTERVAL`].
-pub const NODE_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+const _: () = assert!(NODE_INTERVAL.as_nanos() % ROW_INTERVAL.as_nanos() == 0);
 
 /// All that was noted of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,37 +26,6 @@ pub struct Trace {
     pub node_rows: Vec<NodeRow>,
     /// Frames on the air, in the time in which the configuration wants them.
     pub frames: Vec<AirtimeRecord>,
-}
-
-/// A node of a Wi-Fi cell, as a sender, over one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeRow {
-    /// End of the interval.
-    pub time: Timestamp,
-    /// Number of the node.
-    pub node: usize,
-    /// IP bytes that came to be sent.
-    pub offered: DataSize,
-    /// IP bytes that its receivers handed on.
-    pub delivered: DataSize,
-    /// Packets that its receivers handed on.
-    pub delivered_packets: u64,
-    /// Packets that its queue dropped.
-    pub dropped_packets: u64,
-    /// Packets given up after their last attempt.
-    pub lost_packets: u64,
-    /// Transmissions of packets.
-    pub attempts: u64,
-    /// Of these, how many failed as far as the node knows.
-    pub failures: u64,
-    /// Time on the air with its data and the answers to it.
-    pub airtime: TimeDelta,
-    /// Bytes in its queues at the end of the interval.
-    pub queue: DataSize,
-    /// The excess delivery rate that the node measures in best effort; `None` where it sends nothing.
-    pub excess: Option<Bitrate>,
-    /// The capacity that it measures: bits delivered over the time that their transmission took.
-    pub capacity: Option<Bitrate>,
 }
 
 /// One flow over one interval. A value that nobody measured is `None`.

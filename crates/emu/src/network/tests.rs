@@ -1,4 +1,7 @@
 use weir::units::Bitrate;
+use weir_net::wifi::{
+    Arrivals, Band, CellConfig, DataRate, Errors, FrameKind, Load, Mcs, RateControl, Station,
+};
 use weir_net::{Capacity, LossModel, QueueLimit, Schedule};
 
 use super::*;
@@ -24,6 +27,7 @@ fn link() -> LinkConfig {
 
 fn network(hops: usize, hosts: &[HostPlan]) -> Network {
     let plan = Plan {
+        cell: None,
         hops: vec![Hop { up: link(), down: link() }; hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
@@ -108,7 +112,7 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
     let mut apart = network(1, &hosts);
     apart.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut apart), []);
-    let plan = Plan { hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
+    let plan = Plan { cell: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
     let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     together.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut together), [(1, 5.0)]);
@@ -160,6 +164,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     let lossy =
         LinkConfig { loss: LossModel::Random(0.2), queue: QueueLimit::Packets(5), ..link() };
     let plan = Plan {
+        cell: None,
         hops: vec![Hop { up: lossy, down: link() }],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
@@ -223,4 +228,94 @@ fn the_status_is_of_the_last_second() {
     assert!((0.45..0.55).contains(&up.loss_ratio), "{up:?}");
     assert!((450.0..560.0).contains(&up.rate.as_kbps_f64()), "{up:?}");
     assert_eq!(status.round_trip(), TimeDelta::from_millis(20));
+}
+
+/// Two stations at MCS 7 of a cell before a hop of 10 ms; A and B are the stations, C is behind the hop.
+fn cell_network(near: Vec<Load>) -> Network {
+    let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
+    let station = |name| Station::new(name, rate.clone(), rate.clone());
+    let mut config = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
+    config.stations[0].up.loads = near;
+    let at = |index| {
+        let category = AccessCategory::BestEffort;
+        let station = Some(Association { station: NodeId::station(index), category });
+        HostPlan { station, ..HostPlan::at(0) }
+    };
+    let delay = LinkConfig::unlimited(TimeDelta::from_millis(10));
+    let plan = Plan {
+        cell: Some(CellPlan { config, airtime: ms(0)..ms(50) }),
+        hops: vec![Hop { up: delay.clone(), down: delay }],
+        hosts: vec![at(0), at(1), HostPlan::at(1)],
+        local_traffic: false,
+    };
+    Network::new(&plan, &HOSTS, Seed::new(1))
+}
+
+#[test]
+fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
+    let plan = cell_network(Vec::new());
+    let mut alone = plan.cell.unwrap().model;
+    let header = ip::header(&packet(A, C), 0);
+    let traveller = Traveller { path: 0, crossed: 0, waited: TimeDelta::ZERO, packet: vec![] };
+    let way = (NodeId::station(0), NodeId::ACCESS_POINT);
+    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, traveller);
+    let Some(Fate::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
+    assert!(due > ms(5) && due < ms(6), "{due:?}");
+
+    let mut network = cell_network(Vec::new());
+    network.enqueue(ms(5), 0, &packet(A, C));
+    let arrival = network.poll(ms(100)).unwrap();
+    assert_eq!((arrival.host, arrival.due), (2, due + TimeDelta::from_millis(10)));
+    assert!(!network.is_crossed());
+}
+
+#[test]
+fn stations_reach_each_other_over_the_air_twice() {
+    let mut network = cell_network(Vec::new());
+    network.enqueue(ms(0), 0, &packet(A, B));
+    assert_eq!(arrivals(&mut network).len(), 1);
+    let record = network.into_record().cell.unwrap();
+    let delivered = |node| -> u64 {
+        let rows = record.rows.iter().filter(|row| row.node == node);
+        rows.map(|row| row.delivered_packets).sum()
+    };
+    assert_eq!([0, 1, 2].map(delivered), [1, 1, 0]);
+    let data = record.frames.iter().filter(|it| matches!(it.kind, FrameKind::Data { .. }));
+    assert_eq!(data.count(), 2);
+}
+
+#[test]
+fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
+    let waited = |loads: Vec<Load>| {
+        let mut network = cell_network(loads);
+        for now in (0..400).step_by(4) {
+            while network.poll(ms(now)).is_some() {}
+            network.enqueue(ms(now), 1, &packet(B, C));
+        }
+        while network.poll(ms(1_000)).is_some() {}
+        let total = network.into_record().flows[0].total;
+        assert_eq!(total.delivered_packets, 100);
+        total.waited
+    };
+    let saturated = Load::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+    let (idle, loaded) = (waited(Vec::new()), waited(vec![saturated]));
+    // A frame of the load takes about 0.4 ms.
+    assert!(loaded > idle + TimeDelta::from_millis(10), "{idle:?} {loaded:?}");
+}
+
+#[test]
+fn a_packet_that_is_given_up_on_the_air_counts_as_lost() {
+    let mut network = cell_network(Vec::new());
+    let plan = CellConfig::new(Band::GHZ_2_4, {
+        let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
+        let mut station = Station::new("near", rate.clone(), rate);
+        station.up.errors = Errors::Ratio(1.0);
+        vec![station]
+    });
+    let plan = CellPlan { config: plan, airtime: ms(0)..ms(0) };
+    network.cell = Some(LoggedCell::new(&plan, Seed::new(1)));
+    network.enqueue(ms(0), 0, &packet(A, C));
+    assert_eq!(arrivals(&mut network), []);
+    let total = network.into_record().flows[0].total;
+    assert_eq!((total.lost_packets, total.dropped_packets), (1, 0));
 }

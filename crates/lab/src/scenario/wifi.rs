@@ -92,11 +92,7 @@ impl CellNetwork {
 
     /// Names of the nodes, by number.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let CellConfig { access_point, stations, neighbours, .. } = &self.config;
-        let stations = stations.iter().map(|station| &station.node);
-        let neighbours = neighbours.iter().map(|neighbour| &neighbour.node);
-        let nodes = std::iter::once(access_point).chain(stations).chain(neighbours);
-        nodes.map(|node| node.name.as_str())
+        self.config.names()
     }
 
     fn stations(&self) -> Range<usize> {

@@ -323,6 +323,15 @@ pub struct Neighbour {
     pub link: Link,
 }
 
+/// How something outside the cell takes part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// The station that it is at.
+    pub station: NodeId,
+    /// The category of its packets, both ways.
+    pub category: AccessCategory,
+}
+
 /// Power at which nodes receive each other unless the configuration says otherwise.
 const DEFAULT_POWER_DBM: f64 = -50.0;
 
@@ -395,5 +404,13 @@ impl CellConfig {
             neighbours: Vec::new(),
             powers: Powers::default(),
         }
+    }
+
+    /// Names of the nodes, by number.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let stations = self.stations.iter().map(|station| &station.node);
+        let neighbours = self.neighbours.iter().map(|neighbour| &neighbour.node);
+        let nodes = std::iter::once(&self.access_point).chain(stations).chain(neighbours);
+        nodes.map(|node| node.name.as_str())
     }
 }

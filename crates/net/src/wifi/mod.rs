@@ -19,6 +19,7 @@ pub mod error_rate;
 mod exchange;
 mod link;
 mod load;
+mod log;
 mod medium;
 mod node;
 pub mod phy;
@@ -31,9 +32,11 @@ pub mod theory;
 
 pub use cell::Cell;
 pub use config::{
-    AccessCategory, Aggregation, Arrivals, Bursts, CellConfig, Edca, EdcaParameters, Errors, Link,
-    Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Powers, Station, WaitLimit,
+    AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
+    Errors, Link, Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Powers, Station,
+    WaitLimit,
 };
+pub use log::{CellLog, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};
 pub use propagation::{Fading, Propagation};
 pub use rate::{RateControl, RateSet};
