@@ -176,8 +176,7 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Value {
-    let Emulation { real_time, cpu_busy, foreign_packets, refused_packets, .. } =
-        &outcome.emulation;
+    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = &outcome.emulation;
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
@@ -193,7 +192,8 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         "attempts": attempts,
         "lateness_us": lateness(&outcome.emulation),
         "released_first": real_time,
-        "cpu_busy_ratio": cpu_busy,
+        "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
+        "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
         "foreign_packets": foreign_packets,
         "refused_packets": refused_packets,
         "picture": {

@@ -130,7 +130,7 @@ impl Emulator {
         let ended = self.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mover = ended.map_err(Error::system("move packets"))?;
         let cpu_at_start = self.start.and_then(|start| start.cpu);
-        let cpu_busy = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.busy_share_since(start));
+        let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
         let NetworkRecord { cell, hops, flows, changes, foreign_packets } =
             mover.network.into_record();
@@ -141,7 +141,7 @@ impl Emulator {
             changes,
             lateness: mover.lateness,
             real_time: mover.real_time,
-            cpu_busy,
+            cpu,
             foreign_packets,
             refused_packets: mover.refused_packets,
             unread_packets: unread_packets - unread_before,

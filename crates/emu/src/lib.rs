@@ -33,6 +33,7 @@ pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::Lateness;
 pub use link::{Ended, Running};
+pub use load::CpuShares;
 pub use namespaces::Host;
 pub use plan::{CellPlan, Hop, HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};

@@ -6,7 +6,18 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     busy: u64,
+    /// Of the busy time, what the host gave to other machines while this one wanted it.
+    stolen: u64,
     total: u64,
+}
+
+/// Shares of the processor time of all cores over some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuShares {
+    /// That was not idle.
+    pub busy: f64,
+    /// Of which the host of this virtual machine took; 0 on a machine of its own.
+    pub stolen: f64,
 }
 
 impl CpuTime {
@@ -23,16 +34,14 @@ impl CpuTime {
         let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
         let idle = ticks.get(3)? + ticks.get(4)?;
         let total = ticks.iter().sum();
-        Some(Self { busy: total - idle, total })
+        Some(Self { busy: total - idle, stolen: ticks.get(7).copied().unwrap_or(0), total })
     }
 
-    /// The share of processor time that was not idle since `start`, over all cores.
-    pub(crate) fn busy_share_since(self, start: Self) -> f64 {
-        let total = self.total.saturating_sub(start.total);
-        if total == 0 {
-            return 0.0;
-        }
-        self.busy.saturating_sub(start.busy) as f64 / total as f64
+    /// What became of the time since `start`.
+    pub(crate) fn shares_since(self, start: Self) -> CpuShares {
+        let total = self.total.saturating_sub(start.total).max(1) as f64;
+        let share = |end: u64, start: u64| end.saturating_sub(start) as f64 / total;
+        CpuShares { busy: share(self.busy, start.busy), stolen: share(self.stolen, start.stolen) }
     }
 }
 
@@ -44,8 +53,8 @@ mod tests {
     fn waiting_for_a_disk_is_idle_and_stolen_time_is_busy() {
         let start = CpuTime::parse("cpu  100 0 0 100 0 0 0 0 50 0\ncpu0 1 1 1").unwrap();
         let end = CpuTime::parse("cpu  110 0 5 160 20 0 0 5 99 0\n").unwrap();
-        assert_eq!(end.busy_share_since(start), 0.2);
-        assert_eq!(end.busy_share_since(end), 0.0);
+        assert_eq!(end.shares_since(start), CpuShares { busy: 0.2, stolen: 0.05 });
+        assert_eq!(end.shares_since(end), CpuShares { busy: 0.0, stolen: 0.0 });
     }
 
     #[test]

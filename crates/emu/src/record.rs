@@ -9,6 +9,7 @@ use weir_net::wifi::{AirtimeRecord, NodeRow};
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
+use crate::load::CpuShares;
 
 /// Time from one [`Sample`] to the next.
 pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
@@ -19,6 +20,8 @@ pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
 /// Above this share of busy processor time a run is bent: encoders and browsers then wait for the
 /// processor, and adapt to it rather than to the network.
 const BUSY_LIMIT: f64 = 0.95;
+/// Above this share of stolen processor time the host alone may have made 1 % of the packets late.
+const STOLEN_LIMIT: f64 = 0.01;
 
 /// What passed somewhere over some time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,8 +154,8 @@ pub struct Emulation {
     pub lateness: Lateness,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).
     pub real_time: bool,
-    /// Share of the machine's processor time that was busy; `None` where the system does not tell.
-    pub cpu_busy: Option<f64>,
+    /// What became of the machine's processor time; `None` where the system does not tell.
+    pub cpu: Option<CpuShares>,
     /// Packets that were not from one host to another that it reaches, in IPv4; the emulator drops
     /// them.
     pub foreign_packets: u64,
@@ -167,6 +170,9 @@ pub struct Emulation {
 pub enum Bent {
     /// Packets were released too late; this is the 99th percentile.
     Lateness(Duration),
+    /// Packets were late, and the host of this virtual machine took this share of the processors:
+    /// nothing that runs here is the cause, and making the run again later may help.
+    Stolen(f64),
     /// The processors were busy for this share of the time.
     Cpu(f64),
     /// So many packets were dropped before the emulator read them: a loss that no model knows.
@@ -181,6 +187,12 @@ impl fmt::Display for Bent {
                 "1 % of the packets came {:.1} ms late or later (limit {} ms)",
                 p99.as_secs_f64() * 1e3,
                 LATENESS_LIMIT.as_millis()
+            ),
+            Self::Stolen(share) => write!(
+                f,
+                "the host took {:.1} % of the processors (limit {:.0} % of a late run)",
+                share * 100.0,
+                STOLEN_LIMIT * 100.0
             ),
             Self::Cpu(share) => write!(
                 f,
@@ -204,10 +216,13 @@ impl Emulation {
     /// What bends the result; empty for a run that can be trusted.
     pub fn bent(&self) -> Vec<Bent> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
-        let busy = self.cpu_busy.filter(|share| *share > BUSY_LIMIT);
+        let stolen = self.cpu.map(|cpu| cpu.stolen).filter(|share| *share > STOLEN_LIMIT);
+        let stolen = stolen.filter(|_| late.is_some());
+        let busy = self.cpu.map(|cpu| cpu.busy).filter(|share| *share > BUSY_LIMIT);
         let unread = (self.unread_packets > 0).then_some(Bent::Unread(self.unread_packets));
-        let late = late.map(Bent::Lateness).into_iter();
-        late.chain(busy.map(Bent::Cpu)).chain(unread).collect()
+        let reasons =
+            [late.map(Bent::Lateness), stolen.map(Bent::Stolen), busy.map(Bent::Cpu), unread];
+        reasons.into_iter().flatten().collect()
     }
 }
 
@@ -215,21 +230,24 @@ impl Emulation {
 mod tests {
     use super::*;
 
-    fn run(late: &[u64], cpu_busy: Option<f64>) -> Emulation {
+    fn run(late: &[u64], busy: f64, stolen: f64) -> Emulation {
         let mut lateness = Lateness::default();
         late.iter().for_each(|us| lateness.record(Duration::from_micros(*us)));
-        Emulation { lateness, cpu_busy, ..Emulation::default() }
+        Emulation { lateness, cpu: Some(CpuShares { busy, stolen }), ..Emulation::default() }
+    }
+
+    fn texts(bent: &[Bent]) -> Vec<String> {
+        bent.iter().map(Bent::to_string).collect()
     }
 
     #[test]
     fn a_run_is_bent_by_late_packets_busy_processors_or_unread_packets() {
-        assert_eq!(run(&[100; 100], Some(0.95)).bent(), []);
-        assert_eq!(run(&[], None).bent(), []);
-        let late_and_busy = run(&[3_000; 100], Some(0.97));
+        assert_eq!(run(&[100; 100], 0.95, 0.0).bent(), []);
+        assert_eq!(Emulation::default().bent(), []);
+        let late_and_busy = run(&[3_000; 100], 0.97, 0.0);
         let bent = Emulation { unread_packets: 7, ..late_and_busy }.bent();
-        let text: Vec<String> = bent.iter().map(Bent::to_string).collect();
         assert_eq!(
-            text,
+            texts(&bent),
             [
                 "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
                 "the processors were busy for 97 % of the time (limit 95 %)",
@@ -239,9 +257,22 @@ mod tests {
     }
 
     #[test]
+    fn the_host_of_the_machine_is_named_where_it_took_time_and_packets_were_late() {
+        assert_eq!(run(&[100; 100], 0.5, 0.2).bent(), []);
+        assert_eq!(run(&[3_000; 100], 0.5, 0.01).bent().len(), 1);
+        assert_eq!(
+            texts(&run(&[3_000; 100], 0.5, 0.123).bent()),
+            [
+                "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
+                "the host took 12.3 % of the processors (limit 1 % of a late run)",
+            ]
+        );
+    }
+
+    #[test]
     fn one_late_packet_in_a_hundred_does_not_bend_a_run() {
         let mut late = [100; 100];
         late[7] = 18_000;
-        assert_eq!(run(&late, None).bent(), []);
+        assert_eq!(run(&late, 0.5, 0.0).bent(), []);
     }
 }

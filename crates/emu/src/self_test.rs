@@ -159,7 +159,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
         us(0.99),
         run.lateness.max().as_micros(),
         if run.real_time { "yes" } else { "no (not permitted)" },
-        run.cpu_busy.unwrap_or(f64::NAN) * 100.0
+        run.cpu.map_or(f64::NAN, |cpu| cpu.busy) * 100.0
     ));
     result.notes.extend(run.bent().iter().map(|bent| format!("{link}: not to be trusted: {bent}")));
     Ok(())
