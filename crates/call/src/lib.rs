@@ -23,10 +23,12 @@ mod server;
 mod signalling;
 mod state;
 pub mod stats;
+mod transfer;
 mod usage;
 
 pub use error::CallError;
 pub use janus::Role;
+pub use loads::LoadOutcome;
 pub use message::{CallSettings, Peer, RelayAccess, SetupTimes};
 pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable, network};
 pub use record::{record, warnings};

@@ -1,7 +1,7 @@
 //! Traffic beside the calls: iperf3 on hosts of its own.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, RunningLoad};
+use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, LoadReport, RunningLoad};
 use weir_lab::scenario::{Congestion, Traffic};
 
 use crate::error::CallError;
@@ -14,8 +14,18 @@ const PORT: u16 = 5201;
 #[derive(Debug)]
 pub(crate) struct Loads(Vec<Stage>);
 
+/// What iperf3's two ends told of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadOutcome {
+    /// The index of the flow in the scenario.
+    pub flow: usize,
+    /// What was sent and received since it began.
+    pub report: LoadReport,
+}
+
 #[derive(Debug)]
 struct Stage {
+    flow: usize,
     name: String,
     from: Host,
     iperf: Iperf,
@@ -37,6 +47,7 @@ impl Loads {
         let stage = |load: &Load| -> Result<Stage, CallError> {
             let [from, to] = load.hosts.map(|host| emulator.host(host));
             Ok(Stage {
+                flow: load.flow,
                 name: load.name.clone(),
                 from: from.clone(),
                 iperf: iperf(&load.traffic),
@@ -65,16 +76,20 @@ impl Loads {
         }
     }
 
-    /// Waits for the reports of all; what went wrong, one line each.
-    pub(crate) fn finish(self) -> Vec<String> {
-        let outcome = |stage: Stage| match stage.state {
-            State::Running(running) => {
-                running.finish().err().map(|error| format!("{}: {error}", stage.name))
+    /// Waits for the reports of all; and what went wrong, one line each.
+    pub(crate) fn finish(self) -> (Vec<LoadOutcome>, Vec<String>) {
+        let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
+        for Stage { flow, name, state, .. } in self.0 {
+            match state {
+                State::Running(running) => match running.finish() {
+                    Ok(report) => outcomes.push(LoadOutcome { flow, report }),
+                    Err(error) => failures.push(format!("{name}: {error}")),
+                },
+                State::Failed(cause) => failures.push(format!("{name}: {cause}")),
+                State::Waiting(_) => failures.push(format!("{name} did not begin")),
             }
-            State::Failed(cause) => Some(format!("{}: {cause}", stage.name)),
-            State::Waiting(_) => Some(format!("{} did not begin", stage.name)),
-        };
-        self.0.into_iter().filter_map(outcome).collect()
+        }
+        (outcomes, failures)
     }
 }
 

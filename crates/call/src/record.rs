@@ -22,6 +22,7 @@ use crate::derive::{self, Interval, Received, Sent};
 use crate::plan::CallConfig;
 use crate::run::{CallOutcome, PeerOutcome};
 use crate::stats::StatsReport;
+use crate::transfer;
 
 /// The run as a record. `attempts` is how often it was made, since this machine bent those before.
 pub fn record(
@@ -52,7 +53,13 @@ pub fn record(
     for load in &config.loads {
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
-        trace.rows.extend(path.rows(&[]));
+        let mut rows = path.rows(&[]);
+        let told = outcome.loads.iter().find(|told| told.flow == load.flow);
+        let seen = outcome.emulation.flow(load.hosts[0], load.hosts[1]);
+        if let (Traffic::Tcp(_), Some(told), Some(seen)) = (&flow.traffic, told, seen) {
+            transfer::fill(&mut rows, &told.report, seen);
+        }
+        trace.rows.extend(rows);
     }
     if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
         trace.nodes = cell.names().map(String::from).collect();

@@ -17,7 +17,7 @@ use crate::camera;
 use crate::capture::{self, CapturePlan, HostCapture, Recording};
 use crate::derive::{self, Interval, TimedReport};
 use crate::error::CallError;
-use crate::loads::Loads;
+use crate::loads::{LoadOutcome, Loads};
 use crate::message::SetupTimes;
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
@@ -67,6 +67,8 @@ pub struct CallOutcome {
     /// failed; there are no samples beyond the duration, but the totals include the last moments, in
     /// which the calls end. Empty if no call came about.
     pub emulation: Emulation,
+    /// What each load told that ran to its end.
+    pub loads: Vec<LoadOutcome>,
     /// What each host sent and received, in the order of the hosts. Empty if no call came about.
     pub captures: Vec<HostCapture>,
     /// Packets that a capture missed because this machine was too busy.
@@ -173,7 +175,8 @@ pub fn run_call(
     let usages: Vec<Option<Usage>> =
         run.watches.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
     run.end()?;
-    let failed_loads = if start.is_some() { run.loads.finish() } else { Vec::new() };
+    let (loads, failed_loads) =
+        if start.is_some() { run.loads.finish() } else { Default::default() };
     let recorded = recording.stop()?;
     let emulation = cut(emulator.stop()?, config.duration);
     let window = capture::link_window(config, &emulation);
@@ -188,6 +191,7 @@ pub fn run_call(
         calls,
         participants,
         emulation,
+        loads,
         captures: captures.unwrap_or_default(),
         missed_packets: recorded.iter().map(|capture| capture.missed_packets).sum(),
         relay,

@@ -1,0 +1,108 @@
+//! What a TCP load transferred, row by row, from what the two ends of iperf3 told.
+//!
+//! iperf3 counts from a moment of its own, which it tells to the second. Here that moment is the
+//! beginning of the emulator's interval in which the load's data began: until then its control
+//! connection has sent a few hundred bytes, and then a whole initial window comes at once. The
+//! receiver's count began a one-way delay earlier.
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_emu::{FlowRecord, LoadInterval, LoadReport, SAMPLE_INTERVAL};
+use weir_sim::trace::{Row, Transfer};
+
+/// More than the control connection sends before the data, less than an initial window [RFC6928 §2].
+const CONTROL: DataSize = DataSize::from_bytes(6_000);
+
+/// Fills in what each row of a load's flow transferred. `seen` is what the emulator saw of it.
+pub(crate) fn fill(rows: &mut [Row], report: &LoadReport, seen: &FlowRecord) {
+    let Some(zero) = data_began(seen) else { return };
+    let payload = |interval: &LoadInterval| interval.payload.as_bytes();
+    let again = |interval: &LoadInterval| interval.retransmitted_packets.unwrap_or(0);
+    for row in rows {
+        let part = [row.time - SAMPLE_INTERVAL, row.time].map(|time| time - zero);
+        let between = |all: &[LoadInterval], value: &dyn Fn(&LoadInterval) -> u64| {
+            let [from, to] = part.map(|time| until(all, time, value));
+            to - from
+        };
+        row.transfer = Some(Transfer {
+            goodput: DataSize::from_bytes(between(&report.received, &payload)),
+            retransmitted_packets: between(&report.sent, &again),
+        });
+    }
+}
+
+/// The beginning of the interval in which more was sent than the control connection needs.
+fn data_began(seen: &FlowRecord) -> Option<Timestamp> {
+    let mut total = DataSize::ZERO;
+    let began = seen.samples.iter().find(|sample| {
+        total += sample.traffic.offered;
+        total > CONTROL
+    })?;
+    Some(began.time - SAMPLE_INTERVAL)
+}
+
+/// The sum of a value over the intervals until a moment, of the last one the share that has passed:
+/// rows that follow each other leave nothing out.
+fn until(all: &[LoadInterval], time: TimeDelta, value: &dyn Fn(&LoadInterval) -> u64) -> u64 {
+    let now = Timestamp::ZERO + time;
+    let passed = |interval: &LoadInterval| {
+        let share = (now - interval.start) / (interval.end - interval.start);
+        value(interval) as f64 * share.clamp(0.0, 1.0)
+    };
+    let begun = all.iter().filter(|interval| interval.start < now && interval.start < interval.end);
+    begun.map(passed).sum::<f64>().round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_emu::{FlowSample, Traffic};
+
+    use super::*;
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn interval(from: i64, to: i64, bytes: u64, again: Option<u64>) -> LoadInterval {
+        let payload = DataSize::from_bytes(bytes);
+        LoadInterval {
+            start: ms(from),
+            end: ms(to),
+            payload,
+            retransmitted_packets: again,
+            ..LoadInterval::default()
+        }
+    }
+
+    fn seen(offered: &[u64]) -> FlowRecord {
+        let sample = |(index, bytes): (i64, &u64)| FlowSample {
+            time: ms(50 * (index + 1)),
+            traffic: Traffic { offered: DataSize::from_bytes(*bytes), ..Traffic::default() },
+        };
+        let samples = (0..).zip(offered).map(sample).collect();
+        FlowRecord { from: 0, to: 1, samples, total: Traffic::default() }
+    }
+
+    #[test]
+    fn what_iperf3_told_is_spread_over_the_rows_from_where_the_data_began() {
+        let report = LoadReport {
+            sent: vec![interval(0, 100, 30_000, Some(0)), interval(100, 200, 30_000, Some(4))],
+            received: vec![interval(0, 100, 20_000, None), interval(100, 200, 30_001, None)],
+        };
+        let row = |index: i64| Row { time: ms(50 * (index + 1)), ..Row::default() };
+        let mut rows: Vec<Row> = (0..7).map(row).collect();
+        // The control connection, nothing, then an initial window in the third interval.
+        fill(&mut rows, &report, &seen(&[400, 0, 14_480, 15_000, 15_000, 15_000, 0]));
+        let goodput: Vec<u64> =
+            rows.iter().map(|row| row.transfer.unwrap().goodput.as_bytes()).collect();
+        assert_eq!(goodput, [0, 0, 10_000, 10_000, 15_001, 15_000, 0]);
+        let again = rows.iter().map(|row| row.transfer.unwrap().retransmitted_packets);
+        assert_eq!(again.collect::<Vec<_>>(), [0, 0, 0, 0, 2, 2, 0]);
+    }
+
+    #[test]
+    fn a_load_whose_data_never_began_leaves_the_rows_unmeasured() {
+        let mut rows = [Row::default()];
+        fill(&mut rows, &LoadReport::default(), &seen(&[400, 300]));
+        assert_eq!(rows[0].transfer, None);
+    }
+}
