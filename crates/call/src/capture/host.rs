@@ -23,7 +23,7 @@ pub struct Sighting {
     pub time: Timestamp,
     /// Position in its stream, which does not wrap.
     pub sequence: i64,
-    /// Bytes of the IP packet.
+    /// Bytes of the IP packet, without what is around it on its way to and from a relay.
     pub size: u32,
     /// What the payload is.
     pub payload_type: u8,
@@ -189,15 +189,15 @@ impl Collector {
         window: &Window,
     ) {
         self.side.hosts.entry(other).or_default().add(time, packet.size, is_sent, window);
-        let Content::Rtp(Rtp { ssrc, sequence_number, payload_type, .. }) = packet.content else {
-            return;
-        };
+        let Content::Rtp(media) = packet.content else { return };
+        let Rtp { ssrc, sequence_number, payload_type, .. } = media;
         let key = (other, ssrc);
         if self.sequences.len() >= STREAMS_MAX && !self.sequences.contains_key(&key) {
             return;
         }
         let sequence = self.sequences.entry(key).or_default().unwrap(sequence_number.into());
-        let sighting = Sighting { time, sequence, size: packet.size, payload_type };
+        let size = media.size_between_peers();
+        let sighting = Sighting { time, sequence, size, payload_type };
         self.side.streams.entry(key).or_default().push(sighting);
     }
 }

@@ -76,6 +76,15 @@ pub struct Rtp {
     pub payload_size: u32,
 }
 
+impl Rtp {
+    /// Bytes of the IP packet that carries it from peer to peer: without what goes around it on the
+    /// way to and from a relay, of which a browser's statistics know nothing.
+    pub fn size_between_peers(&self) -> u32 {
+        const HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
+        HEADERS + self.header_size + self.payload_size
+    }
+}
+
 impl Packet {
     /// Reads a packet of `length` bytes of which `bytes` are the first, and how many of these are
     /// headers. `None` if it is not IPv4.
@@ -233,8 +242,11 @@ pub(super) mod tests {
         let mut channel = vec![0x40, 0, 0, inner.len() as u8];
         channel.extend(inner);
         let (content, kept) = parse(&udp(&channel));
-        assert!(matches!(content, Content::Rtp(Rtp { ssrc: 7, payload_size: 100, .. })));
+        let Content::Rtp(media) = content else { panic!("{content:?}") };
+        assert_eq!((media.ssrc, media.payload_size), (7, 100));
         assert_eq!(kept, 28 + 4 + 20);
+        // As it would be without the relay.
+        assert_eq!(media.size_between_peers(), 28 + 20 + 100);
     }
 
     #[test]
