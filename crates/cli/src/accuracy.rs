@@ -454,8 +454,8 @@ const CEILING_HEAD: &str = "
 ## The ceiling
 
 Packets of 200 bytes over a link of 1 ms without limit. A rate holds while p99 of the lateness is up to
-1 ms and 99 % arrive at the rate at which they are asked for, in one of three tries. Sender and receiver share the processors
-with the emulator.
+1 ms and 99 % arrive at the rate at which they are asked for, in one of three tries. Sender and
+receiver share the processors with the emulator.
 
 | packets/s asked | passed | released late, ms | holds |
 |---|---|---|---|";
