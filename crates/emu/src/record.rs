@@ -171,7 +171,7 @@ pub enum Bent {
     /// Packets were released too late; this is the 99th percentile.
     Lateness(Duration),
     /// Packets were late, and the host of this virtual machine took this share of the processors:
-    /// nothing that runs here is the cause, and making the run again later may help.
+    /// that alone can explain it, and making the run again later may help.
     Stolen(f64),
     /// The processors were busy for this share of the time.
     Cpu(f64),

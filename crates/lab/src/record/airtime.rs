@@ -8,7 +8,7 @@ use weir_net::wifi::{
 };
 use weir_sim::trace::Trace;
 
-use super::series::Cells;
+use super::series::{Cells, parse_rows};
 
 const HEADER: &str = "start_ns,end_ns,from,to,kind,mcs,guard,category,mpdus,bytes,decoded";
 const COLUMNS: usize = 11;
@@ -54,14 +54,7 @@ pub(crate) fn word(category: AccessCategory) -> &'static str {
 }
 
 pub(super) fn parse(text: &str, nodes: &[String]) -> Result<Vec<AirtimeRecord>, String> {
-    let mut lines = text.lines();
-    if lines.next() != Some(HEADER) {
-        return Err(format!("the first line must be {HEADER}"));
-    }
-    let row = |(index, line)| {
-        parse_row(line, nodes).map_err(|what| format!("line {}: {what}", index + 2))
-    };
-    lines.enumerate().map(row).collect()
+    parse_rows(text, HEADER, |line| parse_row(line, nodes))
 }
 
 fn parse_row(line: &str, nodes: &[String]) -> Result<AirtimeRecord, String> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sim::trace::{NODE_INTERVAL, NodeRow, Trace};
 
-use super::series::Cells;
+use super::series::{Cells, parse_rows};
 
 const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
                       lost_packets,attempts,failures,airtime_us,queue_bytes,excess_bps,capacity_bps";
@@ -43,14 +43,7 @@ pub(super) fn emit(trace: &Trace) -> Vec<u8> {
 }
 
 pub(super) fn parse(text: &str, nodes: &[String]) -> Result<Vec<NodeRow>, String> {
-    let mut lines = text.lines();
-    if lines.next() != Some(HEADER) {
-        return Err(format!("the first line must be {HEADER}"));
-    }
-    let row = |(index, line)| {
-        parse_row(line, nodes).map_err(|what| format!("line {}: {what}", index + 2))
-    };
-    lines.enumerate().map(row).collect()
+    parse_rows(text, HEADER, |line| parse_row(line, nodes))
 }
 
 fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {

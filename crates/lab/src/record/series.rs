@@ -129,6 +129,20 @@ pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// The rows of a file with this first line; an error tells the line.
+pub(super) fn parse_rows<T>(
+    text: &str,
+    header: &str,
+    parse_row: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(header) {
+        return Err(format!("the first line must be {header}"));
+    }
+    let row = |(index, line)| parse_row(line).map_err(|what| format!("line {}: {what}", index + 2));
+    lines.enumerate().map(row).collect()
+}
+
 /// The cells of a line.
 pub(super) struct Cells<'a>(Vec<&'a str>);
 
