@@ -200,6 +200,7 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         "lateness_us": lateness(&outcome.emulation),
         "released_first": real_time,
         "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
+        "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
         "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
         "foreign_packets": foreign_packets,
         "refused_packets": refused_packets,

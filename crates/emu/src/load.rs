@@ -6,6 +6,8 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     busy: u64,
+    /// Of processes that yield to the run; not part of the busy time.
+    nice: u64,
     /// Of the busy time, what the host gave to other machines while this one wanted it.
     stolen: u64,
     total: u64,
@@ -14,8 +16,11 @@ pub(crate) struct CpuTime {
 /// Shares of the processor time of all cores over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuShares {
-    /// That was not idle.
+    /// That was neither idle nor of processes with a lowered priority.
     pub busy: f64,
+    /// Of processes with a lowered priority (nice above 0): they yield, so a machine that is full of
+    /// them is not short of time for the run. Chromium lowers some of its own threads.
+    pub nice: f64,
     /// Of which the host of this virtual machine took; 0 on a machine of its own.
     pub stolen: f64,
 }
@@ -34,14 +39,19 @@ impl CpuTime {
         let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
         let idle = ticks.get(3)? + ticks.get(4)?;
         let total = ticks.iter().sum();
-        Some(Self { busy: total - idle, stolen: ticks.get(7).copied().unwrap_or(0), total })
+        let (nice, stolen) = (*ticks.get(1)?, ticks.get(7).copied().unwrap_or(0));
+        Some(Self { busy: total - idle - nice, nice, stolen, total })
     }
 
     /// What became of the time since `start`.
     pub(crate) fn shares_since(self, start: Self) -> CpuShares {
         let total = self.total.saturating_sub(start.total).max(1) as f64;
         let share = |end: u64, start: u64| end.saturating_sub(start) as f64 / total;
-        CpuShares { busy: share(self.busy, start.busy), stolen: share(self.stolen, start.stolen) }
+        CpuShares {
+            busy: share(self.busy, start.busy),
+            nice: share(self.nice, start.nice),
+            stolen: share(self.stolen, start.stolen),
+        }
     }
 }
 
@@ -50,11 +60,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_for_a_disk_is_idle_and_stolen_time_is_busy() {
+    fn waiting_for_a_disk_is_idle_and_stolen_time_is_busy_and_nice_time_is_neither() {
         let start = CpuTime::parse("cpu  100 0 0 100 0 0 0 0 50 0\ncpu0 1 1 1").unwrap();
-        let end = CpuTime::parse("cpu  110 0 5 160 20 0 0 5 99 0\n").unwrap();
-        assert_eq!(end.shares_since(start), CpuShares { busy: 0.2, stolen: 0.05 });
-        assert_eq!(end.shares_since(end), CpuShares { busy: 0.0, stolen: 0.0 });
+        let end = CpuTime::parse("cpu  110 25 5 135 20 0 0 5 99 0\n").unwrap();
+        let shares = CpuShares { busy: 0.2, nice: 0.25, stolen: 0.05 };
+        assert_eq!(end.shares_since(start), shares);
+        assert_eq!(end.shares_since(end), CpuShares { busy: 0.0, nice: 0.0, stolen: 0.0 });
     }
 
     #[test]

@@ -173,7 +173,7 @@ pub enum Bent {
     /// Packets were late, and the host of this virtual machine took this share of the processors:
     /// that alone can explain it, and making the run again later may help.
     Stolen(f64),
-    /// The processors were busy for this share of the time.
+    /// The processors were busy for this share of the time, lowered priorities apart.
     Cpu(f64),
     /// So many packets were dropped before the emulator read them: a loss that no model knows.
     Unread(u64),
@@ -233,7 +233,11 @@ mod tests {
     fn run(late: &[u64], busy: f64, stolen: f64) -> Emulation {
         let mut lateness = Lateness::default();
         late.iter().for_each(|us| lateness.record(Duration::from_micros(*us)));
-        Emulation { lateness, cpu: Some(CpuShares { busy, stolen }), ..Emulation::default() }
+        Emulation {
+            lateness,
+            cpu: Some(CpuShares { busy, nice: 0.0, stolen }),
+            ..Emulation::default()
+        }
     }
 
     fn texts(bent: &[Bent]) -> Vec<String> {
