@@ -92,12 +92,16 @@ impl Receiver {
             self.quick |= 1;
         }
         let has_hole = !self.above.is_empty();
-        let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
-        // Holes are told at once, and when one is filled [RFC5681 §4.2].
-        if is_due || has_hole || had_hole || self.quick > 0 {
+        if self.quick > 0 {
             return Some(self.ack(now));
         }
-        self.deadline.get_or_insert(now + DELAYED_ACK);
+        // Holes are told at once, and when one is filled [RFC5681 §4.2]. "At once" is when all that came
+        // at this moment is in: Linux answers beyond quick acknowledgements when the application has
+        // read (`__tcp_ack_snd_check` compares the window), and a frame of many packets is read whole.
+        let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
+        let wait = if is_due || has_hole || had_hole { TimeDelta::ZERO } else { DELAYED_ACK };
+        let deadline = now + wait;
+        self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
         None
     }
 
@@ -171,6 +175,14 @@ mod tests {
         Data { part, sent_at, echo: Timestamp::ZERO, cwr: false }
     }
 
+    /// A segment that arrives alone at its moment, and what answers it at that moment.
+    fn hear(receiver: &mut Receiver, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
+        let due = |receiver: &Receiver| receiver.next_deadline() == Some(now);
+        receiver
+            .on_data(now, data, marked)
+            .or_else(|| due(receiver).then(|| receiver.on_deadline(now)))
+    }
+
     /// In segments: what is acknowledged, and the blocks.
     fn told(ack: Option<Ack>) -> Option<(u64, Vec<(u64, u64)>)> {
         let ack = ack?;
@@ -184,16 +196,31 @@ mod tests {
         let mut receiver = receiver();
         assert_eq!(receiver.on_data(at(100), &segment(0), false), None);
         assert_eq!(receiver.next_deadline(), Some(at(140)));
-        assert_eq!(told(receiver.on_data(at(110), &segment(1), false)), Some((2, vec![])));
+        assert_eq!(told(hear(&mut receiver, at(110), &segment(1), false)), Some((2, vec![])));
         assert_eq!(receiver.next_deadline(), None);
         assert_eq!(receiver.on_data(at(120), &segment(2), false), None);
         assert_eq!(told(Some(receiver.on_deadline(at(160)))), Some((3, vec![])));
     }
 
     #[test]
+    fn segments_that_arrive_at_one_moment_are_answered_once() {
+        let mut receiver = receiver();
+        for number in 0..10 {
+            assert_eq!(receiver.on_data(at(100), &segment(number), false), None);
+        }
+        assert_eq!(receiver.next_deadline(), Some(at(100)));
+        assert_eq!(told(Some(receiver.on_deadline(at(100)))), Some((10, vec![])));
+        for number in [11, 13] {
+            assert_eq!(receiver.on_data(at(101), &segment(number), false), None);
+        }
+        let holes = vec![(13, 14), (11, 12)];
+        assert_eq!(told(Some(receiver.on_deadline(at(101)))), Some((10, holes)));
+    }
+
+    #[test]
     fn the_first_segments_of_a_connection_are_acknowledged_one_by_one() {
         let mut receiver = Receiver::new(1 << 20);
-        let answers = (0..20).map(|number| receiver.on_data(at(0), &segment(number), false));
+        let answers = (0..20).map(|number| hear(&mut receiver, at(0), &segment(number), false));
         let answered: Vec<bool> = answers.map(|ack| ack.is_some()).collect();
         assert!(answered[..16].iter().all(|answered| *answered));
         assert_eq!(answered[16..], [false, true, false, true]);
@@ -203,7 +230,7 @@ mod tests {
     #[test]
     fn the_first_block_is_the_one_that_changed_last_and_a_filled_hole_is_told_at_once() {
         let mut receiver = receiver();
-        let mut hear = |number| told(receiver.on_data(at(0), &segment(number), false));
+        let mut hear = |number| told(hear(&mut receiver, at(0), &segment(number), false));
         assert_eq!(hear(1), Some((0, vec![(1, 2)])));
         assert_eq!(hear(3), Some((0, vec![(3, 4), (1, 2)])));
         assert_eq!(hear(5), Some((0, vec![(5, 6), (3, 4), (1, 2)])));
@@ -217,36 +244,36 @@ mod tests {
     #[test]
     fn what_arrives_twice_is_told_once_in_front() {
         let mut receiver = receiver();
-        receiver.on_data(at(0), &segment(0), false);
-        receiver.on_data(at(0), &segment(2), false);
-        let ack = receiver.on_data(at(0), &segment(0), false).unwrap();
+        hear(&mut receiver, at(0), &segment(0), false);
+        hear(&mut receiver, at(0), &segment(2), false);
+        let ack = hear(&mut receiver, at(0), &segment(0), false).unwrap();
         assert_eq!(ack.duplicate, Some(0..MSS));
         assert_eq!(told(Some(ack)), Some((1, vec![(2, 3)])));
-        let ack = receiver.on_data(at(0), &segment(2), false).unwrap();
+        let ack = hear(&mut receiver, at(0), &segment(2), false).unwrap();
         assert_eq!(ack.duplicate, Some(2 * MSS..3 * MSS));
-        assert_eq!(receiver.on_data(at(0), &segment(1), false).unwrap().duplicate, None);
+        assert_eq!(hear(&mut receiver, at(0), &segment(1), false).unwrap().duplicate, None);
     }
 
     // [RFC7323 §4.3]
     #[test]
     fn the_echo_is_the_time_of_the_oldest_segment_that_was_not_answered() {
         let mut receiver = receiver();
-        receiver.on_data(at(50), &segment(0), false);
-        assert_eq!(receiver.on_data(at(51), &segment(1), false).unwrap().echo, at(0));
+        hear(&mut receiver, at(50), &segment(0), false);
+        assert_eq!(hear(&mut receiver, at(51), &segment(1), false).unwrap().echo, at(0));
         // Segment 2 is missing: what follows it does not change the echo.
-        assert_eq!(receiver.on_data(at(53), &segment(3), false).unwrap().echo, at(0));
+        assert_eq!(hear(&mut receiver, at(53), &segment(3), false).unwrap().echo, at(0));
         let again = Data { sent_at: at(99), ..segment(2) };
-        assert_eq!(receiver.on_data(at(150), &again, false).unwrap().echo, at(99));
+        assert_eq!(hear(&mut receiver, at(150), &again, false).unwrap().echo, at(99));
     }
 
     // [RFC3168 §6.1.3]
     #[test]
     fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
         let mut receiver = receiver();
-        assert!(receiver.on_data(at(0), &segment(0), true).unwrap().ece);
-        assert!(receiver.on_data(at(0), &segment(1), false).unwrap().ece);
-        receiver.on_data(at(0), &segment(2), false);
+        assert!(hear(&mut receiver, at(0), &segment(0), true).unwrap().ece);
+        assert!(hear(&mut receiver, at(0), &segment(1), false).unwrap().ece);
+        hear(&mut receiver, at(0), &segment(2), false);
         let reduced = Data { cwr: true, ..segment(3) };
-        assert!(!receiver.on_data(at(0), &reduced, false).unwrap().ece);
+        assert!(!hear(&mut receiver, at(0), &reduced, false).unwrap().ece);
     }
 }
