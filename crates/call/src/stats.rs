@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One `getStats` report, reduced to the objects of the one video stream each way.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -228,7 +228,9 @@ pub struct CandidatePair {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Candidate {
-    /// Absent where the browser hides it.
+    /// Absent where the browser hides it: behind an empty text for a far end that a connectivity check
+    /// made known before the signalling did, or behind a name of multicast DNS.
+    #[serde(default, deserialize_with = "address")]
     pub address: Option<IpAddr>,
     /// UDP or TCP port.
     pub port: u16,
@@ -236,6 +238,11 @@ pub struct Candidate {
     pub protocol: String,
     /// `host`, `srflx`, `prflx` or `relay`.
     pub candidate_type: String,
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
+    let told = Option::<String>::deserialize(deserializer)?;
+    Ok(told.and_then(|text| text.parse().ok()))
 }
 
 /// `media-source`.
@@ -283,5 +290,24 @@ impl StatsReport {
         let inbound = self.inbound.as_ref().map(|object| object.timestamp);
         let pair = self.pair.as_ref().map(|object| object.timestamp);
         pair.or(inbound).or(outbound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_the_browser_hides_is_absent() {
+        for (told, address) in [
+            (r#""address":"10.45.0.1","#, Some(IpAddr::from([10, 45, 0, 1]))),
+            (r#""address":"","#, None),
+            (r#""address":"0f3c.local","#, None),
+            (r#""address":null,"#, None),
+            ("", None),
+        ] {
+            let text = format!(r#"{{{told}"port":1,"protocol":"udp","candidateType":"prflx"}}"#);
+            assert_eq!(serde_json::from_str::<Candidate>(&text).unwrap().address, address);
+        }
     }
 }
