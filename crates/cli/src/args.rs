@@ -137,7 +137,8 @@ pub struct Call {
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
-    /// Change capacity, delay, jitter and loss by typing while the calls run; `quit` ends them.
+    /// Change capacity, delay, jitter and loss by typing while the calls run; `quit` ends
+    /// them without a record.
     #[arg(long)]
     pub interactive: bool,
     /// Play each scenario once.

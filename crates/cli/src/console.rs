@@ -10,7 +10,7 @@ use weir_lab::scenario::quantity;
 use weir_net::{Jitter, LossModel};
 
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
-                    'down' before the value for one direction alone, or 'quit'";
+                    'down' before the value for one direction alone, or 'quit', which keeps no record";
 
 /// What a typed line asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
