@@ -62,7 +62,8 @@ pub fn results(summaries: &[Summary]) -> String {
 
 /// How many runs a mean is of, and how many of them the machine bent.
 fn seeds(group: &[&Summary]) -> String {
-    let bent = group.iter().filter(|run| run.calls.is_some_and(|calls| calls.bent)).count();
+    let bent =
+        group.iter().filter(|run| run.calls.as_ref().is_some_and(|calls| calls.bent)).count();
     match bent {
         0 => group.len().to_string(),
         _ => format!("{} ({bent} bent)", group.len()),

@@ -251,7 +251,7 @@ mod tests {
             seed: 1,
         };
         let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
-        Summary { expect, ..Summary::of(&scenario, &info, &trace) }
+        Summary { expect, ..Summary::of(&scenario, &info, &trace, None) }
     }
 
     fn outcome(values: &[Option<f64>], known_miss: bool) -> Outcome {

@@ -3,6 +3,7 @@
 //! Everything past [`record`] works from records alone, so a simulated run and a real call are
 //! measured by the same code.
 
+pub mod calls;
 pub mod cell;
 pub mod gate;
 pub mod metrics;

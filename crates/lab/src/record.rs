@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_sim::trace::Trace;
 
+use crate::calls::Calls;
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Scenario, ScenarioError};
-use crate::summary::{Calls, Summary};
+use crate::summary::Summary;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -104,7 +105,7 @@ impl Record {
     /// Measures the run.
     pub fn summary(&self) -> Summary {
         let calls = self.call.as_ref().map(Calls::of);
-        Summary { calls, ..Summary::of(&self.scenario, &self.info, &self.trace) }
+        Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

@@ -1,10 +1,10 @@
 //! The result of one run in numbers: what `--json` prints and `summary.json` holds.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use weir::units::Timestamp;
 use weir_sim::trace::Trace;
 
+use crate::calls::Calls;
 use crate::metrics::Metrics;
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
@@ -43,29 +43,6 @@ pub struct Summary {
     /// What became of the calls of a real run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Calls>,
-}
-
-/// What became of the calls of a real run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calls {
-    /// Calls that were to be made.
-    pub made: usize,
-    /// Those that came about and lasted.
-    pub succeeded: usize,
-    /// The machine bent the run: its values say more about the machine.
-    pub bent: bool,
-}
-
-impl Calls {
-    /// As `call.json` tells it.
-    pub(crate) fn of(call: &Value) -> Self {
-        let calls = call["calls"].as_array().map_or(&[][..], Vec::as_slice);
-        Self {
-            made: calls.len(),
-            succeeded: calls.iter().filter(|call| call["failure"].is_null()).count(),
-            bent: call["bent"].as_bool().unwrap_or(false),
-        }
-    }
 }
 
 /// A flow over its whole time, and over the scenario's sections.
@@ -169,7 +146,7 @@ impl Bound {
 
 impl Summary {
     /// Measures a run. `scenario` says which sections, published values and assertions apply.
-    pub fn of(scenario: &Scenario, info: &RunInfo, trace: &Trace) -> Self {
+    pub fn of(scenario: &Scenario, info: &RunInfo, trace: &Trace, calls: Option<Calls>) -> Self {
         let rows = rows_by_flow(scenario, trace);
         let flow = |(index, name): (usize, &String)| {
             let rows = &rows[index];
@@ -200,37 +177,72 @@ impl Summary {
             shared: shared(section.from..section.to),
         };
         let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
-        Self {
+        let mut summary = Self {
             schema: SCHEMA,
             scenario: info.scenario.clone(),
             controller: info.controller.clone(),
             engine: info.engine.as_str().into(),
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
-            paper: paper_rows(scenario, info, |value| beside(value, &flows, &whole, &sections)),
-            expect: expect_rows(scenario, info, |expectation| {
-                measured(expectation, &flows, &whole, &sections)
-            }),
             shared: whole,
             sections,
             flows,
-            calls: None,
-        }
+            paper: Vec::new(),
+            expect: Vec::new(),
+            calls,
+        };
+        summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
+        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
+        summary
     }
 
     /// A metric of a flow, the first one if none is named.
     pub fn metric(&self, flow: Option<&str>, path: &str) -> Option<f64> {
-        flow_of(&self.flows, flow)?.metrics.at(path)
+        self.flow(flow)?.metrics.at(path)
     }
 
     /// What stands beside a published value.
     pub fn beside(&self, value: &PaperValue) -> Option<f64> {
-        beside(value, &self.flows, &self.shared, &self.sections)
+        let section = value.section.as_deref();
+        if Calls::names(&value.metric) {
+            return self.calls.as_ref()?.at(&value.metric);
+        }
+        if Shared::names(&value.metric) {
+            return self.shared_part(section)?.at(&value.metric);
+        }
+        self.flow(value.flow.as_deref())?.part(section)?.at(&value.metric)
     }
-}
 
-fn flow_of<'a>(flows: &'a [FlowSummary], name: Option<&str>) -> Option<&'a FlowSummary> {
-    flows.iter().find(|flow| name.is_none_or(|name| flow.flow == name))
+    fn flow(&self, name: Option<&str>) -> Option<&FlowSummary> {
+        self.flows.iter().find(|flow| name.is_none_or(|name| flow.flow == name))
+    }
+
+    /// All flows over the section of this name, or over the whole time.
+    fn shared_part(&self, section: Option<&str>) -> Option<&Shared> {
+        let Some(name) = section else { return Some(&self.shared) };
+        self.sections.iter().find(|section| section.name == name).map(|section| &section.shared)
+    }
+
+    /// The value that an expectation judges; of several flows the worst, and none if one has none.
+    fn judged(&self, expectation: &Expectation) -> Option<f64> {
+        let section = expectation.section.as_deref();
+        if Shared::names(&expectation.metric) {
+            return self.shared_part(section)?.at(&expectation.metric);
+        }
+        let value = |flow: &FlowSummary| flow.part(section)?.at(&expectation.metric);
+        let mut media = self.flows.iter().filter(|flow| flow.kind == "media");
+        match &expectation.flow {
+            ExpectedFlow::Named(name) => self.flow(Some(name)).and_then(value),
+            ExpectedFlow::First => media.next().and_then(value),
+            ExpectedFlow::Every => {
+                let values: Option<Vec<f64>> = media.map(value).collect();
+                values?.into_iter().reduce(match expectation.condition {
+                    Condition::Above(_) => f64::min,
+                    _ => f64::max,
+                })
+            }
+        }
+    }
 }
 
 impl FlowSummary {
@@ -239,29 +251,6 @@ impl FlowSummary {
         let Some(name) = section else { return Some(&self.metrics) };
         self.sections.iter().find(|section| section.name == name).map(|section| &section.metrics)
     }
-}
-
-fn beside(
-    value: &PaperValue,
-    flows: &[FlowSummary],
-    whole: &Shared,
-    sections: &[SharedSection],
-) -> Option<f64> {
-    let section = value.section.as_deref();
-    if Shared::names(&value.metric) {
-        return shared_part(section, whole, sections)?.at(&value.metric);
-    }
-    flow_of(flows, value.flow.as_deref())?.part(section)?.at(&value.metric)
-}
-
-/// All flows over the section of this name, or over the whole time.
-fn shared_part<'a>(
-    section: Option<&str>,
-    whole: &'a Shared,
-    sections: &'a [SharedSection],
-) -> Option<&'a Shared> {
-    let Some(name) = section else { return Some(whole) };
-    sections.iter().find(|section| section.name == name).map(|section| &section.shared)
 }
 
 fn paper_rows(
@@ -309,31 +298,4 @@ fn expect_rows(
     };
     let expectations = scenario.expectations.iter();
     expectations.filter(|expectation| expectation.applies_to(&info.controller)).map(row).collect()
-}
-
-/// The value that an expectation judges; of several flows the worst, and none if one has none.
-fn measured(
-    expectation: &Expectation,
-    flows: &[FlowSummary],
-    whole: &Shared,
-    sections: &[SharedSection],
-) -> Option<f64> {
-    if Shared::names(&expectation.metric) {
-        let section = expectation.section.as_deref();
-        return shared_part(section, whole, sections)?.at(&expectation.metric);
-    }
-    let value =
-        |flow: &FlowSummary| flow.part(expectation.section.as_deref())?.at(&expectation.metric);
-    let media = |flow: &&FlowSummary| flow.kind == "media";
-    match &expectation.flow {
-        ExpectedFlow::Named(name) => flows.iter().find(|flow| flow.flow == *name).and_then(value),
-        ExpectedFlow::First => flows.iter().find(media).and_then(value),
-        ExpectedFlow::Every => {
-            let values: Option<Vec<f64>> = flows.iter().filter(media).map(value).collect();
-            values?.into_iter().reduce(match expectation.condition {
-                Condition::Above(_) => f64::min,
-                _ => f64::max,
-            })
-        }
-    }
 }

@@ -2,13 +2,13 @@
 //!
 //! All of it stands in `call.json`. A member that a record lacks is a value that nobody measured.
 
-use serde::Deserialize;
 use weir::units::Bitrate;
 
-use super::format::{
-    Agreement, Calls, DelayPlot, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow,
-};
+use super::format::{Calls, DelayPlot, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow};
 use super::{Column, Run, rounded};
+use crate::calls::file::{
+    CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
+};
 use crate::metrics::mean;
 use crate::run::Engine;
 use crate::scenario::Direction;
@@ -16,126 +16,6 @@ use crate::scenario::Direction;
 const DECIMALS: i32 = 3;
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CallFile {
-    participants: Vec<Participant>,
-    calls: Vec<CallEntry>,
-    peers: Vec<Peer>,
-    captures: Vec<Capture>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Participant {
-    name: String,
-    cpu_cores: Option<f64>,
-    memory_bytes: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CallEntry {
-    failure: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Peer {
-    call: usize,
-    participant: String,
-    setup_ms: Option<Setup>,
-    first_frame_ms: Option<f64>,
-    candidate_pair: Option<Pair>,
-    limitation_s: Option<Limitation>,
-    intervals: Vec<Interval>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Setup {
-    camera: Option<f64>,
-    joined: f64,
-    start: f64,
-    ice: Option<f64>,
-    connected: f64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Pair {
-    local: Candidate,
-    remote: Candidate,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Candidate {
-    address: Option<String>,
-    protocol: String,
-    candidate_type: String,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Limitation {
-    none: f64,
-    cpu: f64,
-    bandwidth: f64,
-    other: f64,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Interval {
-    time_s: f64,
-    send_bps: Option<f64>,
-    receive_bps: Option<f64>,
-    media_bps: Option<f64>,
-    again_bps: Option<f64>,
-    fec_bps: Option<f64>,
-    encode_ms: Option<f64>,
-    decode_ms: Option<f64>,
-    frame_rate: Option<f64>,
-    frame_size: Option<(u32, u32)>,
-    freezes: Option<f64>,
-    frozen_s: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Capture {
-    call: usize,
-    streams: Vec<Stream>,
-    /// Of peer a, of peer b.
-    intervals: Vec<Vec<Interval>>,
-    agreement: Vec<Agreement>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Stream {
-    from: String,
-    to: String,
-    role: String,
-    ssrc: u32,
-    sent_packets: u64,
-    lost_packets: u64,
-    reordered_packets: u64,
-    duplicate_packets: u64,
-    delay_ms: Option<Delays>,
-    delay_counts: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Delays {
-    mean: f64,
-    p50: f64,
-    p95: f64,
-    max: f64,
-}
 
 /// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {

@@ -158,6 +158,16 @@ const PATHS: &[(&str, &str)] = &[
          at least 150 ms above it.",
     ),
     ("freeze_duration_s", "How long the freezes lasted together, s."),
+    (
+        "calls",
+        "Of a real run alone, over its whole time: means over the participants, or with a or b over those \
+         of that side; the forwarding server and calls that failed are left out. success_ratio: calls that \
+         came about and lasted, over those that were to be made. signalling_ms, ice_ms and dtls_ms are the \
+         steps of the set-up, setup_ms the three together; first_frame_ms runs from the beginning of the \
+         connection until the first frame of the other peer is shown. one_way_delay_ms: of the packets of \
+         the video that a participant receives, by the captures. Rates: media as IP packets, by getStats. \
+         cpu_cores: processor time of the browser over wall time; memory_mb: its largest proportional set.",
+    ),
 ];
 
 /// The definitions that a report over runs of these scenarios needs.

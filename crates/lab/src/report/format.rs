@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::calls::file::Agreement;
 use crate::run::Engine;
 
 /// Everything that one report shows.
@@ -394,19 +395,6 @@ pub(super) struct StreamRow {
     pub p50_delay_ms: Option<f64>,
     pub p95_delay_ms: Option<f64>,
     pub max_delay_ms: Option<f64>,
-}
-
-/// Two witnesses of one quantity, as `call.json` holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Agreement {
-    pub subject: String,
-    pub quantity: String,
-    pub witness: String,
-    pub witnessed: f64,
-    pub captured: f64,
-    pub error: f64,
-    pub limit: f64,
-    pub agrees: bool,
 }
 
 /// A rate as a peer reported it and as its host's capture saw it.

@@ -9,6 +9,7 @@ use toml::de::DeTable;
 use weir::Algorithm;
 use weir::units::TimeDelta;
 
+use crate::calls::Calls;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 
@@ -216,7 +217,7 @@ fn paper(
     };
     let value = PaperValue {
         location: table.require("location", "\"Table 1\"")?.prose()?,
-        metric: shared_metric(table, path)?.map_or_else(|| metric(table), Ok)?,
+        metric: paper_metric(table, path)?,
         controller: table.get("controller").map(|item| item.algorithm()).transpose()?,
         flow: flow_name(table, flows)?,
         section: None,
@@ -350,6 +351,25 @@ fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>
         None => Ok(Some(path)),
         Some(flow) => Err(flow.error(&format!("{path} is of all flows together; leave it out"))),
     }
+}
+
+/// A metric that may also be one of the calls, which only a real run has: nothing can be expected of
+/// it, but a published value may stand beside it.
+fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
+    let path = table.require("metric", "\"utilization\"")?.prose()?;
+    if !Calls::has_path(&path) {
+        return shared_metric(table, shared)?.map_or_else(|| metric(table), Ok);
+    }
+    for key in ["flow", "section"] {
+        if let Some(item) = table.get(key) {
+            let message = format!("{path} is of all calls over their whole time; leave it out");
+            return Err(item.error(&message));
+        }
+    }
+    if let Some(list) = table.get("published").filter(|item| item.elements().is_some()) {
+        return Err(list.error(&format!("{path} has no sections; write one value")));
+    }
+    Ok(path)
 }
 
 fn flow_name(table: &Table, flows: &[Flow]) -> Result<Option<String>> {

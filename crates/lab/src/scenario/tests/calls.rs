@@ -73,3 +73,25 @@ fn two_flows_cannot_have_one_place_in_a_call_and_tcp_has_none() {
     let message = error(&small("[[flow]]\nkind = \"tcp\"\ncall = 1\n"));
     assert!(message.contains("this kind of flow has no such key"), "{message}");
 }
+
+#[test]
+fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_section() {
+    let paper = |rest: &str| {
+        small(&format!(
+            "[[section]]\nname = \"s\"\nfrom = \"0s\"\nto = \"1s\"\n[[paper]]\n\
+             location = \"Table 1\"\nmetric = \"calls.b.setup_ms\"\n{rest}\n"
+        ))
+    };
+    let scenario = parse("x", &paper("published = \"1442\""), None).unwrap();
+    assert_eq!(scenario.paper[0].metric, "calls.b.setup_ms");
+    for (rest, wanted) in [
+        ("published = \"1\"\nsection = \"s\"", "calls.b.setup_ms is of all calls"),
+        ("published = \"1\"\nflow = \"media-1\"", "calls.b.setup_ms is of all calls"),
+        ("published = [\"1\"]", "calls.b.setup_ms has no sections"),
+    ] {
+        let message = error(&paper(rest));
+        assert!(message.contains(wanted), "{message}");
+    }
+    let expect = small("[[expect]]\nmetric = \"calls.setup_ms\"\nbelow = 2\n");
+    assert!(error(&expect).contains("there is no metric 'calls.setup_ms'"));
+}

@@ -1,0 +1,317 @@
+//! Metrics of the calls of a real run: whether they came about, how long their set-up took, and what
+//! each participant sent, received and used.
+//!
+//! From `call.json` alone, so they are of the whole run and have no sections. Every value is a mean over
+//! participants, the forwarding server left out; calls that failed, and whoever had no other, do not
+//! count, for their values would be those of no call.
+
+pub(crate) mod file;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::metrics::mean;
+use file::{CallFile, Delays, Interval, Participant, Peer, Setup, Stream};
+
+const BITS_PER_MEGABIT: f64 = 1e6;
+const BYTES_PER_MEGABYTE: f64 = 1e6;
+/// The forwarding server among the participants.
+const SERVER: &str = "server";
+
+/// What became of the calls of a real run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Calls that were to be made.
+    pub made: usize,
+    /// Those that came about and lasted.
+    pub succeeded: usize,
+    /// The machine bent the run: its values say more about the machine.
+    pub bent: bool,
+    /// Those that came about over all that were to be made; over iterations the mean is the ratio.
+    #[serde(default)]
+    pub success_ratio: Option<f64>,
+    /// Of all participants.
+    #[serde(flatten)]
+    pub all: CallMetrics,
+    /// Of those whose name begins with `a`: on A's side.
+    #[serde(default)]
+    pub a: CallMetrics,
+    /// Of those whose name begins with `b`: on B's side.
+    #[serde(default)]
+    pub b: CallMetrics,
+}
+
+/// Means over participants; of one with several connections over these, but rates are their sums.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallMetrics {
+    /// From the beginning of a connection until both descriptions are there.
+    pub signalling_ms: Option<f64>,
+    /// From then until a path is found.
+    pub ice_ms: Option<f64>,
+    /// From then until keys are agreed on.
+    pub dtls_ms: Option<f64>,
+    /// These three together.
+    pub setup_ms: Option<f64>,
+    /// From the beginning of a connection until the first frame of the other peer is shown: the set-up
+    /// time of aalto, section 6.1.2.
+    pub first_frame_ms: Option<f64>,
+    /// One-way delay of the packets of the video that it receives, by the captures.
+    pub one_way_delay_ms: Option<OneWayDelay>,
+    /// Round-trip time by getStats.
+    pub rtt_ms: Option<f64>,
+    /// Media that it sends, as IP packets.
+    pub send_rate_mbps: Option<f64>,
+    /// Media that it receives, likewise.
+    pub receive_rate_mbps: Option<f64>,
+    /// Processor time over wall time: 1 is one core all the time.
+    pub cpu_cores: Option<f64>,
+    /// The largest proportional set size.
+    pub memory_mb: Option<f64>,
+}
+
+/// Over the packets of a stream; the mean over the streams.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OneWayDelay {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+impl Calls {
+    const PREFIX: &'static str = "calls.";
+
+    /// As `call.json` tells it; of one that is not what it should be nothing is known.
+    pub(crate) fn of(call: &Value) -> Self {
+        let file: CallFile = serde_json::from_value(call.clone()).unwrap_or_default();
+        let succeeded = file.calls.iter().filter(|call| call.failure.is_none()).count();
+        let made = file.calls.len();
+        let of = |side: &str| CallMetrics::of(&file, |name| name.starts_with(side));
+        Self {
+            made,
+            succeeded,
+            bent: file.bent,
+            success_ratio: (made > 0).then(|| succeeded as f64 / made as f64),
+            all: CallMetrics::of(&file, |_| true),
+            a: of("a"),
+            b: of("b"),
+        }
+    }
+
+    /// The value at a dotted path such as `calls.a.setup_ms`; `None` where nobody measured it or the
+    /// path names nothing.
+    pub fn at(&self, path: &str) -> Option<f64> {
+        let whole = serde_json::to_value(self).expect("numbers and options serialize");
+        let path = path.strip_prefix(Self::PREFIX)?;
+        path.split('.').try_fold(&whole, |value, key| value.get(key))?.as_f64()
+    }
+
+    /// Whether a dotted path is one of these metrics.
+    pub fn names(path: &str) -> bool {
+        path.starts_with(Self::PREFIX)
+    }
+
+    /// Whether a dotted path names a value.
+    pub fn has_path(path: &str) -> bool {
+        let full = CallMetrics {
+            signalling_ms: Some(0.0),
+            ice_ms: Some(0.0),
+            dtls_ms: Some(0.0),
+            setup_ms: Some(0.0),
+            first_frame_ms: Some(0.0),
+            one_way_delay_ms: Some(OneWayDelay { mean: 0.0, p50: 0.0, p95: 0.0 }),
+            rtt_ms: Some(0.0),
+            send_rate_mbps: Some(0.0),
+            receive_rate_mbps: Some(0.0),
+            cpu_cores: Some(0.0),
+            memory_mb: Some(0.0),
+        };
+        let (all, a, b) = (full.clone(), full.clone(), full);
+        Self { success_ratio: Some(0.0), all, a, b, ..Self::default() }.at(path).is_some()
+    }
+}
+
+impl CallMetrics {
+    fn of(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let failed = |number: usize| {
+            file.calls.iter().any(|call| call.call == number && call.failure.is_some())
+        };
+        let people: Vec<One<'_>> = file
+            .participants
+            .iter()
+            .filter(|one| one.name != SERVER && is_wanted(&one.name))
+            .map(|one| {
+                let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
+                One { program: one, ends: ends.filter(|peer| !failed(peer.call)).collect() }
+            })
+            .filter(|one| !one.ends.is_empty())
+            .collect();
+        let over =
+            |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
+        let delay = |value: fn(&Delays) -> f64| {
+            let captures = file.captures.iter().filter(|capture| !failed(capture.call));
+            let is_theirs = |stream: &&Stream| {
+                stream.role == "video" && people.iter().any(|one| one.program.name == stream.to)
+            };
+            let streams = captures.flat_map(|capture| &capture.streams).filter(is_theirs);
+            mean(streams.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect())
+        };
+        Self {
+            signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
+            ice_ms: over(|one| one.step(|it| Some(path_found(it)? - it.described?))),
+            dtls_ms: over(|one| one.step(|it| Some(it.connected - path_found(it)?))),
+            setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
+            first_frame_ms: over(|one| {
+                one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
+            }),
+            one_way_delay_ms: delays(&delay),
+            rtt_ms: over(|one| one.mean(|end| over_time(end, |interval| interval.rtt_ms))),
+            send_rate_mbps: over(|one| one.rate(|interval| interval.send_bps)),
+            receive_rate_mbps: over(|one| one.rate(|interval| interval.receive_bps)),
+            cpu_cores: over(|one| one.program.cpu_cores),
+            memory_mb: over(|one| Some(one.program.memory_bytes? / BYTES_PER_MEGABYTE)),
+        }
+    }
+}
+
+/// A participant with its ends of calls that did not fail.
+struct One<'a> {
+    program: &'a Participant,
+    ends: Vec<&'a Peer>,
+}
+
+impl One<'_> {
+    fn mean(&self, value: impl Fn(&Peer) -> Option<f64>) -> Option<f64> {
+        mean(self.ends.iter().filter_map(|end| value(end)).collect())
+    }
+
+    fn step(&self, value: impl Fn(&Setup) -> Option<f64>) -> Option<f64> {
+        self.mean(|end| value(end.setup_ms.as_ref()?))
+    }
+
+    /// Of all connections together.
+    fn rate(&self, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+        let rates = self.ends.iter().filter_map(|end| over_time(end, value));
+        rates.reduce(|sum, rate| sum + rate).map(|rate| rate / BITS_PER_MEGABIT)
+    }
+}
+
+fn delays(of: &impl Fn(fn(&Delays) -> f64) -> Option<f64>) -> Option<OneWayDelay> {
+    Some(OneWayDelay { mean: of(|it| it.mean)?, p50: of(|it| it.p50)?, p95: of(|it| it.p95)? })
+}
+
+/// An answer to a connectivity check may overtake the description of the peer.
+fn path_found(setup: &Setup) -> Option<f64> {
+    Some(setup.ice?.max(setup.described?))
+}
+
+fn over_time(end: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+    mean(end.intervals.iter().filter_map(value).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn peer(call: usize, participant: &str, start: f64) -> Value {
+        json!({
+            "call": call,
+            "participant": participant,
+            "setup_ms": {
+                "joined": 100.0, "start": start, "described": start + 50.0, "ice": start + 40.0,
+                "connected": start + 80.0,
+            },
+            "first_frame_ms": start + 200.0,
+            "intervals": [
+                { "time_s": 0.5, "send_bps": 1e6, "rtt_ms": 20.0 },
+                { "time_s": 1.0, "send_bps": 2e6, "receive_bps": 3e6, "rtt_ms": null },
+            ],
+        })
+    }
+
+    fn stream(to: &str, mean: f64) -> Value {
+        let delay = json!({ "mean": mean, "p50": mean, "p95": 2.0 * mean, "max": 9.0 * mean });
+        json!({ "from": "x", "to": to, "role": "video", "delay_ms": delay })
+    }
+
+    fn calls() -> Calls {
+        Calls::of(&json!({
+            "bent": true,
+            "participants": [
+                { "name": "a", "cpu_cores": 0.5, "memory_bytes": 3e8 },
+                { "name": "b1", "cpu_cores": 0.3, "memory_bytes": 2e8 },
+                { "name": "b2", "cpu_cores": 0.1, "memory_bytes": 1e8 },
+                { "name": "b3", "cpu_cores": 9.0, "memory_bytes": 9e8 },
+            ],
+            "calls": [
+                { "call": 1, "failure": null },
+                { "call": 2, "failure": null },
+                { "call": 3, "failure": "the page ended" },
+            ],
+            "peers": [
+                peer(1, "a", 400.0), peer(1, "b1", 500.0), peer(2, "a", 600.0), peer(2, "b2", 500.0),
+                peer(3, "a", 4_000.0), peer(3, "b3", 5_000.0),
+            ],
+            "captures": [
+                { "call": 1, "streams": [stream("b1", 10.0), stream("a", 4.0)] },
+                { "call": 2, "streams": [stream("b2", 30.0)] },
+                { "call": 3, "streams": [stream("a", 900.0)] },
+            ],
+        }))
+    }
+
+    #[test]
+    fn a_hand_made_run_has_the_metrics_worked_out_by_hand() {
+        let calls = calls();
+        assert_eq!((calls.made, calls.succeeded, calls.bent), (3, 2, true));
+        assert_eq!(calls.success_ratio, Some(2.0 / 3.0));
+        let all = &calls.all;
+        // The path was found before the description came: a step of no time.
+        assert_eq!(
+            (all.signalling_ms, all.ice_ms, all.dtls_ms),
+            (Some(50.0), Some(0.0), Some(30.0))
+        );
+        assert_eq!((all.setup_ms, all.first_frame_ms), (Some(80.0), Some(200.0)));
+        assert_eq!(all.rtt_ms, Some(20.0));
+        assert_eq!(calls.b.cpu_cores, Some(0.2));
+        assert_eq!(calls.a.memory_mb, Some(300.0));
+    }
+
+    #[test]
+    fn one_with_several_connections_sends_the_sum_of_them() {
+        let calls = calls();
+        assert_eq!((calls.a.send_rate_mbps, calls.b.send_rate_mbps), (Some(3.0), Some(1.5)));
+        assert_eq!(
+            (calls.a.receive_rate_mbps, calls.all.receive_rate_mbps),
+            (Some(6.0), Some(4.0))
+        );
+    }
+
+    #[test]
+    fn a_call_that_failed_leaves_its_mark_on_the_success_ratio_alone() {
+        let calls = calls();
+        let delay = |it: &CallMetrics| it.one_way_delay_ms.map(|delay| (delay.mean, delay.p95));
+        assert_eq!(delay(&calls.a), Some((4.0, 8.0)));
+        assert_eq!(delay(&calls.b), Some((20.0, 40.0)));
+        assert_eq!(calls.b.memory_mb, Some(150.0));
+    }
+
+    #[test]
+    fn a_path_names_a_value_or_does_not() {
+        for path in ["calls.success_ratio", "calls.setup_ms", "calls.b.one_way_delay_ms.p95"] {
+            assert!(Calls::has_path(path), "{path}");
+        }
+        for path in
+            ["calls", "calls.c.setup_ms", "calls.one_way_delay_ms", "setup_ms", "calls.bent"]
+        {
+            assert!(!Calls::has_path(path), "{path}");
+        }
+        assert_eq!(calls().at("calls.b.one_way_delay_ms.mean"), Some(20.0));
+        assert_eq!(Calls::of(&json!({})).at("calls.success_ratio"), None);
+    }
+}
