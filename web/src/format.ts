@@ -42,6 +42,8 @@ export interface Scenario {
   sections: SectionRow[];
   /** Flows that show their video; others are left out. */
   video: VideoRow[];
+  /** TCP and UDP beside the media. */
+  loads: LoadRow[];
   expectations: Expectation[];
   fairness: FairnessRow[];
   sim_real: SimReal[];
@@ -164,6 +166,21 @@ export interface VideoRow {
   fec_percent: number | null;
 }
 
+/** What loads the network beside the media, over the whole time or a section; means over the seeds. */
+export interface LoadRow {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  /** `null` for the whole time. */
+  section: string | null;
+  rate_mbps: number | null;
+  /** Of TCP, as the next one. */
+  goodput_mbps: number | null;
+  retransmitted_packets: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+}
+
 /** Averages over the seeds by linear interpolation on a common time grid. */
 export interface Series {
   time_s: number[];
@@ -237,6 +254,8 @@ export interface PaperRow {
   published: string;
   measured: string | null;
   note: string;
+  /** Of a real call outside the published spread: what changed since; else empty. */
+  since: string;
 }
 
 /** A published statement and whether ours agrees; `holds` is `null` where neither can be said. */
@@ -287,6 +306,10 @@ export interface Calls {
   succeeded: number;
   /** Why the others failed. */
   failures: string[];
+  /** Runs that the machine bent, which stand in no other member. */
+  left_out: string[];
+  /** All runs that there are were bent. */
+  bent: boolean;
   setup: SetupRow[];
   peers: PeerRow[];
   split: SplitRow[];

@@ -80,7 +80,8 @@ pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
     lines
 }
 
-/// The runs of an engine that differ by their seed alone, together.
+/// The runs of an engine that differ by their seed alone, together; without those that the machine bent,
+/// where there are others.
 fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in records.iter().filter(|record| record.info.engine == engine) {
@@ -88,6 +89,11 @@ fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
         match groups.iter_mut().find(|group| key(group[0]) == key(record)) {
             Some(group) => group.push(record),
             None => groups.push(vec![record]),
+        }
+    }
+    for group in &mut groups {
+        if group.iter().any(|record| !record.is_bent()) {
+            group.retain(|record| !record.is_bent());
         }
     }
     groups

@@ -49,24 +49,31 @@ pub fn results(summaries: &[Summary]) -> String {
         }
         seen.push(key);
         let same = |other: &&Summary| (&other.scenario, &other.controller, &other.engine) == key;
-        let group: Vec<&Summary> = summaries.iter().filter(same).collect();
+        let (bent, sound): (Vec<&Summary>, Vec<&Summary>) =
+            summaries.iter().filter(same).partition(|run| is_bent(run));
+        let seeds = seeds(sound.len(), bent.len());
+        // What a machine bent says more about the machine: it counts where there is nothing else.
+        let group = if sound.is_empty() { bent } else { sound };
         for flow in &summary.flows {
             let over_seeds = |path: &str| {
                 mean(group.iter().filter_map(|run| run.metric(Some(&flow.flow), path)).collect())
             };
-            rows.push(line(summary, flow, seeds(&group), over_seeds));
+            rows.push(line(summary, flow, seeds.clone(), over_seeds));
         }
     }
     aligned(&HEAD, &rows, 4)
 }
 
-/// How many runs a mean is of, and how many of them the machine bent.
-fn seeds(group: &[&Summary]) -> String {
-    let bent =
-        group.iter().filter(|run| run.calls.as_ref().is_some_and(|calls| calls.bent)).count();
-    match bent {
-        0 => group.len().to_string(),
-        _ => format!("{} ({bent} bent)", group.len()),
+fn is_bent(run: &Summary) -> bool {
+    run.calls.as_ref().is_some_and(|calls| calls.bent)
+}
+
+/// How many runs a mean is of, and how many the machine bent.
+fn seeds(sound: usize, bent: usize) -> String {
+    match (sound, bent) {
+        (sound, 0) => sound.to_string(),
+        (0, bent) => format!("{bent}, bent"),
+        (sound, bent) => format!("{sound} ({bent} bent left out)"),
     }
 }
 

@@ -108,6 +108,11 @@ impl Record {
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 
+    /// Whether this machine bent the run, a real one.
+    pub fn is_bent(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call["bent"].as_bool() == Some(true))
+    }
+
     /// Writes the record below `out`, which need not exist. Returns the record's folder.
     pub fn write(&self, out: &Path) -> Result<PathBuf, RecordError> {
         let folder = out.join(self.info.folder());

@@ -14,6 +14,7 @@ mod definitions;
 mod events;
 mod format;
 mod judged;
+mod loads;
 mod page;
 mod series;
 mod sim_real;
@@ -69,14 +70,24 @@ impl<'a> Run<'a> {
 struct Column<'a> {
     controller: &'a str,
     engine: Engine,
+    /// Those that the machine did not bend; all of them where it bent all.
     runs: &'a [Run<'a>],
+    /// Those that it bent, where there are others.
+    left_out: &'a [Run<'a>],
 }
 
 impl<'a> Column<'a> {
-    /// `runs` are not empty and of one controller and engine.
+    /// `runs` are not empty, of one controller and engine, and bent ones stand last.
     fn of(runs: &'a [Run<'a>]) -> Self {
         let info = &runs[0].record.info;
-        Self { controller: &info.controller, engine: info.engine, runs }
+        let (sound, bent) = runs.split_at(runs.partition_point(|run| !run.record.is_bent()));
+        let (runs, left_out) = if sound.is_empty() { (bent, sound) } else { (sound, bent) };
+        Self { controller: &info.controller, engine: info.engine, runs, left_out }
+    }
+
+    /// Whether all that there is was bent.
+    fn is_bent(&self) -> bool {
+        self.runs[0].record.is_bent()
     }
 
     /// Mean over the runs that have the value.
@@ -93,7 +104,8 @@ impl Report {
         let mut sorted: Vec<&Record> = records.iter().collect();
         let key = |record: &Record| {
             let info = &record.info;
-            (info.scenario.clone(), info.engine, rank(&info.controller), info.seed)
+            let column = (info.scenario.clone(), info.engine, rank(&info.controller));
+            (column, record.is_bent(), info.seed)
         };
         // Calls with one seed differ: their content orders them, whatever the order of the files.
         sorted.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a).cmp(&content(b))));
@@ -156,7 +168,7 @@ struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// `runs` are not empty, of one scenario, and by engine, controller and seed.
+    /// `runs` are not empty, of one scenario, and by engine, controller, bent and seed.
     fn of(runs: &'a [Run<'a>]) -> Self {
         let of_column = |a: &Run<'_>, b: &Run<'_>| {
             let (a, b) = (&a.record.info, &b.record.info);
@@ -230,6 +242,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
         expectations: judged::expectations(judgements, id),
         fairness: judged::fairness(columns),
         video: tables::video(columns, flows),
+        loads: loads::of(shown, columns),
         sim_real: sim_real::compare(shown, columns, flows),
         calls: calls::of(columns),
         airtime: airtime::of(columns),
@@ -266,7 +279,7 @@ fn group(
             loss_percent: values(|point| point.loss_percent),
         },
         points,
-        warnings: warnings(&runs, shown),
+        warnings: warnings(&runs, column.left_out, shown),
         lateness_us: worst_lateness(&runs),
     })
 }
@@ -297,8 +310,12 @@ fn command(runs: &[&Run<'_>]) -> String {
 }
 
 /// What the records warn of, and runs of another text than the one that the report shows.
-fn warnings(runs: &[&Run<'_>], shown: &crate::scenario::Scenario) -> Vec<String> {
-    let mut warnings = Vec::new();
+fn warnings(
+    runs: &[&Run<'_>],
+    left_out: &[Run<'_>],
+    shown: &crate::scenario::Scenario,
+) -> Vec<String> {
+    let mut warnings: Vec<String> = left_out.iter().map(left_out_in_words).collect();
     for run in runs {
         let mut warn = |text: &str| {
             warnings.push(match runs.len() {
@@ -309,11 +326,21 @@ fn warnings(runs: &[&Run<'_>], shown: &crate::scenario::Scenario) -> Vec<String>
         if run.record.scenario.text != shown.text {
             warn("this run's scenario file differs from the one that the report describes");
         }
-        let call = run.record.call.as_ref();
-        let noted = call.and_then(|call| call.get("warnings")?.as_array());
-        noted.into_iter().flatten().filter_map(|text| text.as_str()).for_each(warn);
+        noted(run).for_each(warn);
     }
     warnings
+}
+
+/// What a real run's record warns of.
+fn noted<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a str> {
+    let call = run.record.call.as_ref();
+    let noted = call.and_then(|call| call.get("warnings")?.as_array());
+    noted.into_iter().flatten().filter_map(|text| text.as_str())
+}
+
+fn left_out_in_words(run: &Run<'_>) -> String {
+    let why = noted(run).collect::<Vec<_>>().join("; ");
+    format!("seed {} is left out of all values: {why}", run.seed())
 }
 
 /// The histogram of the run that released its packets latest, by the 99th percentile.

@@ -160,6 +160,8 @@ pub struct PaperValue {
     pub published: String,
     /// Why ours differs, or empty.
     pub note: String,
+    /// What browsers changed since that moves the value of a real call, or empty.
+    pub since: String,
 }
 
 /// A published finding in words.

@@ -40,7 +40,8 @@ pub struct LinkSummary {
     pub hops: BTreeMap<String, f64>,
 }
 
-/// How media flows share a path while all of them are active. Throughputs count per priority.
+/// How the media flows of a time share a path while all of them are active. Throughputs count per
+/// priority.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Jain's index over the flows' mean throughputs: 1 if all are equal, 1/n if one has all.
@@ -196,6 +197,7 @@ fn fairness(
         .iter()
         .enumerate()
         .filter(|(_, flow)| flow.direction == direction)
+        .filter(|(_, flow)| flow.start < part.end && part.start < flow.stop)
         .filter_map(|(index, flow)| Some((index, flow, flow.media()?.settings.priority)))
         .collect();
     if media.len() < 2 {

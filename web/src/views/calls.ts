@@ -76,11 +76,20 @@ export function callsView(scenario: Scenario): HTMLElement[] {
 }
 
 function success(calls: Calls): HTMLElement {
-  const { succeeded, tried, failures } = calls;
+  const { succeeded, tried, failures, left_out, bent } = calls;
   const ratio = formatPercent(tried === 0 ? null : succeeded / tried);
   const line = el("p", {}, `${succeeded} of ${plural(tried, "call")} succeeded (${ratio} %).`);
-  if (failures.length === 0) return line;
-  return el("div", {}, line, el("ul", {}, ...failures.map((cause) => el("li", {}, cause))));
+  const list = (texts: string[]) => el("ul", {}, ...texts.map((text) => el("li", {}, text)));
+  const mark = "The machine bent every run: the values say more about the machine than about the calls.";
+  const without = `${plural(left_out.length, "run")} that the machine bent ${left_out.length === 1 ? "is" : "are"} not among them:`;
+  return el(
+    "div",
+    {},
+    line,
+    failures.length === 0 ? null : list(failures),
+    bent ? el("p", {}, el("b", {}, mark)) : null,
+    ...(left_out.length === 0 ? [] : [el("p", {}, without), list(left_out)]),
+  );
 }
 
 function number<Row>(

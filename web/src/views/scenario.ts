@@ -30,6 +30,7 @@ import {
   expectationsTable,
   fairnessTable,
   findingsList,
+  loadsTable,
   paperTable,
   sectionsTable,
   videoTable,
@@ -62,6 +63,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
       : []),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
+    ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
     ...callsView(scenario),
     ...latenessViews(scenario, palette),
   );

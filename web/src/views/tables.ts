@@ -5,6 +5,7 @@ import type {
   Expectation,
   FairnessRow,
   Finding,
+  LoadRow,
   Measured,
   PaperRow,
   Report,
@@ -39,10 +40,14 @@ export function paperTable(rows: PaperRow[]): HTMLElement {
       { head: "Controller", cell: (row) => row.controller ?? NONE },
       { head: "Paper", cell: (row) => row.published },
       { head: "Ours", cell: (row) => row.measured ?? "not measured" },
-      { head: "Note", cell: (row) => row.note, kind: "prose" },
+      { head: "Note", cell: noteOf, kind: "prose" },
     ],
     rows,
   );
+}
+
+function noteOf({ note, since }: PaperRow): string {
+  return [note, since === "" ? "" : `Since the paper: ${since}`].filter((it) => it !== "").join(" ");
 }
 
 const VERDICTS = new Map<boolean | null, [string, string]>([
@@ -110,6 +115,29 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
       number("Loss after repair (%)", (row) => row.residual_loss_percent, 2),
       number("Retransmissions (% of bytes)", (row) => row.rtx_percent, 1),
       number("Parity (% of bytes)", (row) => row.fec_percent, 1),
+    ],
+    rows,
+  );
+}
+
+export function loadsTable(rows: LoadRow[]): HTMLElement {
+  const number = (head: string, value: (row: LoadRow) => number | null, digits: number) => ({
+    head,
+    cell: (row: LoadRow) => formatNumber(value(row), digits),
+    kind: "number" as const,
+  });
+  return table<LoadRow>(
+    "What loads the network beside the media",
+    [
+      { head: "Flow", cell: (row) => row.flow },
+      { head: "Section", cell: (row) => row.section ?? "all" },
+      { head: "Controller", cell: (row) => row.controller },
+      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      number("Rate (Mbit/s)", (row) => row.rate_mbps, 2),
+      number("Goodput (Mbit/s)", (row) => row.goodput_mbps, 2),
+      number("Packets sent again", (row) => row.retransmitted_packets, 0),
+      number("p95 queuing delay (ms)", (row) => row.p95_queuing_delay_ms, 0),
+      number("Loss (%)", (row) => row.loss_percent, 2),
     ],
     rows,
   );

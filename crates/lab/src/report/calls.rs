@@ -5,7 +5,7 @@
 use weir::units::Bitrate;
 
 use super::format::{Calls, DelayPlot, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow};
-use super::{Column, Run, rounded};
+use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::file::{
     CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
 };
@@ -29,6 +29,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         })
         .collect();
     let (first, first_file) = runs.first()?;
+    let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
     let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
     let captures = || runs.iter().flat_map(|(_, file)| &file.captures);
     let rows = || captures().flat_map(|capture| &capture.agreement);
@@ -36,6 +37,8 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         seed: first.seed(),
         tried: entries().count(),
         succeeded: entries().filter(|call| call.failure.is_none()).count(),
+        left_out: of_calls().flat_map(|column| column.left_out).map(left_out_in_words).collect(),
+        bent: of_calls().all(Column::is_bent),
         failures: entries().filter_map(|call| call.failure.clone()).collect(),
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),

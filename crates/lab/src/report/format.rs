@@ -50,6 +50,7 @@ pub(super) struct Scenario {
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
     pub video: Vec<VideoRow>,
+    pub loads: Vec<LoadRow>,
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
     pub sim_real: Vec<SimReal>,
@@ -248,6 +249,22 @@ pub(super) struct VideoRow {
     pub fec_percent: Option<f64>,
 }
 
+/// What loads the network beside the media, over the whole time or a section; means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct LoadRow {
+    pub controller: String,
+    pub engine: Engine,
+    pub flow: String,
+    /// `None` for the whole time.
+    pub section: Option<String>,
+    pub rate_mbps: Option<f64>,
+    /// Of TCP, as the next one.
+    pub goodput_mbps: Option<f64>,
+    pub retransmitted_packets: Option<f64>,
+    pub p95_queuing_delay_ms: Option<f64>,
+    pub loss_percent: Option<f64>,
+}
+
 /// A published value beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct PaperRow {
@@ -262,6 +279,8 @@ pub(super) struct PaperRow {
     pub published: String,
     pub measured: Option<String>,
     pub note: String,
+    /// Of a real call outside the published spread: what changed since; else empty.
+    pub since: String,
 }
 
 /// A published statement and whether ours agrees; `holds` is `None` where that cannot be said.
@@ -318,6 +337,10 @@ pub(super) struct Calls {
     pub succeeded: usize,
     /// Why the others failed.
     pub failures: Vec<String>,
+    /// Runs that the machine bent, which stand in no other member.
+    pub left_out: Vec<String>,
+    /// All runs that there are were bent.
+    pub bent: bool,
     pub setup: Vec<SetupRow>,
     pub peers: Vec<PeerRow>,
     pub split: Vec<SplitRow>,

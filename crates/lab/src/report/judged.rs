@@ -13,8 +13,7 @@ const DECIMALS: i32 = 6;
 /// Every expectation of every run, which the report holds as `weir check` does. A call that the machine
 /// bent is not judged: its values say more about the machine.
 pub(super) fn judge(runs: &[Run<'_>]) -> Vec<Judgement> {
-    let is_bent = |run: &&Run<'_>| run.summary.calls.as_ref().is_some_and(|calls| calls.bent);
-    let trusted = runs.iter().filter(|run| !is_bent(run));
+    let trusted = runs.iter().filter(|run| !run.record.is_bent());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
     gate::judge(&summaries)
 }

@@ -11,6 +11,8 @@ use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
+/// How far from a published number without a spread a value still counts as the same.
+const UNSPREAD: f64 = 0.1;
 
 fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Column<'b>> {
     columns.iter().filter(|column| column.engine == Engine::Sim)
@@ -29,6 +31,14 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
             published: value.published.clone(),
             measured: column.and_then(|column| mean_and_range(column, metric)),
             note: value.note.clone(),
+            since: match column.filter(|column| column.engine == Engine::Call) {
+                Some(column)
+                    if column.mean(metric).is_some_and(|it| is_outside(&value.published, it)) =>
+                {
+                    value.since.clone()
+                }
+                _ => String::new(),
+            },
         }
     };
     let rows = |value: &PaperValue| -> Vec<PaperRow> {
@@ -54,7 +64,23 @@ fn mean_and_range(column: &Column<'_>, metric: impl Fn(&Run<'_>) -> Option<f64>)
     let values = || column.runs.iter().filter_map(&metric);
     let low = significant(values().fold(f64::INFINITY, f64::min));
     let high = significant(values().fold(f64::NEG_INFINITY, f64::max));
-    Some(if low == high { mean } else { format!("{mean} ({low} to {high})") })
+    let bent = if column.is_bent() { ", bent by the machine" } else { "" };
+    Some(if low == high {
+        format!("{mean}{bent}")
+    } else {
+        format!("{mean} ({low} to {high}){bent}")
+    })
+}
+
+/// Whether a value lies outside the published spread, `1.95 ± 0.23`, or further than a tenth from a
+/// published number without one. From what is printed as words nothing is far.
+fn is_outside(published: &str, value: f64) -> bool {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let (center, spread) = match published.split_once('±') {
+        Some((center, spread)) => (number(center), number(spread)),
+        None => (number(published), number(published).map(|it| it.abs() * UNSPREAD)),
+    };
+    center.zip(spread).is_some_and(|(center, spread)| (value - center).abs() > spread)
 }
 
 /// Three significant digits, without an exponent; zero is `0`.
@@ -178,6 +204,21 @@ pub(super) fn video(columns: &[Column<'_>], flows: &[&str]) -> Vec<VideoRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_outside_a_published_spread_or_a_tenth_from_a_number_without_one() {
+        for (published, value, outside) in [
+            ("1.950 ± 0.234", 2.18, false),
+            ("1.950 ± 0.234", 2.19, true),
+            ("1.950 ± 0.234", 1.71, true),
+            ("11", 10.0, false),
+            ("11", 1.45, true),
+            ("0", 0.01, true),
+            ("below 25", 400.0, false),
+        ] {
+            assert_eq!(is_outside(published, value), outside, "{published}, {value}");
+        }
+    }
 
     #[test]
     fn three_digits_are_significant() {

@@ -106,6 +106,19 @@ fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
     assert_eq!(without["scenarios"][0]["video"], json!([]));
 }
 
+#[test]
+fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs() {
+    let report = json(&[simulated("delft/wired-4/queue300", Algorithm::Gcc, 1)]);
+    let rows = report["scenarios"][0]["loads"].as_array().unwrap();
+    let sections: Vec<&Value> = rows.iter().map(|row| &row["section"]).collect();
+    assert_eq!(sections, [&Value::Null, &json!("TCP alone"), &json!("both")]);
+    assert_shape(&rows[0], "LoadRow");
+    let (rate, goodput) = (&rows[1]["rate_mbps"], &rows[1]["goodput_mbps"]);
+    assert!(goodput.as_f64().unwrap() < rate.as_f64().unwrap());
+    // A path alone with TCP: what was sent again is what its queue dropped.
+    assert!(rows[1]["retransmitted_packets"].as_f64().unwrap() > 0.0);
+}
+
 /// A call's record with a capture, as `weir call` writes it.
 fn captured_call(seed: u64) -> Record {
     let mut record = call(seed);
@@ -416,21 +429,28 @@ fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
 
 #[test]
 fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_bent() {
-    let real = |seed, bent: bool| {
-        let mut record = judged("chromium", Engine::Call, seed, 0.5);
+    let real = |seed, share: f64, bent: bool| {
+        let mut record = judged("chromium", Engine::Call, seed, share);
         record.call = Some(json!({ "calls": [{ "call": 1, "failure": null }], "bent": bent }));
         record
     };
-    let sound = Report::of(&[real(1, false), real(2, true)], "");
+    let sound = Report::of(&[real(1, 1.0, true), real(2, 0.5, false)], "");
     let scenario = &sound.scenarios[0];
     assert_eq!(scenario.paper[0].controller.as_deref(), Some("chromium"));
     assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500"));
+    let calls = scenario.calls.as_ref().unwrap();
+    assert_eq!((calls.tried, calls.bent, calls.left_out.len()), (1, false, 1));
+    assert!(scenario.groups[0].warnings[0].starts_with("seed 1 is left out of all values"));
     let of_calls = |report: &Report| {
         let all = report.scenarios[0].expectations.iter();
         all.filter(|it| it.controller == "chromium").count()
     };
-    let bent = Report::of(&[real(2, true)], "");
+    let bent = Report::of(&[real(2, 0.5, true)], "");
     assert_eq!((of_calls(&sound) > 0, of_calls(&bent)), (true, 0));
+    let scenario = &bent.scenarios[0];
+    assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500, bent by the machine"));
+    let calls = scenario.calls.as_ref().unwrap();
+    assert_eq!((calls.tried, calls.bent, calls.left_out.len()), (1, true, 0));
 }
 
 #[test]

@@ -45,7 +45,7 @@ const TOP: &[&str] = &[
 ];
 const SECTION: &[&str] = &["name", "from", "to"];
 const PAPER: &[&str] =
-    &["location", "metric", "controller", "flow", "section", "published", "note"];
+    &["location", "metric", "controller", "flow", "section", "published", "note", "since"];
 const FINDING: &[&str] =
     &["text", "location", "controller", "metric", "above", "below", "is", "why"];
 const EXPECT: &[&str] =
@@ -223,6 +223,7 @@ fn paper(
         section: None,
         published: String::new(),
         note: prose_or_empty(table, "note")?,
+        since: prose_or_empty(table, "since")?,
     };
     let of_part = |(section, published)| PaperValue { section, published, ..value.clone() };
     Ok(values.into_iter().map(of_part).collect())

@@ -57,6 +57,18 @@ fn flows_are_compared_while_all_of_them_are_active() {
 }
 
 #[test]
+fn who_has_not_come_yet_does_not_count() {
+    let scenario = scenario("[[flow]]\n[[flow]]\n[[flow]]\nstart = \"20s\"\n");
+    let trace = trace(&scenario, |flow, _| [900, 300, 600][flow]);
+    let received = Received::of(&trace);
+    let part = Timestamp::ZERO..Timestamp::from_secs(20);
+    let fairness = Shared::of(&scenario, &received, &part).fairness.unwrap();
+    assert_eq!(fairness.jain, 1_200.0 * 1_200.0 / (2.0 * (810_000.0 + 90_000.0)));
+    let fairness = Shared::of(&scenario, &received, &whole()).fairness.unwrap();
+    assert_eq!(fairness.jain, 1_800.0 * 1_800.0 / (3.0 * (810_000.0 + 90_000.0 + 360_000.0)));
+}
+
+#[test]
 fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
     let scenario = scenario(
         "[[flow]]\npriority = 2\n[[flow]]\npauses = [[\"10s\", \"20s\"]]\n[[flow]]\nkind = \"tcp\"\n",

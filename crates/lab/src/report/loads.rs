@@ -1,0 +1,61 @@
+//! What loads the network beside the media: TCP transfers and packets at a given rate.
+
+use super::format::LoadRow;
+use super::{Column, Run, rounded};
+use crate::metrics::Metrics;
+use crate::scenario::{Flow, Scenario, Traffic};
+
+const DECIMALS: i32 = 6;
+
+/// A row a load, column and part of the run, the whole time first; none of a part in which nothing came.
+pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<LoadRow> {
+    let sections = (0..scenario.sections.len()).map(Some);
+    let parts: Vec<Option<usize>> = std::iter::once(None).chain(sections).collect();
+    let mut rows = Vec::new();
+    for flow in scenario.flows.iter().filter(|flow| is_load(flow)) {
+        for &part in &parts {
+            let row = |column| row(scenario, column, &flow.name, part);
+            rows.extend(columns.iter().filter_map(row));
+        }
+    }
+    rows
+}
+
+/// Of short transfers there are dozens, and none is a load for long.
+fn is_load(flow: &Flow) -> bool {
+    match &flow.traffic {
+        Traffic::Tcp(tcp) => tcp.short.is_none(),
+        Traffic::Udp(_) => true,
+        Traffic::Media(_) | Traffic::Audio => false,
+    }
+}
+
+fn row(
+    scenario: &Scenario,
+    column: &Column<'_>,
+    flow: &str,
+    part: Option<usize>,
+) -> Option<LoadRow> {
+    let mean = |value: fn(&Metrics) -> Option<f64>| {
+        let of_run = |run: &Run<'_>| {
+            let summary = run.flow(flow)?;
+            match part {
+                None => value(&summary.metrics),
+                Some(section) => value(&summary.sections.get(section)?.metrics),
+            }
+        };
+        column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
+    };
+    let rate_mbps = mean(|metrics| Some(metrics.rate_mbps?.mean));
+    rate_mbps.filter(|&rate| rate > 0.0).map(|_| LoadRow {
+        controller: column.controller.into(),
+        engine: column.engine,
+        flow: flow.into(),
+        section: part.map(|section| scenario.sections[section].name.clone()),
+        rate_mbps,
+        goodput_mbps: mean(|metrics| Some(metrics.transfer.goodput_mbps?.mean)),
+        retransmitted_packets: mean(|metrics| Some(metrics.transfer.retransmitted_packets? as f64)),
+        p95_queuing_delay_ms: mean(|metrics| Some(metrics.queuing_delay_ms?.p95)),
+        loss_percent: mean(|metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+    })
+}
