@@ -9,6 +9,7 @@ const MEMBERS = {
     "frameHeight", "framesPerSecond", "framesEncoded", "keyFramesEncoded", "hugeFramesSent",
     "qpSum", "totalEncodeTime", "totalPacketSendDelay", "qualityLimitationReason",
     "qualityLimitationDurations", "qualityLimitationResolutionChanges", "nackCount", "pliCount",
+    "encoderImplementation",
   ],
   inbound: [
     "timestamp", "ssrc", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
@@ -76,7 +77,10 @@ async function collectStats() {
   const add = (name, object) => {
     if (object) report[name] = pick(object, MEMBERS[name]);
   };
-  add("outbound", find("outbound-rtp"));
+  const outbound = find("outbound-rtp");
+  add("outbound", outbound);
+  const { mimeType } = stats.get(outbound?.codecId) ?? {};
+  if (mimeType !== undefined) report.outbound.mimeType = mimeType;
   add("inbound", find("inbound-rtp"));
   add("remoteInbound", find("remote-inbound-rtp"));
   add("mediaSource", find("media-source"));

@@ -19,9 +19,10 @@ use weir_sim::trace::{RateChange, Row, Trace};
 
 use crate::capture::{self, Ends};
 use crate::derive::{self, Interval, Received, Sent};
+use crate::message::{Peer, printable};
 use crate::plan::CallConfig;
 use crate::run::{CallOutcome, PeerOutcome};
-use crate::stats::StatsReport;
+use crate::stats::{OutboundRtp, StatsReport};
 use crate::transfer;
 
 /// The run as a record. `attempts` is how often it was made, since this machine bent those before.
@@ -194,7 +195,7 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         "relay": outcome.relay,
         "kernel": outcome.kernel,
         "engines": engines(config),
-        "warnings": warnings_of(outcome),
+        "warnings": warnings_of(config, outcome),
         "bent": !outcome.emulation.bent().is_empty(),
         "attempts": attempts,
         "lateness_us": lateness(&outcome.emulation),
@@ -254,13 +255,31 @@ fn engines(config: &CallConfig) -> String {
     )
 }
 
-fn warnings_of(outcome: &CallOutcome) -> Vec<String> {
+fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     let bent = outcome.emulation.bent();
     let bent = bent.iter().map(|bent| format!("this machine bent the run: {bent}"));
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
-    bent.chain(failed).chain(outcome.notes.iter().cloned()).collect()
+    let wanted = config.picture.codec.name();
+    let peers = outcome.calls.iter().flat_map(|call| Peer::ALL.map(|peer| (call, peer)));
+    let encoded = peers.filter_map(|(call, peer)| {
+        let mime_type = last_sent(&call.peers[peer.index()])?.mime_type.as_deref()?;
+        let used = mime_type.trim_start_matches("video/");
+        (used != wanted).then(|| {
+            let used = printable(used);
+            format!(
+                "{peer} of call {} sends {used}, not the {wanted} that was asked for",
+                call.number
+            )
+        })
+    });
+    bent.chain(failed).chain(encoded).chain(outcome.notes.iter().cloned()).collect()
+}
+
+/// The last that a peer told of what it sends.
+fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
+    peer.reports.iter().rev().find_map(|timed| timed.report.outbound.as_ref())
 }
 
 fn lateness(emulation: &Emulation) -> Value {
@@ -293,6 +312,9 @@ fn peer_json(call: usize, name: &str, peer: &PeerOutcome) -> Value {
         }),
         "transport": last(|report| Some(json!(report.transport.as_ref()?))),
         "camera": last(|report| Some(json!(report.media_source.as_ref()?))),
+        "encoder": last_sent(peer).map(|sent| {
+            json!({ "mimeType": sent.mime_type, "encoderImplementation": sent.encoder_implementation })
+        }),
         "limitation_s":
             last(|report| Some(json!(report.outbound.as_ref()?.quality_limitation_durations?))),
         "intervals": peer.intervals().iter().map(interval_json).collect::<Vec<_>>(),

@@ -81,6 +81,10 @@ pub struct OutboundRtp {
     pub nack_count: Option<u64>,
     /// Picture loss indications received.
     pub pli_count: Option<u64>,
+    /// The encoder's library, such as `libvpx`.
+    pub encoder_implementation: Option<String>,
+    /// `mimeType` of the codec in use, such as `video/VP8`.
+    pub mime_type: Option<String>,
 }
 
 /// `qualityLimitationReason`.
