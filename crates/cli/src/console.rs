@@ -13,7 +13,7 @@ const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 
                     'down' before the value for one direction alone, or 'quit', which keeps no record";
 
 /// What a typed line asks for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Line {
     Nothing,
     Quit,
@@ -52,8 +52,9 @@ impl Console {
                     self.say("there is no bottleneck to change");
                 }
                 Ok(Line::Change(change)) => {
+                    let said = change.to_string();
                     handle.set(change);
-                    self.say(&change.to_string());
+                    self.say(&said);
                 }
                 Err(error) => self.say(&error),
             }

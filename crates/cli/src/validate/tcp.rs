@@ -1,14 +1,15 @@
 //! `weir validate tcp`: the simulator's TCP against the kernel's, on the same network.
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
-//! simulator; both drive the same model of the bottleneck. Goodput is what the receiving
-//! application got; the queue is the mean time that packets waited, by bytes.
+//! simulator; both drive the same model of the bottleneck. The emulator releases packets a little
+//! late; the simulated network delays them by as much. Goodput is what the receiving application
+//! got; the queue is the mean time that packets waited, by bytes.
 
 use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulator, KernelTcp, Plan, kernel_congestion_controls, kernel_tcp};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_emu::{Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp};
+use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
 
 use crate::output;
@@ -20,6 +21,8 @@ const GOODPUT_LIMIT: f64 = 0.05;
 const QUEUE_LIMIT: f64 = 0.15;
 /// A smaller error of the queue is within the emulator's own: it may release packets so late.
 const LATENESS_MS: f64 = 1.0;
+/// Lateness is drawn from so many quantiles of the measured one.
+const QUANTILES: u32 = 1_000;
 /// A run that the machine has bent is made again, at most so often.
 const ATTEMPTS: u32 = 3;
 
@@ -98,7 +101,7 @@ pub fn validate(is_quick: bool) -> anyhow::Result<bool> {
             if rows.is_empty() {
                 notes.extend(settings(&run));
             }
-            let ours = measure_ours(network, control);
+            let ours = measure_ours(network, control, &run.emulation.lateness);
             let within = is_within(kernel, ours);
             all_within &= within;
             rows.push(row(network, name, kernel, ours, within));
@@ -200,14 +203,16 @@ fn measure_kernel(network: &Network, control: &str) -> anyhow::Result<(Measured,
     Ok((measured, run))
 }
 
-fn measure_ours(network: &Network, control: Congestion) -> Measured {
+/// Ours, where packets are released as late as in the kernel's run.
+fn measure_ours(network: &Network, control: Congestion, lateness: &Lateness) -> Measured {
     let (up, down) = network.links();
+    let release = release(lateness);
     let duration = TimeDelta::from_secs(network.secs);
     let flow = |index: usize| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
         station: None,
-        hops: 0..1,
+        hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
@@ -215,11 +220,24 @@ fn measure_ours(network: &Network, control: Congestion) -> Measured {
         traffic: Traffic::Tcp(Tcp::new(control)),
     };
     let flows = (0..network.flows).map(flow).collect();
-    let config = Config::wired(duration, vec![Hop { up, down }], flows);
+    let hops = vec![Hop { up, down }, Hop { up: release.clone(), down: release }];
+    let config = Config::wired(duration, hops, flows);
     let trace = weir_sim::run(&config, Seed::new(1));
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);
     let waits = trace.rows.iter().filter_map(|row| Some((row.queuing_delay?, row.received)));
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
+}
+
+/// What stands for the emulator's thread: it hands over packets late, in order, and holds none back.
+fn release(lateness: &Lateness) -> LinkConfig {
+    let quantile = |index| {
+        let share = (f64::from(index) + 0.5) / f64::from(QUANTILES);
+        let late = lateness.quantile(share)?.as_micros();
+        Some(TimeDelta::from_micros(i64::try_from(late).expect("no run is late by years")))
+    };
+    let late: Vec<TimeDelta> = (0..QUANTILES).filter_map(quantile).collect();
+    let jitter = if late.is_empty() { Jitter::None } else { Jitter::Measured(late.into()) };
+    LinkConfig { jitter, ..LinkConfig::unlimited(TimeDelta::ZERO) }
 }
 
 fn mbps(size: DataSize, network: &Network) -> f64 {
@@ -257,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_simulated_flow_fills_its_link_and_uses_its_queue() {
-        let ours = measure_ours(&QUICK[0], Congestion::Reno);
+        let ours = measure_ours(&QUICK[0], Congestion::Reno, &Lateness::default());
         assert!((1.8..1.94).contains(&ours.goodput_mbps), "{ours:?}");
         assert!((40.0..90.0).contains(&ours.queue_ms), "{ours:?}");
     }

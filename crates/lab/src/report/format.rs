@@ -130,7 +130,7 @@ pub(super) struct Expectation {
     pub confidence: Option<f64>,
     /// `at least 0.67`.
     pub limit: String,
-    /// `holds`, `fails`, `known miss` or `known miss that holds now`.
+    /// `holds`, `fails`, `in doubt`, `known miss` or `known miss that holds now`.
     pub outcome: &'static str,
     /// Why a known miss is one.
     pub why: String,
