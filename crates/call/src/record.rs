@@ -163,6 +163,7 @@ impl<'a> Path<'a> {
             queue: links.iter().map(|sample| sample.queued).max().unwrap_or_default(),
             video: None,
             transfer: None,
+            feedback: None,
         }
     }
 }

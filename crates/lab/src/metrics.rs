@@ -83,6 +83,9 @@ pub struct Metrics {
     pub rtt_above_min_ms: Option<Distribution>,
     /// Packets lost over packets sent: mean over the time, maximum over any second.
     pub loss_ratio: Option<MeanMax>,
+    /// RTCP that the receiver sent over what the sender sent, IP bytes [RFC8836 §2, requirement 8].
+    #[serde(default)]
+    pub feedback_ratio: Option<f64>,
     /// Time from a capacity change until the target differs by 250 kbit/s, mean over the changes.
     pub responsiveness_s: Option<f64>,
     /// The same over the changes upward.
@@ -138,6 +141,7 @@ impl Metrics {
                 rows.iter().filter_map(|row| Some(row.rtt? - least_rtt)),
             ),
             loss_ratio: loss_ratio(rows),
+            feedback_ratio: feedback_ratio(rows),
             responsiveness_s: response(None),
             responsiveness_up_s: response(Some(true)),
             responsiveness_down_s: response(Some(false)),
@@ -169,6 +173,7 @@ impl Metrics {
             rtt_ms: distribution,
             rtt_above_min_ms: distribution,
             loss_ratio: Some(MeanMax { mean: 0.0, max: 0.0 }),
+            feedback_ratio: Some(0.0),
             responsiveness_s: Some(0.0),
             responsiveness_up_s: Some(0.0),
             responsiveness_down_s: Some(0.0),
@@ -260,6 +265,13 @@ fn loss_ratio(rows: &[Row]) -> Option<MeanMax> {
         }
     }
     Some(MeanMax { mean: ratio(sent, lost)?, max })
+}
+
+/// `None` if nothing was sent, or nobody knows what came back.
+fn feedback_ratio(rows: &[Row]) -> Option<f64> {
+    let feedback: DataSize = rows.iter().map(|row| row.feedback).sum::<Option<_>>()?;
+    let sent: DataSize = rows.iter().map(|row| row.sent).sum();
+    (sent > DataSize::ZERO).then(|| feedback.as_bytes() as f64 / sent.as_bytes() as f64)
 }
 
 /// A step of the capacity, at the boundary before row `first`.
@@ -399,6 +411,17 @@ mod tests {
     /// Nine decimals: what summing in another order may change is below that.
     fn rounded(value: Option<f64>) -> Option<f64> {
         value.map(|value| (value * 1e9).round() / 1e9)
+    }
+
+    // [RFC8836 §2, requirement 8]
+    #[test]
+    fn the_feedback_ratio_is_over_what_was_sent_and_unknown_where_a_row_does_not_know() {
+        let size = DataSize::from_bytes;
+        let row = |feedback| Row { sent: size(1_000), feedback, ..Row::default() };
+        let rows = [row(Some(size(0))), row(Some(size(90)))];
+        assert_eq!(feedback_ratio(&rows), Some(0.045));
+        assert_eq!(feedback_ratio(&[rows[0], row(None)]), None);
+        assert_eq!(feedback_ratio(&[]), None);
     }
 
     #[test]

@@ -61,6 +61,7 @@ struct FlowState {
     routes: [Vec<Leg>; 2],
     /// The row that is being filled, and what its mean is made of.
     row: Row,
+    feedback: DataSize,
     waited: TimeDelta,
     arrived: i64,
 }
@@ -110,6 +111,7 @@ impl<'a> Simulator<'a> {
                 ends: ends(flow, index, seed),
                 routes: routes(flow, &mut links, seed),
                 row: Row::default(),
+                feedback: DataSize::ZERO,
                 waited: TimeDelta::ZERO,
                 arrived: 0,
             })
@@ -218,10 +220,13 @@ impl<'a> Simulator<'a> {
         // The list comes back empty, for its allocation.
         let mut packets = std::mem::take(&mut self.outbox.packets);
         for packet in packets.drain(..) {
-            if end == End::Sender {
-                let row = &mut self.flows[flow].row;
-                row.sent += packet.size;
-                row.sent_packets += 1;
+            let state = &mut self.flows[flow];
+            match end {
+                End::Sender => {
+                    state.row.sent += packet.size;
+                    state.row.sent_packets += 1;
+                }
+                End::Receiver => state.feedback += packet.size,
             }
             let waited = TimeDelta::ZERO;
             self.forward(now, Traveller { flow, from: end, passed: 0, waited, packet });
@@ -359,9 +364,11 @@ impl<'a> Simulator<'a> {
                     ..video
                 }),
                 transfer: state.ends.take_transfer(),
+                feedback: matches!(flow.traffic, Traffic::Media(_)).then_some(state.feedback),
                 ..state.row
             });
             state.row = Row::default();
+            state.feedback = DataSize::ZERO;
             state.waited = TimeDelta::ZERO;
             state.arrived = 0;
         }

@@ -62,6 +62,8 @@ pub struct Row {
     pub video: Option<Video>,
     /// What a TCP flow transferred; `None` for others, and where nobody knows.
     pub transfer: Option<Transfer>,
+    /// IP bytes of RTCP that left the receiver of a media flow; `None` for others, and where nobody knows.
+    pub feedback: Option<DataSize>,
 }
 
 /// What became of a flow's video over one interval.

@@ -1,5 +1,5 @@
 //! `series.csv`: a row a flow and 50 ms, integers only; an empty cell was not measured. The columns of
-//! the video and of TCP stand only in the records of runs that have one.
+//! the video, of TCP and of feedback stand only in the records of runs that have them.
 
 use std::io::Write;
 
@@ -14,12 +14,14 @@ const VIDEO_HEADER: &str = ",media_bytes,rtx_bytes,fec_bytes,media_packets,unrep
 const VIDEO_COLUMNS: usize = 9;
 const TRANSFER_HEADER: &str = ",goodput_bytes,retransmitted_packets";
 const TRANSFER_COLUMNS: usize = 2;
+const FEEDBACK_HEADER: &str = ",feedback_bytes";
 
 /// Which of the optional columns a file has.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     video: bool,
     transfer: bool,
+    feedback: bool,
 }
 
 impl Columns {
@@ -27,6 +29,7 @@ impl Columns {
         Self {
             video: trace.rows.iter().any(|row| row.video.is_some()),
             transfer: trace.rows.iter().any(|row| row.transfer.is_some()),
+            feedback: trace.rows.iter().any(|row| row.feedback.is_some()),
         }
     }
 
@@ -36,15 +39,21 @@ impl Columns {
         let without_video = rest.strip_prefix(VIDEO_HEADER);
         let rest = without_video.unwrap_or(rest);
         let without_transfer = rest.strip_prefix(TRANSFER_HEADER);
-        let all = without_transfer.unwrap_or(rest).is_empty();
-        let columns = Self { video: without_video.is_some(), transfer: without_transfer.is_some() };
-        all.then_some(columns)
+        let rest = without_transfer.unwrap_or(rest);
+        let without_feedback = rest.strip_prefix(FEEDBACK_HEADER);
+        let columns = Self {
+            video: without_video.is_some(),
+            transfer: without_transfer.is_some(),
+            feedback: without_feedback.is_some(),
+        };
+        without_feedback.unwrap_or(rest).is_empty().then_some(columns)
     }
 
     fn header(self) -> String {
         let video = if self.video { VIDEO_HEADER } else { "" };
         let transfer = if self.transfer { TRANSFER_HEADER } else { "" };
-        format!("{HEADER}{video}{transfer}")
+        let feedback = if self.feedback { FEEDBACK_HEADER } else { "" };
+        format!("{HEADER}{video}{transfer}{feedback}")
     }
 
     /// The first column of a TCP flow's transfer.
@@ -52,8 +61,12 @@ impl Columns {
         COLUMNS + if self.video { VIDEO_COLUMNS } else { 0 }
     }
 
-    fn count(self) -> usize {
+    fn feedback_column(self) -> usize {
         self.transfer_column() + if self.transfer { TRANSFER_COLUMNS } else { 0 }
+    }
+
+    fn count(self) -> usize {
+        self.feedback_column() + usize::from(self.feedback)
     }
 }
 
@@ -83,7 +96,9 @@ pub(super) fn emit(trace: &Trace) -> Vec<u8> {
         let video = if columns.video { &video[..] } else { &[] };
         let transfer = row.transfer.map_or([None; TRANSFER_COLUMNS], transfer_cells);
         let transfer = if columns.transfer { &transfer[..] } else { &[] };
-        for cell in optional.iter().chain(video).chain(transfer) {
+        let feedback = [row.feedback.map(|size| size.as_bytes() as i64)];
+        let feedback = if columns.feedback { &feedback[..] } else { &[] };
+        for cell in optional.iter().chain(video).chain(transfer).chain(feedback) {
             match cell {
                 Some(value) => put(format_args!(",{value}")),
                 None => put(format_args!(",")),
@@ -115,7 +130,10 @@ fn transfer_cells(transfer: Transfer) -> [Option<i64>; TRANSFER_COLUMNS] {
 pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
     let mut lines = text.lines();
     let columns = lines.next().and_then(Columns::of_header).ok_or_else(|| {
-        format!("the first line must be {HEADER}, with {VIDEO_HEADER} and {TRANSFER_HEADER} or not")
+        format!(
+            "the first line must be {HEADER}, with {VIDEO_HEADER}, {TRANSFER_HEADER} and \
+             {FEEDBACK_HEADER} or not"
+        )
     })?;
     let mut rows = Vec::new();
     for (index, line) in lines.enumerate() {
@@ -222,6 +240,13 @@ impl<'a> Cells<'a> {
             retransmitted_packets: self.number(first + 1)?,
         }))
     }
+
+    fn feedback(&self, columns: Columns) -> Result<Option<DataSize>, String> {
+        if !columns.feedback {
+            return Ok(None);
+        }
+        Ok(self.optional(columns.feedback_column())?.map(DataSize::from_bytes))
+    }
 }
 
 fn signed(value: u64) -> Result<i64, String> {
@@ -251,5 +276,6 @@ fn parse_row(line: &str, columns: Columns, flows: &[String]) -> Result<Row, Stri
         queue: cells.size(12)?,
         video: cells.video(columns)?,
         transfer: cells.transfer(columns)?,
+        feedback: cells.feedback(columns)?,
     })
 }

@@ -48,13 +48,13 @@ fn a_video_is_read_back_as_it_was_written_and_takes_no_column_where_there_is_non
         series.lines().map(|line| line.split(',').count()).collect::<BTreeSet<usize>>()
     };
     let folder = record.write(&out.path().join("without")).unwrap();
-    assert_eq!(columns(&folder), BTreeSet::from([13]));
+    assert_eq!(columns(&folder), BTreeSet::from([14]));
     let text = record.scenario.text.replacen("[[flow]]", "[[flow]]\nrepair = { nack = true }", 1);
     record.scenario = scenario::parse("mine", &text, None).unwrap();
     let config = record.scenario.sim_config(weir::Algorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
     let folder = record.write(&out.path().join("with")).unwrap();
-    assert_eq!(columns(&folder), BTreeSet::from([22]));
+    assert_eq!(columns(&folder), BTreeSet::from([23]));
     let again = Record::read(&folder).unwrap();
     assert!(again.trace.rows == record.trace.rows);
     let frame_rate = again.summary().metric(None, "frame_rate").unwrap();
