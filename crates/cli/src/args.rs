@@ -247,15 +247,22 @@ pub struct Bench {
 #[command(after_help = "\
 Examples:
   weir validate tcp --quick
+  weir validate tcp --control bbr --runs 3
   weir validate wifi
   weir validate emulator > emulator-accuracy.md")]
 pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
     pub model: Model,
-    /// Fewer or shorter runs: of tcp a minute and a half instead of a quarter of an hour.
+    /// Fewer or shorter runs: of tcp a minute and a half instead of an hour and a quarter.
     #[arg(long)]
     pub quick: bool,
+    /// Of tcp: runs of each network [default: 5, of --quick 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub runs: Option<u64>,
+    /// Of tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
+    #[arg(long, value_name = "LIST")]
+    pub control: Option<String>,
 }
 
 /// What can be validated.

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_line_names_a_property_a_direction_or_none_and_a_value() {
         let rate = Property::Capacity(Bitrate::from_kbps(1_000));
-        assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate));
+        assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate.clone()));
         assert_eq!(parse("  capacity  down 1000kbps "), change(Ways::Down, rate));
         let delay = Property::Delay(TimeDelta::from_millis(50));
         assert_eq!(parse("delay up 50ms"), change(Ways::Up, delay));

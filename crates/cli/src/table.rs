@@ -1,6 +1,7 @@
 //! Results as text tables.
 
 use weir_lab::metrics::mean;
+use weir_lab::spread::Spread;
 use weir_lab::summary::{FlowSummary, Summary};
 
 /// Columns aligned by width: the first to the left, numbers to the right.
@@ -24,6 +25,13 @@ pub fn aligned(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
 /// A number with so many decimals, or a dash.
 pub fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.decimals$}"))
+}
+
+/// The mean with so many decimals, and half the width of its 95 % confidence interval where there are
+/// several values; a dash without any.
+pub fn with_spread(values: &[f64], decimals: usize) -> String {
+    let spread = Spread::of(values).map(|spread| format!(" ±{:.decimals$}", spread.confidence));
+    format!("{}{}", number(mean(values.to_vec()), decimals), spread.unwrap_or_default())
 }
 
 /// One line a scenario, controller and flow, averaged over the seeds.

@@ -2,44 +2,8 @@
 
 use crate::metrics::mean;
 use crate::scenario::requirement::REQUIREMENTS;
+use crate::spread::Spread;
 use crate::summary::{Bound, ExpectRow, Summary};
-
-/// Quantiles of Student's t for 1, 2, .. degrees of freedom: 97.5 %, the half width of a 95 % interval in
-/// standard errors, and 99.95 %, beyond which nothing is in doubt.
-const STUDENT_T: [(f64, f64); 30] = [
-    (12.706, 636.619),
-    (4.303, 31.599),
-    (3.182, 12.924),
-    (2.776, 8.610),
-    (2.571, 6.869),
-    (2.447, 5.959),
-    (2.365, 5.408),
-    (2.306, 5.041),
-    (2.262, 4.781),
-    (2.228, 4.587),
-    (2.201, 4.437),
-    (2.179, 4.318),
-    (2.160, 4.221),
-    (2.145, 4.140),
-    (2.131, 4.073),
-    (2.120, 4.015),
-    (2.110, 3.965),
-    (2.101, 3.922),
-    (2.093, 3.883),
-    (2.086, 3.850),
-    (2.080, 3.819),
-    (2.074, 3.792),
-    (2.069, 3.768),
-    (2.064, 3.745),
-    (2.060, 3.725),
-    (2.056, 3.707),
-    (2.052, 3.690),
-    (2.048, 3.674),
-    (2.045, 3.659),
-    (2.042, 3.646),
-];
-/// The same of the normal distribution, from there on.
-const NORMAL: (f64, f64) = (1.960, 3.291);
 
 /// What became of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,27 +98,6 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
         }
     };
     first.expect.iter().enumerate().map(judgement).collect()
-}
-
-/// How far the mean of a few values may be from what it estimates.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    /// Half the width of the 95 % confidence interval.
-    confidence: f64,
-    /// The same of the 99.9 % interval.
-    doubt: f64,
-}
-
-impl Spread {
-    /// `None` of fewer than two values.
-    fn of(values: &[f64]) -> Option<Self> {
-        let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 0)?;
-        let center = mean(values.to_vec())?;
-        let squares: f64 = values.iter().map(|value| (value - center) * (value - center)).sum();
-        let error = (squares / degrees as f64 / values.len() as f64).sqrt();
-        let (confidence, doubt) = STUDENT_T.get(degrees - 1).copied().unwrap_or(NORMAL);
-        Some(Self { confidence: confidence * error, doubt: doubt * error })
-    }
 }
 
 /// Whether a controller meets a requirement of RFC 8836.
@@ -293,15 +236,6 @@ mod tests {
         let runs = [0.79, 0.95].map(|value| run("nada", vec![row("e", Some(value), true)]));
         let judgement = &judge(&runs)[0];
         assert_eq!((judgement.held, judgement.seeds.len()), (1, 2));
-    }
-
-    #[test]
-    fn the_confidence_interval_is_student_s() {
-        // Mean 2, standard error 1/sqrt(3), two degrees of freedom.
-        let spread = Spread::of(&[1.0, 2.0, 3.0]).unwrap();
-        assert!((spread.confidence - 4.303 / 3.0_f64.sqrt()).abs() < 1e-12, "{spread:?}");
-        assert!((spread.doubt - 31.599 / 3.0_f64.sqrt()).abs() < 1e-12, "{spread:?}");
-        assert!(Spread::of(&[1.0]).is_none());
     }
 
     // [RFC8836 §2]

@@ -12,4 +12,5 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod shared;
+pub mod spread;
 pub mod summary;

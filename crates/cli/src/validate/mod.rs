@@ -10,8 +10,13 @@ use crate::args::{Model, Validate};
 
 /// Measures, prints the table, and says whether all is within the limits.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
+    let is_tcp = matches!(args.model, Model::Tcp);
+    anyhow::ensure!(
+        is_tcp || (args.runs.is_none() && args.control.is_none()),
+        "--runs and --control belong to `weir validate tcp`"
+    );
     let all_within = match args.model {
-        Model::Tcp => tcp::validate(args.quick)?,
+        Model::Tcp => tcp::validate(args)?,
         Model::Wifi => wifi::validate(args.quick)?,
         Model::Emulator => return accuracy::validate(args),
     };

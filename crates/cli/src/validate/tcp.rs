@@ -7,11 +7,17 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_emu::{Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp};
+use weir_emu::{
+    Emulation, Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp,
+};
+use weir_lab::metrics::mean;
+use weir_lab::spread::Spread;
 use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
 
+use crate::args::Validate;
 use crate::output;
 use crate::table;
 
@@ -25,6 +31,8 @@ const LATENESS_MS: f64 = 1.0;
 const QUANTILES: u32 = 1_000;
 /// A run that the machine has bent is made again, at most so often.
 const ATTEMPTS: u32 = 3;
+/// Runs of a network: no two of the kernel's are alike.
+const RUNS: u64 = 5;
 
 /// A bottleneck and what crosses it from host A to host B.
 #[derive(Clone, Copy)]
@@ -81,36 +89,68 @@ struct Measured {
     queue_ms: f64,
 }
 
+/// How ours stands to the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Within,
+    /// Beyond the limit, but within the 95 % confidence interval of the kernel's own mean.
+    WithinSpread,
+    Miss,
+}
+
+/// The runs of a network, the kernel's and ours in pairs.
+#[derive(Clone, Debug, Default)]
+struct Pairs {
+    kernel: Vec<Measured>,
+    ours: Vec<Measured>,
+}
+
 /// Measures, prints the table, and says whether all is within the limits.
-pub fn validate(is_quick: bool) -> anyhow::Result<bool> {
-    let networks: &[Network] = if is_quick { &QUICK } else { &NETWORKS };
+pub fn validate(args: &Validate) -> anyhow::Result<bool> {
+    let networks: &[Network] = if args.quick { &QUICK } else { &NETWORKS };
+    let runs = args.runs.unwrap_or(if args.quick { 1 } else { RUNS });
     let known = kernel_congestion_controls()?;
     let (mut rows, mut notes, mut all_within) = (Vec::new(), Vec::new(), true);
-    for (name, control) in CONTROLS {
+    for (name, control) in controls(args.control.as_deref())? {
         if !known.iter().any(|known| known == name) {
             notes.push(format!("skipped: this kernel has no congestion control {name}"));
             continue;
         }
         for network in networks {
-            eprintln!("weir: {name}, {network}, {} s", network.secs);
-            let (kernel, run) = measure_kernel(network, name)?;
-            let bent = run.emulation.bent();
-            notes.extend(
-                bent.iter().map(|bent| format!("{name}, {network}: not to be trusted: {bent}")),
-            );
-            if rows.is_empty() {
-                notes.extend(settings(&run));
+            let mut pairs = Pairs::default();
+            for seed in 1..=runs {
+                eprintln!("weir: {name}, {network}, {} s, run {seed} of {runs}", network.secs);
+                let (kernel, run) = measure_kernel(network, name, Seed::new(seed))?;
+                if rows.is_empty() && seed == 1 {
+                    notes.extend(settings(&run));
+                }
+                let Emulation { lateness, .. } = &run.emulation;
+                notes.extend(run.emulation.bent().iter().map(|bent| {
+                    format!("{name}, {network}, run {seed}: not to be trusted: {bent}")
+                }));
+                pairs.kernel.push(kernel);
+                pairs.ours.push(measure_ours(network, control, lateness, Seed::new(seed)));
             }
-            let ours = measure_ours(network, control, &run.emulation.lateness);
-            let within = is_within(kernel, ours);
-            all_within &= within;
-            rows.push(row(network, name, kernel, ours, within));
+            all_within &= pairs.verdict() != Verdict::Miss;
+            rows.push(pairs.row(network, name));
         }
     }
     anyhow::ensure!(!rows.is_empty(), "nothing to compare: {}", notes.join("; "));
     output::print(&table::aligned(&HEAD, &rows, 2))?;
     notes.iter().try_for_each(|note| output::line(note))?;
     Ok(all_within)
+}
+
+/// The congestion controls of these names, or all.
+fn controls(names: Option<&str>) -> anyhow::Result<Vec<(&'static str, Congestion)>> {
+    let Some(names) = names else { return Ok(CONTROLS.to_vec()) };
+    let of_name = |name: &str| {
+        let found = CONTROLS.iter().find(|(known, _)| *known == name);
+        found
+            .copied()
+            .with_context(|| format!("no congestion control '{name}': cubic, reno or bbr"))
+    };
+    names.split(',').map(of_name).collect()
 }
 
 fn settings(run: &KernelTcp) -> Option<String> {
@@ -120,36 +160,53 @@ fn settings(run: &KernelTcp) -> Option<String> {
     Some(format!("kernel {}: {settings}", version.trim()))
 }
 
-fn row(
-    network: &Network,
-    name: &str,
-    kernel: Measured,
-    ours: Measured,
-    within: bool,
-) -> Vec<String> {
-    let percent = |kernel: f64, ours: f64| format!("{:+.1}", error(kernel, ours) * 100.0);
-    vec![
-        network.to_string(),
-        name.into(),
-        format!("{:.3}", kernel.goodput_mbps),
-        format!("{:.3}", ours.goodput_mbps),
-        percent(kernel.goodput_mbps, ours.goodput_mbps),
-        format!("{:.1}", kernel.queue_ms),
-        format!("{:.1}", ours.queue_ms),
-        percent(kernel.queue_ms, ours.queue_ms),
-        if within { "within" } else { "MISS" }.into(),
-    ]
+impl Pairs {
+    fn verdict(&self) -> Verdict {
+        let goodput = self.judge(|run| run.goodput_mbps, GOODPUT_LIMIT, 0.0);
+        let queue = self.judge(|run| run.queue_ms, QUEUE_LIMIT, LATENESS_MS);
+        match (goodput, queue) {
+            (Verdict::Miss, _) | (_, Verdict::Miss) => Verdict::Miss,
+            (Verdict::Within, Verdict::Within) => Verdict::Within,
+            _ => Verdict::WithinSpread,
+        }
+    }
+
+    /// Of one value: its error may be a share of the kernel's, or so much.
+    fn judge(&self, value: fn(&Measured) -> f64, share: f64, much: f64) -> Verdict {
+        let (kernel, ours) = self.values(value);
+        let difference = (average(&ours) - average(&kernel)).abs();
+        if difference <= share * average(&kernel) || difference <= much {
+            return Verdict::Within;
+        }
+        let spread = Spread::of(&kernel).filter(|spread| difference <= spread.confidence);
+        if spread.is_some() { Verdict::WithinSpread } else { Verdict::Miss }
+    }
+
+    fn values(&self, value: fn(&Measured) -> f64) -> (Vec<f64>, Vec<f64>) {
+        (self.kernel.iter().map(value).collect(), self.ours.iter().map(value).collect())
+    }
+
+    fn row(&self, network: &Network, name: &str) -> Vec<String> {
+        let cells = |value, digits| {
+            let (kernel, ours) = self.values(value);
+            let error = (average(&ours) - average(&kernel)) / average(&kernel);
+            let percent = format!("{:+.1}", error * 100.0);
+            [table::with_spread(&kernel, digits), table::with_spread(&ours, digits), percent]
+        };
+        let verdict = match self.verdict() {
+            Verdict::Within => "within",
+            Verdict::WithinSpread => "within spread",
+            Verdict::Miss => "MISS",
+        };
+        let goodput = cells(|run| run.goodput_mbps, 3);
+        let queue = cells(|run| run.queue_ms, 1);
+        let head = [network.to_string(), name.into()];
+        head.into_iter().chain(goodput).chain(queue).chain([verdict.into()]).collect()
+    }
 }
 
-fn error(kernel: f64, ours: f64) -> f64 {
-    (ours - kernel) / kernel
-}
-
-fn is_within(kernel: Measured, ours: Measured) -> bool {
-    let goodput = error(kernel.goodput_mbps, ours.goodput_mbps).abs() <= GOODPUT_LIMIT;
-    let queue = error(kernel.queue_ms, ours.queue_ms).abs() <= QUEUE_LIMIT
-        || (ours.queue_ms - kernel.queue_ms).abs() <= LATENESS_MS;
-    goodput && queue
+fn average(values: &[f64]) -> f64 {
+    mean(values.to_vec()).unwrap_or(f64::NAN)
 }
 
 impl std::fmt::Display for Network {
@@ -181,12 +238,16 @@ impl Network {
 }
 
 /// The kernel's TCP, again where the machine has bent the run.
-fn measure_kernel(network: &Network, control: &str) -> anyhow::Result<(Measured, KernelTcp)> {
+fn measure_kernel(
+    network: &Network,
+    control: &str,
+    seed: Seed,
+) -> anyhow::Result<(Measured, KernelTcp)> {
     let (up, down) = network.links();
     let duration = Duration::from_secs(network.secs.cast_unsigned());
     let mut attempt = 1;
     let run = loop {
-        let emulator = Emulator::new(&Plan::two_hosts(&up, &down), Seed::new(1))?;
+        let emulator = Emulator::new(&Plan::two_hosts(&up, &down), seed)?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
         if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
             break run;
@@ -204,7 +265,12 @@ fn measure_kernel(network: &Network, control: &str) -> anyhow::Result<(Measured,
 }
 
 /// Ours, where packets are released as late as in the kernel's run.
-fn measure_ours(network: &Network, control: Congestion, lateness: &Lateness) -> Measured {
+fn measure_ours(
+    network: &Network,
+    control: Congestion,
+    lateness: &Lateness,
+    seed: Seed,
+) -> Measured {
     let (up, down) = network.links();
     let release = release(lateness);
     let duration = TimeDelta::from_secs(network.secs);
@@ -222,7 +288,7 @@ fn measure_ours(network: &Network, control: Congestion, lateness: &Lateness) -> 
     let flows = (0..network.flows).map(flow).collect();
     let hops = vec![Hop { up, down }, Hop { up: release.clone(), down: release }];
     let config = Config::wired(duration, hops, flows);
-    let trace = weir_sim::run(&config, Seed::new(1));
+    let trace = weir_sim::run(&config, seed);
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);
     let waits = trace.rows.iter().filter_map(|row| Some((row.queuing_delay?, row.received)));
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
@@ -258,24 +324,35 @@ fn mean_by_bytes(waits: impl Iterator<Item = (TimeDelta, DataSize)>) -> f64 {
 mod tests {
     use super::*;
 
-    fn measured(goodput_mbps: f64, queue_ms: f64) -> Measured {
-        Measured { goodput_mbps, queue_ms }
+    fn pairs(kernel: &[(f64, f64)], ours: (f64, f64)) -> Pairs {
+        let measured = |&(goodput_mbps, queue_ms): &(f64, f64)| Measured { goodput_mbps, queue_ms };
+        Pairs { kernel: kernel.iter().map(measured).collect(), ours: vec![measured(&ours)] }
     }
 
     #[test]
     fn the_limits_are_5_percent_of_goodput_and_15_percent_or_a_millisecond_of_queue() {
-        let kernel = measured(10.0, 100.0);
-        assert!(is_within(kernel, measured(9.51, 114.9)));
-        assert!(!is_within(kernel, measured(9.49, 100.0)));
-        assert!(!is_within(kernel, measured(10.0, 84.9)));
-        assert!(is_within(measured(10.0, 1.2), measured(10.0, 2.1)));
-        assert!(!is_within(measured(10.0, 1.2), measured(10.0, 2.3)));
-        assert!(!is_within(kernel, measured(10.0, f64::NAN)));
+        let verdict = |kernel, ours| pairs(&[kernel], ours).verdict();
+        assert_eq!(verdict((10.0, 100.0), (9.51, 114.9)), Verdict::Within);
+        assert_eq!(verdict((10.0, 100.0), (9.49, 100.0)), Verdict::Miss);
+        assert_eq!(verdict((10.0, 100.0), (10.0, 84.9)), Verdict::Miss);
+        assert_eq!(verdict((10.0, 1.2), (10.0, 2.1)), Verdict::Within);
+        assert_eq!(verdict((10.0, 1.2), (10.0, 2.3)), Verdict::Miss);
+        assert_eq!(verdict((10.0, 100.0), (10.0, f64::NAN)), Verdict::Miss);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_interval_of_the_kernel_s_own_mean_decides() {
+        // Mean 10 ms, standard error 1/sqrt(3) ms: 2.5 ms either way.
+        let kernel = [(10.0, 9.0), (10.0, 10.0), (10.0, 11.0)];
+        assert_eq!(pairs(&kernel, (10.0, 7.6)).verdict(), Verdict::WithinSpread);
+        assert_eq!(pairs(&kernel, (10.0, 7.4)).verdict(), Verdict::Miss);
+        assert_eq!(pairs(&kernel, (9.0, 10.0)).verdict(), Verdict::Miss);
     }
 
     #[test]
     fn a_simulated_flow_fills_its_link_and_uses_its_queue() {
-        let ours = measure_ours(&QUICK[0], Congestion::Reno, &Lateness::default());
+        let lateness = Lateness::default();
+        let ours = measure_ours(&QUICK[0], Congestion::Reno, &lateness, Seed::new(1));
         assert!((1.8..1.94).contains(&ours.goodput_mbps), "{ours:?}");
         assert!((40.0..90.0).contains(&ours.queue_ms), "{ours:?}");
     }
