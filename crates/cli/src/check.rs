@@ -168,11 +168,26 @@ fn junit(judgements: &[Judgement]) -> anyhow::Result<String> {
         let Judgement { scenario, controller, .. } = &judgements[0];
         let mut suite = TestSuite::new(format!("{scenario} {controller}"));
         for judgement in judgements {
-            suite.add_test_case(TestCase::new(judgement.row.text.clone(), status(judgement)));
+            let mut case = TestCase::new(judgement.row.text.clone(), status(judgement));
+            if judgement.outcome == Outcome::InDoubt {
+                case.set_system_out(doubt(judgement));
+            }
+            suite.add_test_case(case);
         }
         report.add_test_suite(suite);
     }
     Ok(report.to_string()?)
+}
+
+/// What a success that is none beyond doubt says of itself: the schema knows no outcome between.
+fn doubt(judgement: &Judgement) -> String {
+    let Judgement { row, confidence, held, seeds, .. } = judgement;
+    let (measured, half) = (table::number(row.measured, 3), table::number(*confidence, 3));
+    format!(
+        "in doubt: {measured} ± {half} (95 %), limit {}; {held} of {} seeds hold",
+        row.limit,
+        seeds.len()
+    )
 }
 
 fn status(judgement: &Judgement) -> TestCaseStatus {

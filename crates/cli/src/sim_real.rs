@@ -5,6 +5,7 @@ use serde_json::json;
 use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
 use weir_lab::record::Record;
 use weir_lab::run::Engine;
+use weir_lab::spread::{Spread, differ_by_chance};
 use weir_sim::trace::Row;
 
 use crate::table;
@@ -18,36 +19,56 @@ const TIME_LIMIT_S: f64 = 1.5;
 /// comes so little before a section is the section's.
 const ALIGNMENT_S: f64 = 0.5;
 
-/// One value, real and simulated, averaged over the runs that have it.
+/// One value of all runs that have it, real and simulated.
 struct Pair {
-    real: Option<f64>,
-    simulated: Option<f64>,
+    real: Vec<f64>,
+    simulated: Vec<f64>,
     limit: f64,
     /// The error counts as a share of the real value.
     relative: bool,
 }
 
+/// How a simulated value stands to the real one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Within the goal.
+    Met,
+    /// Beyond the goal, but chance alone may have put it there: the two means do not differ by a
+    /// two-sided test at 5 %.
+    WithinSpread,
+    Missed,
+}
+
 impl Pair {
     fn error(&self) -> Option<f64> {
-        let (real, simulated) = (self.real?, self.simulated?);
+        let (real, simulated) = (mean(self.real.clone())?, mean(self.simulated.clone())?);
         Some((simulated - real) / if self.relative { real } else { 1.0 })
     }
 
     /// A value that only one of them has is a miss, one that neither has says nothing.
-    fn holds(&self) -> Option<bool> {
-        match (self.real, self.simulated) {
-            (None, None) => None,
-            _ => Some(self.error().is_some_and(|error| error.abs() <= self.limit)),
+    fn verdict(&self) -> Option<Verdict> {
+        if self.real.is_empty() && self.simulated.is_empty() {
+            return None;
         }
+        let is_met = self.error().is_some_and(|error| error.abs() <= self.limit);
+        Some(match is_met {
+            true => Verdict::Met,
+            false if differ_by_chance(&self.real, &self.simulated) => Verdict::WithinSpread,
+            false => Verdict::Missed,
+        })
     }
 
     fn to_json(&self) -> serde_json::Value {
+        let confidence = |values| Spread::of(values).map(|spread| spread.confidence);
         json!({
-            "real": self.real,
-            "simulated": self.simulated,
+            "real": mean(self.real.clone()),
+            "real_confidence": confidence(&self.real),
+            "simulated": mean(self.simulated.clone()),
+            "simulated_confidence": confidence(&self.simulated),
             "error": self.error(),
             "limit": self.limit,
-            "pass": self.holds(),
+            "pass": self.verdict().map(|verdict| verdict == Verdict::Met),
+            "within_spread": self.verdict().map(|verdict| verdict != Verdict::Missed),
         })
     }
 }
@@ -71,13 +92,20 @@ pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
         let groups = groups(real, Engine::Call);
         for of_real in &groups {
             for of_sim in self::groups(simulated, Engine::Sim) {
-                if of_real[0].info.scenario == of_sim[0].info.scenario {
+                if is_same(&of_real[0].info.scenario, &of_sim[0].info.scenario) {
                     lines.extend(lines_of(of_real, &of_sim));
                 }
             }
         }
     }
     lines
+}
+
+/// Whether a simulated scenario is the one that was called. Its variant `browser` says what a browser
+/// is, so a call has it anyway.
+fn is_same(called: &str, simulated: &str) -> bool {
+    simulated.strip_suffix("/browser").unwrap_or(simulated)
+        == called.strip_suffix("/browser").unwrap_or(called)
 }
 
 /// The runs of an engine that differ by their seed alone, together; without those that the machine bent,
@@ -114,7 +142,7 @@ fn lines_of(real: &[&Record], simulated: &[&Record]) -> Vec<Line> {
             let pair = |value: fn(&[Row], f64, f64) -> Option<f64>, limit, relative| {
                 let over_runs = |runs: &[&Record]| {
                     let rows = runs.iter().filter_map(|run| rows(run, flow));
-                    mean(rows.filter_map(|rows| value(&rows, *from_s, *to_s)).collect())
+                    rows.filter_map(|rows| value(&rows, *from_s, *to_s)).collect()
                 };
                 Pair { real: over_runs(real), simulated: over_runs(simulated), limit, relative }
             };
@@ -163,12 +191,13 @@ fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
 
 /// As text.
 pub fn table(lines: &[Line]) -> String {
-    const HEAD: [&str; 14] = [
+    const HEAD: [&str; 15] = [
         "scenario",
         "flow",
         "real",
         "simulated",
         "section",
+        "runs",
         "Mbit/s",
         "sim",
         "error",
@@ -180,14 +209,18 @@ pub fn table(lines: &[Line]) -> String {
         "goal",
     ];
     let rows: Vec<_> = lines.iter().map(to_cells).collect();
-    let (met, judged) = lines.iter().flat_map(Line::pairs).fold((0, 0), |(met, judged), pair| {
-        let holds = pair.1.holds();
-        (met + usize::from(holds == Some(true)), judged + usize::from(holds.is_some()))
-    });
+    let verdicts: Vec<_> =
+        lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
+    let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     format!(
-        "{}{met} of {judged} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, \
-         time to 90 % of a new capacity 1.5 s\n",
-        table::aligned(&HEAD, &rows, 5)
+        "{}{} of {} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, time to 90 % of \
+         a new capacity 1.5 s; {} more within the spread: beyond it by no more than chance (Welch's \
+         t-test, 5 %); {} missed\n± is the mean's 95 % confidence interval\n",
+        table::aligned(&HEAD, &rows, 5),
+        count(Verdict::Met),
+        verdicts.len(),
+        count(Verdict::WithinSpread),
+        count(Verdict::Missed),
     )
 }
 
@@ -211,11 +244,16 @@ impl Line {
 }
 
 fn to_cells(line: &Line) -> Vec<String> {
-    let missed: Vec<_> = line
-        .pairs()
-        .into_iter()
-        .filter_map(|(name, pair)| (pair.holds() == Some(false)).then_some(name))
-        .collect();
+    let names = |wanted: Verdict| {
+        let named = line.pairs().into_iter().filter(|(_, pair)| pair.verdict() == Some(wanted));
+        named.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+    };
+    let goal = match (names(Verdict::Missed), names(Verdict::WithinSpread)) {
+        (missed, spread) if missed.is_empty() && spread.is_empty() => "met".into(),
+        (missed, spread) if missed.is_empty() => format!("within spread: {spread}"),
+        (missed, spread) if spread.is_empty() => format!("missed: {missed}"),
+        (missed, spread) => format!("missed: {missed}; within spread: {spread}"),
+    };
     let percent = line.rate_mbps.error().map(|error| format!("{:+.1}%", error * 100.0));
     let ms = line.delay_ms.error().map(|error| format!("{error:+.1}"));
     let dash = || String::from("-");
@@ -225,15 +263,16 @@ fn to_cells(line: &Line) -> Vec<String> {
         line.real.clone(),
         line.simulated.clone(),
         line.section.clone(),
-        table::number(line.rate_mbps.real, 3),
-        table::number(line.rate_mbps.simulated, 3),
+        format!("{}, {}", line.rate_mbps.real.len(), line.rate_mbps.simulated.len()),
+        table::with_spread(&line.rate_mbps.real, 3),
+        table::with_spread(&line.rate_mbps.simulated, 3),
         percent.unwrap_or_else(dash),
-        table::number(line.delay_ms.real, 1),
-        table::number(line.delay_ms.simulated, 1),
+        table::with_spread(&line.delay_ms.real, 1),
+        table::with_spread(&line.delay_ms.simulated, 1),
         ms.unwrap_or_else(dash),
-        table::number(line.time_s.real, 2),
-        table::number(line.time_s.simulated, 2),
-        if missed.is_empty() { "met".into() } else { format!("missed: {}", missed.join(", ")) },
+        table::with_spread(&line.time_s.real, 2),
+        table::with_spread(&line.time_s.simulated, 2),
+        goal,
     ]
 }
 
@@ -241,22 +280,41 @@ fn to_cells(line: &Line) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn pair(real: Option<f64>, simulated: Option<f64>, limit: f64, relative: bool) -> Pair {
-        Pair { real, simulated, limit, relative }
+    fn pair(real: &[f64], simulated: &[f64], limit: f64, relative: bool) -> Option<Verdict> {
+        let (real, simulated) = (real.to_vec(), simulated.to_vec());
+        Pair { real, simulated, limit, relative }.verdict()
     }
 
     #[test]
     fn a_rate_may_be_off_by_a_share_and_a_delay_by_ms() {
-        assert_eq!(pair(Some(2.0), Some(2.19), RATE_LIMIT, true).holds(), Some(true));
-        assert_eq!(pair(Some(2.0), Some(1.79), RATE_LIMIT, true).holds(), Some(false));
-        assert_eq!(pair(Some(5.0), Some(34.0), DELAY_LIMIT_MS, false).holds(), Some(true));
-        assert_eq!(pair(Some(50.0), Some(19.0), DELAY_LIMIT_MS, false).holds(), Some(false));
+        assert_eq!(pair(&[2.0], &[2.19], RATE_LIMIT, true), Some(Verdict::Met));
+        assert_eq!(pair(&[2.0], &[1.79], RATE_LIMIT, true), Some(Verdict::Missed));
+        assert_eq!(pair(&[5.0], &[34.0], DELAY_LIMIT_MS, false), Some(Verdict::Met));
+        assert_eq!(pair(&[50.0], &[19.0], DELAY_LIMIT_MS, false), Some(Verdict::Missed));
     }
 
     #[test]
     fn what_only_one_of_them_reached_is_a_miss_and_what_neither_did_is_no_question() {
-        assert_eq!(pair(Some(3.0), None, TIME_LIMIT_S, false).holds(), Some(false));
-        assert_eq!(pair(None, Some(3.0), TIME_LIMIT_S, false).holds(), Some(false));
-        assert_eq!(pair(None, None, TIME_LIMIT_S, false).holds(), None);
+        assert_eq!(pair(&[3.0], &[], TIME_LIMIT_S, false), Some(Verdict::Missed));
+        assert_eq!(pair(&[], &[3.0], TIME_LIMIT_S, false), Some(Verdict::Missed));
+        assert_eq!(pair(&[], &[], TIME_LIMIT_S, false), None);
+    }
+
+    #[test]
+    fn a_call_stands_beside_the_browser_variant_of_its_scenario() {
+        assert!(is_same("lund/rmcat-ns3", "lund/rmcat-ns3/browser"));
+        assert!(is_same("lund/rmcat-ns3", "lund/rmcat-ns3"));
+        assert!(is_same("delft/wired-2/rtt50/browser", "delft/wired-2/rtt50/browser"));
+        assert!(!is_same("delft/wired-2/rtt50", "delft/wired-2/rtt100/browser"));
+    }
+
+    #[test]
+    fn beyond_the_goal_it_counts_whether_chance_may_have_put_it_there() {
+        let judge = |real: &[f64], simulated: &[f64]| pair(real, simulated, RATE_LIMIT, true);
+        // Calls that differ among themselves as much as the simulated mean from theirs.
+        assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(Verdict::WithinSpread));
+        assert_eq!(judge(&[1.30, 1.32, 1.31], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
+        // A single call says nothing of its spread.
+        assert_eq!(judge(&[1.3], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
     }
 }
