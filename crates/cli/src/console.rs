@@ -13,7 +13,7 @@ const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 
                     'down' before the value for one direction alone, or 'quit', which keeps no record";
 
 /// What a typed line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Line {
     Nothing,
     Quit,
@@ -52,9 +52,8 @@ impl Console {
                     self.say("there is no bottleneck to change");
                 }
                 Ok(Line::Change(change)) => {
-                    let said = change.to_string();
                     handle.set(change);
-                    self.say(&said);
+                    self.say(&change.to_string());
                 }
                 Err(error) => self.say(&error),
             }
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn a_line_names_a_property_a_direction_or_none_and_a_value() {
         let rate = Property::Capacity(Bitrate::from_kbps(1_000));
-        assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate.clone()));
+        assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate));
         assert_eq!(parse("  capacity  down 1000kbps "), change(Ways::Down, rate));
         let delay = Property::Delay(TimeDelta::from_millis(50));
         assert_eq!(parse("delay up 50ms"), change(Ways::Up, delay));

@@ -72,9 +72,11 @@ impl Emulator {
         let (commands, received) = channel();
         let handle = Handle::new(commands, wake, plan.hops.len());
         let addresses: Vec<_> = namespaces.hosts.iter().map(Host::address).collect();
+        let now = Instant::now();
         let mover = Mover {
             tuns,
-            network: RealTime::new(plan, &addresses, seed, Instant::now()),
+            network: RealTime::new(plan, &addresses, seed, now),
+            zero: now,
             commands: received,
             woken,
             lateness: Lateness::default(),
@@ -172,6 +174,8 @@ impl Drop for Emulator {
 struct Mover {
     tuns: Vec<File>,
     network: RealTime,
+    /// Start of the run.
+    zero: Instant,
     commands: Receiver<Command>,
     /// A byte in here follows each command.
     woken: PipeReader,
@@ -223,6 +227,7 @@ impl Mover {
 
     fn start(&mut self, zero: Instant) {
         self.network.start(zero);
+        self.zero = zero;
         self.lateness = Lateness::default();
     }
 
@@ -260,7 +265,8 @@ impl Mover {
             if self.tuns[host].write(&packet).is_err() {
                 self.refused_packets += 1;
             }
-            self.lateness.record(Instant::now().saturating_duration_since(due));
+            let late = Instant::now().saturating_duration_since(due);
+            self.lateness.record_at(due.saturating_duration_since(self.zero), late);
         }
     }
 }

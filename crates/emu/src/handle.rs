@@ -21,7 +21,7 @@ pub(crate) enum Command {
 }
 
 /// A change of one hop, from now on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The index of the hop in the plan.
     pub hop: usize,
@@ -43,7 +43,7 @@ pub enum Ways {
 }
 
 /// A property of one direction of a hop, with its new value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Property {
     /// Its capacity; above zero.
     Capacity(Bitrate),
@@ -57,7 +57,7 @@ pub enum Property {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.property {
+        match self.property {
             Property::Capacity(rate) => write!(f, "capacity {:.3} Mbit/s", rate.as_mbps_f64())?,
             Property::Delay(delay) => write!(f, "delay {} ms", delay.as_millis_f64())?,
             Property::Jitter(Jitter::None) => write!(f, "jitter 0 ms")?,
@@ -67,9 +67,8 @@ impl fmt::Display for Change {
             Property::Jitter(Jitter::HalfNormal { sd, .. }) => {
                 write!(f, "half-normal jitter of {} ms", sd.as_millis_f64())?;
             }
-            Property::Jitter(Jitter::Measured(_)) => write!(f, "jitter as measured")?,
             Property::Loss(LossModel::None) => write!(f, "loss 0 %")?,
-            Property::Loss(LossModel::Random(share)) => write!(f, "loss {} %", *share * 100.0)?,
+            Property::Loss(LossModel::Random(share)) => write!(f, "loss {} %", share * 100.0)?,
             Property::Loss(LossModel::GilbertElliott(model)) => {
                 write!(f, "bursts of loss, {:.1} % in the mean", model.mean_loss() * 100.0)?;
             }

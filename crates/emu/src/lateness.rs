@@ -7,17 +7,30 @@ const STEPS: u64 = 8;
 /// From here on (about two minutes) everything is in the last bucket.
 const LARGEST_US: u64 = 1 << 27;
 
+/// A release this late is a stall: waking takes less, so the machine stood still.
+const STALL: Duration = Duration::from_micros(500);
+
 /// Histogram of release lateness: the time from when the model says that a packet arrives to when it
 /// was handed to the receiving host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lateness {
     counts: Vec<u64>,
     max: Duration,
+    stalls: Vec<Stall>,
+}
+
+/// The emulator released nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When the first packet that it held was due, since the start of the run.
+    pub start: Duration,
+    /// How late that packet was.
+    pub length: Duration,
 }
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self { counts: vec![0; bucket(LARGEST_US) + 1], max: Duration::ZERO }
+        Self { counts: vec![0; bucket(LARGEST_US) + 1], max: Duration::ZERO, stalls: Vec::new() }
     }
 }
 
@@ -26,6 +39,21 @@ impl Lateness {
         let us = u64::try_from(lateness.as_micros()).unwrap_or(u64::MAX);
         self.counts[bucket(us)] += 1;
         self.max = self.max.max(lateness);
+    }
+
+    /// Records a packet that was due at this time of the run.
+    pub(crate) fn record_at(&mut self, due: Duration, lateness: Duration) {
+        self.record(lateness);
+        // What one stall held is late by ever less; the first tells how long it was.
+        let is_over = self.stalls.last().is_none_or(|last| due >= last.start + last.length);
+        if lateness >= STALL && is_over {
+            self.stalls.push(Stall { start: due, length: lateness });
+        }
+    }
+
+    /// When nothing was released, in order.
+    pub fn stalls(&self) -> &[Stall] {
+        &self.stalls
     }
 
     /// Packets released.
@@ -111,5 +139,17 @@ mod tests {
         lateness.record(Duration::from_secs(100_000));
         assert_eq!(lateness.count(), 1);
         assert_eq!(lateness.max(), Duration::from_secs(100_000));
+    }
+
+    #[test]
+    fn a_stall_is_told_once_by_the_first_packet_that_it_held() {
+        let mut lateness = Lateness::default();
+        for (due, late) in [(1_000, 90), (2_000, 3_000), (3_000, 2_000), (4_500, 500), (5_000, 600)]
+        {
+            lateness.record_at(us(due), us(late));
+        }
+        let stall = |start, length| Stall { start: us(start), length: us(length) };
+        assert_eq!(lateness.stalls(), [stall(2_000, 3_000), stall(5_000, 600)]);
+        assert_eq!(lateness.count(), 5);
     }
 }

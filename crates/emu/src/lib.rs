@@ -31,7 +31,7 @@ pub use error::Error;
 pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
 pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
-pub use lateness::Lateness;
+pub use lateness::{Lateness, Stall};
 pub use link::{Ended, Running};
 pub use load::CpuShares;
 pub use namespaces::Host;

@@ -198,11 +198,11 @@ impl Network {
         };
         for way in ways {
             let model = &mut self.links[2 * change.hop + way].model;
-            match &change.property {
-                Property::Capacity(rate) => model.set_capacity(now, *rate),
-                Property::Delay(delay) => model.set_delay(now, *delay),
-                Property::Jitter(jitter) => model.set_jitter(now, jitter.clone()),
-                Property::Loss(loss) => model.set_loss(*loss),
+            match change.property {
+                Property::Capacity(rate) => model.set_capacity(now, rate),
+                Property::Delay(delay) => model.set_delay(now, delay),
+                Property::Jitter(jitter) => model.set_jitter(now, jitter),
+                Property::Loss(loss) => model.set_loss(loss),
             }
         }
         self.changes.push((now, change));

@@ -75,7 +75,7 @@ impl RealTime {
     /// Changes the network from now on. Poll what is due before.
     pub(crate) fn set(&mut self, now: Instant, change: Change) {
         if let Some(next) = &mut self.next {
-            next.set(Timestamp::ZERO, change.clone());
+            next.set(Timestamp::ZERO, change);
         }
         let to = self.run.as_mut().unwrap_or(&mut self.before);
         to.network.set(to.at(now), change);

@@ -342,8 +342,7 @@ fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
     let Some(mut emulator) = emulator(&link(), &link()) else { return };
     emulator.start();
     let property = Property::Delay(TimeDelta::from_millis(100));
-    let change = Change { hop: 0, ways: Ways::Down, property: property.clone() };
-    emulator.handle().set(change);
+    emulator.handle().set(Change { hop: 0, ways: Ways::Down, property });
     let arguments = ["-n", "-c", "3", "-i", "0.05", "10.45.0.2"];
     let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(status.success(), "{output}");
@@ -353,7 +352,7 @@ fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
     let shown = emulator.handle().status();
     assert!(shown.round_trip() >= TimeDelta::from_millis(125), "{shown:?}");
     let changes = emulator.stop().unwrap().changes;
-    assert_eq!(changes.iter().map(|(_, change)| &change.property).collect::<Vec<_>>(), [&property]);
+    assert_eq!(changes.iter().map(|(_, change)| change.property).collect::<Vec<_>>(), [property]);
 }
 
 #[test]

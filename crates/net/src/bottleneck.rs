@@ -296,10 +296,10 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     /// Changes the variation of the delay.
     pub fn set_jitter(&mut self, now: Timestamp, jitter: Jitter) {
         self.serve_until(now);
+        self.config.jitter = jitter;
         if jitter.may_reorder() {
             self.line.allow_reordering();
         }
-        self.config.jitter = jitter;
         self.least_delay = least_delay(&self.config);
     }
 

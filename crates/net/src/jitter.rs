@@ -1,13 +1,11 @@
 //! Delay variation that is not queuing.
 
-use std::sync::Arc;
-
 use weir::units::{TimeDelta, Timestamp};
 
 use crate::seed::Stream;
 
 /// A source of delay variation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// None.
     #[default]
@@ -28,9 +26,6 @@ pub enum Jitter {
         /// Whether packets may overtake each other (RBPDV), or not (NR-BPDV, which the RFC asks for).
         reorder: bool,
     },
-    /// One of these is added, each as likely as the others, and packets stay in order: how late a
-    /// machine was.
-    Measured(Arc<[TimeDelta]>),
 }
 
 /// `N_STD`: where the normal deviate is cut, in standard deviations [RFC8868 §4.1].
@@ -39,29 +34,24 @@ const CUT: f64 = 3.0;
 impl Jitter {
     /// The lowest that the variation can add to a delay.
     pub(crate) fn minimum(&self) -> TimeDelta {
-        match self {
+        match *self {
             Self::None | Self::HalfNormal { .. } => TimeDelta::ZERO,
-            Self::Uniform { amount, .. } => -*amount,
-            Self::Measured(values) => values.iter().copied().min().unwrap_or_default(),
+            Self::Uniform { amount, .. } => -amount,
         }
     }
 
     pub(crate) fn draw(&self, stream: &mut Stream) -> TimeDelta {
-        match self {
+        match *self {
             Self::None => TimeDelta::ZERO,
-            Self::Uniform { amount, .. } => *amount * (2.0 * stream.uniform() - 1.0),
-            Self::HalfNormal { sd, .. } => *sd * stream.normal().clamp(-CUT, CUT).abs(),
-            Self::Measured(values) => {
-                let index = (stream.uniform() * values.len() as f64) as usize;
-                values.get(index).copied().unwrap_or_default()
-            }
+            Self::Uniform { amount, .. } => amount * (2.0 * stream.uniform() - 1.0),
+            Self::HalfNormal { sd, .. } => sd * stream.normal().clamp(-CUT, CUT).abs(),
         }
     }
 
     pub(crate) fn may_reorder(&self) -> bool {
-        match self {
-            Self::None | Self::Measured(_) => false,
-            Self::Uniform { reorder, .. } | Self::HalfNormal { reorder, .. } => *reorder,
+        match *self {
+            Self::None => false,
+            Self::Uniform { reorder, .. } | Self::HalfNormal { reorder, .. } => reorder,
         }
     }
 }
@@ -108,18 +98,6 @@ mod tests {
         assert!(draws.iter().all(|x| x.abs() <= amount));
         assert!(draws.iter().any(|&x| x > amount * 0.99));
         assert!(draws.iter().any(|&x| x < amount * -0.99));
-    }
-
-    #[test]
-    fn measured_jitter_adds_each_of_its_values_about_as_often() {
-        let values = [10, 20, 40].map(TimeDelta::from_micros);
-        let jitter = Jitter::Measured(values.into());
-        let mut stream = Seed::new(1).stream("jitter");
-        let draws: Vec<TimeDelta> = (0..3_000).map(|_| jitter.draw(&mut stream)).collect();
-        for value in values {
-            let count = draws.iter().filter(|&&draw| draw == value).count();
-            assert!((900..1_100).contains(&count), "{value:?} {count}");
-        }
     }
 
     // [RFC8868 §4.1]

@@ -2,7 +2,7 @@
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
 //! simulator; both drive the same model of the bottleneck. The emulator releases packets a little
-//! late; the simulated network delays them by as much. Goodput is what the receiving application
+//! late, and now and then the machine stands still; the simulated network does as much. Goodput is what the receiving application
 //! got; the queue is the mean time that packets waited, by bytes.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use weir_emu::{
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_net::{Capacity, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
 
 use crate::args::Validate;
@@ -27,8 +27,13 @@ const GOODPUT_LIMIT: f64 = 0.05;
 const QUEUE_LIMIT: f64 = 0.15;
 /// A smaller error of the queue is within the emulator's own: it may release packets so late.
 const LATENESS_MS: f64 = 1.0;
-/// Lateness is drawn from so many quantiles of the measured one.
-const QUANTILES: u32 = 1_000;
+/// Median and 99th percentile of a half-normal deviate, in its standard deviations.
+const HALF_NORMAL_MEDIAN: f64 = 0.674;
+const HALF_NORMAL_P99: f64 = 2.576;
+/// A stall holds a packet for what is left of it, to so many parts.
+const STALL_STEPS: i64 = 8;
+/// Two steps of a schedule are at least this far apart.
+const TINY: TimeDelta = TimeDelta::from_nanos(1);
 /// A run that the machine has bent is made again, at most so often.
 const ATTEMPTS: u32 = 3;
 /// Runs of a network: no two of the kernel's are alike.
@@ -294,16 +299,32 @@ fn measure_ours(
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
 }
 
-/// What stands for the emulator's thread: it hands over packets late, in order, and holds none back.
+/// What stands for the emulator's thread: it hands over packets late, in order, and stands still when
+/// the thread did.
 fn release(lateness: &Lateness) -> LinkConfig {
-    let quantile = |index| {
-        let share = (f64::from(index) + 0.5) / f64::from(QUANTILES);
-        let late = lateness.quantile(share)?.as_micros();
-        Some(TimeDelta::from_micros(i64::try_from(late).expect("no run is late by years")))
-    };
-    let late: Vec<TimeDelta> = (0..QUANTILES).filter_map(quantile).collect();
-    let jitter = if late.is_empty() { Jitter::None } else { Jitter::Measured(late.into()) };
-    LinkConfig { jitter, ..LinkConfig::unlimited(TimeDelta::ZERO) }
+    let quantile = |share| time_delta(lateness.quantile(share).unwrap_or_default());
+    let (median, most) = (quantile(0.5), quantile(0.99));
+    let sd = (most - median) * (1.0 / (HALF_NORMAL_P99 - HALF_NORMAL_MEDIAN));
+    let always = (median - sd * HALF_NORMAL_MEDIAN).max(TimeDelta::ZERO);
+    let mut steps = vec![(Timestamp::ZERO, always)];
+    for stall in lateness.stalls() {
+        let (start, length) = (time_delta(stall.start), time_delta(stall.length));
+        let start = (Timestamp::ZERO + start).max(steps[steps.len() - 1].0 + TINY);
+        let part = |number: i64| {
+            let passed = length * (number as f64 / STALL_STEPS as f64);
+            (start + passed, always + (length - passed))
+        };
+        steps.extend((0..=STALL_STEPS).map(part));
+    }
+    LinkConfig {
+        delay: Delay::new(steps).expect("stalls come one after the other"),
+        jitter: Jitter::HalfNormal { sd, reorder: false },
+        ..LinkConfig::unlimited(TimeDelta::ZERO)
+    }
+}
+
+fn time_delta(duration: Duration) -> TimeDelta {
+    TimeDelta::from_micros(i64::try_from(duration.as_micros()).expect("no run takes years"))
 }
 
 fn mbps(size: DataSize, network: &Network) -> f64 {

@@ -201,7 +201,7 @@ fn a_change_holds_for_its_ways_of_its_hop_and_is_recorded() {
     let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2)]);
     let delay = Property::Delay(TimeDelta::from_millis(100));
     let change = Change { hop: 1, ways: Ways::Down, property: delay };
-    network.set(ms(0), change.clone());
+    network.set(ms(0), change);
     network.enqueue(ms(0), 0, &packet(A, B));
     network.enqueue(ms(0), 1, &packet(B, A));
     assert_eq!(arrivals(&mut network), [(1, 22.0), (0, 112.0)]);

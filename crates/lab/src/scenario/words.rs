@@ -40,7 +40,7 @@ fn link(link: &LinkConfig) -> String {
         parts.push(queue(link));
     }
     parts.push(format!("delay {}", steps(link.delay.steps(), time)));
-    parts.extend(jitter(&link.jitter));
+    parts.extend(jitter(link.jitter));
     parts.extend(loss(link.loss));
     if link.duplicate > 0.0 {
         parts.push(format!("{} duplicated", percent(link.duplicate)));
@@ -77,11 +77,10 @@ fn queue(link: &LinkConfig) -> String {
     }
 }
 
-fn jitter(jitter: &Jitter) -> Option<String> {
+fn jitter(jitter: Jitter) -> Option<String> {
     let order = |reorder| if reorder { "may reorder" } else { "in order" };
-    match *jitter {
+    match jitter {
         Jitter::None => None,
-        Jitter::Measured(_) => Some("jitter as measured (in order)".into()),
         Jitter::Uniform { amount, reorder } => {
             Some(format!("jitter ±{} as netem ({})", time(amount), order(reorder)))
         }
