@@ -175,6 +175,9 @@ pub struct Settings {
     /// Switches on the controller's documented deviation against starvation by loss-based flows, where
     /// it has one.
     pub compete_with_tcp: bool,
+    /// Whether a controller that probes does so again and again while the source makes less than it
+    /// may; browsers leave it out for cameras (GOOGCC-D6).
+    pub probe_when_limited: bool,
 }
 
 impl Settings {
@@ -186,6 +189,7 @@ impl Settings {
             priority: 1.0,
             tolerate_random_loss: false,
             compete_with_tcp: false,
+            probe_when_limited: true,
         }
     }
 }

@@ -32,6 +32,7 @@ const MEDIA: &[&str] = &[
     "sender",
     "tolerate_random_loss",
     "compete_with_tcp",
+    "probe_when_limited",
     "repair",
     "key_frame_interval",
     "call",
@@ -63,6 +64,7 @@ const FLOW: &[&str] = &[
     "sender",
     "tolerate_random_loss",
     "compete_with_tcp",
+    "probe_when_limited",
     "repair",
     "key_frame_interval",
     "call",
@@ -283,6 +285,9 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
             priority: table.get("priority").map_or(Ok(1.0), |item| priority(&item))?,
             tolerate_random_loss: switch(table, "tolerate_random_loss")?,
             compete_with_tcp: switch(table, "compete_with_tcp")?,
+            probe_when_limited: table
+                .get("probe_when_limited")
+                .map_or(Ok(true), |item| item.boolean())?,
         },
         source: source(table)?,
         feedback: feedback(table, duration)?,

@@ -111,7 +111,7 @@ struct Arrival {
 impl Gcc {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
-        let Settings { limits, compete_with_tcp, .. } = settings.into();
+        let Settings { limits, compete_with_tcp, probe_when_limited, .. } = settings.into();
         let start = limits.start();
         Self {
             limits,
@@ -125,7 +125,7 @@ impl Gcc {
             window: CongestionWindow::new(),
             alr: AlrDetector::new(start),
             was_in_alr: false,
-            probes: ProbeController::new(limits),
+            probes: ProbeController::new(limits, probe_when_limited),
             delay_limit: None,
             receiver_limit: None,
             arrival_times: None,

@@ -50,6 +50,7 @@ struct Pending {
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     max: Bitrate,
+    probes_when_limited: bool,
     estimate: Bitrate,
     pending: VecDeque<Pending>,
     next_id: u32,
@@ -67,9 +68,10 @@ pub(super) struct ProbeController {
 
 impl ProbeController {
     /// Asks for the initial probes.
-    pub(super) fn new(limits: RateLimits) -> Self {
+    pub(super) fn new(limits: RateLimits, probes_when_limited: bool) -> Self {
         let mut controller = Self {
             max: limits.max(),
+            probes_when_limited,
             estimate: limits.start(),
             pending: VecDeque::new(),
             next_id: 0,
@@ -146,7 +148,8 @@ impl ProbeController {
             self.further_above = None;
         }
         // GOOGCC-D6: for every source, not for screen content alone.
-        let Some(alr_since) = alr_since.filter(|_| self.further_above.is_none()) else { return };
+        let may = self.probes_when_limited && self.further_above.is_none();
+        let Some(alr_since) = alr_since.filter(|_| may) else { return };
         let since = self.asked.map_or(alr_since, |asked| asked.max(alr_since));
         if now - since >= ALR_INTERVAL {
             self.ask(Some(now), &[self.estimate * ALR_FACTOR], true);
@@ -186,7 +189,7 @@ mod tests {
     }
 
     fn controller(max_kbps: u64) -> ProbeController {
-        ProbeController::new(RateLimits::new(kbps(50), kbps(300), kbps(max_kbps)).unwrap())
+        ProbeController::new(RateLimits::new(kbps(50), kbps(300), kbps(max_kbps)).unwrap(), true)
     }
 
     /// Sends what is asked for at this time; returns the rates in kbit/s.
@@ -267,6 +270,8 @@ mod tests {
         assert_eq!(probes(&mut controller, 7_000), [600]);
         assert_eq!(probes(&mut controller, 11_999), [0; 0]);
         assert_eq!(probes(&mut controller, 12_000), [600]);
+        controller.probes_when_limited = false;
+        assert_eq!(probes(&mut controller, 60_000), [0; 0]);
     }
 
     // [LIBWEBRTC §ProbeController]: 0.85 * 2000.
@@ -297,7 +302,7 @@ mod tests {
     #[test]
     fn nothing_is_probed_for_at_the_maximum() {
         let at_maximum = RateLimits::new(kbps(300), kbps(300), kbps(300)).unwrap();
-        assert_eq!(ProbeController::new(at_maximum).probe(), None);
+        assert_eq!(ProbeController::new(at_maximum, true).probe(), None);
     }
 
     // [LIBWEBRTC §ProbeController]
