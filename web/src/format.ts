@@ -89,6 +89,8 @@ export interface Verdict {
   tested: number;
   /** The expectation that decides, with its value and limit. */
   by: string;
+  /** Its value and limit alone. */
+  figure: string;
 }
 
 /** A flow under the algorithm of 2013 and under today's, means over the seeds. */

@@ -505,6 +505,7 @@ function verdictRows(): Report["verdicts"] {
       held: met === null ? 0 : 2,
       tested: met === null ? 0 : met || i === 0 ? 2 : 3,
       by: met === null ? "" : `${SHARED}: the queue stays short: 87.000, at most 100`,
+      figure: met === null ? "" : "87, at most 100",
     }));
   return [
     ...row("1a", "counts jitter as delay", true),

@@ -202,7 +202,7 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
   );
 }
 
-/** Requirements of RFC 8836 by controllers; under the pointer, what decides. */
+/** Requirements of RFC 8836 by controllers with the figure that decides; under the pointer, of what. */
 export function verdictTable(report: Report): HTMLElement {
   const { controllers, rows } = verdictsOf(report);
   const words = ({ met, held, tested }: Verdict) =>
@@ -220,7 +220,9 @@ export function verdictTable(report: Report): HTMLElement {
         head: controller,
         cell: (row: Verdict[]) => {
           const verdict = row[i] as Verdict;
-          return el("span", { class: `verdict ${kind(verdict)}`, title: verdict.by }, words(verdict));
+          const figure = verdict.figure === "" ? null : el("small", {}, verdict.figure);
+          const met = el("span", { class: `verdict ${kind(verdict)}`, title: verdict.by }, words(verdict));
+          return el("div", {}, met, " ", figure);
         },
       })),
     ],

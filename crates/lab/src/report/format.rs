@@ -100,6 +100,8 @@ pub(super) struct Verdict {
     pub tested: usize,
     /// The expectation that decides, with its value and limit.
     pub by: String,
+    /// Its value and limit alone.
+    pub figure: String,
 }
 
 /// A flow under the algorithm of 2013 and under today's, means over the seeds.

@@ -56,6 +56,15 @@ pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
         let value = row.measured.map_or("not measured".into(), |value| format!("{value:.3}"));
         format!("{}: {}: {value}, {}", judgement.scenario, row.text, limit(row))
     };
+    let figure = |judgement: &Judgement| {
+        let value = judgement.row.measured?;
+        let decimals = match value.abs() {
+            size if size >= 10.0 => 0,
+            size if size >= 1.0 => 2,
+            _ => 3,
+        };
+        Some(format!("{value:.decimals$}, {}", limit(&judgement.row)))
+    };
     let verdict = |verdict: gate::Verdict| Verdict {
         requirement: verdict.requirement.into(),
         text: verdict.text.into(),
@@ -63,6 +72,7 @@ pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
         held: verdict.held,
         tested: verdict.tested,
         by: verdict.by.as_ref().map(by).unwrap_or_default(),
+        figure: verdict.by.as_ref().and_then(figure).unwrap_or_default(),
         controller: verdict.controller,
     };
     verdicts.into_iter().map(verdict).collect()
