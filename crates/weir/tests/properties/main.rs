@@ -207,6 +207,23 @@ fn silence_lowers_the_target() {
     }
 }
 
+/// REMB is a cap, whatever the controller makes of the path, and leaves nothing behind.
+#[test]
+fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
+    let (capacity, limit) = (Bitrate::from_kbps(1_000), Bitrate::from_kbps(400));
+    for algorithm in Algorithm::ALL {
+        let mut driver = Driver::new(algorithm, limits(150, 300, 2_500));
+        driver.run_clean_link(capacity, TimeDelta::from_secs(60), None);
+        driver.controller.on_receiver_limit(driver.now, Some(limit));
+        assert!(driver.controller.target().bitrate <= limit, "{algorithm}: at once");
+        driver.run_clean_link(capacity, TimeDelta::from_secs(20), None);
+        assert!(driver.controller.target().bitrate <= limit, "{algorithm}: for good");
+        driver.controller.on_receiver_limit(driver.now, None);
+        let late = driver.run_clean_link(capacity, TimeDelta::from_secs(60), None);
+        assert!((0.6..1.1).contains(&(late / capacity)), "{algorithm}: {late} without a limit");
+    }
+}
+
 /// A closed window must open again without feedback, or one lost batch ends the call.
 #[test]
 fn a_sender_without_feedback_still_sends_something() {
