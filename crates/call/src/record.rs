@@ -141,6 +141,7 @@ impl<'a> Path<'a> {
             sample.map(|sample| sample.traffic).unwrap_or_default()
         };
         let passed: Vec<Passed> = self.legs.iter().map(passed).collect();
+        let queued = |leg: &&FlowRecord| leg.samples.get(index).map(|sample| sample.queued);
         let (first, last) = (passed[0], passed[passed.len() - 1]);
         let waits = passed.iter().filter_map(Passed::mean_wait);
         let link = |link: &&DirectionRecord| link.samples.get(index).copied();
@@ -160,7 +161,7 @@ impl<'a> Path<'a> {
             lost_packets: passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum(),
             rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
             queuing_delay: waits.reduce(|sum, wait| sum + wait).map(whole_micros),
-            queue: links.iter().map(|sample| sample.queued).max().unwrap_or_default(),
+            queue: self.legs.iter().flatten().filter_map(queued).sum(),
             video: None,
             transfer: None,
             feedback: None,

@@ -76,6 +76,7 @@ mod tests {
     fn seen(offered: &[u64]) -> FlowRecord {
         let sample = |(index, bytes): (i64, &u64)| FlowSample {
             time: ms(50 * (index + 1)),
+            queued: DataSize::ZERO,
             traffic: Traffic { offered: DataSize::from_bytes(*bytes), ..Traffic::default() },
         };
         let samples = (0..).zip(offered).map(sample).collect();

@@ -306,8 +306,16 @@ impl Network {
         for link in &mut self.links[..2 * self.hops] {
             link.take_sample(time);
         }
-        for path in self.paths.iter_mut().flatten().filter(|path| path.total.offered_packets > 0) {
-            path.take_sample(self.samples, time);
+        let Self { paths, links, cell, .. } = self;
+        for path in paths.iter_mut().flatten().filter(|path| path.total.offered_packets > 0) {
+            let waits = |step: &Step| match *step {
+                Step::Link(link) => links[link].model.queued(time),
+                Step::Air { way: (from, _), .. } => {
+                    cell.as_ref().map_or(DataSize::ZERO, |cell| cell.model.queued(from))
+                }
+            };
+            let queued = path.steps.iter().map(waits).sum();
+            path.take_sample(self.samples, time, queued);
         }
         if let Some(cell) = &mut self.cell {
             cell.log.write(time, &mut cell.model);
@@ -432,13 +440,14 @@ impl Path {
     }
 
     /// Also fills in what was before its first packet.
-    fn take_sample(&mut self, index: usize, time: Timestamp) {
+    fn take_sample(&mut self, index: usize, time: Timestamp, queued: DataSize) {
         for before in self.samples.len()..index {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * (before as i64 + 1);
-            self.samples.push(FlowSample { time, traffic: Traffic::default() });
+            let (queued, traffic) = (DataSize::ZERO, Traffic::default());
+            self.samples.push(FlowSample { time, queued, traffic });
         }
         let traffic = self.total.since(&self.counted);
-        self.samples.push(FlowSample { time, traffic });
+        self.samples.push(FlowSample { time, queued, traffic });
         self.counted = self.total;
     }
 

@@ -113,6 +113,9 @@ pub struct HopRecord {
 pub struct FlowSample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
+    /// What waits now in the queues of the path, whoever sent it: those of the links, and of the node at
+    /// which it enters the Wi-Fi cell.
+    pub queued: DataSize,
     /// What passed in the interval: offered at the first link of the path, delivered at its end.
     pub traffic: Traffic,
 }

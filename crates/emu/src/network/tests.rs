@@ -156,7 +156,9 @@ fn a_sample_holds_what_happened_since_the_one_before() {
     assert_eq!(samples[0].queued, DataSize::from_bytes(9 * 125));
     assert_eq!(samples[0].queuing_delay, TimeDelta::from_millis(9));
     assert_eq!(samples[0].capacity, Some(Bitrate::from_kbps(1_000)));
-    assert_eq!(record.flows[0].samples.iter().map(|s| s.traffic).collect::<Vec<_>>(), traffic);
+    let flow = &record.flows[0].samples;
+    assert_eq!(flow.iter().map(|s| s.traffic).collect::<Vec<_>>(), traffic);
+    assert_eq!(flow[0].queued, samples[0].queued);
 }
 
 #[test]
@@ -267,6 +269,22 @@ fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
     let arrival = network.poll(ms(100)).unwrap();
     assert_eq!((arrival.host, arrival.due), (2, due + TimeDelta::from_millis(10)));
     assert!(!network.is_crossed());
+}
+
+#[test]
+fn a_flow_tells_what_waits_at_the_station_that_it_comes_from() {
+    let mut network = cell_network(Vec::new());
+    assert!(network.poll(ms(499)).is_none());
+    for _ in 0..100 {
+        network.enqueue(ms(499), 0, &packet(A, C));
+    }
+    arrivals(&mut network);
+    let record = network.into_record();
+    let queued = record.flows[0].samples[9].queued;
+    let rows = record.cell.unwrap().rows;
+    let row = rows.iter().find(|row| row.node == 1 && row.time == ms(500)).unwrap();
+    assert!(queued > DataSize::ZERO && queued < DataSize::from_bytes(100 * 125), "{queued:?}");
+    assert_eq!(queued, row.queue);
 }
 
 #[test]
