@@ -92,7 +92,7 @@ pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
         let groups = groups(real, Engine::Call);
         for of_real in &groups {
             for of_sim in self::groups(simulated, Engine::Sim) {
-                if is_same(&of_real[0].info.scenario, &of_sim[0].info.scenario) {
+                if played(&of_real[0].info.scenario) == played(&of_sim[0].info.scenario) {
                     lines.extend(lines_of(of_real, &of_sim));
                 }
             }
@@ -101,11 +101,10 @@ pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
     lines
 }
 
-/// Whether a simulated scenario is the one that was called. Its variant `browser` says what a browser
-/// is, so a call has it anyway.
-fn is_same(called: &str, simulated: &str) -> bool {
-    simulated.strip_suffix("/browser").unwrap_or(simulated)
-        == called.strip_suffix("/browser").unwrap_or(called)
+/// The scenario that a run played. The variant `browser` says what a browser is, which a call has
+/// anyway, so it is the same scenario.
+fn played(scenario: &str) -> &str {
+    scenario.strip_suffix("/browser").unwrap_or(scenario)
 }
 
 /// The runs of an engine that differ by their seed alone, together; without those that the machine bent,
@@ -113,7 +112,11 @@ fn is_same(called: &str, simulated: &str) -> bool {
 fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in records.iter().filter(|record| record.info.engine == engine) {
-        let key = |record: &Record| (record.info.scenario.clone(), record.info.controller.clone());
+        let name = |record: &Record| match engine {
+            Engine::Call => String::from(played(&record.info.scenario)),
+            Engine::Sim => record.info.scenario.clone(),
+        };
+        let key = |record: &Record| (name(record), record.info.controller.clone());
         match groups.iter_mut().find(|group| key(group[0]) == key(record)) {
             Some(group) => group.push(record),
             None => groups.push(vec![record]),
@@ -302,10 +305,8 @@ mod tests {
 
     #[test]
     fn a_call_stands_beside_the_browser_variant_of_its_scenario() {
-        assert!(is_same("lund/rmcat-ns3", "lund/rmcat-ns3/browser"));
-        assert!(is_same("lund/rmcat-ns3", "lund/rmcat-ns3"));
-        assert!(is_same("delft/wired-2/rtt50/browser", "delft/wired-2/rtt50/browser"));
-        assert!(!is_same("delft/wired-2/rtt50", "delft/wired-2/rtt100/browser"));
+        assert_eq!(played("delft/wired-2/rtt50/browser"), played("delft/wired-2/rtt50"));
+        assert_ne!(played("delft/wired-2/rtt50/browser"), played("delft/wired-2/rtt100"));
     }
 
     #[test]
