@@ -25,29 +25,57 @@ import {
   type Warning,
 } from "../model";
 
+/** A published value, and ours by controller. */
+interface Published {
+  row: PaperRow;
+  ours: Map<string, PaperRow>;
+}
+
 export function paperTable(rows: PaperRow[]): HTMLElement {
   if (rows.length === 0) return empty("No published values belong to this scenario.");
   const named = (part: (row: PaperRow) => string | null) => rows.some((row) => part(row) !== null);
-  return table<PaperRow>(
+  const controllers = [...new Set(rows.flatMap((row) => row.controller ?? []))];
+  return table<Published>(
     "Published values beside ours",
     [
-      { head: "Where", cell: (row) => row.where },
-      ...(named((row) => row.flow) ? [{ head: "Flow", cell: (row: PaperRow) => row.flow ?? NONE }] : []),
-      ...(named((row) => row.section)
-        ? [{ head: "Section", cell: (row: PaperRow) => row.section ?? NONE }]
+      { head: "Where", cell: ({ row }) => row.where },
+      ...(named((row) => row.flow)
+        ? [{ head: "Flow", cell: ({ row }: Published) => row.flow ?? NONE }]
         : []),
-      { head: "Metric", cell: (row) => row.metric },
-      { head: "Controller", cell: (row) => row.controller ?? NONE },
-      { head: "Paper", cell: (row) => row.published },
-      { head: "Ours", cell: (row) => row.measured ?? "not measured" },
+      ...(named((row) => row.section)
+        ? [{ head: "Section", cell: ({ row }: Published) => row.section ?? NONE }]
+        : []),
+      { head: "Metric", cell: ({ row }) => row.metric },
+      { head: "Paper", cell: ({ row }) => row.published },
+      ...controllers.map((controller) => ({
+        head: controller,
+        cell: ({ ours }: Published) => measuredOf(ours.get(controller)),
+      })),
       { head: "Note", cell: noteOf, kind: "prose" },
     ],
-    rows,
+    publishedValues(rows),
   );
 }
 
-function noteOf({ note, since }: PaperRow): string {
-  return [note, since === "" ? "" : `Since the paper: ${since}`].filter((it) => it !== "").join(" ");
+/** Rows that differ by their controller alone are one. */
+function publishedValues(rows: PaperRow[]): Published[] {
+  const values = new Map<string, Published>();
+  for (const row of rows) {
+    const key = [row.where, row.flow, row.section, row.metric, row.published].join("\n");
+    const value = values.get(key) ?? { row, ours: new Map<string, PaperRow>() };
+    values.set(key, value);
+    if (row.controller !== null) value.ours.set(row.controller, row);
+  }
+  return [...values.values()];
+}
+
+function measuredOf(row: PaperRow | undefined): string {
+  return row === undefined ? NONE : (row.measured ?? "not measured");
+}
+
+function noteOf({ row, ours }: Published): string {
+  const since = [...ours.values()].map(({ since }) => since).filter((text) => text !== "");
+  return [row.note, ...since.map((text) => `Since the paper: ${text}`)].join(" ").trim();
 }
 
 const VERDICTS = new Map<boolean | null, [string, string]>([
