@@ -17,6 +17,8 @@ export interface Report {
   verdicts: Verdict[];
   /** What Google's congestion control changed since 2013. */
   then_and_now: ThenAndNow[];
+  /** Simulated runs beside real calls of the same scenarios. */
+  errors: ErrorRow[];
   scenarios: Scenario[];
   /** Number of runs, over all scenarios, controllers and seeds. */
   runs: number;
@@ -106,6 +108,21 @@ export interface Measured {
   rate_mbps: number | null;
   p95_queuing_delay_ms: number | null;
   loss_percent: number | null;
+}
+
+/** A media flow, simulated and real, means over the seeds; errors are simulated minus real. */
+export interface ErrorRow {
+  scenario: string;
+  flow: string;
+  sim_controller: string;
+  real_controller: string;
+  real_mbps: number;
+  sim_mbps: number;
+  /** Of the real rate. */
+  error_percent: number | null;
+  real_p95_ms: number | null;
+  sim_p95_ms: number | null;
+  error_ms: number | null;
 }
 
 /** An expectation of `weir check` under one controller. */

@@ -101,6 +101,7 @@ export function fixture(): Report {
     controllers: [...CONTROLLERS, BROWSER],
     verdicts: verdictRows(),
     then_and_now: thenAndNowRows(),
+    errors: [ERROR],
     scenarios,
     runs: scenarios
       .flatMap((s) => s.groups)
@@ -372,6 +373,19 @@ function videoRows(groups: Group[]): Scenario["video"] {
       fec_percent: 10,
     }));
 }
+
+const ERROR: Report["errors"][number] = {
+  scenario: "demo/first-call",
+  flow: "media-1-up",
+  sim_controller: "gcc-draft",
+  real_controller: "chromium",
+  real_mbps: 1.72,
+  sim_mbps: 1.81,
+  error_percent: 5.2,
+  real_p95_ms: 80,
+  sim_p95_ms: null,
+  error_ms: null,
+};
 
 const LOAD: Scenario["loads"][number] = {
   controller: "chromium",

@@ -138,6 +138,10 @@ impl Report {
                 .iter()
                 .flat_map(|it| judged::then_and_now(it.id, &it.columns, &it.flows))
                 .collect(),
+            errors: chosen
+                .iter()
+                .flat_map(|it| sim_real::errors(it.id, &it.columns, &it.flows))
+                .collect(),
             scenarios,
             runs: runs.len(),
         }

@@ -2,6 +2,7 @@
 
 import { el, empty, table } from "../dom";
 import type {
+  ErrorRow,
   Expectation,
   FairnessRow,
   Finding,
@@ -273,6 +274,30 @@ export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
       pair("Rate (Mbit/s)", (it) => formatNumber(it.rate_mbps, 2)),
       pair("p95 queuing delay (ms)", (it) => formatNumber(it.p95_queuing_delay_ms, 0)),
       pair("Loss (%)", (it) => formatNumber(it.loss_percent, 2)),
+    ],
+    rows,
+  );
+}
+
+export function errorsTable(rows: ErrorRow[]): HTMLElement {
+  const number = (head: string, value: (row: ErrorRow) => number | null, digits: number) => ({
+    head,
+    cell: (row: ErrorRow) => formatNumber(value(row), digits),
+    kind: "number" as const,
+  });
+  return table<ErrorRow>(
+    "Simulated beside real, all scenarios",
+    [
+      { head: "Scenario", cell: (row) => row.scenario },
+      { head: "Flow", cell: (row) => row.flow },
+      { head: "Real", cell: (row) => row.real_controller },
+      { head: "Simulated", cell: (row) => row.sim_controller },
+      number("Real rate (Mbit/s)", (row) => row.real_mbps, 2),
+      number("Simulated", (row) => row.sim_mbps, 2),
+      number("Error (%)", (row) => row.error_percent, 1),
+      number("Real p95 queuing delay (ms)", (row) => row.real_p95_ms, 0),
+      number("Simulated", (row) => row.sim_p95_ms, 0),
+      number("Error (ms)", (row) => row.error_ms, 0),
     ],
     rows,
   );

@@ -59,7 +59,7 @@ fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
         let ms = |from: f64, to: f64| rounded(to - from, DECIMALS);
         Some(SetupRow {
             seed: run.seed(),
-            peer: name(peer),
+            peer: name(file, peer),
             page_ms: rounded(setup.joined, DECIMALS),
             camera_ms: setup.camera.map(|camera| ms(setup.joined, camera)),
             waiting_ms: ms(ready, setup.start),
@@ -81,10 +81,12 @@ fn path(Pair { local, remote }: &Pair) -> String {
     format!("{} to {}, {}", end(local), end(remote), local.protocol)
 }
 
-fn name(peer: &Peer) -> String {
-    match peer.call {
-        0 => peer.participant.clone(),
-        call => format!("{}, call {call}", peer.participant),
+/// A participant of several calls has a name for each.
+fn name(file: &CallFile, peer: &Peer) -> String {
+    let ends = file.peers.iter().filter(|other| other.participant == peer.participant).count();
+    match ends {
+        0 | 1 => peer.participant.clone(),
+        _ => format!("{}, call {}", peer.participant, peer.call),
     }
 }
 
@@ -102,7 +104,7 @@ fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
         PeerRow {
             seed: run.seed(),
-            peer: name(peer),
+            peer: name(file, peer),
             cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
             memory_mb: participant
                 .and_then(|it| it.memory_bytes)
@@ -139,7 +141,7 @@ fn split(run: &Run<'_>, file: &CallFile) -> Vec<SplitRow> {
         let direction = if index % 2 == 0 { Direction::Down } else { Direction::Up };
         Some(SplitRow {
             seed: run.seed(),
-            peer: name(peer),
+            peer: name(file, peer),
             capacity_mbps: capacity(run, direction).map(|rate| rounded(rate, DECIMALS)),
             video_mbps: rate(|interval| interval.media_bps)?,
             retransmission_mbps: rate(|interval| interval.again_bps),
@@ -199,7 +201,7 @@ fn rates(file: &CallFile, capture: &Capture) -> Vec<RatePlot> {
             both.iter().map(|it| rounded(at(it) / scale, DECIMALS)).collect()
         };
         (seen > 0.0).then(|| RatePlot {
-            peer: name(peer),
+            peer: name(file, peer),
             what: what.into(),
             time_s: of(|it| it.0, 1.0),
             reported_mbps: of(|it| it.1, BITS_PER_MEGABIT),
@@ -263,7 +265,7 @@ mod tests {
         let file = file();
         let plots = rates(&file, &file.captures[0]);
         assert_eq!(plots.len(), 1);
-        assert_eq!((plots[0].peer.as_str(), plots[0].what.as_str()), ("a, call 1", "sent"));
+        assert_eq!((plots[0].peer.as_str(), plots[0].what.as_str()), ("a", "sent"));
         assert_eq!(plots[0].captured_mbps, [0.9, 2.1]);
         assert_eq!((plots[0].error_percent, plots[0].interval_error_percent), (0.0, 6.667));
     }

@@ -25,6 +25,8 @@ pub struct Report {
     pub(super) verdicts: Vec<Verdict>,
     /// What Google's congestion control changed since 2013.
     pub(super) then_and_now: Vec<ThenAndNow>,
+    /// Simulated runs beside real calls of the same scenarios.
+    pub(super) errors: Vec<ErrorRow>,
     pub(super) scenarios: Vec<Scenario>,
     /// Number of runs over all scenarios, controllers and seeds.
     pub(super) runs: usize,
@@ -119,6 +121,22 @@ pub(super) struct Measured {
     pub rate_mbps: Option<f64>,
     pub p95_queuing_delay_ms: Option<f64>,
     pub loss_percent: Option<f64>,
+}
+
+/// A media flow, simulated and real, means over the seeds; errors are simulated minus real.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct ErrorRow {
+    pub scenario: String,
+    pub flow: String,
+    pub sim_controller: String,
+    pub real_controller: String,
+    pub real_mbps: f64,
+    pub sim_mbps: f64,
+    /// Of the real rate.
+    pub error_percent: Option<f64>,
+    pub real_p95_ms: Option<f64>,
+    pub sim_p95_ms: Option<f64>,
+    pub error_ms: Option<f64>,
 }
 
 /// An expectation of `weir check` under one controller.

@@ -3,7 +3,7 @@
 use weir::units::Bitrate;
 use weir_net::Capacity;
 
-use super::format::{SimReal, SimRealRow};
+use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, capacity_changes, mean, time_to_90_percent};
 use crate::run::Engine;
@@ -84,6 +84,44 @@ pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str
         }
     }
     pairs
+}
+
+/// A row a media flow, simulated controller and real one: what a reader looks at first.
+pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<ErrorRow> {
+    let of = |engine| columns.iter().filter(move |column| column.engine == engine);
+    let row = |flow: &str, sim: &Column<'_>, real: &Column<'_>| {
+        let mean = |column: &Column<'_>, value: fn(&Metrics) -> Option<f64>| {
+            let of_run = |run: &Run<'_>| value(&run.flow(flow)?.metrics);
+            column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
+        };
+        let rate = |metrics: &Metrics| Some(metrics.rate_mbps?.mean);
+        let delay = |metrics: &Metrics| Some(metrics.queuing_delay_ms?.p95);
+        let (sim_rate, real_rate) = (mean(sim, rate)?, mean(real, rate)?);
+        let (sim_delay, real_delay) = (mean(sim, delay), mean(real, delay));
+        let error_ms = real_delay.zip(sim_delay).map(|(real, sim)| rounded(sim - real, DECIMALS));
+        Some(ErrorRow {
+            scenario: id.into(),
+            flow: flow.into(),
+            sim_controller: sim.controller.into(),
+            real_controller: real.controller.into(),
+            real_mbps: real_rate,
+            sim_mbps: sim_rate,
+            error_percent: (real_rate > 0.0)
+                .then(|| rounded(100.0 * (sim_rate - real_rate) / real_rate, DECIMALS)),
+            real_p95_ms: real_delay,
+            sim_p95_ms: sim_delay,
+            error_ms,
+        })
+    };
+    let is_media = |flow: &&&str| {
+        let summary = columns.iter().flat_map(|column| column.runs).find_map(|run| run.flow(flow));
+        summary.is_some_and(|summary| summary.kind == "media")
+    };
+    let of_flow = |flow: &&str| -> Vec<ErrorRow> {
+        let pairs = of(Engine::Sim).flat_map(|sim| of(Engine::Call).map(move |real| (sim, real)));
+        pairs.filter_map(|(sim, real)| row(flow, sim, real)).collect()
+    };
+    flows.iter().filter(is_media).flat_map(of_flow).collect()
 }
 
 fn metric_row(metric: &Metric, flow: &str, sim: &Column<'_>, real: &Column<'_>) -> SimRealRow {

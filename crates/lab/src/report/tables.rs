@@ -6,6 +6,7 @@
 
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
+use crate::calls::Calls;
 use crate::metrics::{Metrics, VideoMetrics};
 use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
@@ -48,11 +49,20 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
                 let column = simulated(columns).find(|column| column.controller == name);
                 vec![row(value, Some(name), column)]
             }
-            None if columns.is_empty() => vec![row(value, None, None)],
-            None => columns
-                .iter()
-                .map(|column| row(value, Some(column.controller), Some(column)))
-                .collect(),
+            None => {
+                // Simulated runs have no calls.
+                let has = |column: &&Column<'_>| {
+                    column.engine == Engine::Call || !Calls::names(&value.metric)
+                };
+                let columns: Vec<&Column<'_>> = columns.iter().filter(has).collect();
+                if columns.is_empty() {
+                    return vec![row(value, None, None)];
+                }
+                columns
+                    .into_iter()
+                    .map(|column| row(value, Some(column.controller), Some(column)))
+                    .collect()
+            }
         }
     };
     scenario.paper.iter().flat_map(rows).collect()

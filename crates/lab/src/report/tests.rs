@@ -89,6 +89,9 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
     assert_shape(&lund["paper"][0], "PaperRow");
     assert_shape(&lund["findings"][0], "Finding");
     assert_shape(&demo["sim_real"][0], "SimReal");
+    // Two flows of the one scenario that was also called.
+    assert_eq!(report["errors"].as_array().unwrap().len(), 2);
+    assert_shape(&report["errors"][0], "ErrorRow");
     assert_shape(&demo["sim_real"][0]["rows"][0], "SimRealRow");
     let real = demo["groups"].as_array().unwrap().iter().find(|g| g["engine"] == "call").unwrap();
     assert_shape(&real["lateness_us"], "Histogram");
@@ -181,7 +184,10 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
         steps.map(|step| setup[step].as_f64().unwrap()),
         [300.0, 100.0, 50.0, 50.0, 80.0, 130.0]
     );
-    assert_eq!(calls["peers"][0]["cpu_percent"], 50.0);
+    assert_eq!(
+        (&calls["peers"][0]["peer"], &calls["peers"][0]["cpu_percent"]),
+        (&json!("a"), &json!(50.0))
+    );
     assert_eq!(calls["peers"][1]["cpu_percent"], Value::Null);
     assert_eq!(calls["streams"][0]["lost_percent"], 1.5);
     // What peer b receives has crossed `up`.
