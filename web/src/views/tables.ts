@@ -26,6 +26,11 @@ import {
   type Warning,
 } from "../model";
 
+/** A name in one piece: a line may break at its hyphens otherwise. */
+function name(text: string): HTMLElement {
+  return el("span", { class: "name" }, text);
+}
+
 /** A published value, and ours by controller. */
 interface Published {
   row: PaperRow;
@@ -41,7 +46,7 @@ export function paperTable(rows: PaperRow[]): HTMLElement {
     [
       { head: "Where", cell: ({ row }) => row.where },
       ...(named((row) => row.flow)
-        ? [{ head: "Flow", cell: ({ row }: Published) => row.flow ?? NONE }]
+        ? [{ head: "Flow", cell: ({ row }: Published) => name(row.flow ?? NONE) }]
         : []),
       ...(named((row) => row.section)
         ? [{ head: "Section", cell: ({ row }: Published) => row.section ?? NONE }]
@@ -289,15 +294,15 @@ export function errorsTable(rows: ErrorRow[]): HTMLElement {
     "Simulated beside real, all scenarios",
     [
       { head: "Scenario", cell: (row) => row.scenario },
-      { head: "Flow", cell: (row) => row.flow },
-      { head: "Real", cell: (row) => row.real_controller },
-      { head: "Simulated", cell: (row) => row.sim_controller },
-      number("Real rate (Mbit/s)", (row) => row.real_mbps, 2),
-      number("Simulated", (row) => row.sim_mbps, 2),
-      number("Error (%)", (row) => row.error_percent, 1),
-      number("Real p95 queuing delay (ms)", (row) => row.real_p95_ms, 0),
-      number("Simulated", (row) => row.sim_p95_ms, 0),
-      number("Error (ms)", (row) => row.error_ms, 0),
+      { head: "Flow", cell: (row) => name(row.flow) },
+      { head: "Real", cell: (row) => name(row.real_controller) },
+      { head: "Simulated", cell: (row) => name(row.sim_controller) },
+      number("Mbit/s, real", (row) => row.real_mbps, 2),
+      number("simulated", (row) => row.sim_mbps, 2),
+      number("error (%)", (row) => row.error_percent, 1),
+      number("p95 queue (ms), real", (row) => row.real_p95_ms, 0),
+      number("simulated", (row) => row.sim_p95_ms, 0),
+      number("error (ms)", (row) => row.error_ms, 0),
     ],
     rows,
   );
