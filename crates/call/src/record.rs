@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
     DirectionRecord, Emulation, FlowRecord, SAMPLE_INTERVAL, Sample, Traffic as Passed,
 };
@@ -126,14 +126,22 @@ impl<'a> Path<'a> {
                 after += 1;
             }
             let interval = intervals.get(after).filter(|interval| interval.start < time);
+            // An estimate is one of a moment: it is known from its report on.
+            let estimate = intervals[..after].last().and_then(|told| told.estimated_bitrate);
             if self.start < time && time <= self.stop {
-                rows.push(self.row(index, time, interval));
+                rows.push(self.row(index, time, interval, estimate));
             }
         }
         rows
     }
 
-    fn row(&self, index: usize, time: Timestamp, interval: Option<&Interval>) -> Row {
+    fn row(
+        &self,
+        index: usize,
+        time: Timestamp,
+        interval: Option<&Interval>,
+        estimate: Option<Bitrate>,
+    ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
         let passed = |leg: &Option<&FlowRecord>| -> Passed {
@@ -151,7 +159,7 @@ impl<'a> Path<'a> {
             flow: self.flow,
             capacity: links.iter().filter_map(|sample| sample.capacity).min(),
             // The encoder's share of it is `target_bps` in call.json.
-            target: sent.and(interval).and_then(|interval| interval.estimated_bitrate),
+            target: sent.and(estimate),
             pacing_rate: None,
             congestion_window: None,
             // What came to the network: the emulator does not see the sender's own queue.
@@ -373,4 +381,42 @@ fn received_json(received: &Received) -> Value {
         "harmonic_frame_rate": received.harmonic_frame_rate,
         "qp": received.qp,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::units::DataSize;
+
+    use super::*;
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn an_estimate_stands_in_the_rows_after_its_report_and_a_rate_in_those_before() {
+        let sample = |index: i64| Sample {
+            time: ms(50 * (index + 1)),
+            capacity: None,
+            queued: DataSize::ZERO,
+            queuing_delay: TimeDelta::ZERO,
+            traffic: Passed::default(),
+        };
+        let link = DirectionRecord { samples: (0..6).map(sample).collect(), ..Default::default() };
+        let interval = |from, to, kbps, rtt| Interval {
+            start: ms(from),
+            end: ms(to),
+            sent: Some(Sent { rtt: Some(TimeDelta::from_millis(rtt)), ..Sent::default() }),
+            estimated_bitrate: Some(Bitrate::from_kbps(kbps)),
+            ..Interval::default()
+        };
+        let (start, stop) = (ms(0), ms(300));
+        let path = Path { flow: 0, start, stop, legs: vec![None], links: vec![&link] };
+        let rows = path.rows(&[interval(-10, 100, 300, 20), interval(100, 205, 900, 30)]);
+        let rtts: Vec<_> = rows.iter().map(|row| row.rtt.map(TimeDelta::as_millis)).collect();
+        assert_eq!(rtts, [Some(20), Some(20), Some(30), Some(30), None, None]);
+        let targets: Vec<_> = rows.iter().map(|row| row.target).collect();
+        let first = Some(Bitrate::from_kbps(300));
+        assert_eq!(targets, [None, None, first, first, None, None]);
+    }
 }
