@@ -19,6 +19,9 @@ const SCENARIO: &str = "lund/rmcat-ns3";
 const NS3_POINT_TO_POINT: f64 = 459.0;
 /// What we aim at.
 const GOAL: f64 = 10_000.0;
+/// Wi-Fi cells, and how many times faster than life we want them: five calls to explore, fifty stations to
+/// keep up with at the wall clock.
+const CELLS: [(&str, f64); 2] = [("demo/wifi-5", 500.0), ("demo/wifi-50", 1.0)];
 /// Runs that the scaling over cores is measured with.
 const BATCH: u64 = 60;
 
@@ -45,8 +48,33 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     }
     let head = ["controller", "ms a run", "x real time", "of 10,000", "of ns-3's 459"];
     output::print(&table::aligned(&head, &rows, 1))?;
+    cells(args.repeat)?;
     scaling(args.repeat, scenario)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whole simulations of a Wi-Fi cell on one core, the calls and their controllers included.
+fn cells(repeat: usize) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for (id, goal) in CELLS {
+        let scenario = &catalogue::find(id)?[0];
+        let config = scenario.sim_config(Algorithm::Gcc);
+        let time = median(repeat, || {
+            black_box(weir_sim::run(&config, Seed::new(1)));
+        });
+        let speed = scenario.duration.as_secs_f64() / time.as_secs_f64();
+        rows.push(vec![
+            id.into(),
+            format!("{:.1}", time.as_secs_f64() * 1e3),
+            format!("{speed:.0}"),
+            format!("{goal:.0}"),
+            format!("{:.2}", speed / goal),
+        ]);
+    }
+    output::line("\nWi-Fi cells under gcc, one core")?;
+    let head = ["scenario", "ms a run", "x real time", "goal", "of the goal"];
+    output::print(&table::aligned(&head, &rows, 1))?;
+    Ok(())
 }
 
 /// The same batch of runs on one core and on all.

@@ -11,11 +11,13 @@ use crate::run::Engine;
 /// How much is drawn: enough for several exchanges, and bars that can be told apart.
 const SHOWN: TimeDelta = TimeDelta::from_millis(12);
 
-/// Of the first simulated run that noted frames, from the first of them on.
+/// Of the first run that noted frames, a simulated one if there is one, from the first frame on.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
-    let runs = columns.iter().filter(|column| column.engine == Engine::Sim);
+    let (simulated, called): (Vec<&Column<'_>>, _) =
+        columns.iter().partition(|column| column.engine == Engine::Sim);
     let has_frames = |run: &&Run<'_>| !run.record.trace.frames.is_empty();
-    let run = runs.flat_map(|column| column.runs).find(has_frames)?;
+    let runs = simulated.into_iter().chain(called).flat_map(|column| column.runs);
+    let run = runs.into_iter().find(has_frames)?;
     let trace = &run.record.trace;
     let from = trace.frames.iter().map(|frame| frame.start).min()?;
     let shown = trace.frames.iter().filter(|frame| frame.end <= from + SHOWN);
