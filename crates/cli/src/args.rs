@@ -254,10 +254,10 @@ pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
     pub model: Model,
-    /// Fewer or shorter runs: of tcp a minute and a half instead of an hour and a quarter.
+    /// Fewer or shorter runs: of tcp a minute and a half instead of three quarters of an hour.
     #[arg(long)]
     pub quick: bool,
-    /// Of tcp: runs of each network [default: 5, of --quick 1].
+    /// Of tcp: runs of each network [default: 3, of --quick 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub runs: Option<u64>,
     /// Of tcp: congestion controls, separated by commas [default: cubic,reno,bbr].

@@ -37,7 +37,7 @@ const TINY: TimeDelta = TimeDelta::from_nanos(1);
 /// A run that the machine has bent is made again, at most so often.
 const ATTEMPTS: u32 = 3;
 /// Runs of a network: no two of the kernel's are alike.
-const RUNS: u64 = 5;
+const RUNS: u64 = 3;
 
 /// A bottleneck and what crosses it from host A to host B.
 #[derive(Clone, Copy)]
@@ -277,13 +277,13 @@ fn measure_ours(
     seed: Seed,
 ) -> Measured {
     let (up, down) = network.links();
-    let release = release(lateness);
+    let (intake, release) = thread(lateness);
     let duration = TimeDelta::from_secs(network.secs);
     let flow = |index: usize| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
         station: None,
-        hops: 0..2,
+        hops: 0..3,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
@@ -291,7 +291,11 @@ fn measure_ours(
         traffic: Traffic::Tcp(Tcp::new(control)),
     };
     let flows = (0..network.flows).map(flow).collect();
-    let hops = vec![Hop { up, down }, Hop { up: release.clone(), down: release }];
+    let hops = vec![
+        Hop { up: intake.clone(), down: release.clone() },
+        Hop { up, down },
+        Hop { up: release, down: intake },
+    ];
     let config = Config::wired(duration, hops, flows);
     let trace = weir_sim::run(&config, seed);
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);
@@ -299,28 +303,29 @@ fn measure_ours(
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
 }
 
-/// What stands for the emulator's thread: it hands over packets late, in order, and stands still when
-/// the thread did.
-fn release(lateness: &Lateness) -> LinkConfig {
+/// What stands for the emulator's thread before the bottleneck and behind it: it hands over packets
+/// late, in order, and neither takes nor hands over any when the thread stood still.
+fn thread(lateness: &Lateness) -> (LinkConfig, LinkConfig) {
     let quantile = |share| time_delta(lateness.quantile(share).unwrap_or_default());
     let (median, most) = (quantile(0.5), quantile(0.99));
     let sd = (most - median) * (1.0 / (HALF_NORMAL_P99 - HALF_NORMAL_MEDIAN));
     let always = (median - sd * HALF_NORMAL_MEDIAN).max(TimeDelta::ZERO);
-    let mut steps = vec![(Timestamp::ZERO, always)];
+    let mut steps = vec![(Timestamp::ZERO, TimeDelta::ZERO)];
     for stall in lateness.stalls() {
         let (start, length) = (time_delta(stall.start), time_delta(stall.length));
         let start = (Timestamp::ZERO + start).max(steps[steps.len() - 1].0 + TINY);
         let part = |number: i64| {
             let passed = length * (number as f64 / STALL_STEPS as f64);
-            (start + passed, always + (length - passed))
+            (start + passed, length - passed)
         };
         steps.extend((0..=STALL_STEPS).map(part));
     }
-    LinkConfig {
-        delay: Delay::new(steps).expect("stalls come one after the other"),
-        jitter: Jitter::HalfNormal { sd, reorder: false },
-        ..LinkConfig::unlimited(TimeDelta::ZERO)
-    }
+    let link = |always: TimeDelta, jitter| {
+        let steps = steps.iter().map(|&(from, delay)| (from, always + delay)).collect();
+        let delay = Delay::new(steps).expect("stalls come one after the other");
+        LinkConfig { delay, jitter, ..LinkConfig::unlimited(TimeDelta::ZERO) }
+    };
+    (link(TimeDelta::ZERO, Jitter::None), link(always, Jitter::HalfNormal { sd, reorder: false }))
 }
 
 fn time_delta(duration: Duration) -> TimeDelta {
