@@ -17,6 +17,8 @@ export interface Report {
   verdicts: Verdict[];
   /** What Google's congestion control changed since 2013. */
   then_and_now: ThenAndNow[];
+  /** Real calls of each scenario, means over participants and runs. */
+  participants: ParticipantsRow[];
   /** Simulated runs beside real calls of the same scenarios. */
   errors: ErrorRow[];
   scenarios: Scenario[];
@@ -108,6 +110,24 @@ export interface Measured {
   rate_mbps: number | null;
   p95_queuing_delay_ms: number | null;
   loss_percent: number | null;
+}
+
+/** What one participant of the calls of a scenario has, on average. */
+export interface ParticipantsRow {
+  scenario: string;
+  controller: string;
+  participants: number;
+  runs: number;
+  success_ratio: number | null;
+  setup_ms: number | null;
+  first_frame_ms: number | null;
+  rtt_ms: number | null;
+  one_way_delay_ms: number | null;
+  send_rate_mbps: number | null;
+  receive_rate_mbps: number | null;
+  /** Of one core. */
+  cpu_percent: number | null;
+  memory_mb: number | null;
 }
 
 /** A media flow, simulated and real, means over the seeds; errors are simulated minus real. */

@@ -101,6 +101,7 @@ export function fixture(): Report {
     controllers: [...CONTROLLERS, BROWSER],
     verdicts: verdictRows(),
     then_and_now: thenAndNowRows(),
+    participants: [PARTICIPANTS],
     errors: [ERROR],
     scenarios,
     runs: scenarios
@@ -385,6 +386,22 @@ const ERROR: Report["errors"][number] = {
   real_p95_ms: 80,
   sim_p95_ms: null,
   error_ms: null,
+};
+
+const PARTICIPANTS: Report["participants"][number] = {
+  scenario: "demo/first-call",
+  controller: "chromium",
+  participants: 2,
+  runs: 3,
+  success_ratio: 0.667,
+  setup_ms: 175,
+  first_frame_ms: 305,
+  rtt_ms: 52,
+  one_way_delay_ms: null,
+  send_rate_mbps: 1.7,
+  receive_rate_mbps: 1.6,
+  cpu_percent: 48,
+  memory_mb: 350,
 };
 
 const LOAD: Scenario["loads"][number] = {

@@ -27,6 +27,9 @@ pub struct Calls {
     pub succeeded: usize,
     /// The machine bent the run: its values say more about the machine.
     pub bent: bool,
+    /// Who took part, the forwarding server left out.
+    #[serde(default)]
+    pub participants: usize,
     /// Those that came about over all that were to be made; over iterations the mean is the ratio.
     #[serde(default)]
     pub success_ratio: Option<f64>,
@@ -94,6 +97,7 @@ impl Calls {
             made,
             succeeded,
             bent: file.bent,
+            participants: file.participants.iter().filter(|one| one.name != SERVER).count(),
             success_ratio: (made > 0).then(|| succeeded as f64 / made as f64),
             all: CallMetrics::of(&file, |_| true),
             a: of("a"),
@@ -269,6 +273,7 @@ mod tests {
     fn a_hand_made_run_has_the_metrics_worked_out_by_hand() {
         let calls = calls();
         assert_eq!((calls.made, calls.succeeded, calls.bent), (3, 2, true));
+        assert_eq!(calls.participants, 4);
         assert_eq!(calls.success_ratio, Some(2.0 / 3.0));
         let all = &calls.all;
         // The path was found before the description came: a step of no time.

@@ -138,6 +138,10 @@ impl Report {
                 .iter()
                 .flat_map(|it| judged::then_and_now(it.id, &it.columns, &it.flows))
                 .collect(),
+            participants: chosen
+                .iter()
+                .flat_map(|it| calls::participants(it.id, &it.columns))
+                .collect(),
             errors: chosen
                 .iter()
                 .flat_map(|it| sim_real::errors(it.id, &it.columns, &it.flows))

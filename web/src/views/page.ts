@@ -8,7 +8,7 @@ import type { Palette } from "../theme";
 import { matrixView, scenarioLink } from "./matrix";
 import { describeScatter, scatterPlot } from "./scatter";
 import { scenarioView } from "./scenario";
-import { errorsTable, thenAndNowTable, verdictTable } from "./tables";
+import { errorsTable, participantsTable, thenAndNowTable, verdictTable } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
   const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
@@ -30,6 +30,14 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       report.verdicts.length === 0
         ? null
         : el("div", { class: "part" }, el("h3", {}, "Requirements of RFC 8836"), verdictTable(report)),
+      report.participants.length === 0
+        ? null
+        : el(
+            "div",
+            { class: "part" },
+            el("h3", {}, "Real calls"),
+            participantsTable(report.participants),
+          ),
       report.errors.length === 0
         ? null
         : el("div", { class: "part" }, el("h3", {}, "Simulated beside real"), errorsTable(report.errors)),

@@ -9,6 +9,7 @@ import type {
   LoadRow,
   Measured,
   PaperRow,
+  ParticipantsRow,
   Report,
   SectionRow,
   SimReal,
@@ -279,6 +280,41 @@ export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
       pair("Rate (Mbit/s)", (it) => formatNumber(it.rate_mbps, 2)),
       pair("p95 queuing delay (ms)", (it) => formatNumber(it.p95_queuing_delay_ms, 0)),
       pair("Loss (%)", (it) => formatNumber(it.loss_percent, 2)),
+    ],
+    rows,
+  );
+}
+
+export function participantsTable(rows: ParticipantsRow[]): HTMLElement {
+  const number = (
+    head: string,
+    value: (row: ParticipantsRow) => number | null,
+    digits: number,
+  ) => ({
+    head,
+    cell: (row: ParticipantsRow) => formatNumber(value(row), digits),
+    kind: "number" as const,
+  });
+  return table<ParticipantsRow>(
+    "Real calls, a participant on average",
+    [
+      { head: "Scenario", cell: (row) => name(row.scenario) },
+      { head: "Browser", cell: (row) => name(row.controller) },
+      number("Participants", (row) => row.participants, 0),
+      number("Runs", (row) => row.runs, 0),
+      {
+        head: "Success (%)",
+        cell: (row) => formatPercent(row.success_ratio),
+        kind: "number" as const,
+      },
+      number("Set-up (ms)", (row) => row.setup_ms, 0),
+      number("First frame (ms)", (row) => row.first_frame_ms, 0),
+      number("RTT (ms)", (row) => row.rtt_ms, 1),
+      number("One-way delay (ms)", (row) => row.one_way_delay_ms, 1),
+      number("Sent (Mbit/s)", (row) => row.send_rate_mbps, 2),
+      number("Received (Mbit/s)", (row) => row.receive_rate_mbps, 2),
+      number("CPU (% of a core)", (row) => row.cpu_percent, 0),
+      number("Memory (MB)", (row) => row.memory_mb, 0),
     ],
     rows,
   );

@@ -4,7 +4,9 @@
 
 use weir::units::Bitrate;
 
-use super::format::{Calls, DelayPlot, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow};
+use super::format::{
+    Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow,
+};
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::file::{
     CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
@@ -50,6 +52,32 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         rates: first_file.captures.iter().flat_map(|it| rates(first_file, it)).collect(),
         delays: first_file.captures.iter().flat_map(delays).collect(),
     })
+}
+
+/// A row a browser, or pair of them, that played the scenario.
+pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<ParticipantsRow> {
+    let row = |column: &Column<'_>| {
+        let calls = |run: &Run<'_>| run.summary.calls.clone();
+        let mean = |path: &str| {
+            column.mean(|run| calls(run)?.at(path)).map(|mean| rounded(mean, DECIMALS))
+        };
+        Some(ParticipantsRow {
+            scenario: id.into(),
+            controller: column.controller.into(),
+            participants: calls(column.runs.first()?)?.participants,
+            runs: column.runs.len(),
+            success_ratio: mean("calls.success_ratio"),
+            setup_ms: mean("calls.setup_ms"),
+            first_frame_ms: mean("calls.first_frame_ms"),
+            rtt_ms: mean("calls.rtt_ms"),
+            one_way_delay_ms: mean("calls.one_way_delay_ms.mean"),
+            send_rate_mbps: mean("calls.send_rate_mbps"),
+            receive_rate_mbps: mean("calls.receive_rate_mbps"),
+            cpu_percent: mean("calls.cpu_cores").map(|cores| rounded(cores * 100.0, 1)),
+            memory_mb: mean("calls.memory_mb"),
+        })
+    };
+    columns.iter().filter_map(row).collect()
 }
 
 fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {

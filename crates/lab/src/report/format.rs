@@ -25,6 +25,8 @@ pub struct Report {
     pub(super) verdicts: Vec<Verdict>,
     /// What Google's congestion control changed since 2013.
     pub(super) then_and_now: Vec<ThenAndNow>,
+    /// Real calls of each scenario, means over participants and runs.
+    pub(super) participants: Vec<ParticipantsRow>,
     /// Simulated runs beside real calls of the same scenarios.
     pub(super) errors: Vec<ErrorRow>,
     pub(super) scenarios: Vec<Scenario>,
@@ -121,6 +123,25 @@ pub(super) struct Measured {
     pub rate_mbps: Option<f64>,
     pub p95_queuing_delay_ms: Option<f64>,
     pub loss_percent: Option<f64>,
+}
+
+/// What one participant of the calls of a scenario has, on average.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct ParticipantsRow {
+    pub scenario: String,
+    pub controller: String,
+    pub participants: usize,
+    pub runs: usize,
+    pub success_ratio: Option<f64>,
+    pub setup_ms: Option<f64>,
+    pub first_frame_ms: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub one_way_delay_ms: Option<f64>,
+    pub send_rate_mbps: Option<f64>,
+    pub receive_rate_mbps: Option<f64>,
+    /// Of one core.
+    pub cpu_percent: Option<f64>,
+    pub memory_mb: Option<f64>,
 }
 
 /// A media flow, simulated and real, means over the seeds; errors are simulated minus real.

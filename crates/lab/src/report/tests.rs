@@ -190,6 +190,9 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     );
     assert_eq!(calls["peers"][1]["cpu_percent"], Value::Null);
     assert_eq!(calls["streams"][0]["lost_percent"], 1.5);
+    let participant = &report["participants"][0];
+    assert_shape(participant, "ParticipantsRow");
+    assert_eq!((&participant["runs"], &participant["success_ratio"]), (&json!(2), &json!(0.5)));
     // What peer b receives has crossed `up`.
     assert_eq!(calls["split"][1]["video_mbps"], 1.5);
     assert!(calls["split"][1]["capacity_mbps"].as_f64().is_some());
