@@ -22,6 +22,14 @@ const DTLS_RECORD_HEADER: usize = 13;
 /// Channel number and length, before what a relay passes on [RFC8656 §12.4].
 const CHANNEL_HEADER: usize = 4;
 
+/// Message types of the indications that carry data to and from a relay before a channel is bound
+/// [RFC8656 §11], and their attribute that holds it [RFC8656 §18.4].
+const SEND_INDICATION: u16 = 0x0016;
+const DATA_INDICATION: u16 = 0x0017;
+const DATA: u16 = 0x0013;
+/// Type and length of an attribute [RFC8489 §14].
+const ATTRIBUTE_HEADER: usize = 4;
+
 /// The longest headers that [`Packet::parse`] can ask for: IP, UDP, a relay's, and RTP with all sources
 /// and an extension block of a kind that no browser fills.
 pub(super) const LONGEST_HEADERS: usize = 512;
@@ -128,7 +136,13 @@ impl Packet {
 /// `length` bytes were on the wire.
 fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
     match payload.first() {
-        Some(0..=3) if length >= STUN_HEADER => (Content::Stun, STUN_HEADER),
+        Some(0..=3) if length >= STUN_HEADER => {
+            let carried = indicated(payload).and_then(|(at, length)| {
+                let (content, kept) = media(&payload[at..], length);
+                (content != Content::Other).then_some((content, at + kept))
+            });
+            carried.unwrap_or((Content::Stun, STUN_HEADER))
+        }
         Some(20..=63) if length >= DTLS_RECORD_HEADER => (Content::Dtls, DTLS_RECORD_HEADER),
         Some(64..=79) if payload.len() > CHANNEL_HEADER => {
             let inner = &payload[CHANNEL_HEADER..];
@@ -136,6 +150,24 @@ fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
             (content, CHANNEL_HEADER + kept)
         }
         _ => media(payload, length),
+    }
+}
+
+/// Where the data of an indication begins, and how long it is; `None` of any other message.
+fn indicated(message: &[u8]) -> Option<(usize, usize)> {
+    let number = |at: usize| Some(u16::from_be_bytes(*message.get(at..)?.first_chunk()?));
+    if !matches!(number(0)?, SEND_INDICATION | DATA_INDICATION) {
+        return None;
+    }
+    let mut at = STUN_HEADER;
+    loop {
+        let (kind, length) = (number(at)?, usize::from(number(at + 2)?));
+        at += ATTRIBUTE_HEADER;
+        if kind == DATA {
+            return (at <= message.len()).then_some((at, length));
+        }
+        // Attributes begin at multiples of four bytes.
+        at += length.next_multiple_of(4);
     }
 }
 
@@ -247,6 +279,31 @@ pub(super) mod tests {
         assert_eq!(kept, 28 + 4 + 20);
         // As it would be without the relay.
         assert_eq!(media.size_between_peers(), 28 + 20 + 100);
+    }
+
+    // [RFC8656 §11]
+    #[test]
+    fn media_before_the_channel_is_bound_is_seen_through_its_indication() {
+        let inner = &media_packet(7, 1, 101)[28..];
+        let mut message = vec![0, 0x16, 0, 140, 0x21, 0x12, 0xA4, 0x42];
+        message.extend([9; 12]);
+        // XOR-PEER-ADDRESS, then DATA, padded to a multiple of four.
+        message.extend([0, 0x12, 0, 8, 0, 1, 1, 2, 3, 4, 5, 6]);
+        message.extend([0, 0x13, 0, inner.len() as u8]);
+        message.extend(inner);
+        message.extend([0; 3]);
+        let (content, kept) = parse(&udp(&message));
+        let Content::Rtp(media) = content else { panic!("{content:?}") };
+        assert_eq!((media.ssrc, media.payload_size), (7, 101));
+        assert_eq!(kept, 28 + 20 + 12 + 4 + 20);
+        assert_eq!(media.size_between_peers(), 28 + 20 + 101);
+        // Keys are agreed on in the same way, and are a message to the relay here.
+        message[36] = 22;
+        assert_eq!(parse(&udp(&message)), (Content::Stun, 48));
+        for end in 0..message.len() {
+            let cut = udp(&message[..end]);
+            assert!(Packet::parse(&cut, cut.len()).is_some_and(|(_, kept)| kept <= cut.len()));
+        }
     }
 
     #[test]
