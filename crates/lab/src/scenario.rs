@@ -7,6 +7,7 @@ mod error;
 mod flow;
 mod network;
 mod parse;
+mod placement;
 pub mod quantity;
 mod reader;
 pub mod requirement;

@@ -13,10 +13,20 @@ use super::wifi::{self, CellNetwork};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-const NETWORK: &[&str] =
-    &["kind", "up", "down", "hop", "band", "access_point", "station", "neighbour", "hidden"];
+const NETWORK: &[&str] = &[
+    "kind",
+    "up",
+    "down",
+    "hop",
+    "band",
+    "access_point",
+    "station",
+    "neighbour",
+    "hidden",
+    "propagation",
+];
 /// Of these, those of a network of kind `wifi` alone.
-const WIFI: &[&str] = &["band", "access_point", "station", "neighbour", "hidden"];
+const WIFI: &[&str] = &["band", "access_point", "station", "neighbour", "hidden", "propagation"];
 const HOP: &[&str] = &["up", "down"];
 const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
 const TRACE: &[&str] = &["trace"];

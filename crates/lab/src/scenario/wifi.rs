@@ -15,17 +15,19 @@ use weir_sim::Association;
 use super::error::{ScenarioError, nearest, quoted};
 use super::flow::whole;
 use super::network::{refuse, steps};
+use super::placement::{place, placement};
 use super::reader::{Item, Table};
 use super::retry::retry;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-const NODE: &[&str] = &["queue", "aggregation", "edca", "retry"];
+const NODE: &[&str] = &["queue", "aggregation", "edca", "retry", "place"];
 const STATION: &[&str] = &[
     "queue",
     "aggregation",
     "edca",
     "retry",
+    "place",
     "count",
     "power",
     "rate",
@@ -34,7 +36,8 @@ const STATION: &[&str] = &[
     "down",
     "load",
 ];
-const NEIGHBOUR: &[&str] = &["queue", "aggregation", "edca", "retry", "rate", "errors", "load"];
+const NEIGHBOUR: &[&str] =
+    &["queue", "aggregation", "edca", "retry", "place", "rate", "errors", "load"];
 const LINK: &[&str] = &["rate", "errors", "load"];
 const RATE: &[&str] = &["control", "mcs", "streams", "guard"];
 const ERRORS: &[&str] =
@@ -138,8 +141,13 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
     let band = network.get("band").map_or(Ok(Band::GHZ_2_4), |item| {
         item.choice(&[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)])
     })?;
+    let mut places = vec![None];
     let access_point = match network.get("access_point") {
-        Some(item) => node("ap", &item.table(NODE)?)?,
+        Some(item) => {
+            let table = item.table(NODE)?;
+            places[0] = place(&table)?;
+            node("ap", &table)?
+        }
         None => NodeConfig::new("ap"),
     };
     let (mut stations, mut groups, mut powers) = (Vec::new(), Vec::new(), Vec::new());
@@ -149,6 +157,11 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
         let first = 1 + stations.len();
         groups.push(StationGroup { name: name.into(), nodes: first..first + count });
         let station = station(name, &table, duration)?;
+        let own = place(&table)?;
+        places.extend(std::iter::repeat_n(own, count));
+        if own.is_some() {
+            refuse(&table, "power", "it follows from the place; leave one of the two out")?;
+        }
         if let Some(item) = table.get("power") {
             powers.push((first..first + count, power(&item)?));
         }
@@ -177,10 +190,12 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
             let number = 1 + config.stations.len() + config.neighbours.len();
             groups.push(StationGroup { name: name.into(), nodes: number..number + 1 });
             let table = item.table(NEIGHBOUR)?;
+            places.push(place(&table)?);
             let link = link(&table, None, duration)?;
             config.neighbours.push(Neighbour { node: node(name, &table)?, link });
         }
     }
+    config.powers.placement = placement(network, band, places)?;
     let mut cell = CellNetwork { config, groups };
     refuse_doubles(network, &cell)?;
     if let Some(pairs) = network.get("hidden") {

@@ -75,7 +75,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let eifs_excess = config.band.eifs(0) - config.band.aifs(0);
         Self {
             band: config.band,
-            medium: Medium::new(count, &config.powers, eifs_excess),
+            medium: Medium::new(config.powers.matrix(count, seed), eifs_excess),
             nodes,
             sources,
             accesses: vec![Timestamp::MAX; count],

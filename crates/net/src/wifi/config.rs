@@ -335,47 +335,64 @@ pub struct Association {
 /// Power at which nodes receive each other unless the configuration says otherwise.
 const DEFAULT_POWER_DBM: f64 = -50.0;
 
-/// At which power the nodes receive each other.
+/// At which power the nodes receive each other. What comes later here overrides what comes before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Powers {
-    /// Between two nodes of which `between` says nothing.
+    /// Between two nodes of which the rest says nothing.
     pub default_dbm: f64,
+    /// Where the nodes are, if the powers follow from that.
+    pub placement: Option<Placement>,
     /// From a node, to a node, in dBm; a later entry overrides an earlier one.
     pub between: Vec<(NodeId, NodeId, f64)>,
 }
 
+/// Where the nodes are, and what lies between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// Places in metres, by number of the node.
+    pub places: Vec<(f64, f64)>,
+    /// Power that every node sends with.
+    pub sent_dbm: f64,
+    /// How the power falls with the distance. Fading is left to the links ([`Noise`]).
+    pub propagation: Propagation,
+}
+
 impl Default for Powers {
     fn default() -> Self {
-        Self { default_dbm: DEFAULT_POWER_DBM, between: Vec::new() }
+        Self { default_dbm: DEFAULT_POWER_DBM, placement: None, between: Vec::new() }
     }
 }
 
 impl Powers {
-    /// The powers of nodes that send with so much, at these places in metres, by number. Fading is left
-    /// to the links ([`Noise`]).
-    pub fn placed(
-        places: &[(f64, f64)],
-        sent_dbm: f64,
-        propagation: &Propagation,
-        seed: Seed,
-    ) -> Self {
-        let steady = Propagation { fading: None, ..*propagation };
-        let mut between = Vec::new();
-        for (a, at) in places.iter().enumerate() {
-            for (b, other) in places.iter().enumerate().skip(a + 1) {
-                let distance = libm::hypot(at.0 - other.0, at.1 - other.1);
-                let stream = seed.stream(&format!("wifi/shadowing/{a}/{b}"));
-                let gain_db = Path::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
-                let dbm = sent_dbm + gain_db;
-                between.extend([(NodeId(a), NodeId(b), dbm), (NodeId(b), NodeId(a), dbm)]);
-            }
+    /// The power of each node at each other one, by sender, as this seed has the shadowing.
+    pub(super) fn matrix(&self, nodes: usize, seed: Seed) -> Vec<Vec<f64>> {
+        let mut dbm = vec![vec![self.default_dbm; nodes]; nodes];
+        if let Some(placement) = &self.placement {
+            placement.fill(&mut dbm, seed);
         }
-        Self { default_dbm: f64::NEG_INFINITY, between }
+        for &(from, to, power) in &self.between {
+            dbm[from.0][to.0] = power;
+        }
+        dbm
     }
 
     /// Two nodes that receive nothing of each other.
     pub fn hide(&mut self, a: NodeId, b: NodeId) {
         self.between.extend([(a, b, f64::NEG_INFINITY), (b, a, f64::NEG_INFINITY)]);
+    }
+}
+
+impl Placement {
+    fn fill(&self, dbm: &mut [Vec<f64>], seed: Seed) {
+        let steady = Propagation { fading: None, ..self.propagation };
+        for (a, at) in self.places.iter().enumerate() {
+            for (b, other) in self.places.iter().enumerate().skip(a + 1) {
+                let distance = libm::hypot(at.0 - other.0, at.1 - other.1);
+                let stream = seed.stream(&format!("wifi/shadowing/{a}/{b}"));
+                let gain_db = Path::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
+                (dbm[a][b], dbm[b][a]) = (self.sent_dbm + gain_db, self.sent_dbm + gain_db);
+            }
+        }
     }
 }
 

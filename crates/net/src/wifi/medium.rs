@@ -5,7 +5,6 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::config::Powers;
 use super::link::to_mw;
 
 /// Power from which a node senses a frame, and defers to it [IEEE80211 §20.3.21.5.2].
@@ -85,11 +84,9 @@ pub(super) struct Medium {
 }
 
 impl Medium {
-    pub(super) fn new(nodes: usize, powers: &Powers, eifs_excess: TimeDelta) -> Self {
-        let mut power_dbm = vec![vec![powers.default_dbm; nodes]; nodes];
-        for &(from, to, dbm) in &powers.between {
-            power_dbm[from.0][to.0] = dbm;
-        }
+    /// Of nodes that receive each other at these powers, by sender.
+    pub(super) fn new(mut power_dbm: Vec<Vec<f64>>, eifs_excess: TimeDelta) -> Self {
+        let nodes = power_dbm.len();
         for (node, from) in power_dbm.iter_mut().enumerate() {
             // A node that sends receives nothing else.
             from[node] = f64::INFINITY;

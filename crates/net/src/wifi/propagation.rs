@@ -7,6 +7,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
+use super::phy::Band;
 use crate::seed::Stream;
 
 /// Loss over the first metre of free space at 2.4 GHz.
@@ -45,6 +46,13 @@ impl Propagation {
         shadowing_db: 0.0,
         fading: None,
     };
+
+    /// The same at the frequency of a band.
+    pub fn indoor(band: Band) -> Self {
+        let loss_at_1_m_db =
+            if band == Band::GHZ_5 { LOSS_AT_1_M_5_GHZ_DB } else { LOSS_AT_1_M_2_4_GHZ_DB };
+        Self { loss_at_1_m_db, ..Self::INDOOR }
+    }
 
     /// Loss at this distance, which is at least a metre, in decibels.
     pub fn loss_db(&self, distance_m: f64) -> f64 {

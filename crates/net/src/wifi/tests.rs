@@ -189,6 +189,43 @@ fn stations_that_do_not_hear_each_other_talk_over_each_other() {
 }
 
 #[test]
+fn stations_whose_places_are_too_far_apart_do_not_hear_each_other() {
+    // 20 dBm and 30 dB a decade: -82 dBm, the least that is sensed, are left at 116 m.
+    for (metres, is_hidden) in [(57.0, false), (59.0, true)] {
+        let mut config = config(&["a", "b"]);
+        config.powers.placement = Some(Placement {
+            places: vec![(0.0, 0.0), (-metres, 0.0), (metres, 0.0)],
+            sent_dbm: 20.0,
+            propagation: propagation::Propagation::INDOOR,
+        });
+        let mut bench = Bench::new(&config);
+        bench.enqueue(1_000, (A, AP), 1);
+        bench.enqueue(1_100, (B, AP), 2);
+        let frames = bench.frames();
+        let first_of_b = frames.iter().find(|frame| frame.0 == 2).unwrap();
+        assert_eq!(first_of_b.1 == 1_100, is_hidden, "{metres} m: {first_of_b:?}");
+    }
+}
+
+#[test]
+fn shadowing_is_of_the_seed_and_the_same_both_ways() {
+    let mut powers = config(&["a", "b"]).powers;
+    powers.placement = Some(Placement {
+        places: vec![(0.0, 0.0), (5.0, 0.0), (0.0, 5.0)],
+        sent_dbm: 20.0,
+        propagation: propagation::Propagation {
+            shadowing_db: 5.0,
+            ..propagation::Propagation::INDOOR
+        },
+    });
+    let [one, again, other] = [1, 1, 2].map(|seed| powers.matrix(3, Seed::new(seed)));
+    assert_eq!(one, again);
+    assert_ne!(one[0][1], other[0][1]);
+    assert_ne!(one[0][1], one[0][2]);
+    assert_eq!(one[0][1], one[1][0]);
+}
+
+#[test]
 fn a_frame_that_is_10_db_stronger_survives_the_other_one() {
     for (power_dbm, decoded) in [(-39.9, 1), (-40.1, 0)] {
         let mut config = config(&["a", "b"]);

@@ -103,6 +103,19 @@ fn loads_and_neighbours_and_who_is_hidden_are_read() {
 }
 
 #[test]
+fn places_and_what_lies_between_them_are_read() {
+    let cell = cell(
+        "propagation = { exponent = 3.5, shadowing = 4 }\n\
+         station.laptop = { rate = 7, place = [3, 4] }\n\
+         station.far = { rate = 7, place = [-30, 0], count = 2 }",
+    );
+    let placement = cell.config.powers.placement.unwrap();
+    assert_eq!(placement.places, [(0.0, 0.0), (3.0, 4.0), (-30.0, 0.0), (-30.0, 0.0)]);
+    assert_eq!(placement.sent_dbm, 20.0);
+    assert_eq!((placement.propagation.exponent, placement.propagation.shadowing_db), (3.5, 4.0));
+}
+
+#[test]
 fn a_variant_changes_a_station_and_keeps_the_order_of_all() {
     let text = text(
         "station.b = { rate = 7 }\nstation.a = { rate = 7, retry = { extension = 0 } }",
@@ -133,6 +146,17 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
         ),
         (LAPTOP, "[[flow]]\n", "it crosses nothing; write the station that it is at"),
         ("station.laptop = { rate = 7, queue = \"300ms\" }", FLOW, "write packets or bytes"),
+        (
+            "station.laptop = { rate = 7, place = [1, 2] }\nstation.b.rate = 7",
+            FLOW,
+            "some nodes have a place and others none",
+        ),
+        (
+            "station.laptop = { rate = 7, place = [1, 2], power = -60 }",
+            FLOW,
+            "leave one of the two",
+        ),
+        ("propagation.power = 20\nstation.laptop.rate = 7", FLOW, "no node has a place"),
         ("station.ap.rate = 7", "[[flow]]\nstation = \"ap\"\n", "two nodes are called 'ap'"),
         ("hidden = [[\"laptop\", \"x\"]]\nstation.laptop.rate = 7", FLOW, "there is no node 'x'"),
         (

@@ -1,0 +1,69 @@
+//! Where the nodes of a cell are: `place` of a node, and `propagation` of the network.
+
+use weir_net::wifi::propagation::Propagation;
+use weir_net::wifi::{Band, Placement};
+
+use super::error::ScenarioError;
+use super::network::refuse;
+use super::reader::{Item, Table};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Metres from the point that places are counted from.
+pub(super) type Place = (f64, f64);
+
+const PROPAGATION: &[&str] = &["power", "exponent", "shadowing"];
+/// Power that a node sends with, in dBm, unless the scenario says otherwise.
+const SENT_DBM: f64 = 20.0;
+
+/// `[12, 5]`, if the node has a place.
+pub(super) fn place(table: &Table) -> Result<Option<Place>> {
+    let Some(item) = table.get("place") else { return Ok(None) };
+    match item.elements().as_deref() {
+        Some([x, y]) => Ok(Some((x.number()?, y.number()?))),
+        _ => Err(item.error("expected metres such as [12, 5]")),
+    }
+}
+
+/// The nodes' places in their order, the access point's first. Either none has one, or all have; the
+/// access point's is the origin unless it is given.
+pub(super) fn placement(
+    network: &Table,
+    band: Band,
+    mut places: Vec<Option<Place>>,
+) -> Result<Option<Placement>> {
+    if places.iter().all(Option::is_none) {
+        refuse(network, "propagation", "no node has a place; write place = [12, 5] at a station")?;
+        return Ok(None);
+    }
+    places[0].get_or_insert((0.0, 0.0));
+    let Some(places) = places.into_iter().collect::<Option<Vec<Place>>>() else {
+        return Err(network.error("some nodes have a place and others none; write place = [12, 5]"));
+    };
+    let default = Propagation::indoor(band);
+    let Some(item) = network.get("propagation") else {
+        return Ok(Some(Placement { places, sent_dbm: SENT_DBM, propagation: default }));
+    };
+    let table = item.table(PROPAGATION)?;
+    let number = |key, default, range: std::ops::RangeInclusive<f64>| match table.get(key) {
+        None => Ok(default),
+        Some(item) => within(&item, range),
+    };
+    Ok(Some(Placement {
+        places,
+        sent_dbm: number("power", SENT_DBM, -20.0..=36.0)?,
+        propagation: Propagation {
+            exponent: number("exponent", default.exponent, 1.0..=6.0)?,
+            shadowing_db: number("shadowing", default.shadowing_db, 0.0..=20.0)?,
+            ..default
+        },
+    }))
+}
+
+fn within(item: &Item, range: std::ops::RangeInclusive<f64>) -> Result<f64> {
+    let number = item.number()?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    Err(item.error(&format!("must be between {} and {}", range.start(), range.end())))
+}
