@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::metrics::mean;
-use file::{CallFile, Delays, Interval, Participant, Peer, Setup, Stream};
+use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
@@ -157,11 +157,16 @@ impl CallMetrics {
             |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
         let delay = |value: fn(&Delays) -> f64| {
             let captures = file.captures.iter().filter(|capture| !failed(capture.call));
-            let is_theirs = |stream: &&Stream| {
-                stream.role == "video" && people.iter().any(|one| one.program.name == stream.to)
+            let of_capture = |capture: &Capture| -> Vec<f64> {
+                let is_theirs = |stream: &&Stream| {
+                    let receiver = file.receiver(capture.call, stream);
+                    people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
+                };
+                let streams = capture.streams.iter().filter(|stream| stream.role == "video");
+                let theirs = streams.filter(is_theirs);
+                theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
             };
-            let streams = captures.flat_map(|capture| &capture.streams).filter(is_theirs);
-            mean(streams.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect())
+            mean(captures.flat_map(of_capture).collect())
         };
         Self {
             signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
@@ -262,8 +267,8 @@ mod tests {
                 peer(3, "a", 4_000.0), peer(3, "b3", 5_000.0),
             ],
             "captures": [
-                { "call": 1, "streams": [stream("b1", 10.0), stream("a", 4.0)] },
-                { "call": 2, "streams": [stream("b2", 30.0)] },
+                { "call": 1, "streams": [stream("b", 10.0), stream("a", 4.0)] },
+                { "call": 2, "streams": [stream("b", 30.0)] },
                 { "call": 3, "streams": [stream("a", 900.0)] },
             ],
         }))

@@ -13,6 +13,15 @@ pub(crate) struct CallFile {
     pub captures: Vec<Capture>,
 }
 
+impl CallFile {
+    /// Who receives a stream, which names the ends of its call `a` and `b`.
+    pub(super) fn receiver(&self, call: usize, stream: &Stream) -> Option<&str> {
+        let mut ends = self.peers.iter().filter(|peer| peer.call == call);
+        let end = ends.nth(usize::from(stream.to == "b"))?;
+        Some(&end.participant)
+    }
+}
+
 /// A program that took part.
 #[derive(Default, Deserialize)]
 #[serde(default)]
