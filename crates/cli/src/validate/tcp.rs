@@ -2,8 +2,8 @@
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
 //! simulator; both drive the same model of the bottleneck. The emulator releases packets a little
-//! late, and now and then the machine stands still; the simulated network does as much. Goodput is what the receiving application
-//! got; the queue is the mean time that packets waited, by bytes.
+//! late, and now and then the machine stands still; the simulated network does as much. Goodput is
+//! what the receiving application got; the queue is the mean time that packets waited, by bytes.
 
 use std::time::Duration;
 
