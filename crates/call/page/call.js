@@ -127,6 +127,9 @@ async function reportStats() {
 // The tracks that this peer sends, by kind.
 async function openDevices({ video, audio, width, height, frameRate }) {
   if (!video.sends && !audio.sends) return {};
+  if (!navigator.mediaDevices) {
+    throw new Error("Browsers give no camera to this page: its address is neither 127.0.0.1 nor https.");
+  }
   const picture = {
     width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: frameRate },
   };

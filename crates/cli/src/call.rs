@@ -191,8 +191,30 @@ fn invite(urls: &[(String, String)]) {
     for (name, url) in urls {
         eprintln!("weir: {name} opens {url}");
     }
-    eprintln!(
-        "weir: browsers give camera and microphone to pages of 127.0.0.1 alone, or with \
-         --unsafely-treat-insecure-origin-as-secure=http://ADDRESS:PORT (Chromium)"
-    );
+    let origin = urls.first().and_then(|(_, url)| origin(url));
+    let is_this_machine = |origin: &&str| origin.starts_with("http://127.");
+    if let Some(origin) = origin.filter(|origin| !is_this_machine(origin)) {
+        eprintln!(
+            "weir: a browser gives this page its camera if it is Chromium, started with \
+             --unsafely-treat-insecure-origin-as-secure={origin}"
+        );
+    }
+}
+
+/// `http://192.168.1.5:4000` of a page there.
+fn origin(url: &str) -> Option<&str> {
+    let path = url.strip_prefix("http://")?.find('/')?;
+    Some(&url[.."http://".len() + path])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_a_page_without_its_path() {
+        let url = "http://192.168.1.5:4000/0123/call/0/a";
+        assert_eq!(origin(url), Some("http://192.168.1.5:4000"));
+        assert_eq!(origin("192.168.1.5"), None);
+    }
 }
