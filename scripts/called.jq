@@ -1,14 +1,17 @@
 # A Markdown table of published values beside real calls and simulations of them, from the summaries of
-# records: `jq -rs -f scripts/called.jq runs/*/*/summary.json`. Means over the seeds; bent and failed calls do not count.
+# records: `jq -rs -f scripts/called.jq runs/*/*/summary.json`. Means over the seeds; what the machine bent does not
+# count, nor a run of which a call failed, but in the metrics of calls.
 def shown: if . == null then "-" elif fabs >= 10 then (. * 10 | round / 10 | tostring) elif fabs >= 0.1 then (. * 100 | round / 100 | tostring) else (. * 10000 | round / 10000 | tostring) end;
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def column: if .engine == "call" then "\(.controller), called" else "\(.controller), simulated" end;
-def counts: .engine != "call" or (.calls.bent | not) and .calls.succeeded == .calls.made;
-group_by(.scenario)[] | map(select(counts)) | select(length > 0)
+def sound: .engine != "call" or (.calls.bent | not);
+def lasted: .engine != "call" or .calls.succeeded == .calls.made;
+group_by(.scenario)[] | map(select(sound)) | select(length > 0)
 | (map(column) | unique) as $columns
 | "\n`\(.[0].scenario)`\n", "| \(["where", "section", "metric", "paper"] + $columns | join(" | ")) |",
   "|---|---|---|---|\($columns | map("---|") | join(""))",
-  ([.[] | column as $column | .paper[] + {column: $column}]
+  ([.[] | column as $column | lasted as $lasted | .paper[]
+    | select($lasted or (.metric | startswith("calls."))) + {column: $column}]
    | group_by([.where, .section, .flow, .metric])[]
    | . as $rows
    | .[0] as $first

@@ -2,6 +2,7 @@
 //! `weir compare`.
 
 use serde_json::json;
+use weir_lab::calls::Flaw;
 use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
 use weir_lab::record::Record;
 use weir_lab::run::Engine;
@@ -107,8 +108,8 @@ fn played(scenario: &str) -> &str {
     scenario.strip_suffix("/browser").unwrap_or(scenario)
 }
 
-/// The runs of an engine that differ by their seed alone, together; without those that the machine bent,
-/// where there are others.
+/// The runs of an engine that differ by their seed alone, together: without those of which a call failed,
+/// and without those that the machine bent, where there are others.
 fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in records.iter().filter(|record| record.info.engine == engine) {
@@ -123,10 +124,14 @@ fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
         }
     }
     for group in &mut groups {
-        if group.iter().any(|record| !record.is_bent()) {
-            group.retain(|record| !record.is_bent());
-        }
+        let sound = group.iter().any(|record| record.flaw().is_none());
+        group.retain(|record| match record.flaw() {
+            None => true,
+            Some(Flaw::Bent) => !sound,
+            Some(Flaw::Failed) => false,
+        });
     }
+    groups.retain(|group| !group.is_empty());
     groups
 }
 

@@ -1,5 +1,6 @@
 //! Results as text tables.
 
+use weir_lab::calls::Flaw;
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_lab::summary::{FlowSummary, Summary};
@@ -57,10 +58,14 @@ pub fn results(summaries: &[Summary]) -> String {
         }
         seen.push(key);
         let same = |other: &&Summary| (&other.scenario, &other.controller, &other.engine) == key;
-        let (bent, sound): (Vec<&Summary>, Vec<&Summary>) =
-            summaries.iter().filter(same).partition(|run| is_bent(run));
-        let seeds = seeds(sound.len(), bent.len());
-        // What a machine bent says more about the machine: it counts where there is nothing else.
+        let group: Vec<&Summary> = summaries.iter().filter(same).collect();
+        let with = |flaw: Option<Flaw>| -> Vec<&Summary> {
+            group.iter().copied().filter(|run| flaw_of(run) == flaw).collect()
+        };
+        let (sound, failed, bent) = (with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Bent)));
+        let seeds = seeds(sound.len(), failed.len(), bent.len());
+        // What a machine bent says more about the machine: it counts where there is nothing else. A run
+        // without one of its calls says nothing of it.
         let group = if sound.is_empty() { bent } else { sound };
         for flow in &summary.flows {
             let over_seeds = |path: &str| {
@@ -72,16 +77,25 @@ pub fn results(summaries: &[Summary]) -> String {
     aligned(&HEAD, &rows, 4)
 }
 
-fn is_bent(run: &Summary) -> bool {
-    run.calls.as_ref().is_some_and(|calls| calls.bent)
+fn flaw_of(run: &Summary) -> Option<Flaw> {
+    run.calls.as_ref()?.flaw()
 }
 
-/// How many runs a mean is of, and how many the machine bent.
-fn seeds(sound: usize, bent: usize) -> String {
-    match (sound, bent) {
-        (sound, 0) => sound.to_string(),
-        (0, bent) => format!("{bent}, bent"),
-        (sound, bent) => format!("{sound} ({bent} bent left out)"),
+/// How many runs a mean is of, and how many do not count because a call failed or the machine bent them.
+fn seeds(sound: usize, failed: usize, bent: usize) -> String {
+    let shown = match (sound, bent) {
+        (0, 1..) => format!("{bent}, bent"),
+        _ => sound.to_string(),
+    };
+    let left_out = [(failed, "failed"), (if sound > 0 { bent } else { 0 }, "bent")];
+    let left_out: Vec<String> = left_out
+        .iter()
+        .filter(|(runs, _)| *runs > 0)
+        .map(|(runs, why)| format!("{runs} {why}"))
+        .collect();
+    match left_out.as_slice() {
+        [] => shown,
+        runs => format!("{shown} ({} left out)", runs.join(", ")),
     }
 }
 
@@ -103,4 +117,18 @@ fn line(
         number(over_seeds("rtt_ms.mean"), 1),
         number(over_seeds("loss_ratio.mean").map(|ratio| ratio * 100.0), 2),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_many_runs_count_and_how_many_do_not() {
+        assert_eq!(seeds(3, 0, 0), "3");
+        assert_eq!(seeds(3, 1, 2), "3 (1 failed, 2 bent left out)");
+        assert_eq!(seeds(0, 0, 2), "2, bent");
+        assert_eq!(seeds(0, 1, 2), "2, bent (1 failed left out)");
+        assert_eq!(seeds(0, 1, 0), "0 (1 failed left out)");
+    }
 }

@@ -3,7 +3,8 @@
 //!
 //! From `call.json` alone, so they are of the whole run and have no sections. Every value is a mean over
 //! participants, the forwarding server left out; calls that failed, and whoever had no other, do not
-//! count, for their values would be those of no call.
+//! count, for their values would be those of no call. A run with a [`Flaw`] has no part in the means over the
+//! flows of several runs; one with a failed call has in these, which leave that call out themselves.
 
 pub(crate) mod file;
 
@@ -17,6 +18,27 @@ const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// The forwarding server among the participants.
 const SERVER: &str = "server";
+
+/// Why the values of a real run say nothing of what was to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flaw {
+    /// A call failed, so that its media was missing on the path of the others.
+    Failed,
+    /// The machine bent the run.
+    Bent,
+}
+
+impl Flaw {
+    /// Of a run with this `call.json`.
+    pub(crate) fn of(call: &Value) -> Option<Self> {
+        let failed = |calls: &Vec<Value>| calls.iter().any(|call| !call["failure"].is_null());
+        if call["bent"].as_bool() == Some(true) {
+            Some(Self::Bent)
+        } else {
+            call["calls"].as_array().is_some_and(failed).then_some(Self::Failed)
+        }
+    }
+}
 
 /// What became of the calls of a real run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -105,6 +127,14 @@ impl Calls {
         }
     }
 
+    /// Why the values of the run do not count, if they do not.
+    pub fn flaw(&self) -> Option<Flaw> {
+        match self {
+            Self { bent: true, .. } => Some(Flaw::Bent),
+            Self { made, succeeded, .. } => (succeeded < made).then_some(Flaw::Failed),
+        }
+    }
+
     /// The value at a dotted path such as `calls.a.setup_ms`; `None` where nobody measured it or the
     /// path names nothing.
     pub fn at(&self, path: &str) -> Option<f64> {
@@ -140,23 +170,20 @@ impl Calls {
 
 impl CallMetrics {
     fn of(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let failed = |number: usize| {
-            file.calls.iter().any(|call| call.call == number && call.failure.is_some())
-        };
         let people: Vec<One<'_>> = file
             .participants
             .iter()
             .filter(|one| one.name != SERVER && is_wanted(&one.name))
             .map(|one| {
                 let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
-                One { program: one, ends: ends.filter(|peer| !failed(peer.call)).collect() }
+                One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
             })
             .filter(|one| !one.ends.is_empty())
             .collect();
         let over =
             |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
         let delay = |value: fn(&Delays) -> f64| {
-            let captures = file.captures.iter().filter(|capture| !failed(capture.call));
+            let captures = file.captures.iter().filter(|capture| file.lasted(capture.call));
             let of_capture = |capture: &Capture| -> Vec<f64> {
                 let is_theirs = |stream: &&Stream| {
                     let receiver = file.receiver(capture.call, stream);
@@ -280,6 +307,9 @@ mod tests {
         assert_eq!((calls.made, calls.succeeded, calls.bent), (3, 2, true));
         assert_eq!(calls.participants, 4);
         assert_eq!(calls.success_ratio, Some(2.0 / 3.0));
+        assert_eq!(calls.flaw(), Some(Flaw::Bent));
+        assert_eq!(Calls { bent: false, ..calls.clone() }.flaw(), Some(Flaw::Failed));
+        assert_eq!(Calls { bent: false, succeeded: 3, ..calls.clone() }.flaw(), None);
         let all = &calls.all;
         // The path was found before the description came: a step of no time.
         assert_eq!(
@@ -309,6 +339,19 @@ mod tests {
         assert_eq!(delay(&calls.a), Some((4.0, 8.0)));
         assert_eq!(delay(&calls.b), Some((20.0, 40.0)));
         assert_eq!(calls.b.memory_mb, Some(150.0));
+    }
+
+    #[test]
+    fn a_record_says_itself_why_its_values_do_not_count() {
+        let flaw = |bent: bool, failure: Value| {
+            Flaw::of(
+                &json!({ "bent": bent, "calls": [{ "failure": null }, { "failure": failure }] }),
+            )
+        };
+        assert_eq!(flaw(false, Value::Null), None);
+        assert_eq!(flaw(false, json!("no camera")), Some(Flaw::Failed));
+        assert_eq!(flaw(true, json!("no camera")), Some(Flaw::Bent));
+        assert_eq!(Flaw::of(&json!({})), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_sim::trace::Trace;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Flaw};
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{self, Scenario, ScenarioError};
 use crate::summary::Summary;
@@ -108,9 +108,9 @@ impl Record {
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 
-    /// Whether this machine bent the run, a real one.
-    pub fn is_bent(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call["bent"].as_bool() == Some(true))
+    /// Why the values of a real run do not count, if they do not.
+    pub fn flaw(&self) -> Option<Flaw> {
+        Flaw::of(self.call.as_ref()?)
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

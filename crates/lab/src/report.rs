@@ -23,11 +23,12 @@ mod tables;
 use weir::Algorithm;
 use weir_sim::trace::Row;
 
+use crate::calls::{Calls, Flaw};
 use crate::gate::Judgement;
 use crate::metrics;
 use crate::record::Record;
 use crate::run::Engine;
-use crate::scenario::{Flow, Traffic};
+use crate::scenario::{Flow, PaperValue, Traffic};
 use crate::shared::rows_by_flow;
 use crate::summary::{FlowSummary, Summary};
 use format::{Boxes, Group, Histogram, Point, Scenario};
@@ -70,29 +71,44 @@ impl<'a> Run<'a> {
 struct Column<'a> {
     controller: &'a str,
     engine: Engine,
-    /// Those that the machine did not bend; all of them where it bent all.
+    /// Those without a flaw; where there is none, those that the machine bent.
     runs: &'a [Run<'a>],
-    /// Those that it bent, where there are others.
+    /// The others.
     left_out: &'a [Run<'a>],
+    /// Those that tell of calls, failed ones among them: not what the machine bent, unless there is
+    /// nothing else.
+    counted: &'a [Run<'a>],
 }
 
 impl<'a> Column<'a> {
-    /// `runs` are not empty, of one controller and engine, and bent ones stand last.
+    /// `runs` are not empty, of one controller and engine, and by flaw: none, a failed call, bent.
     fn of(runs: &'a [Run<'a>]) -> Self {
         let info = &runs[0].record.info;
-        let (sound, bent) = runs.split_at(runs.partition_point(|run| !run.record.is_bent()));
-        let (runs, left_out) = if sound.is_empty() { (bent, sound) } else { (sound, bent) };
-        Self { controller: &info.controller, engine: info.engine, runs, left_out }
+        let sound = runs.partition_point(|run| run.record.flaw().is_none());
+        let counted = runs.partition_point(|run| run.record.flaw() != Some(Flaw::Bent));
+        let (shown, left_out) = match sound {
+            0 => (&runs[counted..], &runs[..counted]),
+            _ => runs.split_at(sound),
+        };
+        let counted = if counted == 0 { runs } else { &runs[..counted] };
+        let (controller, engine) = (&info.controller, info.engine);
+        Self { controller, engine, runs: shown, left_out, counted }
     }
 
-    /// Whether all that there is was bent.
+    /// Whether the machine bent all runs whose values are shown.
     fn is_bent(&self) -> bool {
-        self.runs[0].record.is_bent()
+        self.runs.first().is_some_and(|run| run.record.flaw() == Some(Flaw::Bent))
     }
 
     /// Mean over the runs that have the value.
     fn mean(&self, value: impl Fn(&Run<'_>) -> Option<f64>) -> Option<f64> {
         metrics::mean(self.runs.iter().filter_map(value).collect())
+    }
+
+    /// Of each run that counts, what stands beside a published value.
+    fn beside(&self, value: &PaperValue) -> Vec<f64> {
+        let runs = if Calls::names(&value.metric) { self.counted } else { self.runs };
+        runs.iter().filter_map(|run| run.summary.beside(value)).collect()
     }
 }
 
@@ -105,7 +121,7 @@ impl Report {
         let key = |record: &Record| {
             let info = &record.info;
             let column = (info.scenario.clone(), info.engine, rank(&info.controller));
-            (column, record.is_bent(), info.seed)
+            (column, record.flaw(), info.seed)
         };
         // Calls with one seed differ: their content orders them, whatever the order of the files.
         sorted.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a).cmp(&content(b))));
@@ -176,7 +192,7 @@ struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// `runs` are not empty, of one scenario, and by engine, controller, bent and seed.
+    /// `runs` are not empty, of one scenario, and by engine, controller, flaw and seed.
     fn of(runs: &'a [Run<'a>]) -> Self {
         let of_column = |a: &Run<'_>, b: &Run<'_>| {
             let (a, b) = (&a.record.info, &b.record.info);

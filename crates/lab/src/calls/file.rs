@@ -14,6 +14,11 @@ pub(crate) struct CallFile {
 }
 
 impl CallFile {
+    /// Whether the call with this number came about and lasted.
+    pub(crate) fn lasted(&self, number: usize) -> bool {
+        !self.calls.iter().any(|call| call.call == number && call.failure.is_some())
+    }
+
     /// Who receives a stream, which names the ends of its call `a` and `b`.
     pub(super) fn receiver(&self, call: usize, stream: &Stream) -> Option<&str> {
         let mut ends = self.peers.iter().filter(|peer| peer.call == call);

@@ -8,6 +8,7 @@ use super::format::{
     Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow,
 };
 use super::{Column, Run, left_out_in_words, rounded};
+use crate::calls::Flaw;
 use crate::calls::file::{
     CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
 };
@@ -19,12 +20,13 @@ const DECIMALS: i32 = 3;
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 
-/// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all.
+/// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all, those
+/// with failed calls among them, for each of their rows says whose it is.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
     let runs: Vec<(&Run<'_>, CallFile)> = columns
         .iter()
         .filter(|column| column.engine == Engine::Call)
-        .flat_map(|column| column.runs)
+        .flat_map(|column| column.counted)
         .filter_map(|run| {
             let file = serde_json::from_value(run.record.call.clone()?).ok()?;
             Some((run, file))
@@ -32,6 +34,8 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         .collect();
     let (first, first_file) = runs.first()?;
     let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
+    let is_bent = |run: &&Run<'_>| run.record.flaw() == Some(Flaw::Bent);
+    let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_bent);
     let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
     let captures = || runs.iter().flat_map(|(_, file)| &file.captures);
     let rows = || captures().flat_map(|capture| &capture.agreement);
@@ -39,9 +43,9 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         seed: first.seed(),
         tried: entries().count(),
         succeeded: entries().filter(|call| call.failure.is_none()).count(),
-        left_out: of_calls().flat_map(|column| column.left_out).map(left_out_in_words).collect(),
+        left_out: left_out().map(left_out_in_words).collect(),
         bent: of_calls().all(Column::is_bent),
-        failures: entries().filter_map(|call| call.failure.clone()).collect(),
+        failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
         split: runs.iter().flat_map(|(run, file)| split(run, file)).collect(),
@@ -54,27 +58,34 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
     })
 }
 
+/// Why calls of a run failed.
+fn failures(run: &Run<'_>, file: &CallFile) -> Vec<String> {
+    let failed = file.calls.iter().filter_map(|call| Some((call.call, call.failure.as_ref()?)));
+    failed.map(|(call, cause)| format!("seed {}, call {call}: {cause}", run.seed())).collect()
+}
+
 /// A row a browser, or pair of them, that played the scenario.
 pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<ParticipantsRow> {
     let row = |column: &Column<'_>| {
         let calls = |run: &Run<'_>| run.summary.calls.clone();
-        let mean = |path: &str| {
-            column.mean(|run| calls(run)?.at(path)).map(|mean| rounded(mean, DECIMALS))
+        let of = |path: &str| {
+            let values = column.counted.iter().filter_map(|run| calls(run)?.at(path)).collect();
+            mean(values).map(|mean| rounded(mean, DECIMALS))
         };
         Some(ParticipantsRow {
             scenario: id.into(),
             controller: column.controller.into(),
-            participants: calls(column.runs.first()?)?.participants,
-            runs: column.runs.len(),
-            success_ratio: mean("calls.success_ratio"),
-            setup_ms: mean("calls.setup_ms"),
-            first_frame_ms: mean("calls.first_frame_ms"),
-            rtt_ms: mean("calls.rtt_ms"),
-            one_way_delay_ms: mean("calls.one_way_delay_ms.mean"),
-            send_rate_mbps: mean("calls.send_rate_mbps"),
-            receive_rate_mbps: mean("calls.receive_rate_mbps"),
-            cpu_percent: mean("calls.cpu_cores").map(|cores| rounded(cores * 100.0, 1)),
-            memory_mb: mean("calls.memory_mb"),
+            participants: calls(column.counted.first()?)?.participants,
+            runs: column.counted.len(),
+            success_ratio: of("calls.success_ratio"),
+            setup_ms: of("calls.setup_ms"),
+            first_frame_ms: of("calls.first_frame_ms"),
+            rtt_ms: of("calls.rtt_ms"),
+            one_way_delay_ms: of("calls.one_way_delay_ms.mean"),
+            send_rate_mbps: of("calls.send_rate_mbps"),
+            receive_rate_mbps: of("calls.receive_rate_mbps"),
+            cpu_percent: of("calls.cpu_cores").map(|cores| rounded(cores * 100.0, 1)),
+            memory_mb: of("calls.memory_mb"),
         })
     };
     columns.iter().filter_map(row).collect()
@@ -159,7 +170,7 @@ fn limited(it: Limitation) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Of each peer that receives: even ones stand where `down` ends, odd ones where `up` does.
+/// Of each peer that receives, unless its call failed: even ones stand where `down` ends, odd ones where `up` does.
 fn split(run: &Run<'_>, file: &CallFile) -> Vec<SplitRow> {
     let row = |(index, peer): (usize, &Peer)| {
         let rate = |value: fn(&Interval) -> Option<f64>| {
@@ -167,6 +178,7 @@ fn split(run: &Run<'_>, file: &CallFile) -> Vec<SplitRow> {
             mean.map(|mean| rounded(mean / BITS_PER_MEGABIT, DECIMALS))
         };
         let direction = if index % 2 == 0 { Direction::Down } else { Direction::Up };
+        file.lasted(peer.call).then_some(())?;
         Some(SplitRow {
             seed: run.seed(),
             peer: name(file, peer),

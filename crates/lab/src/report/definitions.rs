@@ -53,7 +53,8 @@ const ALWAYS: &[(&str, &str)] = &[
         "An expectation holds if the mean over the seeds is on the right side of its limit. A known \
          miss is one that the scenario says is not met, and why. A requirement of RFC 8836 is met if \
          every expectation that speaks of it holds. Real calls are judged like simulated runs, under the \
-         browser's name; a call that the machine bent is not judged. Known misses are those of algorithms.",
+         browser's name; one that the machine bent, or of which a call failed, is not judged. Known misses are \
+         those of algorithms.",
     ),
     (
         "Fairness",

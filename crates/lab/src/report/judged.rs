@@ -10,10 +10,10 @@ use crate::summary::{Bound, ExpectRow, Summary};
 
 const DECIMALS: i32 = 6;
 
-/// Every expectation of every run, which the report holds as `weir check` does. A call that the machine
-/// bent is not judged: its values say more about the machine.
+/// Every expectation of every run, which the report holds as `weir check` does. A real run with a flaw
+/// is not judged: its values say more about the machine, or about a call that was not there.
 pub(super) fn judge(runs: &[Run<'_>]) -> Vec<Judgement> {
-    let trusted = runs.iter().filter(|run| !run.record.is_bent());
+    let trusted = runs.iter().filter(|run| run.record.flaw().is_none());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
     gate::judge(&summaries)
 }

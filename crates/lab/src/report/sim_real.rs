@@ -163,7 +163,7 @@ fn change_rows(
     if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
         return Vec::new();
     }
-    let changes = changes(&sim.runs[0], flow);
+    let changes = sim.runs.first().map_or(Vec::new(), |run| changes(run, flow));
     changes
         .iter()
         .enumerate()

@@ -7,7 +7,7 @@
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
 use crate::calls::Calls;
-use crate::metrics::{Metrics, VideoMetrics};
+use crate::metrics::{Metrics, VideoMetrics, mean};
 use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
@@ -21,27 +21,26 @@ fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Colu
 
 /// A row a published value and controller that it is about; one that has no run stays, unmeasured.
 pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow> {
-    let row = |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| {
-        let metric = |run: &Run<'_>| run.summary.beside(value);
-        PaperRow {
+    let row =
+        |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| PaperRow {
             location: value.location.clone(),
             flow: value.flow.clone(),
             section: value.section.clone(),
             metric: value.metric.clone(),
             controller: controller.map(Into::into),
             published: value.published.clone(),
-            measured: column.and_then(|column| mean_and_range(column, metric)),
+            measured: column.and_then(|column| mean_and_range(column, value)),
             note: value.note.clone(),
             since: match column.filter(|column| column.engine == Engine::Call) {
                 Some(column)
-                    if column.mean(metric).is_some_and(|it| is_outside(&value.published, it)) =>
+                    if mean(column.beside(value))
+                        .is_some_and(|it| is_outside(&value.published, it)) =>
                 {
                     value.since.clone()
                 }
                 _ => String::new(),
             },
-        }
-    };
+        };
     let rows = |value: &PaperValue| -> Vec<PaperRow> {
         match value.controller {
             Some(algorithm) => {
@@ -69,11 +68,11 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
 }
 
 /// `0.784 (0.779 to 0.790)`: the mean over the seeds and their range.
-fn mean_and_range(column: &Column<'_>, metric: impl Fn(&Run<'_>) -> Option<f64>) -> Option<String> {
-    let mean = significant(column.mean(&metric)?);
-    let values = || column.runs.iter().filter_map(&metric);
-    let low = significant(values().fold(f64::INFINITY, f64::min));
-    let high = significant(values().fold(f64::NEG_INFINITY, f64::max));
+fn mean_and_range(column: &Column<'_>, value: &PaperValue) -> Option<String> {
+    let values = column.beside(value);
+    let low = significant(values.iter().copied().fold(f64::INFINITY, f64::min));
+    let high = significant(values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    let mean = significant(mean(values)?);
     let bent = if column.is_bent() { ", bent by the machine" } else { "" };
     Some(if low == high {
         format!("{mean}{bent}")

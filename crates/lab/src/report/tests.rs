@@ -463,6 +463,34 @@ fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_bent() {
 }
 
 #[test]
+fn a_failed_call_counts_in_the_success_ratio_and_in_no_mean() {
+    let real = |seed, share: f64, failure: Option<&str>| {
+        let mut record = judged("chromium", Engine::Call, seed, share);
+        record.call = Some(json!({
+            "calls": [{ "call": 1, "failure": failure }], "bent": false,
+            "warnings": failure.map(|cause| vec![cause]),
+        }));
+        record
+    };
+    let records = [real(1, 0.0, Some("no camera")), real(2, 0.5, None)];
+    let report = Report::of(&records, "");
+    let scenario = &report.scenarios[0];
+    assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500"));
+    assert_eq!(scenario.groups[0].seeds, ["2"]);
+    assert_eq!(scenario.groups[0].warnings, ["seed 1 is left out of all values: no camera"]);
+    assert_eq!(report.participants[0].success_ratio, Some(0.5));
+    let calls = scenario.calls.as_ref().unwrap();
+    assert_eq!((calls.tried, calls.succeeded, calls.left_out.len()), (2, 1, 0));
+    assert_eq!(calls.failures, ["seed 1, call 1: no camera"]);
+
+    let alone = Report::of(&records[..1], "");
+    let scenario = &alone.scenarios[0];
+    assert_eq!((scenario.paper[0].measured.as_deref(), scenario.groups.len()), (None, 0));
+    assert_eq!(alone.participants[0].success_ratio, Some(0.0));
+    assert!(!scenario.expectations.iter().any(|it| it.controller == "chromium"));
+}
+
+#[test]
 fn a_real_call_stands_beside_each_simulation_with_its_error() {
     let records = [
         judged("nada", Engine::Sim, 1, 1.0),
