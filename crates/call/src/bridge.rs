@@ -50,7 +50,10 @@ impl Bridge {
         let failed = CallError::system;
         let mut ends = Vec::new();
         for host in hosts {
-            let outside = UdpSocket::bind((address, 0)).map_err(failed("listen for media"))?;
+            let outside = UdpSocket::bind((address, 0)).map_err(|error| match error.kind() {
+                io::ErrorKind::AddrNotAvailable => CallError::NoAddress(address),
+                _ => failed("listen for media")(error),
+            })?;
             let bound = host.enter(|| UdpSocket::bind((host.address(), 0)))?;
             let inside = bound.map_err(failed("open a socket on an emulated host"))?;
             for socket in [&outside, &inside] {

@@ -1,6 +1,7 @@
 //! Why a call could not be made, each with what to do about it.
 
 use std::io;
+use std::net::Ipv4Addr;
 
 use weir_lab::scenario::call::BrowserKind;
 
@@ -22,16 +23,19 @@ pub enum CallError {
     /// No relay on this machine.
     #[error("no relay found: apt-get install coturn")]
     NoRelay,
+    /// People were to reach this machine where it is not.
+    #[error("this machine has no address {0}: name one that `ip address` shows")]
+    NoAddress(Ipv4Addr),
     /// The network could not be emulated.
     #[error(transparent)]
     Emulator(#[from] weir_emu::Error),
     /// The system refused something else.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     System {
         /// What was tried.
         action: &'static str,
         /// The system's reason.
-        source: io::Error,
+        error: io::Error,
     },
     /// The user interrupted the call.
     #[error("interrupted")]
@@ -41,7 +45,7 @@ pub enum CallError {
 impl CallError {
     /// For `map_err`: a failed system call, with what it was for.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { action, source }
+        move |error| Self::System { action, error }
     }
 }
 

@@ -20,12 +20,12 @@ pub enum Error {
     )]
     NoTun,
     /// A program could not be started.
-    #[error("cannot run '{program}': {source}")]
+    #[error("cannot run '{program}': {error}")]
     Spawn {
         /// As it was named.
         program: String,
         /// The kernel's reason.
-        source: io::Error,
+        error: io::Error,
     },
     /// A program did not do what the self-test needs of it.
     #[error("{program} failed: {reason}")]
@@ -36,27 +36,27 @@ pub enum Error {
         reason: String,
     },
     /// Anything else that the kernel refused.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {error}")]
     System {
         /// What was tried.
         action: &'static str,
         /// The kernel's reason.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
 impl Error {
     /// For `map_err`: a failed system call, with what it was for.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| match source.kind() {
+        move |error| match error.kind() {
             io::ErrorKind::PermissionDenied => Self::NotRoot,
-            _ => Self::System { action, source },
+            _ => Self::System { action, error },
         }
     }
 
     /// For `map_err`: a program that did not start.
     pub(crate) fn spawn(program: &std::ffi::OsStr) -> impl FnOnce(io::Error) -> Self {
         let program = program.to_string_lossy().into_owned();
-        move |source| Self::Spawn { program, source }
+        move |error| Self::Spawn { program, error }
     }
 }

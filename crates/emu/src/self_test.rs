@@ -168,7 +168,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
 /// A note for a program that is missing; other errors stay errors.
 fn skipped(error: Error, package: &str) -> Result<String, Error> {
     match error {
-        Error::Spawn { program, source } if source.kind() == io::ErrorKind::NotFound => {
+        Error::Spawn { program, error } if error.kind() == io::ErrorKind::NotFound => {
             Ok(format!("skipped: {program} is not installed; install the package {package}"))
         }
         other => Err(other),

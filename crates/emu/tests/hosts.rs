@@ -50,7 +50,7 @@ fn run(host: &Host, program: &str, arguments: &[&str]) -> Option<(ExitStatus, St
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = match Child::spawn(&mut command) {
         Ok(child) => child,
-        Err(Error::Spawn { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(Error::Spawn { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
             println!("skipped: {program} is not installed");
             return None;
         }
@@ -277,7 +277,7 @@ fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
     let receivers: Result<Vec<_>, Error> =
         [1, 3].iter().map(|to| LoadReceiver::start(emulator.host(*to), 5_201)).collect();
     let receivers = match receivers {
-        Err(Error::Spawn { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(Error::Spawn { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
             println!("skipped: iperf3 is not installed");
             return None;
         }
