@@ -2,6 +2,8 @@
 
 mod cell;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
 
@@ -17,14 +19,22 @@ use cell::TracedCell;
 
 /// Runs a configuration from time zero to its end.
 pub fn run(config: &Config, seed: Seed) -> Trace {
+    run_unless(config, seed, &AtomicBool::new(false)).expect("nobody stops it")
+}
+
+/// The same; `None` once somebody has set `stop`.
+pub fn run_unless(config: &Config, seed: Seed, stop: &AtomicBool) -> Option<Trace> {
     let mut simulator = Simulator::new(config, seed);
     while let Some((now, part)) = simulator.deadlines.next() {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
         if now > Timestamp::ZERO + config.duration {
             break;
         }
         simulator.on_deadline(now, part);
     }
-    simulator.into_trace()
+    Some(simulator.into_trace())
 }
 
 /// A packet on its way.

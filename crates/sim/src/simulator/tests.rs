@@ -1,10 +1,14 @@
+use std::sync::atomic::AtomicBool;
+
 use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use crate::trace::Video;
-use crate::{Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Trace, Traffic, run};
+use crate::{
+    Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Trace, Traffic, run, run_unless,
+};
 
 fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
@@ -355,4 +359,12 @@ fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had
         let [first, second] = [0, 1].map(|flow| mbps(flow, 75, 90));
         assert!((1.6..2.4).contains(&(first / second)), "{algorithm}: {first} to {second}");
     }
+}
+
+#[test]
+fn a_run_that_is_stopped_gives_no_trace() {
+    let config = one_mbps(vec![flow("media-1", Algorithm::Nada, 0, 20)]);
+    assert_eq!(run_unless(&config, Seed::new(1), &AtomicBool::new(true)), None);
+    let trace = run_unless(&config, Seed::new(1), &AtomicBool::new(false));
+    assert_eq!(trace, Some(run(&config, Seed::new(1))));
 }
