@@ -14,3 +14,4 @@ pub mod scenario;
 pub mod shared;
 pub mod spread;
 pub mod summary;
+pub mod whole_file;

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weir_sim::trace::Trace;
+use weir::units::Timestamp;
+use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
 
 use crate::calls::{Calls, Flaw};
 use crate::run::{Engine, RunInfo};
@@ -56,12 +57,12 @@ pub enum RecordError {
     #[error("{} exists already: choose another --out, or remove it", .0.display())]
     Exists(PathBuf),
     /// The file system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// What was read or written.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
     /// A file of the record is not what it should be.
     #[error("{}: {what}", path.display())]
@@ -72,12 +73,12 @@ pub enum RecordError {
         what: String,
     },
     /// The scenario that the record carries does not parse.
-    #[error("the scenario in {}: {source}", path.display())]
+    #[error("the scenario in {}: {error}", path.display())]
     Scenario {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: Box<ScenarioError>,
+        error: Box<ScenarioError>,
     },
 }
 
@@ -174,10 +175,14 @@ impl Record {
             run.variant.as_deref(),
             &run.traces,
         )
-        .map_err(|e| RecordError::Scenario { path: path.clone(), source: Box::new(e) })?;
+        .map_err(|e| RecordError::Scenario { path: path.clone(), error: Box::new(e) })?;
+        if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
+            return Err(damaged("its flows are not those of its scenario".into()));
+        }
         let mut trace = Trace { flows: run.flows, ..Trace::default() };
         let series_path = folder.join(SERIES);
         trace.rows = series::parse(&read_text(&series_path)?, &trace.flows)
+            .and_then(|rows| within(rows, Timestamp::ZERO + scenario.duration + ROW_INTERVAL))
             .map_err(|what| RecordError::Damaged { path: series_path, what })?;
         let events_path = folder.join(EVENTS);
         trace.events = events::parse(&read_text(&events_path)?, &trace.flows)
@@ -203,7 +208,8 @@ impl Record {
     }
 }
 
-/// The record folders below a folder, itself included, by path.
+/// The record folders below a folder, itself included, by path. Links below it are not followed: one
+/// that leads upwards would have no end.
 pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     if folder.join(RUN).is_file() {
         return Ok(vec![folder.to_path_buf()]);
@@ -215,15 +221,24 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     entries.sort();
     let hidden =
         |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-    for entry in entries.iter().filter(|entry| entry.is_dir() && !hidden(entry)) {
+    let is_folder = |path: &Path| path.is_dir() && !path.is_symlink();
+    for entry in entries.iter().filter(|entry| is_folder(entry) && !hidden(entry)) {
         found.extend(find(entry)?);
     }
     Ok(found)
 }
 
+/// The rows, if none lies behind the end of the run: what a reader keeps a row of time would have no end.
+fn within(rows: Vec<Row>, end: Timestamp) -> Result<Vec<Row>, String> {
+    match rows.last().filter(|last| last.time > end) {
+        Some(last) => Err(format!("a row at {} ms, after the end", last.time.as_millis())),
+        None => Ok(rows),
+    }
+}
+
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RecordError + use<> {
     let path = path.to_path_buf();
-    move |source| RecordError::Io { path, source }
+    move |error| RecordError::Io { path, error }
 }
 
 fn read_text(path: &Path) -> Result<String, RecordError> {

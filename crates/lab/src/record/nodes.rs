@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_sim::trace::{NODE_INTERVAL, NodeRow, Trace};
 
-use super::series::{Cells, parse_rows};
+use super::series::{Cells, parse_rows, time};
 
 const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
                       lost_packets,attempts,failures,airtime_us,queue_bytes,excess_bps,capacity_bps";
@@ -53,19 +53,18 @@ fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
         return Err(format!("{time_ms} ms is not a multiple of {}", NODE_INTERVAL.as_millis()));
     }
     let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
-    let size = |column| cells.number(column).map(DataSize::from_bytes);
     Ok(NodeRow {
-        time: Timestamp::from_millis(time_ms.cast_signed()),
+        time: Timestamp::ZERO + time(time_ms.saturating_mul(1000))?,
         node: cells.position(1, "node", nodes)?,
-        offered: size(2)?,
-        delivered: size(3)?,
-        delivered_packets: cells.number(4)?,
-        dropped_packets: cells.number(5)?,
-        lost_packets: cells.number(6)?,
-        attempts: cells.number(7)?,
-        failures: cells.number(8)?,
-        airtime: TimeDelta::from_micros(cells.number(9)?.cast_signed()),
-        queue: size(10)?,
+        offered: cells.size(2)?,
+        delivered: cells.size(3)?,
+        delivered_packets: cells.amount(4)?,
+        dropped_packets: cells.amount(5)?,
+        lost_packets: cells.amount(6)?,
+        attempts: cells.amount(7)?,
+        failures: cells.amount(8)?,
+        airtime: time(cells.number(9)?)?,
+        queue: DataSize::from_bytes(cells.number(10)?),
         excess: rate(11)?,
         capacity: rate(12)?,
     })

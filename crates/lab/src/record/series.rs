@@ -16,6 +16,12 @@ const TRANSFER_HEADER: &str = ",goodput_bytes,retransmitted_packets";
 const TRANSFER_COLUMNS: usize = 2;
 const FEEDBACK_HEADER: &str = ",feedback_bytes";
 
+/// Bytes or packets of a row: more than any network here carries in its time, and so few that their sum
+/// over a run stays within its type.
+const AMOUNT_MAX: u64 = 1 << 36;
+/// More than the longest run lasts.
+const MICROS_MAX: u64 = 1 << 40;
+
 /// Which of the optional columns a file has.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
@@ -200,12 +206,17 @@ impl<'a> Cells<'a> {
         self.optional(column)?.ok_or(format!("column {column} is empty"))
     }
 
-    fn size(&self, column: usize) -> Result<DataSize, String> {
-        self.number(column).map(DataSize::from_bytes)
+    /// Bytes or packets of one row, which are added up over a run.
+    pub(super) fn amount(&self, column: usize) -> Result<u64, String> {
+        self.number(column).and_then(|amount| at_most(amount, AMOUNT_MAX))
+    }
+
+    pub(super) fn size(&self, column: usize) -> Result<DataSize, String> {
+        self.amount(column).map(DataSize::from_bytes)
     }
 
     fn micros(&self, column: usize) -> Result<Option<TimeDelta>, String> {
-        self.optional(column)?.map(|us| Ok(TimeDelta::from_micros(signed(us)?))).transpose()
+        self.optional(column)?.map(time).transpose()
     }
 
     /// Whether these columns are there and one of them is filled.
@@ -221,11 +232,11 @@ impl<'a> Cells<'a> {
             media: self.size(COLUMNS)?,
             rtx: self.size(COLUMNS + 1)?,
             fec: self.size(COLUMNS + 2)?,
-            media_packets: self.number(COLUMNS + 3)?,
-            unrepaired_packets: self.number(COLUMNS + 4)?,
-            frames: self.number(COLUMNS + 5)?,
-            freezes: self.number(COLUMNS + 6)?,
-            frozen: TimeDelta::from_micros(signed(self.number(COLUMNS + 7)?)?),
+            media_packets: self.amount(COLUMNS + 3)?,
+            unrepaired_packets: self.amount(COLUMNS + 4)?,
+            frames: self.amount(COLUMNS + 5)?,
+            freezes: self.amount(COLUMNS + 6)?,
+            frozen: time(self.number(COLUMNS + 7)?)?,
             frame_delay: self.micros(COLUMNS + 8)?,
         }))
     }
@@ -237,7 +248,7 @@ impl<'a> Cells<'a> {
         }
         Ok(Some(Transfer {
             goodput: self.size(first)?,
-            retransmitted_packets: self.number(first + 1)?,
+            retransmitted_packets: self.amount(first + 1)?,
         }))
     }
 
@@ -245,12 +256,19 @@ impl<'a> Cells<'a> {
         if !columns.feedback {
             return Ok(None);
         }
-        Ok(self.optional(columns.feedback_column())?.map(DataSize::from_bytes))
+        let bytes = self.optional(columns.feedback_column())?;
+        let bytes = bytes.map(|bytes| at_most(bytes, AMOUNT_MAX)).transpose()?;
+        Ok(bytes.map(DataSize::from_bytes))
     }
 }
 
-fn signed(value: u64) -> Result<i64, String> {
-    i64::try_from(value).map_err(|_| format!("{value} is too large"))
+fn at_most(value: u64, max: u64) -> Result<u64, String> {
+    if value <= max { Ok(value) } else { Err(format!("{value} is too large")) }
+}
+
+/// A time in microseconds.
+pub(super) fn time(micros: u64) -> Result<TimeDelta, String> {
+    at_most(micros, MICROS_MAX).map(|micros| TimeDelta::from_micros(micros.cast_signed()))
 }
 
 fn parse_row(line: &str, columns: Columns, flows: &[String]) -> Result<Row, String> {
@@ -261,7 +279,7 @@ fn parse_row(line: &str, columns: Columns, flows: &[String]) -> Result<Row, Stri
         return Err(format!("{time_ms} ms is not a multiple of {}", ROW_INTERVAL.as_millis()));
     }
     Ok(Row {
-        time: Timestamp::from_millis(signed(time_ms)?),
+        time: Timestamp::ZERO + time(time_ms.saturating_mul(1000))?,
         flow: cells.position(1, "flow", flows)?,
         capacity: rate(2)?,
         target: rate(3)?,
@@ -269,11 +287,11 @@ fn parse_row(line: &str, columns: Columns, flows: &[String]) -> Result<Row, Stri
         congestion_window: cells.optional(5)?.map(DataSize::from_bytes),
         sent: cells.size(6)?,
         received: cells.size(7)?,
-        sent_packets: cells.number(8)?,
-        lost_packets: cells.number(9)?,
+        sent_packets: cells.amount(8)?,
+        lost_packets: cells.amount(9)?,
         rtt: cells.micros(10)?,
         queuing_delay: cells.micros(11)?,
-        queue: cells.size(12)?,
+        queue: DataSize::from_bytes(cells.number(12)?),
         video: cells.video(columns)?,
         transfer: cells.transfer(columns)?,
         feedback: cells.feedback(columns)?,

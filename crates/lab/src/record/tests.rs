@@ -145,7 +145,31 @@ fn a_damaged_file_is_named_with_its_line() {
     assert!(damage("events.jsonl", "\"time_us\"", "\"time\"").contains("line 1"));
     assert!(damage("run.json", "\"schema\": 1", "\"schema\": 2").contains("record version 2"));
     assert!(damage("run.json", "duration = ", "length = ").contains("the scenario in"));
+    let flows = damage("run.json", "\"media-1-down\"", "\"media-2-up\"");
+    assert!(flows.contains("its flows are not those of its scenario"), "{flows}");
     assert!(Record::read(&folder).is_ok());
+}
+
+#[test]
+fn numbers_that_no_run_has_are_refused_before_they_are_added_up() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    let path = folder.join("series.csv");
+    let good = fs::read_to_string(&path).unwrap();
+    let with_last = |column: usize, number: &str| {
+        let (head, last) = good.trim_end().rsplit_once('\n').unwrap();
+        let mut cells: Vec<&str> = last.split(',').collect();
+        cells[column] = number;
+        fs::write(&path, format!("{head}\n{}\n", cells.join(","))).unwrap();
+        Record::read(&folder).unwrap_err().to_string()
+    };
+    let time = with_last(0, "1000000000");
+    assert!(time.ends_with("a row at 1000000000 ms, after the end"), "{time}");
+    let largest = u64::MAX.to_string();
+    for (column, number) in [(0, "18446744073709551600"), (7, &largest), (10, &largest)] {
+        let error = with_last(column, number);
+        assert!(error.ends_with(" is too large"), "{error}");
+    }
 }
 
 proptest::proptest! {
@@ -157,4 +181,12 @@ proptest::proptest! {
         let header = String::from_utf8(series::emit(&Trace::default())).unwrap();
         let _ = series::parse(&format!("{header}{line}\n"), &flows);
     }
+}
+
+#[test]
+fn links_below_a_folder_are_not_followed() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    std::os::unix::fs::symlink(out.path(), out.path().join("upwards")).unwrap();
+    assert_eq!(find(out.path()).unwrap(), [folder]);
 }

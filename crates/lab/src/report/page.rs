@@ -1,10 +1,10 @@
 //! The file: the viewer's page with the report's JSON in it.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Report;
+use crate::whole_file;
 
 /// The viewer as `make web` built it before this crate was built; empty if it had not.
 const VIEWER: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
@@ -18,32 +18,21 @@ pub enum ReportError {
     #[error("this weir was built without the report viewer: run `make web`, then build again")]
     NoViewer,
     /// The file system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// What was written.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
 impl Report {
-    /// Writes one HTML file that opens offline. A file that is there already is replaced, and only
-    /// by a whole one.
+    /// Writes one HTML file that opens offline, as a whole or not at all.
     pub fn write_html(&self, path: &Path) -> Result<(), ReportError> {
         let html = self.html(VIEWER).ok_or(ReportError::NoViewer)?;
-        let Some(name) = path.file_name() else {
-            let source = io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name");
-            return Err(ReportError::Io { path: path.into(), source });
-        };
-        let sibling =
-            path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-        let written = fs::write(&sibling, html).and_then(|()| fs::rename(&sibling, path));
-        written.map_err(|source| {
-            // Where even this fails, the error below says more.
-            let _ = fs::remove_file(&sibling);
-            ReportError::Io { path: path.into(), source }
-        })
+        whole_file::write(path, html.as_bytes())
+            .map_err(|error| ReportError::Io { path: path.into(), error })
     }
 
     /// The viewer's page with the data in it; `None` if that is no viewer.
@@ -78,16 +67,5 @@ mod tests {
     fn a_program_without_the_viewer_says_how_to_get_it() {
         let error = ReportError::NoViewer.to_string();
         assert!(error.contains("run `make web`, then build again"), "{error}");
-    }
-
-    #[test]
-    fn a_report_that_cannot_be_written_leaves_nothing_behind() {
-        let out = tempfile::tempdir().unwrap();
-        let taken = out.path().join("report.html");
-        fs::create_dir(&taken).unwrap();
-        let error = Report::of(&[], "weir report").write_html(&taken);
-        // Without the viewer nothing is written at all.
-        assert!(error.is_err());
-        assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
     }
 }

@@ -87,6 +87,8 @@ const FPS_MAX: f64 = 240.0;
 const MAX_PRIORITY: f64 = 100.0;
 /// Flows that one table may stand for.
 const MAX_COUNT: f64 = 100.0;
+/// What the flows of a run may last together: a row of each stays in memory every 50 ms.
+const FLOW_TIME_MAX: TimeDelta = TimeDelta::from_secs(100 * 3600);
 /// Background traffic comes in packets of an Ethernet's largest size, as RFC 8868 has it.
 const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
 /// A packet holds at least its headers, and at most what IPv4 can.
@@ -114,9 +116,24 @@ pub(super) fn flows(
     if flows.is_empty() {
         return Err(top.error("there is no traffic; write [[flow]]"));
     }
+    refuse_too_long(&flows, top)?;
     name(&mut flows);
     call::assign(&mut flows, top)?;
     Ok(flows)
+}
+
+fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
+    let lasting = flows.iter().map(|flow| flow.stop - flow.start);
+    let together = lasting.fold(TimeDelta::ZERO, |sum, time| sum + time);
+    if together <= FLOW_TIME_MAX {
+        return Ok(());
+    }
+    let hours = |time: TimeDelta| time.as_secs_f64() / 3600.0;
+    Err(top.error(&format!(
+        "the flows last {:.1} h together; write fewer or shorter ones, of at most {:.0} h",
+        hours(together),
+        hours(FLOW_TIME_MAX)
+    )))
 }
 
 /// What a flow leaves out may stand once for all flows of its kind.

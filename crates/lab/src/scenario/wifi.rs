@@ -60,6 +60,8 @@ const PARAMETERS: &[&str] = &["aifsn", "cw_min", "cw_max", "txop"];
 
 /// Stations that one table may stand for.
 const MAX_COUNT: f64 = 100.0;
+/// Stations of a cell: everything that they are to each other is kept a pair.
+const STATIONS_MAX: usize = 1_000;
 /// Largest contention window.
 const MAX_WINDOW: f64 = 32_767.0;
 const MAX_AIFSN: f64 = 15.0;
@@ -174,6 +176,9 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
             None => stations.push(station),
             Some(_) => stations.extend((1..=count).map(numbered)),
         }
+    }
+    if stations.len() > STATIONS_MAX {
+        return Err(network.error(&format!("a cell has at most {STATIONS_MAX} stations")));
     }
     if stations.is_empty() {
         return Err(network.error("a cell needs a station; write [network.station.laptop]"));

@@ -95,3 +95,17 @@ fn what_flows_of_a_kind_have_in_common_stands_once_and_a_variant_changes_it_for_
         error(&wrong)
     );
 }
+
+#[test]
+fn flows_that_would_fill_the_memory_with_rows_are_refused() {
+    let day = |count: usize| {
+        let text = small(&format!("count = {count}")).replace("\"60s\"", "\"24h\"");
+        parse("x", &text, None)
+    };
+    assert_eq!(day(4).unwrap().flows.len(), 4);
+    let error = day(5).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "x:1: the flows last 120.0 h together; write fewer or shorter ones, of at most 100 h"
+    );
+}

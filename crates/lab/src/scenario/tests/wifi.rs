@@ -172,3 +172,15 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
     let wired = error(&small("station = \"laptop\""));
     assert!(wired.contains("there is no cell; write kind = \"wifi\" in [network]"), "{wired}");
 }
+
+#[test]
+fn a_cell_has_at_most_a_thousand_stations() {
+    let stations = |groups: usize| {
+        let group = |index| format!("station.s{index} = {{ rate = 7, count = 100 }}\n");
+        (0..groups).map(group).collect::<String>()
+    };
+    let flow = "[[flow]]\nstation = \"s0\"\n";
+    assert!(parse("x.toml", &text(&stations(10), flow), None).is_ok());
+    let error = complaint(&stations(11), flow);
+    assert!(error.contains("a cell has at most 1000 stations"), "{error}");
+}

@@ -1,0 +1,75 @@
+//! Files that are there as a whole or not at all.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Writes a file beside its place and renames it at the end, so that what was there before is replaced
+/// only by a whole one. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return fs::write(path, bytes);
+    }
+    // A link stays one: the file that it leads to is replaced.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let Some(name) = place.file_name() else {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name"));
+    };
+    let sibling =
+        place.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let written = fs::write(&sibling, bytes).and_then(|()| fs::rename(&sibling, &place));
+    if written.is_err() {
+        // Where even this fails, the error says more.
+        let _ = fs::remove_file(&sibling);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_stays_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page");
+        write(&path, b"old and long").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join("page");
+        fs::create_dir(&taken).unwrap();
+        assert!(write(&taken, b"new").is_err());
+        assert!(write(Path::new("/"), b"new").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_leads_to_the_file_that_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [page, link] = ["page", "link"].map(|name| folder.path().join(name));
+        fs::write(&page, "old").unwrap();
+        std::os::unix::fs::symlink(&page, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&page).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_and_not_replaced() {
+        use std::io::Read;
+        use std::os::fd::AsRawFd;
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        write(Path::new(&path), b"through").unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
+    }
+}
