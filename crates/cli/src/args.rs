@@ -64,13 +64,13 @@ pub struct Selection {
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub controller: String,
     /// Run with each of the seeds 1 to N.
-    #[arg(long, value_name = "N", conflicts_with = "seed")]
+    #[arg(long, value_name = "N", conflicts_with = "seed", allow_negative_numbers = true)]
     pub seeds: Option<u64>,
     /// Run with this one seed (default: 1).
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Runs at a time; the results do not depend on it (default: one a core).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub jobs: Option<usize>,
 }
 

@@ -27,7 +27,11 @@ const BATCH: u64 = 60;
 
 /// Prints speeds as ratios.
 pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(args.repeat > 0, "--repeat 0 measures nothing: write a number from 1 on");
+    let repeat = args.repeat;
+    anyhow::ensure!(
+        (1..=1_000).contains(&repeat),
+        "--repeat {repeat} is no number of measurements: write one from 1 to 1000"
+    );
     let scenario = &catalogue::find(SCENARIO)?[0];
     let simulated = scenario.duration.as_secs_f64();
     output::line(&format!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes"))?;

@@ -1,5 +1,6 @@
 //! `weir call`: real browsers through the emulator, one run at a time.
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -25,7 +26,9 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     for scenario in &scenarios {
         // Before anything starts: a scenario that browsers cannot play stops the whole command.
         config(args, scenario, 0)?;
-        for seed in seeds(args, scenario)? {
+        let seeds = seeds(args, scenario)?;
+        select::refuse_too_many(scenarios.len(), &seeds)?;
+        for seed in seeds {
             let info = RunInfo {
                 scenario: scenario.id.clone(),
                 controller: controller(args, scenario),
@@ -57,7 +60,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
 }
 
 /// One seed an iteration.
-fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<Vec<u64>> {
+fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
     let Call { selection, iterations, quick, .. } = args;
     anyhow::ensure!(
         *iterations != Some(0),
@@ -71,7 +74,7 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<Vec<u64>> {
         }
         (None, false) => scenario.call.iterations.0,
     };
-    Ok((1..=last).collect())
+    Ok(1..=last)
 }
 
 fn config(args: &Call, scenario: &Scenario, seed: u64) -> anyhow::Result<CallConfig> {

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
+use weir_lab::whole_file;
 
 use crate::args::Check;
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::simulate;
 use crate::table;
 
 /// Runs, prints what became of the expectations, and says by exit code whether the gate is open.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
-    let judgements = judge(&simulate(&args.selection, None)?);
+    let judgements = judge(&simulate(&args.selection, None, &Interrupt::listen()?)?);
     anyhow::ensure!(
         !judgements.is_empty(),
         "none of these scenarios expects anything of these controllers: add [[expect]] to them"
@@ -34,7 +36,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         output::print(&format!("\nRequirements of RFC 8836\n{requirements}"))?;
     }
     if let Some(path) = &args.junit {
-        std::fs::write(path, junit(&judgements)?)
+        whole_file::write(path, junit(&judgements)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let count = |outcome| judgements.iter().filter(|one| one.outcome == outcome).count();

@@ -23,7 +23,14 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     }
     // The command line demands a scenario where there is no self-test.
     let name = args.scenario.as_deref().unwrap_or_default();
-    let scenario = catalogue::find(name)?.remove(0);
+    let mut found = catalogue::find(name)?;
+    let scenario = found.remove(0);
+    anyhow::ensure!(
+        found.is_empty(),
+        "'{name}' stands for {} scenarios: name one of them, such as {}",
+        found.len() + 1,
+        scenario.id
+    );
     let emulator = Emulator::new(&plan(&scenario), Seed::new(args.seed))?;
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);

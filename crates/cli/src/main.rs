@@ -22,6 +22,7 @@ mod validate;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 /// Bad input, or something that the machine lacks: nothing was run, or nothing could be.
 const COULD_NOT_RUN: u8 = 2;
@@ -29,7 +30,10 @@ const COULD_NOT_RUN: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return told(&error),
+    };
     if args.command.needs_network_rights() {
         // Before the first thread.
         weir_emu::gain_rights();
@@ -50,4 +54,25 @@ fn main() -> ExitCode {
         let interrupted = error.is::<interrupt::Interrupted>();
         ExitCode::from(if interrupted { INTERRUPTED } else { COULD_NOT_RUN })
     })
+}
+
+/// What is printed of a command line that is no command: the help that was asked for, or what is wrong
+/// with it, in one line as every other error.
+fn told(error: &clap::Error) -> ExitCode {
+    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if is_help || !error.use_stderr() {
+        error.exit();
+    }
+    eprintln!("weir: {}", one_line(&error.to_string()));
+    ExitCode::from(COULD_NOT_RUN)
+}
+
+/// The paragraphs of clap's text, without the last, which points to `--help` as the usage does.
+fn one_line(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let words = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraphs = text.split("\n\n").map(words);
+    let kept: Vec<String> =
+        paragraphs.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    format!("{}; see --help", kept.join("; "))
 }

@@ -1,23 +1,30 @@
 //! `weir report`: one HTML file over recorded runs.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_lab::record::{self, Record};
 use weir_lab::report::Report as Document;
 
 use crate::args::Report;
+use crate::interrupt::Interrupt;
 use crate::output;
 
 /// Reads the records and writes the report.
 pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
-    let mut records = Vec::new();
+    let mut folders = Vec::new();
     for folder in &args.folders {
-        let folders = record::find(folder)?;
-        anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
-        for folder in folders {
-            records.push(Record::read(&folder)?);
-        }
+        let found = record::find(folder)?;
+        anyhow::ensure!(!found.is_empty(), "{} holds no record of a run", folder.display());
+        folders.extend(found);
     }
+    // From here on a signal ends the program between two files, not within one.
+    let interrupt = Interrupt::listen()?;
+    let read = |folder: &PathBuf| {
+        interrupt.check()?;
+        Ok(Record::read(folder)?)
+    };
+    let records = folders.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let document = Document::of(&records, &command(args));
     document.write_html(&args.output)?;
     output::line(&args.output.display().to_string())?;

@@ -10,29 +10,31 @@ use weir::units::Timestamp;
 use weir_lab::record::{Record, airtime};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::Summary;
+use weir_lab::whole_file;
 use weir_net::Seed;
 
 use crate::args::{Output, Run, Selection};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::output;
 use crate::select::{self, Job};
 use crate::table;
 
 /// Runs and prints.
 pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
+    let interrupt = Interrupt::listen()?;
     if let Some(file) = &args.airtime {
-        write_airtime(&args.selection, file)?;
+        write_airtime(&args.selection, file, &interrupt)?;
     }
-    let summaries = simulate(&args.selection, args.output.out.as_deref())?;
+    let summaries = simulate(&args.selection, args.output.out.as_deref(), &interrupt)?;
     print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Simulates the one selected run with all frames on the air written down.
-fn write_airtime(selection: &Selection, file: &Path) -> anyhow::Result<()> {
+fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let algorithms = select::algorithms(&selection.controller)?;
-    let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
+    let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
     let [job] = jobs.as_slice() else {
         let runs = jobs.len();
         anyhow::bail!(
@@ -42,31 +44,36 @@ fn write_airtime(selection: &Selection, file: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(job.algorithm);
     config.airtime = Timestamp::ZERO..Timestamp::MAX;
-    let trace = weir_sim::run(&config, Seed::new(job.info.seed));
-    std::fs::write(file, airtime::emit(&trace))
+    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
+    let trace = trace.ok_or(Interrupted)?;
+    whole_file::write(file, &airtime::emit(&trace))
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Makes the selected runs, and their records where a folder for them is given. The results come in
 /// the selection's order, whatever the number of jobs.
-pub fn simulate(selection: &Selection, out: Option<&Path>) -> anyhow::Result<Vec<Summary>> {
+pub fn simulate(
+    selection: &Selection,
+    out: Option<&Path>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Summary>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let algorithms = select::algorithms(&selection.controller)?;
-    let jobs = select::jobs(&scenarios, &algorithms, &select::seeds(selection)?);
+    let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
     if let Some(out) = out {
         refuse_existing(out, jobs.iter().map(|job| &job.info))?;
     }
-    let threads = selection.jobs.unwrap_or(0);
     anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
+    // More threads than runs would have nothing to do; 0 is one a core.
+    let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .context("cannot start the worker threads")?;
-    let interrupt = Interrupt::listen()?;
     let bar = progress(jobs.len());
     let one = |job: &Job<'_>| {
         interrupt.check()?;
-        let record = make(job);
+        let record = make(job, interrupt)?;
         if let Some(out) = out {
             record.write(out)?;
         }
@@ -78,11 +85,12 @@ pub fn simulate(selection: &Selection, out: Option<&Path>) -> anyhow::Result<Vec
     summaries
 }
 
-/// Simulates one run.
-pub fn make(job: &Job<'_>) -> Record {
+/// Simulates one run, unless the program is asked to stop.
+fn make(job: &Job<'_>, interrupt: &Interrupt) -> anyhow::Result<Record> {
     let config = job.scenario.sim_config(job.algorithm);
-    let trace = weir_sim::run(&config, Seed::new(job.info.seed));
-    Record { info: job.info.clone(), scenario: job.scenario.clone(), trace, call: None }
+    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
+    let trace = trace.ok_or(Interrupted)?;
+    Ok(Record { info: job.info.clone(), scenario: job.scenario.clone(), trace, call: None })
 }
 
 /// Before anything runs: none of the records may be there already.

@@ -1,11 +1,16 @@
 //! From the command line's words to the runs that they stand for.
 
-use anyhow::{Context, bail};
+use std::ops::RangeInclusive;
+
+use anyhow::{Context, bail, ensure};
 use weir::Algorithm;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Scenario, catalogue};
 
 use crate::args::Selection;
+
+/// Runs of one command: a slip of the hand must not fill the memory.
+const RUNS_MAX: u128 = 1_000_000;
 
 /// One run to make.
 pub struct Job<'a> {
@@ -44,24 +49,35 @@ pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
 }
 
 /// The seeds that were asked for.
-pub fn seeds(selection: &Selection) -> anyhow::Result<Vec<u64>> {
+pub fn seeds(selection: &Selection) -> anyhow::Result<RangeInclusive<u64>> {
     match (selection.seeds, selection.seed) {
         (Some(0), _) => bail!("--seeds 0 makes no run: write a number from 1 on"),
-        (Some(n), _) => Ok((1..=n).collect()),
-        (None, seed) => Ok(vec![seed.unwrap_or(1)]),
+        (Some(n), _) => Ok(1..=n),
+        (None, seed) => {
+            let seed = seed.unwrap_or(1);
+            Ok(seed..=seed)
+        }
     }
+}
+
+/// An error if so many things with these seeds each are more runs than one command makes.
+pub fn refuse_too_many(things: usize, seeds: &RangeInclusive<u64>) -> anyhow::Result<()> {
+    let runs = things as u128 * (u128::from(seeds.end() - seeds.start()) + 1);
+    ensure!(runs <= RUNS_MAX, "these are {runs} runs: ask for at most {RUNS_MAX} in one command");
+    Ok(())
 }
 
 /// Every scenario under every controller with every seed, in that order of nesting.
 pub fn jobs<'a>(
     scenarios: &'a [Scenario],
     algorithms: &[Algorithm],
-    seeds: &[u64],
-) -> Vec<Job<'a>> {
+    seeds: RangeInclusive<u64>,
+) -> anyhow::Result<Vec<Job<'a>>> {
+    refuse_too_many(scenarios.len() * algorithms.len(), &seeds)?;
     let mut jobs = Vec::new();
     for scenario in scenarios {
         for &algorithm in algorithms {
-            for &seed in seeds {
+            for seed in seeds.clone() {
                 let info = RunInfo {
                     scenario: scenario.id.clone(),
                     controller: algorithm.name().into(),
@@ -72,5 +88,5 @@ pub fn jobs<'a>(
             }
         }
     }
-    jobs
+    Ok(jobs)
 }

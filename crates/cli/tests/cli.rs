@@ -230,8 +230,62 @@ fn an_output_folder_that_holds_the_run_already_is_refused_before_anything_runs()
 fn numbers_that_make_no_run_are_refused() {
     assert!(refused(&["run", "lund/no-jitter", "--seeds", "0"]).contains("from 1"));
     assert!(refused(&["run", "lund/no-jitter", "--jobs", "0"]).contains("from 1"));
-    assert_eq!(run(&["run", "lund/no-jitter", "--seeds", "x"]).status.code(), Some(2));
-    assert_eq!(run(&["run"]).status.code(), Some(2));
+    assert!(refused(&["bench", "--repeat", "0"]).contains("from 1"));
+    // As many as would fill the memory before the first of them.
+    let most = u64::MAX.to_string();
+    assert!(refused(&["run", "lund/no-jitter", "--seeds", &most]).contains("at most 1000000"));
+    assert!(
+        refused(&["call", "lund/no-jitter", "--iterations", &most]).contains("at most 1000000")
+    );
+    assert!(refused(&["bench", "--repeat", &most]).contains("to 1000"));
+}
+
+#[test]
+fn a_command_line_with_a_mistake_is_answered_in_one_line_with_the_usage() {
+    assert_eq!(
+        refused(&["run"]),
+        "weir: the following required arguments were not provided: <SCENARIO>...; \
+         Usage: weir run <SCENARIO>...; see --help\n"
+    );
+    assert!(refused(&["frob"]).contains("unrecognized subcommand 'frob'"));
+    assert!(refused(&["run", "lund/no-jitter", "--sed", "1"]).contains("'--seed'"));
+    assert!(refused(&["run", "lund/no-jitter", "--seed", "-1"]).contains("'-1' for '--seed <K>'"));
+    assert!(refused(&["run", "lund/no-jitter", "--seeds", "x"]).contains("'x' for '--seeds <N>'"));
+    assert!(refused(&["validate", "phone"]).contains("tcp, wifi, emulator"));
+}
+
+#[test]
+fn help_that_was_asked_for_is_a_result() {
+    for args in [&["--help"][..], &["run", "--help"], &["help", "call"], &["--version"]] {
+        let output = run(args);
+        assert!(output.status.success() && output.stderr.is_empty(), "{args:?}");
+        assert!(!output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let error = refused(&["report", &format!("{path}/absent")]);
+    assert_eq!(error.matches("No such file").count(), 1, "{error}");
+    let occupied = format!("{path}/file");
+    fs::write(&occupied, "").unwrap();
+    let error = refused(&["run", "lund/no-jitter", "--controller", "nada", "--out", &occupied]);
+    assert_eq!(error.matches("os error").count(), 1, "{error}");
+}
+
+#[test]
+fn more_jobs_than_runs_are_as_many_as_the_runs() {
+    let most = usize::MAX.to_string();
+    let args = ["run", "lund/no-jitter", "--controller", "nada", "--jobs", &most];
+    assert!(run(&args).status.success());
+}
+
+#[test]
+fn a_link_is_one_scenario() {
+    let error = refused(&["link", "lund/no-jitter*", "--", "true"]);
+    assert!(error.contains("3 scenarios: name one of them, such as lund/no-jitter"), "{error}");
 }
 
 #[test]
@@ -408,6 +462,20 @@ fn an_interrupted_run_leaves_no_half_made_record() {
     let count = |file: &str| names.iter().filter(|name| name.ends_with(file)).count();
     assert_eq!(count("run.json"), count("summary.json"));
     assert!(count("run.json") > 0);
+}
+
+#[test]
+fn a_long_run_is_interrupted_within_itself() {
+    let (folder, long) = scenario_with("duration = \"24h\"");
+    let out = folder.path().join("runs");
+    let path = out.display().to_string();
+    // With one job, the first record is there when the second run, of a day, is under way.
+    let args = ["run", "lund/no-jitter", &long, "--controller", "nada", "--jobs", "1"];
+    let mut child = weir().args(args).args(["--out", &path]).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(|| out.join("lund__no-jitter/nada-sim-seed1").exists());
+    signal(child.id(), libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
 }
 
 #[test]
