@@ -46,6 +46,7 @@ export interface Scenario {
   sections: SectionRow[];
   /** Flows that show their video; others are left out. */
   video: VideoRow[];
+  split: SplitRow[];
   /** TCP and UDP beside the media. */
   loads: LoadRow[];
   expectations: Expectation[];
@@ -351,7 +352,6 @@ export interface Calls {
   bent: boolean;
   setup: SetupRow[];
   peers: PeerRow[];
-  split: SplitRow[];
   streams: StreamRow[];
   agreement: Agreement[];
   /** Over all runs. */
@@ -396,11 +396,15 @@ export interface PeerRow {
   limited: string | null;
 }
 
-/** What a receiver's bytes were; payload, by its own report. */
+/** What a flow's rate was; means over the seeds. */
 export interface SplitRow {
-  seed: string;
-  peer: string;
+  controller: string;
+  engine: Engine;
+  /** The flow; of what a forwarding server sends, the receiver. */
+  flow: string;
   capacity_mbps: number | null;
+  /** Of all IP packets. */
+  rate_mbps: number | null;
   video_mbps: number;
   retransmission_mbps: number | null;
   fec_mbps: number | null;

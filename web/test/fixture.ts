@@ -137,6 +137,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     findings: call ? [] : findingRows(),
     sections: call ? sectionRows(groups) : [],
     video: call ? videoRows(groups) : [],
+    split: call ? splitRows() : [],
     loads: call ? [LOAD] : [],
     expectations: shared ? expectationRows() : [],
     fairness: shared ? fairnessRows() : [],
@@ -375,6 +376,17 @@ function videoRows(groups: Group[]): Scenario["video"] {
     }));
 }
 
+function splitRows(): Scenario["split"] {
+  const [simulated, real] = [
+    { controller: "gcc-draft", engine: "sim" as const, fec_mbps: 0.1 },
+    { controller: "chromium", engine: "call" as const, fec_mbps: null },
+  ];
+  const flow = { flow: "media-1-up", capacity_mbps: 2, rate_mbps: 1.8 };
+  return [simulated, real].map((run) => {
+    return { ...run, ...flow, video_mbps: 1.6, retransmission_mbps: 0.04 };
+  });
+}
+
 const ERROR: Report["errors"][number] = {
   scenario: "demo/first-call",
   flow: "media-1-up",
@@ -452,16 +464,6 @@ function callRows(): Calls {
       frozen_s: 0.4,
       limited: "none 80 %, bandwidth 20 %",
     })),
-    split: [
-      {
-        seed: "1",
-        peer: "b",
-        capacity_mbps: 2,
-        video_mbps: 1.62,
-        retransmission_mbps: 0.04,
-        fec_mbps: null,
-      },
-    ],
     streams: [
       {
         call: 1,
@@ -605,6 +607,7 @@ export function withoutValues(report: Report): Report {
     }
     for (const row of scenario.sections) Object.assign(row, NO_SECTION);
     for (const row of scenario.video) Object.assign(row, NO_VIDEO);
+    scenario.split = [];
     for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
     for (const finding of scenario.findings) finding.holds = null;
     for (const row of scenario.expectations) Object.assign(row, { measured: null, confidence: null });

@@ -155,6 +155,7 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Rate, delay/, ["Rate (Mbit/s)", "Delay (ms)", "Loss (%)", "Time (s)"]],
   [/^Box plots/, ["Utilization (%)", "RTT (ms)", "Responsiveness (s)", "Loss (%)"]],
   [/^Utilization against/, ["Utilization (%)", "95th percentile of queuing delay (ms)"]],
+  [/^Utilization by/, ["Utilization (%)"]],
   [/^Throughput against/, ["Throughput (Mbit/s)", "95th percentile of queuing delay (ms)"]],
   [/^Simulated beside/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^getStats beside/, ["Rate (Mbit/s)", "Rate (Mbit/s)", "Time (s)"]],
@@ -166,7 +167,7 @@ function expectComplete(plot: Drawn): void {
   const names = AXES.find(([title]) => title.test(plot.title))?.[1];
   expect(names, `axes of ${plot.title}`).toBeDefined();
   expect(plot.texts.filter((text) => UNITS.test(text)).sort()).toEqual([...names!].sort());
-  const legend = plot.texts.filter((text) => /, (simulated|real call)|^(released|captured|packets)/.test(text));
+  const legend = plot.texts.filter((text) => /, (simulated|real call)|^(released|captured|packets|video)/.test(text));
   expect(legend, `legend of ${plot.title}`).not.toEqual([]);
   expect(plot.faults, plot.title).toEqual([]);
 }
@@ -188,8 +189,8 @@ describe.skipIf(!available)("the page", () => {
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
     // One for all runs, three per scenario and one where flows share, and of the call two
-    // comparisons, its rates, its delays and two histograms.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 2 + 2);
+    // comparisons, what its rate was, its rates, its delays and two histograms.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 3 + 2);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";

@@ -18,6 +18,7 @@ mod loads;
 mod page;
 mod series;
 mod sim_real;
+mod split;
 mod tables;
 
 use weir::Algorithm;
@@ -266,6 +267,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
         expectations: judged::expectations(judgements, id),
         fairness: judged::fairness(columns),
         video: tables::video(columns, flows),
+        split: split::of(shown, columns),
         loads: loads::of(shown, columns),
         sim_real: sim_real::compare(shown, columns, flows),
         calls: calls::of(columns),

@@ -21,7 +21,6 @@ import type {
   RatePlot,
   Scenario,
   SetupRow,
-  SplitRow,
   StreamRow,
 } from "../format";
 import { cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
@@ -46,9 +45,6 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   const subject = scenario.id;
   const views: HTMLElement[] = [part("Real calls: set-up", success(calls), setupTable(calls.setup))];
   views.push(part("Real calls: peers", peerTable(calls.peers)));
-  if (calls.split.length > 0) {
-    views.push(part("Real calls: what the receiver's bytes were", splitTable(calls.split)));
-  }
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
     const caption =
@@ -137,33 +133,6 @@ function peerTable(rows: PeerRow[]): HTMLElement {
       number("Freezes", (row) => row.freezes, 0),
       number("Frozen (s)", (row) => row.frozen_s, 1),
       { head: "Quality limited by", cell: (row) => row.limited ?? "–" },
-    ],
-    rows,
-  );
-}
-
-function splitTable(rows: SplitRow[]): HTMLElement {
-  const share = (head: string, value: (row: SplitRow) => number | null): TableColumn<SplitRow> => ({
-    head,
-    cell: (row) => {
-      const rate = value(row);
-      const of = row.capacity_mbps;
-      return formatPercent(rate === null || of === null ? null : rate / of);
-    },
-    kind: "number",
-  });
-  return table<SplitRow>(
-    "Utilization by video, retransmission and parity",
-    [
-      { head: "Receiver", cell: (row) => row.peer },
-      { head: "Seed", cell: (row) => row.seed },
-      number("Capacity (Mbit/s)", (row) => row.capacity_mbps, 2),
-      number("Video (Mbit/s)", (row) => row.video_mbps, 3),
-      number("Sent again (Mbit/s)", (row) => row.retransmission_mbps, 3),
-      number("Parity (Mbit/s)", (row) => row.fec_mbps, 3),
-      share("Video (% of capacity)", (row) => row.video_mbps),
-      share("Sent again (%)", (row) => row.retransmission_mbps),
-      share("Parity (%)", (row) => row.fec_mbps),
     ],
     rows,
   );

@@ -38,6 +38,7 @@ import {
 } from "./tables";
 import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
 import { shareView } from "./share";
+import { splitView } from "./split";
 
 export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement {
   const section = el("section", { id: scenario.id, class: "scenario" });
@@ -64,6 +65,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
+    ...splitView(scenario),
     ...callsView(scenario),
     ...latenessViews(scenario, palette),
   );

@@ -15,8 +15,17 @@ pub(crate) struct CallFile {
 
 impl CallFile {
     /// Whether the call with this number came about and lasted.
-    pub(crate) fn lasted(&self, number: usize) -> bool {
+    pub(super) fn lasted(&self, number: usize) -> bool {
         !self.calls.iter().any(|call| call.call == number && call.failure.is_some())
+    }
+
+    /// A participant of several calls has a name for each.
+    pub(crate) fn name(&self, peer: &Peer) -> String {
+        let ends = self.peers.iter().filter(|other| other.participant == peer.participant).count();
+        match ends {
+            0 | 1 => peer.participant.clone(),
+            _ => format!("{}, call {}", peer.participant, peer.call),
+        }
     }
 
     /// Who receives a stream, which names the ends of its call `a` and `b`.

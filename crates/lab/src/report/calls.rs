@@ -2,11 +2,7 @@
 //!
 //! All of it stands in `call.json`. A member that a record lacks is a value that nobody measured.
 
-use weir::units::Bitrate;
-
-use super::format::{
-    Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, SplitRow, StreamRow,
-};
+use super::format::{Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamRow};
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
@@ -14,7 +10,6 @@ use crate::calls::file::{
 };
 use crate::metrics::mean;
 use crate::run::Engine;
-use crate::scenario::Direction;
 
 const DECIMALS: i32 = 3;
 const BITS_PER_MEGABIT: f64 = 1e6;
@@ -48,7 +43,6 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
-        split: runs.iter().flat_map(|(run, file)| split(run, file)).collect(),
         streams: first_file.captures.iter().flat_map(streams).collect(),
         agreement: first_file.captures.iter().flat_map(|it| it.agreement.clone()).collect(),
         compared: rows().count(),
@@ -98,7 +92,7 @@ fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
         let ms = |from: f64, to: f64| rounded(to - from, DECIMALS);
         Some(SetupRow {
             seed: run.seed(),
-            peer: name(file, peer),
+            peer: file.name(peer),
             page_ms: rounded(setup.joined, DECIMALS),
             camera_ms: setup.camera.map(|camera| ms(setup.joined, camera)),
             waiting_ms: ms(ready, setup.start),
@@ -120,15 +114,6 @@ fn path(Pair { local, remote }: &Pair) -> String {
     format!("{} to {}, {}", end(local), end(remote), local.protocol)
 }
 
-/// A participant of several calls has a name for each.
-fn name(file: &CallFile, peer: &Peer) -> String {
-    let ends = file.peers.iter().filter(|other| other.participant == peer.participant).count();
-    match ends {
-        0 | 1 => peer.participant.clone(),
-        _ => format!("{}, call {}", peer.participant, peer.call),
-    }
-}
-
 fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
     let row = |peer: &Peer| {
         let participant = file.participants.iter().find(|it| it.name == peer.participant);
@@ -143,7 +128,7 @@ fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
         PeerRow {
             seed: run.seed(),
-            peer: name(file, peer),
+            peer: file.name(peer),
             cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
             memory_mb: participant
                 .and_then(|it| it.memory_bytes)
@@ -168,34 +153,6 @@ fn limited(it: Limitation) -> String {
     let parts = parts.into_iter().filter(|(_, seconds)| *seconds > 0.0 && total > 0.0);
     let words = parts.map(|(name, seconds)| format!("{name} {:.0} %", 100.0 * seconds / total));
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// Of each peer that receives, unless its call failed: even ones stand where `down` ends, odd ones where `up` does.
-fn split(run: &Run<'_>, file: &CallFile) -> Vec<SplitRow> {
-    let row = |(index, peer): (usize, &Peer)| {
-        let rate = |value: fn(&Interval) -> Option<f64>| {
-            let mean = mean(peer.intervals.iter().filter_map(value).collect());
-            mean.map(|mean| rounded(mean / BITS_PER_MEGABIT, DECIMALS))
-        };
-        let direction = if index % 2 == 0 { Direction::Down } else { Direction::Up };
-        file.lasted(peer.call).then_some(())?;
-        Some(SplitRow {
-            seed: run.seed(),
-            peer: name(file, peer),
-            capacity_mbps: capacity(run, direction).map(|rate| rounded(rate, DECIMALS)),
-            video_mbps: rate(|interval| interval.media_bps)?,
-            retransmission_mbps: rate(|interval| interval.again_bps),
-            fec_mbps: rate(|interval| interval.fec_bps),
-        })
-    };
-    file.peers.iter().enumerate().filter_map(row).collect()
-}
-
-/// Mean over the rows of the first flow of a direction; all flows of it share the bottleneck.
-fn capacity(run: &Run<'_>, direction: Direction) -> Option<f64> {
-    let flow = run.record.scenario.flows.iter().find(|flow| flow.direction == direction)?;
-    let capacities = run.rows(&flow.name)?.iter().filter_map(|row| row.capacity);
-    mean(capacities.map(Bitrate::as_mbps_f64).collect())
 }
 
 fn streams(capture: &Capture) -> Vec<StreamRow> {
@@ -241,7 +198,7 @@ fn rates(file: &CallFile, capture: &Capture) -> Vec<RatePlot> {
             both.iter().map(|it| rounded(at(it) / scale, DECIMALS)).collect()
         };
         (seen > 0.0).then(|| RatePlot {
-            peer: name(file, peer),
+            peer: file.name(peer),
             what: what.into(),
             time_s: of(|it| it.0, 1.0),
             reported_mbps: of(|it| it.1, BITS_PER_MEGABIT),

@@ -54,6 +54,7 @@ pub(super) struct Scenario {
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
     pub video: Vec<VideoRow>,
+    pub split: Vec<SplitRow>,
     pub loads: Vec<LoadRow>,
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
@@ -384,7 +385,6 @@ pub(super) struct Calls {
     pub bent: bool,
     pub setup: Vec<SetupRow>,
     pub peers: Vec<PeerRow>,
-    pub split: Vec<SplitRow>,
     pub streams: Vec<StreamRow>,
     pub agreement: Vec<Agreement>,
     /// Over all runs.
@@ -432,12 +432,16 @@ pub(super) struct PeerRow {
     pub limited: Option<String>,
 }
 
-/// What a receiver's bytes were; payload, by its own report.
+/// What a flow's rate was; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SplitRow {
-    pub seed: String,
-    pub peer: String,
+    pub controller: String,
+    pub engine: Engine,
+    /// The flow; of what a forwarding server sends, the receiver.
+    pub flow: String,
     pub capacity_mbps: Option<f64>,
+    /// Of all IP packets.
+    pub rate_mbps: Option<f64>,
     pub video_mbps: f64,
     pub retransmission_mbps: Option<f64>,
     pub fec_mbps: Option<f64>,

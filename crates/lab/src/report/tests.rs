@@ -110,6 +110,26 @@ fn a_flow_that_shows_its_video_has_a_row_of_what_the_viewer_saw() {
 }
 
 #[test]
+fn the_rate_of_a_flow_is_split_into_video_and_repair() {
+    let split = |record: Record| json(&[record])["scenarios"][0]["split"].clone();
+    let simulated = split(simulated("repair/random-loss", Algorithm::Nada, 1));
+    assert_shape(&simulated[0], "SplitRow");
+    let of = |key: &str| simulated[0][key].as_f64().unwrap();
+    let parts = of("video_mbps") + of("retransmission_mbps") + of("fec_mbps");
+    // Without feedback of its own way a flow is nothing but these.
+    assert!((parts / of("rate_mbps") - 1.0).abs() < 0.01, "{parts} of {}", of("rate_mbps"));
+    assert!(of("fec_mbps") > 0.0 && of("retransmission_mbps") > 0.0);
+    let mut real = captured_call(1);
+    real.call.as_mut().unwrap()["calls"][1]["failure"] = Value::Null;
+    let real = split(real);
+    // What peer a receives has come down, what peer b receives has gone up.
+    let flows = [&real[0]["flow"], &real[1]["flow"]];
+    assert_eq!(flows, [&json!("media-1-down"), &json!("media-1-up")]);
+    assert_eq!((&real[1]["video_mbps"], &real[1]["fec_mbps"]), (&json!(1.5), &Value::Null));
+    assert!(real[1]["capacity_mbps"].as_f64().is_some());
+}
+
+#[test]
 fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs() {
     let report = json(&[simulated("delft/wired-4/queue300", Algorithm::Gcc, 1)]);
     let rows = report["scenarios"][0]["loads"].as_array().unwrap();
@@ -167,7 +187,6 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     for (rows, interface) in [
         ("setup", "SetupRow"),
         ("peers", "PeerRow"),
-        ("split", "SplitRow"),
         ("streams", "StreamRow"),
         ("agreement", "Agreement"),
         ("rates", "RatePlot"),
@@ -193,9 +212,6 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     let participant = &report["participants"][0];
     assert_shape(participant, "ParticipantsRow");
     assert_eq!((&participant["runs"], &participant["success_ratio"]), (&json!(2), &json!(0.5)));
-    // What peer b receives has crossed `up`.
-    assert_eq!(calls["split"][1]["video_mbps"], 1.5);
-    assert!(calls["split"][1]["capacity_mbps"].as_f64().is_some());
 }
 
 #[test]

@@ -1,0 +1,187 @@
+// What the rate of each flow was: video, retransmissions, parity, and the rest of its packets.
+
+import {
+  baseOption,
+  legendOption,
+  textWidth,
+  tooltipOption,
+  valueAxis,
+  type Plot,
+  type SeriesOption,
+  type Surface,
+} from "../chart";
+import { el, table, type TableColumn } from "../dom";
+import { figure } from "../figure";
+import type { Group, Scenario, SplitRow } from "../format";
+import { commandsOf, formatNumber, formatPercent } from "../model";
+import { theme } from "../theme";
+
+const TITLE = "Utilization by video, retransmission and parity";
+const ROW = 26;
+const X_AXIS = 50;
+
+/** Of a row, in Mbit/s; the rest is not below nothing, where a browser's clock cut it so. */
+const PARTS: { name: string; rate: (row: SplitRow) => number | null }[] = [
+  { name: "video", rate: (row) => row.video_mbps },
+  { name: "sent again", rate: (row) => row.retransmission_mbps },
+  { name: "parity", rate: (row) => row.fec_mbps },
+  {
+    name: "headers, reports, audio",
+    rate: ({ rate_mbps, video_mbps, retransmission_mbps, fec_mbps }) =>
+      rate_mbps === null
+        ? null
+        : Math.max(0, rate_mbps - video_mbps - (retransmission_mbps ?? 0) - (fec_mbps ?? 0)),
+  },
+];
+
+/** Nothing where no receiver told what it got. */
+export function splitView(scenario: Scenario): HTMLElement[] {
+  const rows = scenario.split;
+  if (rows.length === 0) return [];
+  const plot = figure({
+    title: TITLE,
+    subject: scenario.id,
+    caption: `Means over the seeds. ${notes(rows).join(" ")}`,
+    description: () => `${TITLE}. ${rows.map(describe).join(" ")}`,
+    commands: () => commandsOf(scenario.groups.filter((group) => rows.some((row) => isOf(row, group)))),
+    build: (surface) => splitPlot(rows, surface),
+  });
+  return [plot.element, splitTable(rows)];
+}
+
+function isOf(row: SplitRow, { controller, engine }: Group): boolean {
+  return row.controller === controller && row.engine === engine;
+}
+
+/** What a reader must know of the parts that are there, and of one that is not. */
+function notes(rows: SplitRow[]): string[] {
+  const real = rows.filter((row) => row.engine === "call");
+  const texts: string[] = [];
+  if (real.length < rows.length) texts.push("Simulated: IP packets.");
+  if (real.length > 0) {
+    texts.push("Real: payload as the receiver's getStats counts it; headers are in the rest.");
+  }
+  if (real.length > 0 && real.every((row) => row.fec_mbps === null)) {
+    texts.push(
+      "Of real calls no parity is shown because their browsers tell of none: the one kind that " +
+        "Chromium offers (ULPFEC) travels inside the video's own stream, and getStats counts it as video.",
+    );
+  }
+  return texts;
+}
+
+function label(row: SplitRow): string {
+  return `${row.controller}${row.engine === "call" ? ", real" : ""} · ${row.flow}`;
+}
+
+function describe(row: SplitRow): string {
+  const parts = PARTS.map(({ name, rate }) => `${name} ${formatNumber(rate(row), 3)}`);
+  return `${label(row)}: ${parts.join(", ")} Mbit/s.`;
+}
+
+/** In per cent of the capacity where every row has one, else as rates. */
+function splitPlot(rows: SplitRow[], surface: Surface): Plot {
+  const shares = rows.every((row) => row.capacity_mbps !== null);
+  const scaled = (row: SplitRow, rate: number | null) =>
+    rate === null ? 0 : shares ? (100 * rate) / (row.capacity_mbps as number) : rate;
+  const shown = PARTS.filter(({ rate }) => rows.some((row) => (rate(row) ?? 0) > 0));
+  const { legend, height } = legendOption(
+    shown.map((part) => part.name),
+    surface.width,
+  );
+  const labels = rows.map(label);
+  const left = Math.min(Math.max(...labels.map(textWidth)) + 18, surface.width * 0.45);
+  const { palette, muted, grid } = theme();
+  const body = ROW * rows.length + 8;
+  const colour = (name: string) => {
+    const index = PARTS.findIndex((part) => part.name === name);
+    return index === PARTS.length - 1 ? muted : (palette[index] ?? muted);
+  };
+  const series = shown.map(({ name, rate }): SeriesOption => {
+    return {
+      type: "bar",
+      name,
+      stack: "rate",
+      barWidth: 14,
+      itemStyle: { color: colour(name) },
+      data: rows.map((row) => scaled(row, rate(row))),
+    };
+  });
+  return {
+    height: height + 6 + body + X_AXIS,
+    option: {
+      ...baseOption(),
+      legend,
+      tooltip: { ...tooltipOption((items) => tip(rows, items)), trigger: "axis" },
+      grid: { left, right: 24, top: height + 6, height: body, outerBoundsMode: "none" },
+      xAxis: { ...valueAxis(shares ? "Utilization (%)" : "Rate (Mbit/s)", 28), min: 0 },
+      yAxis: {
+        type: "category",
+        data: labels,
+        inverse: true,
+        axisTick: { show: false },
+        axisLine: { show: true, lineStyle: { color: muted } },
+        splitLine: { show: false, lineStyle: { color: grid } },
+        axisLabel: {
+          color: muted,
+          width: left - 10,
+          overflow: "break",
+          lineHeight: 12,
+          interval: 0,
+        },
+      },
+      series,
+    },
+  };
+}
+
+function tip(rows: SplitRow[], items: unknown): HTMLElement | string {
+  const [item] = items as { dataIndex: number }[];
+  const row = item && rows[item.dataIndex];
+  if (!row) return "";
+  const of = (rate: number | null) =>
+    rate === null || row.capacity_mbps === null
+      ? ""
+      : `, ${formatPercent(rate / row.capacity_mbps)} % of the capacity`;
+  const line = (name: string, rate: number | null) =>
+    el("p", {}, `${name} ${formatNumber(rate, 3)} Mbit/s${of(rate)}`);
+  return el(
+    "div",
+    { class: "tip-body" },
+    el("strong", {}, label(row)),
+    ...PARTS.map(({ name, rate }) => line(name, rate(row))),
+  );
+}
+
+function splitTable(rows: SplitRow[]): HTMLElement {
+  const rate = (head: string, value: (row: SplitRow) => number | null): TableColumn<SplitRow> => ({
+    head,
+    cell: (row) => formatNumber(value(row), 3),
+    kind: "number",
+  });
+  const share = (head: string, value: (row: SplitRow) => number | null): TableColumn<SplitRow> => ({
+    head,
+    cell: (row) => {
+      const [mbps, of] = [value(row), row.capacity_mbps];
+      return formatPercent(mbps === null || of === null ? null : mbps / of);
+    },
+    kind: "number",
+  });
+  return table<SplitRow>(
+    TITLE,
+    [
+      { head: "Controller", cell: (row) => row.controller },
+      { head: "Runs", cell: (row) => (row.engine === "call" ? "real" : "simulated") },
+      { head: "Flow", cell: (row) => row.flow },
+      rate("Capacity (Mbit/s)", (row) => row.capacity_mbps),
+      rate("All packets (Mbit/s)", (row) => row.rate_mbps),
+      rate("Video (Mbit/s)", (row) => row.video_mbps),
+      rate("Sent again (Mbit/s)", (row) => row.retransmission_mbps),
+      rate("Parity (Mbit/s)", (row) => row.fec_mbps),
+      share("Video (% of capacity)", (row) => row.video_mbps),
+      share("Sent again (%)", (row) => row.retransmission_mbps),
+      share("Parity (%)", (row) => row.fec_mbps),
+    ],
+    rows,
+  );
+}
