@@ -7,30 +7,36 @@
 //! The signalling tells each peer the address of its own socket here in place of the other's
 //! candidates, so its packets come here, cross the model between the two hosts, and leave to the
 //! other peer from the socket that it knows. Neither ICE nor DTLS is touched.
+//!
+//! Anybody can send to these sockets. What comes in is let through from where a connectivity check of
+//! the call came last, and a check is known by the user name that both descriptions agreed on.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_emu::Host;
 
 use crate::error::CallError;
+use crate::message::Peer;
+use crate::stun;
 
 /// How often a thread looks whether the bridge has gone.
 const TICK: Duration = Duration::from_millis(200);
 /// No UDP datagram is longer.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
-/// Bytes 4 to 7 of every STUN message [RFC8489 §5].
-const MAGIC_COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
+/// Type of the attribute USERNAME [RFC8489 §14.3].
+const USERNAME: u16 = 0x0006;
 
 /// Carries the media of one call; it ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Bridge {
     /// Where peer a, peer b sends to.
     pub(crate) addresses: [SocketAddr; 2],
+    ends: [Arc<End>; 2],
     gone: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -40,15 +46,33 @@ pub(crate) struct Bridge {
 struct End {
     outside: UdpSocket,
     inside: UdpSocket,
-    /// Where the peer's last connectivity check came from; nothing goes to it before the first.
-    peer: Mutex<Option<SocketAddr>>,
+    peer: Mutex<Known>,
+}
+
+/// What is known of the peer at one end.
+#[derive(Debug, Default)]
+struct Known {
+    /// Its user fragment; nothing comes in before it is told.
+    user: Option<String>,
+    /// Where its last connectivity check came from; nothing goes to it before the first.
+    address: Option<SocketAddr>,
+}
+
+impl Known {
+    /// Whether a datagram from there is the peer's.
+    fn admits(&mut self, datagram: &[u8], from: SocketAddr) -> bool {
+        if self.user.as_deref().is_some_and(|user| is_check_of(user, datagram)) {
+            self.address = Some(from);
+        }
+        self.address == Some(from)
+    }
 }
 
 impl Bridge {
     /// Between peers that reach this machine at `address`, over two hosts.
     pub(crate) fn open(address: Ipv4Addr, hosts: [&Host; 2]) -> Result<Self, CallError> {
         let failed = CallError::system;
-        let mut ends = Vec::new();
+        let mut ends: Vec<Arc<End>> = Vec::new();
         for host in hosts {
             let outside = UdpSocket::bind((address, 0)).map_err(|error| match error.kind() {
                 io::ErrorKind::AddrNotAvailable => CallError::NoAddress(address),
@@ -59,7 +83,7 @@ impl Bridge {
             for socket in [&outside, &inside] {
                 socket.set_read_timeout(Some(TICK)).map_err(failed("set up a socket"))?;
             }
-            ends.push(End { outside, inside, peer: Mutex::new(None) });
+            ends.push(Arc::new(End { outside, inside, peer: Mutex::default() }));
         }
         let connect = |from: &End, to: &End| from.inside.connect(to.inside.local_addr()?);
         let both = connect(&ends[0], &ends[1]).and_then(|()| connect(&ends[1], &ends[0]));
@@ -67,10 +91,10 @@ impl Bridge {
         let address = |end: &End| end.outside.local_addr();
         let addresses = address(&ends[0]).and_then(|a| Ok([a, address(&ends[1])?]));
         let addresses = addresses.map_err(failed("ask a socket for its address"))?;
+        let ends = <[Arc<End>; 2]>::try_from(ends).expect("there are two hosts");
         let gone = Arc::new(AtomicBool::new(false));
-        let mut bridge = Self { addresses, gone, threads: Vec::new() };
-        for end in ends {
-            let end = Arc::new(end);
+        let mut bridge = Self { addresses, ends, gone, threads: Vec::new() };
+        for end in bridge.ends.clone() {
             for pump in [End::take_in, End::let_out] {
                 let (end, gone) = (Arc::clone(&end), Arc::clone(&bridge.gone));
                 let run = move || while !gone.load(Ordering::Relaxed) && pump(&end).is_ok() {};
@@ -79,6 +103,11 @@ impl Bridge {
             }
         }
         Ok(bridge)
+    }
+
+    /// Lets in the peer whose checks bear this user fragment.
+    pub(crate) fn introduce(&self, peer: Peer, user: String) {
+        self.ends[peer.index()].known().user = Some(user);
     }
 }
 
@@ -97,8 +126,8 @@ impl End {
     fn take_in(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, from)) = receive(&self.outside, &mut buffer)? {
-            if is_stun(&buffer[..length]) {
-                *self.peer.lock().expect("no code panics while it holds the address") = Some(from);
+            if !self.known().admits(&buffer[..length], from) {
+                continue;
             }
             // A full socket drops, as a network does.
             let _ = self.inside.send(&buffer[..length]);
@@ -110,12 +139,16 @@ impl End {
     fn let_out(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, _)) = receive(&self.inside, &mut buffer)? {
-            let peer = *self.peer.lock().expect("no code panics while it holds the address");
-            if let Some(peer) = peer {
-                let _ = self.outside.send_to(&buffer[..length], peer);
+            let address = self.known().address;
+            if let Some(address) = address {
+                let _ = self.outside.send_to(&buffer[..length], address);
             }
         }
         Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.peer.lock().expect("no code panics while it holds what is known")
     }
 }
 
@@ -132,8 +165,22 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<(usize, S
     }
 }
 
-fn is_stun(datagram: &[u8]) -> bool {
-    datagram.get(4..8) == Some(&MAGIC_COOKIE) && datagram[0] < 4
+/// Whether a datagram is a connectivity check of the peer with this user fragment: it bears a name of two
+/// parts, the far peer's fragment and its own [RFC8445 §7.2.2].
+fn is_check_of(user: &str, datagram: &[u8]) -> bool {
+    // A STUN message is told from what shares its port by its first byte [RFC7983 §7].
+    if datagram.get(4..8) != Some(&stun::MAGIC_COOKIE) || datagram[0] >= 4 {
+        return false;
+    }
+    let name = stun::attribute(datagram, USERNAME);
+    let name = name.and_then(|(at, length)| datagram.get(at..at + length)).unwrap_or_default();
+    let own = name.iter().position(|byte| *byte == b':').map(|colon| &name[colon + 1..]);
+    own == Some(user.as_bytes())
+}
+
+/// The user fragment of a session description; of several media they share one path, hence one fragment.
+pub(crate) fn user_fragment(sdp: &str) -> Option<&str> {
+    sdp.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:"))
 }
 
 /// `candidate:` of an address, in the form that every browser reads [RFC8839 §5.1].
@@ -153,14 +200,48 @@ pub(crate) fn without_candidates(sdp: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_a_connectivity_check_says_where_a_peer_is() {
+    /// A check with this name, behind an attribute of three bytes and one of padding.
+    fn check(name: &str) -> Vec<u8> {
         let mut check = vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42];
         check.extend([7; 12]);
-        assert!(is_stun(&check));
-        check[0] = 0x80;
-        assert!(!is_stun(&check));
-        assert!(!is_stun(&[0, 1, 0, 0, 0x21]));
+        check.extend([0x80, 0x22, 0, 3, 1, 2, 3, 0]);
+        check.extend([0, 6, 0, name.len() as u8]);
+        check.extend(name.as_bytes());
+        check
+    }
+
+    #[test]
+    fn a_check_is_known_by_the_second_part_of_its_user_name() {
+        assert!(is_check_of("near", &check("far:near")));
+        assert!(!is_check_of("near", &check("near:far")));
+        assert!(!is_check_of("near", &check("near")));
+        let media = [&[0x80][..], &check("far:near")[1..]].concat();
+        assert!(!is_check_of("near", &media));
+    }
+
+    #[test]
+    fn a_truncated_check_is_none() {
+        let whole = check("far:near");
+        assert!((0..whole.len()).all(|length| !is_check_of("near", &whole[..length])));
+    }
+
+    #[test]
+    fn only_a_peer_that_was_introduced_comes_in_and_only_from_where_its_check_came() {
+        let [home, stranger] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 9)));
+        let mut known = Known::default();
+        assert!(!known.admits(&check("far:near"), home));
+        known.user = Some("near".into());
+        assert!(!known.admits(b"media", home));
+        assert!(known.admits(&check("far:near"), home) && known.admits(b"media", home));
+        assert!(!known.admits(b"media", stranger) && !known.admits(&check("far:x"), stranger));
+        // A peer may move.
+        assert!(known.admits(&check("far:near"), stranger) && !known.admits(b"media", home));
+    }
+
+    #[test]
+    fn a_description_tells_the_user_fragment() {
+        assert_eq!(user_fragment("v=0\r\na=ice-ufrag:x+/9\r\na=mid:0\r\n"), Some("x+/9"));
+        assert_eq!(user_fragment("v=0\r\n"), None);
     }
 
     #[test]

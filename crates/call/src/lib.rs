@@ -23,6 +23,7 @@ mod server;
 mod signalling;
 mod state;
 pub mod stats;
+mod stun;
 mod transfer;
 mod usage;
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle};
 
+use crate::bridge::Bridge;
 use crate::camera;
 use crate::capture::{self, CapturePlan, HostCapture, Recording};
 use crate::derive::{self, Interval, TimedReport};
@@ -22,7 +23,7 @@ use crate::message::SetupTimes;
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
 use crate::server::Session;
-use crate::signalling::Event;
+use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
 use crate::stats::CandidatePair;
 use crate::usage::{Usage, Watch};
@@ -153,12 +154,14 @@ pub fn run_call(
         let bridge = bridges.get(index).map(|bridge| bridge.addresses);
         CallState::new(call.number, route(call, config, &emulator, bridge))
     });
+    let states = states.collect();
     let mut run = Run {
         config,
         session,
+        bridges,
         watches: playing.iter().map(|player| player.pid().map(Watch::of)).collect(),
         players: playing,
-        states: states.collect(),
+        states,
         loads,
         cancel,
         looked: Instant::now(),
@@ -248,6 +251,8 @@ fn kernel_version() -> String {
 struct Run<'a> {
     config: &'a CallConfig,
     session: Session,
+    /// One a call, if people are the peers.
+    bridges: Vec<Bridge>,
     players: Vec<Playing>,
     watches: Vec<Option<Watch>>,
     states: Vec<CallState>,
@@ -350,6 +355,9 @@ impl Run<'_> {
             // The session holds the sending end, so the only error is that nothing came.
             if let Ok(event) = self.session.events().recv_timeout(left.unwrap_or(TICK).min(TICK)) {
                 let Event { at, call, peer, kind } = event;
+                if let EventKind::Described(user) = &kind {
+                    self.bridges[call].introduce(peer, user.clone());
+                }
                 self.states[call].on_event(at, peer, kind);
             }
             self.check_browsers();

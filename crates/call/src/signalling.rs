@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use tokio::sync::mpsc;
 
-use crate::bridge::without_candidates;
+use crate::bridge::{user_fragment, without_candidates};
 use crate::message::{
     CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, printable,
 };
@@ -48,6 +48,8 @@ pub struct Event {
 pub enum EventKind {
     /// It opened the page, and its camera delivers where it sends.
     Joined,
+    /// It described its side of a session over a bridge: the user fragment of its connectivity checks.
+    Described(String),
     /// Media can flow.
     Connected(SetupTimes),
     /// It shows the first frame of the other peer: ms since its page was opened.
@@ -179,10 +181,12 @@ impl Call {
         match message {
             PeerMessage::Ready => self.on_ready(peer),
             PeerMessage::Offer { sdp } if peer == Peer::A => {
-                self.describe(peer, LabMessage::Offer { sdp: self.description(sdp) })
+                let sdp = self.described(peer, sdp)?;
+                self.relay(peer, LabMessage::Offer { sdp })
             }
             PeerMessage::Answer { sdp } if peer == Peer::B => {
-                self.describe(peer, LabMessage::Answer { sdp: self.description(sdp) })
+                let sdp = self.described(peer, sdp)?;
+                self.relay(peer, LabMessage::Answer { sdp })
             }
             PeerMessage::Offer { .. } => {
                 Err(format!("{peer} sent an offer, which is not its turn"))
@@ -240,17 +244,18 @@ impl Call {
         Ok(())
     }
 
-    fn describe(&self, peer: Peer, description: LabMessage) -> Result<(), Misdeed> {
+    /// Takes the one description of a peer. A bridge learns from it whom to let in, and stands in for the
+    /// addresses that it names.
+    fn described(&self, peer: Peer, sdp: String) -> Result<String, Misdeed> {
         self.once(peer, "describes its session", |seat| &mut seat.described)?;
-        self.relay(peer, description)
-    }
-
-    /// A session description, without the addresses that a bridge stands in for.
-    fn description(&self, sdp: String) -> String {
-        match self.settings.bridge {
-            None => sdp,
-            Some(_) => without_candidates(&sdp),
+        if self.settings.bridge.is_none() {
+            return Ok(sdp);
         }
+        let Some(user) = user_fragment(&sdp) else {
+            return Err(format!("{peer} describes a session without a=ice-ufrag"));
+        };
+        self.emit(peer, EventKind::Described(user.into()))?;
+        Ok(without_candidates(&sdp))
     }
 
     /// Passes a message of `from` to the other peer.

@@ -110,6 +110,8 @@ impl CallState {
         let log = &mut self.peers[peer.index()];
         match kind {
             EventKind::Joined => log.joined = true,
+            // The bridge's business.
+            EventKind::Described(_) => {}
             EventKind::Connected(setup) => log.setup = Some(setup),
             EventKind::Playing(first_frame_ms) => log.first_frame_ms = Some(first_frame_ms),
             EventKind::Stats(report) => {

@@ -197,15 +197,28 @@ fn a_peer_that_breaks_the_rules_is_dropped_and_told_why() {
 }
 
 #[test]
-fn a_message_that_is_too_long_ends_the_connection() {
+fn a_huge_session_description_drops_its_peer_and_spares_the_other() {
     let session = session();
-    let mut peer = ScriptedPeer::ready(&session, Peer::A);
+    let mut b = ScriptedPeer::ready(&session, Peer::B);
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
     let sdp = "x".repeat(300 * 1024);
     // The server may hang up before it has read everything.
-    let _ = peer.0.send(Message::text(json!({"type": "offer", "sdp": sdp}).to_string()));
+    let _ = a.0.send(Message::text(json!({"type": "offer", "sdp": sdp}).to_string()));
     let (Peer::A, EventKind::Failed(cause)) = event(&session) else { panic!("not dropped") };
-    assert!(cause.contains("broke the connection"), "{cause}");
+    assert!(cause.contains("peer a broke the connection") && cause.len() < 200, "{cause}");
     assert_eq!(event(&session), (Peer::A, EventKind::Left));
+    assert_eq!(b.read(), json!({"type": "start"}));
+    b.send(json!({"type": "playing", "firstFrame": 1.0}));
+    assert_eq!(event(&session), (Peer::B, EventKind::Playing(1.0)));
+}
+
+#[test]
+fn a_description_over_a_bridge_names_its_peer_to_the_bridge() {
+    let bridge = [7, 8].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+    let session = session_of(vec![CallSettings { bridge: Some(bridge), ..settings() }]);
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
+    a.send(json!({"type": "offer", "sdp": "v=0\r\n"}));
+    assert!(a.refusal().contains("without a=ice-ufrag"));
 }
 
 #[test]
@@ -268,8 +281,11 @@ fn over_a_bridge_no_peer_learns_the_others_address() {
     let mut a = ScriptedPeer::ready(&session, Peer::A);
     let mut b = ScriptedPeer::ready(&session, Peer::B);
     assert_eq!((&a.read()["type"], &b.read()["type"]), (&json!("start"), &json!("start")));
-    a.send(json!({"type": "offer", "sdp": "v=0\r\na=candidate:1 1 udp 1 10.1.1.1 9 typ host\r\n"}));
-    assert_eq!(b.read(), json!({"type": "offer", "sdp": "v=0\r\n"}));
+    let offer = |rest: &str| json!({"type": "offer", "sdp": format!("a=ice-ufrag:u\r\n{rest}")});
+    a.send(offer("a=candidate:1 1 udp 1 10.1.1.1 9 typ host\r\n"));
+    assert_eq!(b.read(), offer(""));
+    // The bridge lets in what bears the name of this peer.
+    assert_eq!(event(&session), (Peer::A, EventKind::Described("u".into())));
     let candidate = json!({"candidate": "candidate:9 1 udp 1 x.local 9 typ host", "sdpMid": "0",
         "sdpMLineIndex": 0, "usernameFragment": "u"});
     a.send(json!({"type": "candidate", "candidate": candidate}));

@@ -4,7 +4,8 @@
 //! them: one runs `weir`, the others a Chromium each. Needs root and a Chromium.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tungstenite::{Message, WebSocket, client::client};
 use weir_emu::{Child, Emulator, Error, HostPlan, Plan};
 use weir_net::Seed;
 
@@ -40,8 +42,8 @@ struct Lab {
 struct Served {
     weir: Child,
     stderr: BufReader<ChildStderr>,
-    /// What peer a and peer b open.
-    urls: [String; 2],
+    /// What the peers open: a and b, or a and b of the first of two calls, and those of the second.
+    urls: Vec<String>,
     /// What gives the page a camera, so weir says.
     option: String,
 }
@@ -81,7 +83,10 @@ impl Lab {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut weir = Child::spawn(&mut command).unwrap();
         let mut stderr = BufReader::new(weir.inner().stderr.take().unwrap());
-        let urls = ["a", "b"].map(|name| after(&format!("weir: {name} opens "), &mut stderr));
+        let names: &[&str] =
+            if flows.contains("count = 2") { &["a1", "b1", "a2", "b2"] } else { &["a", "b"] };
+        let url = |name: &&str| after(&format!("weir: {name} opens "), &mut stderr);
+        let urls = names.iter().map(url).collect();
         let named = after("weir: a browser gives this page its camera", &mut stderr);
         let option = named.rsplit(' ').next().unwrap_or_default().to_owned();
         Served { weir, stderr, urls, option }
@@ -105,6 +110,19 @@ impl Lab {
             }
             spawned => Some(spawned.unwrap()),
         }
+    }
+
+    /// A connection from machine 1 to machine 0, where a page's server is, and the page's path.
+    fn connect(&self, url: &str) -> (TcpStream, String) {
+        let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let stream = self.emulator.host(1).enter(|| TcpStream::connect(host)).unwrap().unwrap();
+        (stream, format!("/{path}"))
+    }
+
+    /// A peer that is no browser: its messages are what it likes.
+    fn intrude(&self, url: &str) -> WebSocket<TcpStream> {
+        let (stream, _) = self.connect(url);
+        client(format!("{}/socket", url.replace("http:", "ws:")), stream).unwrap().0
     }
 
     /// Of the records.
@@ -149,6 +167,23 @@ fn of_the_scenario(out: &Path) -> Vec<PathBuf> {
     entries(out).iter().flat_map(|scenario| entries(scenario)).collect()
 }
 
+/// What the lab says to a peer that it drops.
+fn dismissal(intruder: &mut WebSocket<TcpStream>) -> String {
+    loop {
+        let message = intruder.read().unwrap();
+        let message: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+        if message["type"] == "refused" {
+            return message["cause"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// The one record, by its `call.json`.
+fn recorded(out: &Path) -> Value {
+    let [record] = &of_the_scenario(out)[..] else { panic!("not one record") };
+    serde_json::from_str(&fs::read_to_string(record.join("call.json")).unwrap()).unwrap()
+}
+
 /// How often a peer of `call.json` told that a value was above zero.
 fn times(call: &Value, peer: usize, value: &str) -> usize {
     let intervals = call["peers"][peer]["intervals"].as_array().unwrap();
@@ -175,13 +210,44 @@ fn two_people_on_other_machines_call_over_the_scenarios_network() {
         assert!(flow["rate_mbps"]["mean"].as_f64() > Some(0.0), "{flow}");
         assert!(flow["rtt_ms"]["p25"].as_f64() >= Some(50.0), "{flow}");
     }
-    let [record] = &of_the_scenario(&lab.out())[..] else { panic!("not one record") };
-    let call = fs::read_to_string(record.join("call.json")).unwrap();
-    let call: Value = serde_json::from_str(&call).unwrap();
+    let call = recorded(&lab.out());
     assert_eq!(call["calls"][0]["failure"], Value::Null, "{stderr}");
     for peer in [0, 1] {
         assert!(times(&call, peer, "send_bps") > 0 && times(&call, peer, "receive_bps") > 0);
     }
+    assert_eq!(entries(&lab.temporary()), [""; 0].map(PathBuf::from));
+}
+
+#[test]
+fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
+    let Some(lab) = Lab::new() else { return };
+    let mut served = lab.serve("8s", "[[flow]]\ncount = 2\n", &[]);
+    let Some(_a) = lab.open(1, &served, &served.option) else { return };
+    let Some(_b) = lab.open(2, &served, &served.option) else { return };
+    // Without the token there is nothing.
+    let (mut stream, path) = lab.connect(&served.urls[2]);
+    let wrong = path.replacen(&path[1..33], &"0".repeat(32), 1);
+    write!(stream, "GET {wrong} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    // With it: garbage, a seat that was taken already, and a flood.
+    let mut intruder = lab.intrude(&served.urls[2]);
+    intruder.send(Message::text("\u{1b}[2J garbage")).unwrap();
+    assert!(dismissal(&mut intruder).contains("not of the protocol"));
+    assert!(dismissal(&mut lab.intrude(&served.urls[2])).contains("joined this call already"));
+    let mut flood = lab.intrude(&served.urls[3]);
+    // It is hung up on at some point.
+    while flood.send(Message::text(r#"{"type":"stats","report":{}}"#)).is_ok() {}
+
+    let mut stderr = String::new();
+    served.stderr.read_to_string(&mut stderr).unwrap();
+    assert!(served.weir.wait().unwrap().success(), "{stderr}");
+    assert!(stderr.contains("call 2 failed: peer a sent a message that is not of the protocol"));
+    assert!(stderr.contains("1 of 2 calls succeeded") && !stderr.contains('\u{1b}'), "{stderr}");
+    let call = recorded(&lab.out());
+    assert_eq!(call["calls"][0]["failure"], Value::Null, "{stderr}");
+    assert!(times(&call, 0, "send_bps") > 0 && times(&call, 1, "receive_bps") > 0);
     assert_eq!(entries(&lab.temporary()), [""; 0].map(PathBuf::from));
 }
 

@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_wire::rtp;
 
+use crate::stun;
+
 const IP_HEADER: usize = 20;
 const IP_VERSION_4: u8 = 4;
 const UDP_HEADER: usize = 8;
@@ -17,7 +19,6 @@ const TCP_HEADER: usize = 20;
 const FRAGMENT_OFFSET: u16 = 0x1FFF;
 /// Packet type and sender of the first packet of a compound.
 const RTCP_IN_THE_CLEAR: usize = 8;
-const STUN_HEADER: usize = 20;
 const DTLS_RECORD_HEADER: usize = 13;
 /// Channel number and length, before what a relay passes on [RFC8656 §12.4].
 const CHANNEL_HEADER: usize = 4;
@@ -27,8 +28,6 @@ const CHANNEL_HEADER: usize = 4;
 const SEND_INDICATION: u16 = 0x0016;
 const DATA_INDICATION: u16 = 0x0017;
 const DATA: u16 = 0x0013;
-/// Type and length of an attribute [RFC8489 §14].
-const ATTRIBUTE_HEADER: usize = 4;
 
 /// The longest headers that [`Packet::parse`] can ask for: IP, UDP, a relay's, and RTP with all sources
 /// and an extension block of a kind that no browser fills.
@@ -136,12 +135,12 @@ impl Packet {
 /// `length` bytes were on the wire.
 fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
     match payload.first() {
-        Some(0..=3) if length >= STUN_HEADER => {
+        Some(0..=3) if length >= stun::HEADER_BYTES => {
             let carried = indicated(payload).and_then(|(at, length)| {
                 let (content, kept) = media(&payload[at..], length);
                 (content != Content::Other).then_some((content, at + kept))
             });
-            carried.unwrap_or((Content::Stun, STUN_HEADER))
+            carried.unwrap_or((Content::Stun, stun::HEADER_BYTES))
         }
         Some(20..=63) if length >= DTLS_RECORD_HEADER => (Content::Dtls, DTLS_RECORD_HEADER),
         Some(64..=79) if payload.len() > CHANNEL_HEADER => {
@@ -155,20 +154,10 @@ fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
 
 /// Where the data of an indication begins, and how long it is; `None` of any other message.
 fn indicated(message: &[u8]) -> Option<(usize, usize)> {
-    let number = |at: usize| Some(u16::from_be_bytes(*message.get(at..)?.first_chunk()?));
-    if !matches!(number(0)?, SEND_INDICATION | DATA_INDICATION) {
+    if !matches!(stun::u16_at(message, 0)?, SEND_INDICATION | DATA_INDICATION) {
         return None;
     }
-    let mut at = STUN_HEADER;
-    loop {
-        let (kind, length) = (number(at)?, usize::from(number(at + 2)?));
-        at += ATTRIBUTE_HEADER;
-        if kind == DATA {
-            return (at <= message.len()).then_some((at, length));
-        }
-        // Attributes begin at multiples of four bytes.
-        at += length.next_multiple_of(4);
-    }
+    stun::attribute(message, DATA)
 }
 
 fn media(payload: &[u8], length: usize) -> (Content, usize) {

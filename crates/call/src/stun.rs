@@ -1,0 +1,43 @@
+//! What the lab reads of STUN messages.
+
+/// Type, length, cookie and transaction, before the attributes [RFC8489 §5].
+pub(crate) const HEADER_BYTES: usize = 20;
+/// Bytes 4 to 7 of every message [RFC8489 §5].
+pub(crate) const MAGIC_COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
+/// Attributes begin with type and length, and at multiples of so many bytes [RFC8489 §14].
+const WORD_BYTES: usize = 4;
+
+/// Where the value of the first attribute of a type begins, and how long it says it is; the message may
+/// have been cut after it.
+pub(crate) fn attribute(message: &[u8], wanted: u16) -> Option<(usize, usize)> {
+    let mut at = HEADER_BYTES;
+    loop {
+        let kind = u16_at(message, at)?;
+        let length = usize::from(u16_at(message, at + 2)?);
+        at += WORD_BYTES;
+        if kind == wanted {
+            return Some((at, length));
+        }
+        at += length.next_multiple_of(WORD_BYTES);
+    }
+}
+
+/// The number in two bytes.
+pub(crate) fn u16_at(message: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*message.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_found_behind_others_and_their_padding() {
+        let header = [0; HEADER_BYTES];
+        let message = [&header[..], &[0, 9, 0, 3, 1, 2, 3, 0], &[0, 6, 0, 1, 7, 0, 0, 0]].concat();
+        assert_eq!(attribute(&message, 9), Some((24, 3)));
+        assert_eq!(attribute(&message, 6), Some((32, 1)));
+        assert_eq!(attribute(&message, 7), None);
+        assert!((0..24).all(|length| attribute(&message[..length], 9).is_none()));
+    }
+}
