@@ -64,6 +64,8 @@ export function figure(spec: FigureSpec): Figure {
     if (surface.clientWidth === 0) return;
     const plot = spec.build({ width: surface.clientWidth, zoom: zoomOf(chart), screen: true });
     surface.style.height = `${plot.height}px`;
+    // The least height holds the place of a plot that is not drawn yet.
+    surface.style.minHeight = "0";
     if (chart === null) {
       chart = createChart(surface);
       spec.attach?.(chart, surface);

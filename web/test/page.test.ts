@@ -189,8 +189,8 @@ describe.skipIf(!available)("the page", () => {
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
     // One for all runs, three per scenario and one where flows share, and of the call two
-    // comparisons, what its rate was, its rates, its delays and two histograms.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 3 + 2);
+    // comparisons, what its rate was, its rates, its delays and one histogram.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 3 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";

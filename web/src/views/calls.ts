@@ -23,7 +23,7 @@ import type {
   SetupRow,
   StreamRow,
 } from "../format";
-import { cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
+import { commandsOf, cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
 import { theme } from "../theme";
 
 const LEFT = 72;
@@ -38,8 +38,7 @@ const BIN_MS = 10;
 export function callsView(scenario: Scenario): HTMLElement[] {
   const calls = scenario.calls;
   if (calls === null) return [];
-  const commands = () =>
-    scenario.groups.filter((g) => g.engine === "call").map((g) => g.command);
+  const commands = () => commandsOf(scenario.groups.filter((g) => g.engine === "call"));
   const part = (title: string, ...content: HTMLElement[]) =>
     el("div", { class: "part" }, el("h3", {}, title), ...content);
   const subject = scenario.id;
@@ -142,6 +141,7 @@ function streamTable(rows: StreamRow[]): HTMLElement {
   return table<StreamRow>(
     "Streams in the captures",
     [
+      { head: "Call", cell: (row) => String(row.call) },
       { head: "From", cell: (row) => row.from },
       { head: "To", cell: (row) => row.to },
       { head: "Stream", cell: (row) => `${row.role}, ${row.ssrc}` },

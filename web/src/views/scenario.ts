@@ -233,12 +233,14 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
 
 // Lateness
 
+/** One for all flows of a run, whose packets the same emulator released. */
 function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
-  const flows = flowsOf(scenario).length;
-  return scenario.groups.flatMap((group) => {
+  const first = (group: Group, i: number) =>
+    scenario.groups.findIndex((other) => groupLabel(other, 1) === groupLabel(group, 1)) === i;
+  return scenario.groups.filter(first).flatMap((group) => {
     const histogram = group.lateness_us;
     if (histogram === null) return [];
-    const name = groupLabel(group, flows);
+    const name = groupLabel(group, 1);
     const title = `Lateness of the emulator, ${name}`;
     const packets = histogram.counts.reduce((a, b) => a + b, 0);
     if (packets === 0) return [part(title, empty("No packet was released."))];

@@ -13,7 +13,7 @@ import {
 import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type { Group, Scenario, SplitRow } from "../format";
-import { commandsOf, formatNumber, formatPercent } from "../model";
+import { ENGINE_NAME, commandsOf, formatNumber, formatPercent, groupLabel } from "../model";
 import { theme } from "../theme";
 
 const TITLE = "Utilization by video, retransmission and parity";
@@ -70,13 +70,9 @@ function notes(rows: SplitRow[]): string[] {
   return texts;
 }
 
-function label(row: SplitRow): string {
-  return `${row.controller}${row.engine === "call" ? ", real" : ""} · ${row.flow}`;
-}
-
 function describe(row: SplitRow): string {
   const parts = PARTS.map(({ name, rate }) => `${name} ${formatNumber(rate(row), 3)}`);
-  return `${label(row)}: ${parts.join(", ")} Mbit/s.`;
+  return `${groupLabel(row, 2)}: ${parts.join(", ")} Mbit/s.`;
 }
 
 /** In per cent of the capacity where every row has one, else as rates. */
@@ -89,7 +85,7 @@ function splitPlot(rows: SplitRow[], surface: Surface): Plot {
     shown.map((part) => part.name),
     surface.width,
   );
-  const labels = rows.map(label);
+  const labels = rows.map((row) => groupLabel(row, 2));
   const left = Math.min(Math.max(...labels.map(textWidth)) + 18, surface.width * 0.45);
   const { palette, muted, grid } = theme();
   const body = ROW * rows.length + 8;
@@ -148,9 +144,13 @@ function tip(rows: SplitRow[], items: unknown): HTMLElement | string {
   return el(
     "div",
     { class: "tip-body" },
-    el("strong", {}, label(row)),
+    el("strong", {}, groupLabel(row, 2)),
     ...PARTS.map(({ name, rate }) => line(name, rate(row))),
   );
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function splitTable(rows: SplitRow[]): HTMLElement {
@@ -171,16 +171,14 @@ function splitTable(rows: SplitRow[]): HTMLElement {
     TITLE,
     [
       { head: "Controller", cell: (row) => row.controller },
-      { head: "Runs", cell: (row) => (row.engine === "call" ? "real" : "simulated") },
+      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
       { head: "Flow", cell: (row) => row.flow },
       rate("Capacity (Mbit/s)", (row) => row.capacity_mbps),
-      rate("All packets (Mbit/s)", (row) => row.rate_mbps),
-      rate("Video (Mbit/s)", (row) => row.video_mbps),
-      rate("Sent again (Mbit/s)", (row) => row.retransmission_mbps),
-      rate("Parity (Mbit/s)", (row) => row.fec_mbps),
-      share("Video (% of capacity)", (row) => row.video_mbps),
-      share("Sent again (%)", (row) => row.retransmission_mbps),
-      share("Parity (%)", (row) => row.fec_mbps),
+      rate("Received (Mbit/s)", (row) => row.rate_mbps),
+      ...PARTS.slice(0, -1).flatMap(({ name, rate: of }) => [
+        rate(`${capital(name)} (Mbit/s)`, of),
+        share("(% of capacity)", of),
+      ]),
     ],
     rows,
   );

@@ -6,7 +6,7 @@ use super::format::{Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupR
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
-    CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
+    Agreement, CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
 };
 use crate::metrics::mean;
 use crate::run::Engine;
@@ -44,11 +44,11 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
         streams: first_file.captures.iter().flat_map(streams).collect(),
-        agreement: first_file.captures.iter().flat_map(|it| it.agreement.clone()).collect(),
+        agreement: first_file.captures.iter().flat_map(|it| agreement(first_file, it)).collect(),
         compared: rows().count(),
         agreed: rows().filter(|row| row.agrees).count(),
         rates: first_file.captures.iter().flat_map(|it| rates(first_file, it)).collect(),
-        delays: first_file.captures.iter().flat_map(delays).collect(),
+        delays: first_file.captures.iter().flat_map(|it| delays(first_file, it)).collect(),
     })
 }
 
@@ -218,11 +218,27 @@ fn rates(file: &CallFile, capture: &Capture) -> Vec<RatePlot> {
         .collect()
 }
 
+/// Which of several calls it is, before what is said of it.
+fn of_call(file: &CallFile, call: usize) -> String {
+    match file.captures.len() {
+        0 | 1 => String::new(),
+        _ => format!("call {call}, "),
+    }
+}
+
+fn agreement(file: &CallFile, capture: &Capture) -> Vec<Agreement> {
+    let call = of_call(file, capture.call);
+    let named =
+        |row: &Agreement| Agreement { subject: format!("{call}{}", row.subject), ..row.clone() };
+    capture.agreement.iter().map(named).collect()
+}
+
 /// The delay of the packets of each stream that has some.
-fn delays(capture: &Capture) -> Vec<DelayPlot> {
+fn delays(file: &CallFile, capture: &Capture) -> Vec<DelayPlot> {
+    let call = of_call(file, capture.call);
     let streams = capture.streams.iter().filter(|stream| stream.role == "video");
     let plot = |stream: &Stream| DelayPlot {
-        stream: format!("{} from {} to {}", stream.role, stream.from, stream.to),
+        stream: format!("{call}{} from {} to {}", stream.role, stream.from, stream.to),
         counts: stream.delay_counts.clone(),
     };
     let seen = streams.filter(|stream| stream.delay_counts.iter().any(|count| *count > 0));
@@ -231,7 +247,7 @@ fn delays(capture: &Capture) -> Vec<DelayPlot> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -265,6 +281,22 @@ mod tests {
         assert_eq!((plots[0].peer.as_str(), plots[0].what.as_str()), ("a", "sent"));
         assert_eq!(plots[0].captured_mbps, [0.9, 2.1]);
         assert_eq!((plots[0].error_percent, plots[0].interval_error_percent), (0.0, 6.667));
+    }
+
+    #[test]
+    fn what_a_capture_saw_is_told_by_its_call_where_there_are_several() {
+        let capture = json!({ "call": 2, "agreement": [{ "subject": "media", "quantity": "bytes",
+            "witness": "getStats", "witnessed": 1.0, "captured": 1.0, "error": 0.0, "limit": 0.0,
+            "agrees": true }],
+            "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
+        let told = |captures: Value| -> [String; 2] {
+            let file: CallFile = serde_json::from_value(json!({ "captures": captures })).unwrap();
+            let subject = agreement(&file, &file.captures[0])[0].subject.clone();
+            [subject, delays(&file, &file.captures[0])[0].stream.clone()]
+        };
+        assert_eq!(told(json!([capture])), ["media", "video from a to b"]);
+        let of_two = ["call 2, media", "call 2, video from a to b"];
+        assert_eq!(told(json!([capture, { "call": 1 }])), of_two);
     }
 
     #[test]
