@@ -128,9 +128,14 @@ impl CallConfig {
     ///
     /// # Errors
     /// Where people cannot stand in for the lab's own peers: one line.
-    pub fn served(mut self, address: Ipv4Addr) -> Result<Self, String> {
-        if self.relay.is_some() || self.calls.iter().any(|call| call.role != Role::Direct) {
-            return Err("people can be the peers of a call without relay and server".into());
+    pub fn served(mut self, address: Ipv4Addr) -> Result<Self, &'static str> {
+        if self.relay.is_some() {
+            return Err("--serve: people do not call over a relay; take a scenario without one");
+        }
+        if self.calls.iter().any(|call| call.role != Role::Direct) {
+            return Err(
+                "--serve: people do not call through a server; take a scenario without one",
+            );
         }
         for participant in &mut self.participants {
             participant.player = Player::Person;

@@ -114,10 +114,9 @@ pub struct Run {
 /// `weir call`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-The browsers use their own congestion control; --controller is accepted and has no effect on them.
-Runs are made one at a time, because contention bends them; one that this machine bent is made
-again, up to twice unless --attempts says otherwise, and what is kept says so. A call that fails
-is a result with its cause.
+--controller and --jobs are accepted and change nothing: browsers use their own congestion control, and
+runs are made one at a time, because contention bends them. One that this machine bent is made again, up to
+twice unless --attempts says otherwise, and what is kept says so. A call that fails is a result with its cause.
 
 Examples:
   weir call demo/first-call

@@ -356,6 +356,19 @@ fn a_missing_browser_is_named() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
+#[test]
+fn people_are_told_what_cannot_be_served() {
+    let refusal = refused(&["call", "aalto/unconstrained", "--serve"]);
+    assert!(refusal.contains("without one"), "{refusal}");
+    if !am_root() {
+        return println!("skipped: needs root for network namespaces");
+    }
+    // Of a network for documentation: no machine has it.
+    let refusal = refused(&["call", "demo/first-call", "--serve=192.0.2.1"]);
+    let is_told = refusal.contains("this machine has no address 192.0.2.1");
+    assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
+}
+
 /// The program as nobody runs it: a copy outside of the build folder, which nobody may not enter, and
 /// its folder.
 fn program_of_nobody() -> (tempfile::TempDir, PathBuf) {
