@@ -1,0 +1,46 @@
+# A Markdown table of every scenario that was called, a row a section: paper, call, simulation and the
+# error of the simulation, from the summaries of records:
+# `jq -rs --arg only '^aalto/' -f scripts/wired-calls.jq runs/*/*/summary.json`.
+# Rates in Mbit/s, a number a flow in the scenario's order, those of TCP and UDP behind a semicolon; error: of the sum
+# of the media flows; queue: the 95th percentile of what their packets waited, of the worst flow. Means over the seeds; what
+# the machine bent does not count, nor a run of which a call failed.
+def mean: map(select(. != null)) | if length == 0 then null else add / length end;
+def sound: .engine != "call" or ((.calls.bent | not) and .calls.succeeded == .calls.made);
+def shown: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
+# Metrics of a flow, of the whole time or a section.
+def part($section): if $section == null then . else (.sections[] | select(.name == $section)) end;
+# A value of each flow of a kind, means over the runs.
+def each($kinds; $section; value):
+  if length == 0 then [] else
+    . as $runs | [.[0].flows[] | select(.kind | IN($kinds[])) | .flow]
+    | map(. as $flow | [$runs[].flows[] | select(.flow == $flow) | part($section) | value] | mean)
+  end;
+def rates($section):
+  (each(["media"]; $section; .rate_mbps.mean) | map(shown) | join(", ")) as $media
+  | (each(["tcp", "udp"]; $section; .rate_mbps.mean) | map(shown) | join(", ")) as $loads
+  | if $loads == "" then $media else "\($media); \($loads)" end;
+def total($section): each(["media"]; $section; .rate_mbps.mean) | map(select(. != null)) | add;
+def queue($section): each(["media"]; $section; .queuing_delay_ms.p95) | max | if . == null then "-" else round | tostring end;
+def error($real; $simulated):
+  if ($real // 0) == 0 or $simulated == null then "-"
+  else (100 * ($simulated - $real) / $real | round | if . > 0 then "+\(.)" else tostring end) + " %" end;
+def published($section):
+  [.[0].paper[] | select(.metric == "rate_mbps.mean" and .section == $section) | .published] | join("; ");
+
+"| scenario, section | paper | called | gcc-draft | error | gcc | error | queue, ms: called, gcc-draft, gcc |",
+"|---|---|---|---|---|---|---|---|",
+(map(select((.scenario | test($only)) and sound)) | group_by(.scenario)[]
+ | map(select(.engine == "call")) as $called
+ | map(select(.engine == "sim" and .controller == "gcc-draft")) as $draft
+ | map(select(.engine == "sim" and .controller == "gcc")) as $gcc
+ | select($called | length > 0)
+ | ($called[0].flows[0].sections | map(.name) | if length == 0 then [null] else . end)[] as $section
+ | [ "`\($called[0].scenario)`\(if $section then ", \($section)" else "" end)",
+     ($called | published($section)),
+     ($called | rates($section)),
+     ($draft | rates($section)),
+     error($called | total($section); $draft | total($section)),
+     ($gcc | rates($section)),
+     error($called | total($section); $gcc | total($section)),
+     ([$called, $draft, $gcc] | map(queue($section)) | join(", ")) ]
+ | "| \(join(" | ")) |")
