@@ -2,8 +2,8 @@
 # error of the simulation, from the summaries of records:
 # `jq -rs --arg only '^aalto/' -f scripts/wired-calls.jq runs/*/*/summary.json`.
 # Rates in Mbit/s, a number a flow in the scenario's order, those of TCP and UDP behind a semicolon; error: of the sum
-# of the media flows; queue: the 95th percentile of what their packets waited, of the worst flow. Means over the seeds; what
-# the machine bent does not count, nor a run of which a call failed.
+# of the media flows; queue: the 95th percentile of what their packets waited, of the worst flow; one-way delay: of whole
+# calls. Means over the seeds; what the machine bent does not count, nor a run of which a call failed.
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def sound: .engine != "call" or ((.calls.bent | not) and .calls.succeeded == .calls.made);
 def shown: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
@@ -24,23 +24,33 @@ def queue($section): each(["media"]; $section; .queuing_delay_ms.p95) | max | if
 def error($real; $simulated):
   if ($real // 0) == 0 or $simulated == null then "-"
   else (100 * ($simulated - $real) / $real | round | if . > 0 then "+\(.)" else tostring end) + " %" end;
+# Rates as printed; utilization where the paper prints that alone.
 def published($section):
-  [.[0].paper[] | select(.metric == "rate_mbps.mean" and .section == $section) | .published] | join("; ");
+  [.[].paper[] | select(.section == $section) | select(.metric == "rate_mbps.mean" or .metric == "utilization")]
+  | (map(select(.metric == "rate_mbps.mean")) | if length > 0 then . else null end)
+    // map(.published |= "U " + .)
+  | reduce .[] as $row ([]; if any(.[]; .flow == $row.flow and .published == $row.published) then . else . + [$row] end)
+  | map(.published) | join("; ");
+# Of the packets of the video, by the captures of whole calls.
+def one_way:
+  map(.calls.one_way_delay_ms | select(. != null))
+  | if length == 0 then "-" else "\(map(.p50) | mean | round), \(map(.p95) | mean | round)" end;
 
-"| scenario, section | paper | called | gcc-draft | error | gcc | error | queue, ms: called, gcc-draft, gcc |",
-"|---|---|---|---|---|---|---|---|",
-(map(select((.scenario | test($only)) and sound)) | group_by(.scenario)[]
+"| scenario, section | paper | called | gcc-draft | error | gcc | error | queue, ms: called, gcc-draft, gcc | one-way delay called, ms: median, p95 |",
+"|---|---|---|---|---|---|---|---|---|",
+(map(select((.scenario | test($only)) and sound)) | group_by(.scenario)[] | . as $runs
  | map(select(.engine == "call")) as $called
  | map(select(.engine == "sim" and .controller == "gcc-draft")) as $draft
  | map(select(.engine == "sim" and .controller == "gcc")) as $gcc
  | select($called | length > 0)
  | ($called[0].flows[0].sections | map(.name) | if length == 0 then [null] else . end)[] as $section
  | [ "`\($called[0].scenario)`\(if $section then ", \($section)" else "" end)",
-     ($called | published($section)),
+     ($runs | published($section)),
      ($called | rates($section)),
      ($draft | rates($section)),
      error($called | total($section); $draft | total($section)),
      ($gcc | rates($section)),
      error($called | total($section); $gcc | total($section)),
-     ([$called, $draft, $gcc] | map(queue($section)) | join(", ")) ]
+     ([$called, $draft, $gcc] | map(queue($section)) | join(", ")),
+     ($called | one_way) ]
  | "| \(join(" | ")) |")

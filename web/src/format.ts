@@ -418,6 +418,8 @@ export interface StreamRow {
   role: string;
   ssrc: string;
   packets: number;
+  /** IP packets that arrived, over the call. */
+  received_mbps: number | null;
   lost_percent: number;
   reordered: number;
   duplicates: number;

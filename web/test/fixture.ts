@@ -472,6 +472,7 @@ function callRows(): Calls {
         role: "video",
         ssrc: "0x1234abcd",
         packets: 7200,
+        received_mbps: 1.8,
         lost_percent: 1.2,
         reordered: 0,
         duplicates: 0,

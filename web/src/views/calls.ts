@@ -146,6 +146,7 @@ function streamTable(rows: StreamRow[]): HTMLElement {
       { head: "To", cell: (row) => row.to },
       { head: "Stream", cell: (row) => `${row.role}, ${row.ssrc}` },
       number("Packets", (row) => row.packets, 0),
+      number("Received (Mbit/s)", (row) => row.received_mbps, 3),
       number("Lost (%)", (row) => row.lost_percent, 2),
       number("Reordered", (row) => row.reordered, 0),
       number("Duplicates", (row) => row.duplicates, 0),

@@ -144,6 +144,7 @@ pub(crate) struct Stream {
     pub role: String,
     pub ssrc: u32,
     pub sent_packets: u64,
+    pub received_bytes: u64,
     pub lost_packets: u64,
     pub reordered_packets: u64,
     pub duplicate_packets: u64,

@@ -156,6 +156,7 @@ fn limited(it: Limitation) -> String {
 }
 
 fn streams(capture: &Capture) -> Vec<StreamRow> {
+    let span_s = span_s(capture);
     let row = |stream: &Stream| {
         let lost = 100.0 * stream.lost_packets as f64 / stream.sent_packets.max(1) as f64;
         let delay = |value: fn(&Delays) -> f64| {
@@ -168,6 +169,9 @@ fn streams(capture: &Capture) -> Vec<StreamRow> {
             role: stream.role.clone(),
             ssrc: format!("{:#010x}", stream.ssrc),
             packets: stream.sent_packets,
+            received_mbps: span_s.map(|seconds| {
+                rounded(stream.received_bytes as f64 * 8.0 / BITS_PER_MEGABIT / seconds, DECIMALS)
+            }),
             lost_percent: rounded(lost, DECIMALS),
             reordered: stream.reordered_packets,
             duplicates: stream.duplicate_packets,
@@ -178,6 +182,13 @@ fn streams(capture: &Capture) -> Vec<StreamRow> {
         }
     };
     capture.streams.iter().map(row).collect()
+}
+
+/// How long the call lasted, by its intervals, which tell when they end.
+fn span_s(capture: &Capture) -> Option<f64> {
+    let [first, .., last] = capture.intervals.first()?.as_slice() else { return None };
+    let gaps = capture.intervals[0].len() as f64 - 1.0;
+    Some((last.time_s - first.time_s) * (gaps + 1.0) / gaps).filter(|seconds| *seconds > 0.0)
 }
 
 /// What the browser reported beside what its host's capture saw, interval by interval.
@@ -297,6 +308,19 @@ mod tests {
         assert_eq!(told(json!([capture])), ["media", "video from a to b"]);
         let of_two = ["call 2, media", "call 2, video from a to b"];
         assert_eq!(told(json!([capture, { "call": 1 }])), of_two);
+    }
+
+    #[test]
+    fn a_call_is_as_long_as_its_intervals_are_together() {
+        let intervals = |times: &[f64]| Capture {
+            intervals: vec![
+                times.iter().map(|&time_s| Interval { time_s, ..Interval::default() }).collect(),
+            ],
+            ..Capture::default()
+        };
+        assert_eq!(span_s(&intervals(&[0.5, 1.0, 1.5, 2.0])), Some(2.0));
+        assert_eq!(span_s(&intervals(&[0.5])), None);
+        assert_eq!(span_s(&Capture::default()), None);
     }
 
     #[test]

@@ -456,6 +456,8 @@ pub(super) struct StreamRow {
     pub role: String,
     pub ssrc: String,
     pub packets: u64,
+    /// IP packets that arrived, over the call.
+    pub received_mbps: Option<f64>,
     pub lost_percent: f64,
     pub reordered: u64,
     pub duplicates: u64,
