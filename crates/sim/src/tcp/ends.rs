@@ -12,6 +12,7 @@ use super::receive_window::INITIAL_WINDOW;
 use super::receiver::Receiver;
 use super::segment::{Data, Segment, TcpPacket};
 use super::sender::{Limits, Sender};
+use super::timers::Timers;
 use super::{ShortTransfers, Tcp};
 use crate::config::Flow;
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
@@ -44,6 +45,8 @@ pub(crate) struct TcpEnds {
     chance: Stream,
     /// Data that may wait in the sending host, where that is a station.
     small_queue: Option<u64>,
+    /// Of the sending host, and of the receiving one.
+    timers: [Timers; 2],
     /// The connection at the sending end.
     connection: u64,
     stage: Stage,
@@ -61,13 +64,16 @@ impl TcpEnds {
             Some(short) if short.starts_idle => flow.start + short.idle_time(&mut chance),
             _ => flow.start,
         };
+        let mut ticks = seed.stream(&format!("{}/ticks", flow.name));
+        let timers = [Timers::new(&mut ticks), Timers::new(&mut ticks)];
         Self {
             pauses: flow.pauses.iter().cloned().collect(),
             small_queue: flow.sends_from_station().then_some(config.small_queue.as_bytes()),
             connection: 0,
             stage: Stage::Idle { until: first },
             accepted: 0,
-            receiver: Receiver::new(config.receive_window.as_bytes()),
+            receiver: Receiver::new(config.receive_window.as_bytes(), timers[1]),
+            timers,
             config: config.clone(),
             chance,
             transfer: Transfer::default(),
@@ -87,7 +93,8 @@ impl TcpEnds {
         let Stage::Opening { sent, since, deadline } = &mut self.stage else { return };
         if *deadline <= now {
             let doublings = sent.saturating_sub(SYN_LINEAR_TIMEOUTS - 1).min(SYN_DOUBLINGS);
-            (*since, *deadline) = (now, now + SYN_TIMEOUT * (1 << doublings));
+            let timeout = SYN_TIMEOUT * (1 << doublings);
+            (*since, *deadline) = (now, self.timers[0].expiry(now, timeout));
             *sent += 1;
             emit(self.connection, Segment::Syn, Ecn::NotEct, out);
         }
@@ -103,7 +110,8 @@ impl TcpEnds {
             send_buffer: self.config.send_buffer.as_bytes(),
             small_queue: self.small_queue,
         };
-        let mut sender = Sender::new(self.config.congestion, self.chance.clone(), limits);
+        let control = self.config.congestion.build(self.chance.clone());
+        let mut sender = Sender::new(control, limits, self.timers[0]);
         sender.on_connected(rtt, INITIAL_WINDOW.min(self.config.receive_window.as_bytes()));
         self.stage = Stage::Open(Box::new(sender));
         let end = Data { part: 0..0, sent_at: now, echo: Timestamp::ZERO, cwr: false };
@@ -145,7 +153,8 @@ impl TcpEnds {
             Segment::Syn => {
                 if packet.connection > self.accepted {
                     self.accepted = packet.connection;
-                    self.receiver = Receiver::new(self.config.receive_window.as_bytes());
+                    let window = self.config.receive_window.as_bytes();
+                    self.receiver = Receiver::new(window, self.timers[1]);
                 }
                 emit(self.accepted, Segment::SynAck, Ecn::NotEct, out);
             }

@@ -21,6 +21,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod timers;
 
 use weir::units::{DataSize, TimeDelta};
 

@@ -17,7 +17,7 @@ const WINDOW_PERSISTS: u32 = 16;
 pub(super) struct Rack {
     /// `RACK.xmit_ts` and `RACK.end_seq`: the segment sent last among those that arrived.
     newest: Option<(Timestamp, u64)>,
-    /// `RACK.rtt`: how long that one took.
+    /// `RACK.rtt`: how long the one took that arrived last.
     rtt: TimeDelta,
     /// `RACK.fack`: the highest sequence number that arrived.
     highest: u64,
@@ -62,9 +62,9 @@ impl Rack {
         if sent.retransmitted && rtt < min_rtt {
             return;
         }
+        self.rtt = rtt;
         if self.newest.is_none_or(|newest| (sent.sent_at, sent.part.end) > newest) {
             self.newest = Some((sent.sent_at, sent.part.end));
-            self.rtt = rtt;
         }
     }
 
@@ -198,6 +198,14 @@ mod tests {
         (0..16).for_each(|_| rack.on_recovery_end());
         let wait = TimeDelta::from_millis(100 + 25 - 103);
         assert_eq!(rack.detect(at(105), &mut board, TIMES, false), (0, Some(wait)));
+    }
+
+    #[test]
+    fn patience_is_the_time_of_what_arrived_last_though_it_is_not_the_newest() {
+        let (mut rack, mut board) = (Rack::default(), six());
+        sack(&mut rack, &mut board, 105, 0, 50..60);
+        sack(&mut rack, &mut board, 130, 0, 10..20);
+        assert_eq!((rack.newest, rack.rtt), (Some((at(5), 60)), TimeDelta::from_millis(129)));
     }
 
     #[test]

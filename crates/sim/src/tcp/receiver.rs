@@ -4,6 +4,7 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::receive_window::ReceiveWindow;
 use super::segment::{Ack, Blocks, Data, MAX_SACK_BLOCKS, MSS, Part};
+use super::timers::Timers;
 
 /// An acknowledgement waits for a second segment at most this long (Linux: `TCP_ATO_MIN`).
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
@@ -32,13 +33,14 @@ pub(super) struct Receiver {
     /// A mark is echoed until the sender has reacted.
     echoes_mark: bool,
     quick: u32,
+    timers: Timers,
     deadline: Option<Timestamp>,
     window: ReceiveWindow,
 }
 
 impl Receiver {
     /// A receiver whose window grows up to a limit, in bytes.
-    pub(super) fn new(window_limit: u64) -> Self {
+    pub(super) fn new(window_limit: u64, timers: Timers) -> Self {
         Self {
             next: 0,
             above: Vec::new(),
@@ -47,6 +49,7 @@ impl Receiver {
             echo: Timestamp::ZERO,
             echoes_mark: false,
             quick: QUICK_SEGMENTS,
+            timers,
             deadline: None,
             window: ReceiveWindow::new(window_limit),
         }
@@ -99,8 +102,8 @@ impl Receiver {
         // at this moment is in: Linux answers beyond quick acknowledgements when the application has
         // read (`__tcp_ack_snd_check` compares the window), and a frame of many packets is read whole.
         let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
-        let wait = if is_due || has_hole || had_hole { TimeDelta::ZERO } else { DELAYED_ACK };
-        let deadline = now + wait;
+        let at_once = is_due || has_hole || had_hole;
+        let deadline = if at_once { now } else { self.timers.expiry(now, DELAYED_ACK) };
         self.deadline = Some(self.deadline.map_or(deadline, |set| set.min(deadline)));
         None
     }
@@ -165,7 +168,7 @@ mod tests {
 
     /// A receiver that has given its quick answers.
     fn receiver() -> Receiver {
-        Receiver { quick: 0, ..Receiver::new(1 << 20) }
+        Receiver { quick: 0, ..Receiver::new(1 << 20, Timers::FROM_ZERO) }
     }
 
     /// Segment `number` of full size, sent at its number in milliseconds.
@@ -192,14 +195,14 @@ mod tests {
 
     // [RFC5681 §4.2]
     #[test]
-    fn every_second_segment_is_acknowledged_or_the_first_after_40_ms() {
+    fn every_second_segment_is_acknowledged_or_the_first_after_40_ms_and_a_tick() {
         let mut receiver = receiver();
         assert_eq!(receiver.on_data(at(100), &segment(0), false), None);
-        assert_eq!(receiver.next_deadline(), Some(at(140)));
+        assert_eq!(receiver.next_deadline(), Some(at(144)));
         assert_eq!(told(hear(&mut receiver, at(110), &segment(1), false)), Some((2, vec![])));
         assert_eq!(receiver.next_deadline(), None);
         assert_eq!(receiver.on_data(at(120), &segment(2), false), None);
-        assert_eq!(told(Some(receiver.on_deadline(at(160)))), Some((3, vec![])));
+        assert_eq!(told(Some(receiver.on_deadline(at(164)))), Some((3, vec![])));
     }
 
     #[test]
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_first_segments_of_a_connection_are_acknowledged_one_by_one() {
-        let mut receiver = Receiver::new(1 << 20);
+        let mut receiver = Receiver::new(1 << 20, Timers::FROM_ZERO);
         let answers = (0..20).map(|number| hear(&mut receiver, at(0), &segment(number), false));
         let answered: Vec<bool> = answers.map(|ack| ack.is_some()).collect();
         assert!(answered[..16].iter().all(|answered| *answered));

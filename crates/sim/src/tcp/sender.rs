@@ -7,18 +7,20 @@
 //! ```
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::seed::Stream;
 
-use super::congestion::{AckEvent, Congestion, CongestionControl, Repair, Window};
+use super::congestion::{AckEvent, CongestionControl, Repair, Window};
 use super::delivery_rate::DeliveryRate;
 use super::rack::{Rack, Times};
 use super::recovery::RateReduction;
 use super::rtt::{LEAST_VARIATION, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Data, MSS, Part};
+use super::timers::Timers;
 
 /// Round trips after which the end of the data is probed [RFC8985 §7.2].
 const PROBE_ROUNDS: i64 = 2;
+/// What the timers for reordering and for the tail probe add (Linux: `TCP_TIMEOUT_MIN_US`).
+const LEAST_WAIT: TimeDelta = TimeDelta::from_millis(2);
 
 /// What the sender does about congestion.
 #[derive(Clone, Debug)]
@@ -97,6 +99,7 @@ pub(super) struct Sender {
     peer_edge: u64,
     /// `sent_at` of the newest acknowledgement.
     peer_time: Timestamp,
+    timers: Timers,
     timer: Option<(Timestamp, Timer)>,
     tail_probe: Option<TailProbe>,
     undo: Option<Undo>,
@@ -113,10 +116,10 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// A sender; `chance` is for controls that draw.
-    pub(super) fn new(congestion: Congestion, chance: Stream, limits: Limits) -> Self {
+    /// A sender on the host that has these timers.
+    pub(super) fn new(control: Box<dyn CongestionControl>, limits: Limits, timers: Timers) -> Self {
         Self {
-            control: congestion.build(chance),
+            control,
             limits,
             window: Window::INITIAL,
             phase: Phase::Open,
@@ -128,6 +131,7 @@ impl Sender {
             next: 0,
             peer_edge: 0,
             peer_time: Timestamp::ZERO,
+            timers,
             timer: None,
             tail_probe: None,
             undo: None,
@@ -182,12 +186,7 @@ impl Sender {
         match timer {
             Timer::Retransmission => self.on_timeout(now),
             Timer::TailProbe => self.start_tail_probe(),
-            Timer::Reordering => {
-                let lost = self.detect_loss(now);
-                if lost > 0 {
-                    self.on_loss(now);
-                }
-            }
+            Timer::Reordering => self.on_reordering_timeout(now),
         }
         if self.timer.is_none() {
             self.set_timer(now);
@@ -289,7 +288,8 @@ impl Sender {
         };
         let (lost, wait) = self.rack.detect(now, &mut self.board, times, in_recovery);
         if let Some(wait) = wait {
-            self.timer = Some((now + wait, Timer::Reordering));
+            let at = self.timers.expiry(now, wait + LEAST_WAIT);
+            self.timer = Some((at, Timer::Reordering));
         }
         lost
     }
@@ -349,6 +349,22 @@ impl Sender {
                 self.window.congestion = window as f64;
             }
             _ => self.control.on_ack(&mut self.window, event),
+        }
+    }
+
+    /// What may have been overtaken is lost by now.
+    fn on_reordering_timeout(&mut self, now: Timestamp) {
+        let was_repairing = self.repair() != Repair::None;
+        if self.detect_loss(now) == 0 {
+            return;
+        }
+        self.on_loss(now);
+        if !was_repairing
+            && !self.control.rules_in_recovery()
+            && let Phase::Reducing { reduction, .. } = &mut self.phase
+        {
+            // Linux counts the timer as a delivery (`tcp_rack_reo_timeout`).
+            self.window.congestion = reduction.on_ack(1, self.board.in_flight(), false) as f64;
         }
     }
 
@@ -423,11 +439,11 @@ impl Sender {
             Some(smoothed) => {
                 // A single segment may be waiting for its delayed acknowledgement.
                 let single = self.board.outstanding() == 1;
-                let patience = if single { LEAST_VARIATION } else { TimeDelta::ZERO };
+                let patience = if single { LEAST_VARIATION } else { LEAST_WAIT };
                 let probe = smoothed * PROBE_ROUNDS + patience;
-                (now + probe.min(timeout), Timer::TailProbe)
+                (self.timers.expiry(now, probe.min(timeout)), Timer::TailProbe)
             }
-            None => (now + timeout, Timer::Retransmission),
+            None => (self.timers.expiry(now, timeout), Timer::Retransmission),
         });
     }
 

@@ -1,5 +1,6 @@
 use weir_net::Seed;
 
+use super::super::congestion::Congestion;
 use super::super::segment::Blocks;
 use super::*;
 
@@ -10,10 +11,12 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// A sender of so many segments, after a handshake of 100 ms.
+/// A sender of so many segments, after a handshake of 100 ms, on a host that ticks each 4 ms from zero on:
+/// a timer goes off at the tick after its time, a long one at each eighth tick.
 fn sender(segments: u64) -> Sender {
     let limits = Limits { length: Some(segments * MSS), send_buffer: WINDOW, small_queue: None };
-    let mut sender = Sender::new(Congestion::Reno, Seed::new(1).stream("test"), limits);
+    let control = Congestion::Reno.build(Seed::new(1).stream("test"));
+    let mut sender = Sender::new(control, limits, Timers::FROM_ZERO);
     sender.on_connected(Some(RTT), WINDOW);
     sender
 }
@@ -60,21 +63,21 @@ fn a_full_interface_holds_segments_back_until_packets_have_left_it() {
     assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
     sender.on_left_host(&(0..MSS));
     assert_eq!(leave(&mut sender, 1), [3]);
-    assert_eq!(sender.next_deadline(), Some(at(201)), "the tail probe, and no busy pacer");
+    assert_eq!(sender.next_deadline(), Some(at(208)), "the tail probe, and no busy pacer");
     sender.on_left_host(&(MSS..4 * MSS));
     assert_eq!(leave(&mut sender, 2), [4, 5, 6]);
 }
 
-// [RFC8985 §7]: two round trips of 100 ms after the last segment.
+// [RFC8985 §7]: two round trips of 100 ms after the last segment, and 2 ms.
 #[test]
 fn a_lost_end_is_probed_after_two_round_trips() {
     let mut sender = sender(10);
     leave(&mut sender, 0);
     sender.on_ack(at(100), &ack(8, &[], 0));
-    assert_eq!(run_timers(&mut sender, 399), [(300, 9)]);
+    assert_eq!(run_timers(&mut sender, 399), [(308, 9)]);
     // The probe arrived above the hole: segment 8 is lost, for 9 was sent again long after it.
-    sender.on_ack(at(400), &ack(8, &[(9, 10)], 0));
-    assert_eq!(leave(&mut sender, 400), [8]);
+    sender.on_ack(at(408), &ack(8, &[(9, 10)], 0));
+    assert_eq!(leave(&mut sender, 408), [8]);
 }
 
 // [RFC8985 §7.4.2]
@@ -88,11 +91,11 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
         // The receiver takes no more, so the last segment itself is the probe: after two round
         // trips, and what a delayed acknowledgement may take, but no later than the timeout of 100
         // + 200 ms.
-        assert_eq!(run_timers(&mut sender, 500), [(400, 9)]);
-        let answer = Ack { duplicate, ..ack(10, &[], 400) };
-        sender.on_ack(at(500), &answer);
-        leave(&mut sender, 500);
-        sender.on_ack(at(600), &ack(11, &[], 500));
+        assert_eq!(run_timers(&mut sender, 500), [(416, 9)]);
+        let answer = Ack { duplicate, ..ack(10, &[], 416) };
+        sender.on_ack(at(516), &answer);
+        leave(&mut sender, 516);
+        sender.on_ack(at(616), &ack(11, &[], 516));
         sender.window.threshold
     };
     // Nine segments grew the window to 19; the eleventh shows that the probe was needed.
@@ -105,8 +108,8 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
 fn timeouts_come_at_doubling_distances() {
     let mut sender = sender(10);
     leave(&mut sender, 0);
-    // A probe after 200 ms; then SRTT 100 ms + 4 * RTTVAR of 50 ms = 300 ms, doubled each time.
-    let expected = [(200, 9), (500, 0), (1_100, 0), (2_300, 0), (4_700, 0)];
+    // A probe after 202 ms; then SRTT 100 ms + 4 * RTTVAR of 50 ms = 300 ms, doubled each time.
+    let expected = [(208, 9), (512, 0), (1_120, 0), (2_336, 0), (4_864, 0)];
     assert_eq!(run_timers(&mut sender, 9_000), expected);
     assert_eq!(sender.congestion_window(), DataSize::from_bytes(MSS));
 }
@@ -117,9 +120,9 @@ fn an_answer_to_a_retransmission_is_timed_by_its_timestamp() {
     let mut sender = sender(1);
     leave(&mut sender, 0);
     let left = run_timers(&mut sender, 400);
-    assert_eq!(left, [(300, 0)]);
-    // 80 ms after the probe, not 380 ms after the original: SRTT 7/8 * 100 + 1/8 * 80.
-    sender.on_ack(at(380), &ack(1, &[], 300));
+    assert_eq!(left, [(320, 0)]);
+    // 80 ms after the probe, not 400 ms after the original: SRTT 7/8 * 100 + 1/8 * 80.
+    sender.on_ack(at(400), &ack(1, &[], 320));
     assert_eq!(sender.rtt.smoothed(), Some(TimeDelta::from_micros(97_500)));
     assert!(sender.is_done());
 }
@@ -129,11 +132,11 @@ fn an_answer_to_a_retransmission_is_timed_by_its_timestamp() {
 fn a_timeout_that_was_only_a_delay_is_undone() {
     let mut sender = sender(100);
     leave(&mut sender, 0);
-    let left = run_timers(&mut sender, 500);
+    let left = run_timers(&mut sender, 520);
     // The probe was new data; the window shrank to one segment for the first.
-    assert_eq!(left, [(200, 10), (500, 0)]);
+    assert_eq!(left, [(208, 10), (512, 0)]);
     assert_eq!(sender.window.congestion, 1.0);
-    sender.on_ack(at(600), &ack(1, &[], 0));
+    sender.on_ack(at(612), &ack(1, &[], 0));
     assert_eq!(sender.window.threshold, f64::INFINITY);
     assert_eq!(sender.window.congestion, 11.0);
     assert_eq!(sender.board.lost(), 0);
@@ -143,8 +146,8 @@ fn a_timeout_that_was_only_a_delay_is_undone() {
 fn a_timeout_that_was_a_loss_is_not_undone() {
     let mut sender = sender(100);
     leave(&mut sender, 0);
-    run_timers(&mut sender, 500);
-    sender.on_ack(at(600), &ack(1, &[], 500));
+    run_timers(&mut sender, 520);
+    sender.on_ack(at(612), &ack(1, &[], 512));
     assert_eq!(sender.window.threshold, 5.0);
     assert!(sender.window.congestion < 5.0);
 }
@@ -166,6 +169,19 @@ fn a_loss_halves_the_window_over_a_round_trip() {
     assert_eq!(sender.window.threshold, 10.0);
     sender.on_ack(at(220), &ack(22, &[], 120));
     assert!((10.0..10.5).contains(&sender.window.congestion), "{:?}", sender.window);
+}
+
+// [RFC8985 §6.2], and Linux's ticks.
+#[test]
+fn the_reordering_timer_begins_a_reduction_with_one_retransmission() {
+    let mut sender = sender(1_000);
+    sender.window = Window { congestion: 8.0, threshold: 8.0 };
+    assert_eq!(leave(&mut sender, 0).len(), 8);
+    sender.on_ack(at(101), &ack(0, &[(7, 8)], 0));
+    assert_eq!(leave(&mut sender, 101), [8]);
+    // 25 ms for the overtaken, and 2 ms: seven ticks, and what is left of the one at 100 ms.
+    assert_eq!(run_timers(&mut sender, 140), [(132, 0)]);
+    assert_eq!((sender.window.threshold, sender.window.congestion), (4.0, 2.0));
 }
 
 // [RFC3168 §6.1.2]
