@@ -459,8 +459,16 @@ impl Sender {
 
     /// A tail probe leaves whatever the window says [RFC8985 §7.3].
     fn window_has_room(&self) -> bool {
-        self.board.in_flight() < libm::floor(self.window.congestion) as u64
+        let window = libm::floor(self.window.congestion) as u64;
+        self.board.in_flight() + self.next_burst().min(window).max(1) <= window
             || self.tail_probe.is_some_and(|probe| !probe.is_sent)
+    }
+
+    /// Segments that have to leave together: a paced burst waits until the window takes all of it, unless
+    /// something is being repaired (Linux: `tcp_tso_should_defer`).
+    fn next_burst(&self) -> u64 {
+        let is_whole = self.burst_left == 0 && matches!(self.phase, Phase::Open);
+        self.control.pacing().filter(|_| is_whole).map_or(1, |pacing| pacing.burst)
     }
 
     /// Linux's small queues: what the interface has not sent yet holds the rest back.
