@@ -146,9 +146,11 @@ impl Source {
     /// What each packet takes on average until the next one may follow. A browser hands its packets to the
     /// socket one by one, as measured (docs/video.md); the others' bursts leave at once.
     pub(crate) const fn hand_over(self) -> TimeDelta {
-        match self {
-            Self::Encoder { .. } => TimeDelta::from_micros(70),
-            Self::Filler { .. } | Self::Rfc8593 { .. } => TimeDelta::ZERO,
-        }
+        if self.is_browser() { TimeDelta::from_micros(70) } else { TimeDelta::ZERO }
+    }
+
+    /// Whether it stands for what a browser's sender does, too.
+    pub(crate) const fn is_browser(self) -> bool {
+        matches!(self, Self::Encoder { .. })
     }
 }

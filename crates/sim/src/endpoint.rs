@@ -201,7 +201,9 @@ impl Sender {
             ssrc,
             rtp_sequence_number: 0,
             rtp_timestamp: 0,
-            video: media.repair.map(|repair| VideoSender::new(repair, Ssrcs::of(ssrc))),
+            video: media
+                .repair
+                .map(|repair| VideoSender::new(repair, Ssrcs::of(ssrc), media.source.is_browser())),
             sender_reports: SenderReports::new(
                 flow.start,
                 plan,
@@ -264,7 +266,7 @@ impl Sender {
         let mut rate = self.target.bitrate;
         let mut is_key_frame = false;
         if let Some(video) = &mut self.video {
-            rate = video.media_rate(now, rate);
+            rate = video.media_rate(now, &self.target);
             is_key_frame = video.begin_frame(now);
         }
         if is_key_frame {

@@ -18,6 +18,7 @@ mod freezes;
 mod gaps;
 mod packets;
 mod playout;
+mod protection;
 mod receiver;
 mod repair_rates;
 mod rtx_history;

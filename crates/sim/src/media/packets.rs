@@ -36,6 +36,11 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// Whether it carries nothing.
+    pub(super) fn is_padding(&self) -> bool {
+        self.payload.is_empty()
+    }
+
     /// The headers as they go over the wire.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let csrc_size = if self.csrc.is_some() { RtpHeader::CSRC_SIZE } else { 0 };

@@ -1,5 +1,6 @@
 //! The video side of a sender: packets out of frames, and their repair.
 
+use weir::controller::Target;
 use weir::feedback::FeedbackReport;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_wire::vp8::Descriptor;
@@ -7,6 +8,7 @@ use weir_wire::{header, key_frame, nack};
 
 use super::fec::FecEncoder;
 use super::packets::{self, Packet, Ssrcs, Writer};
+use super::protection::Protection;
 use super::repair_rates::RepairRates;
 use super::rtx_history::RtxHistory;
 use super::{Kind, Repair};
@@ -29,24 +31,30 @@ pub(crate) struct VideoSender {
     fec: Option<FecEncoder>,
     history: Option<RtxHistory<Packet>>,
     rates: RepairRates,
+    /// Of a browser, which divides the target by a rule of its own.
+    protection: Option<Protection>,
     response_times: Vec<TimeDelta>,
 }
 
 impl VideoSender {
-    pub(crate) fn new(repair: Repair, ssrcs: Ssrcs) -> Self {
+    pub(crate) fn new(repair: Repair, ssrcs: Ssrcs, is_browser: bool) -> Self {
         Self {
             writer: Writer::new(ssrcs),
             key_frames: KeyFrames::new(repair.key_frame_interval),
             fec: repair.fec.then(FecEncoder::default),
             history: repair.nack.then(|| RtxHistory::new(0)),
             rates: RepairRates::default(),
+            protection: is_browser.then(Protection::default),
             response_times: Vec::new(),
         }
     }
 
     /// What the encoder may produce of the controller's target.
-    pub(crate) fn media_rate(&mut self, now: Timestamp, target: Bitrate) -> Bitrate {
-        self.rates.media_rate(now, target)
+    pub(crate) fn media_rate(&mut self, now: Timestamp, target: &Target) -> Bitrate {
+        match &mut self.protection {
+            Some(protection) => protection.media_rate(now, target),
+            None => self.rates.media_rate(now, target.bitrate),
+        }
     }
 
     /// Whether the frame that is made now is to be a key frame.
@@ -101,6 +109,9 @@ impl VideoSender {
         departure: Departure,
     ) -> Body {
         departure.write(&mut packet.header);
+        if let Some(protection) = self.protection.as_mut().filter(|_| !packet.is_padding()) {
+            protection.on_packet_sent(now, packet.kind, packet.size);
+        }
         let body = Body::RtpPayload(packet.emit());
         let rtt = self.rtt();
         if let (Kind::Media, Some(history)) = (packet.kind, &mut self.history) {
@@ -118,6 +129,9 @@ impl VideoSender {
     pub(crate) fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         if let Some(fec) = &mut self.fec {
             fec.on_feedback(report);
+        }
+        if let Some(protection) = &mut self.protection {
+            protection.on_feedback(now, report);
         }
         if let Some(sample) = report.rtt(now) {
             if self.response_times.len() == RTT_WINDOW {
@@ -152,7 +166,11 @@ impl VideoSender {
         let newest = self.writer.next_number - 1;
         let number = newest - i64::from((newest as u16).wrapping_sub(number));
         let packet = self.writer.rtx(self.history.as_mut()?.on_request(now, rtt, number)?);
-        if !self.rates.allows_rtx(now, packet.size, target) {
+        let is_granted = match &mut self.protection {
+            Some(protection) => protection.grant_rtx(now, packet.size, target),
+            None => self.rates.allows_rtx(now, packet.size, target),
+        };
+        if !is_granted {
             return None;
         }
         self.rates.on_packet(now, Kind::Rtx, packet.size);

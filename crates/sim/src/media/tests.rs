@@ -43,7 +43,7 @@ impl Call {
     fn new(repair: Repair) -> Self {
         let ssrcs = Ssrcs::of(1);
         Self {
-            sender: VideoSender::new(repair, ssrcs),
+            sender: VideoSender::new(repair, ssrcs, false),
             receiver: VideoReceiver::new(repair, ssrcs),
             path: Vec::new(),
             media: 0,

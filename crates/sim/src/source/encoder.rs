@@ -72,8 +72,8 @@ pub(super) struct Camera {
 pub(super) struct Encoder {
     stream: Stream,
     detector: OvershootDetector,
-    /// Bits that may still be spent, and when they were counted; `None` before the first frame.
-    buffer: Option<(f64, Timestamp)>,
+    /// Bits that may still be spent; `None` before the first frame.
+    buffer: Option<f64>,
     /// Pictures that came from the camera, and those of them that came while there was push-back.
     pictures: u32,
     pushed_back: u32,
@@ -127,13 +127,19 @@ impl Encoder {
         if is_thrown_away {
             return None;
         }
-        let (level, budget) = self.refill(now, rate, camera.fps);
+        // The encoder does not know of the pictures that were thrown away: to it, all others come at
+        // the camera's rate.
+        let budget = rate / camera.fps;
+        let buffer = self.buffer.unwrap_or(rate * INITIAL_LEVEL);
+        let buffer = (buffer + budget).min(rate * MAX_LEVEL);
+        self.buffer = Some(buffer);
+        let level = buffer / rate;
         if self.is_dropped(level) {
             return None;
         }
         let bits = self.size(level, budget, rate) * seam;
-        self.buffer = self.buffer.map(|(buffer, time)| (buffer - bits, time));
-        self.detector.on_frame(now, bits, rate / camera.fps);
+        self.buffer = Some(buffer - bits);
+        self.detector.on_frame(now, bits, budget);
         Some(wire_size(bits))
     }
 
@@ -164,16 +170,6 @@ impl Encoder {
         let is_thrown_away = self.pushed_back.is_multiple_of(group);
         self.pushed_back += 1;
         (rate * (1.0 - 1.0 / f64::from(group)), is_thrown_away)
-    }
-
-    /// Adds what the time since the last picture gives; returns the level and that gift.
-    fn refill(&mut self, now: Timestamp, rate: f64, fps: f64) -> (f64, f64) {
-        let interval = TimeDelta::from_secs_f64(1.0 / fps);
-        let (buffer, last) = self.buffer.unwrap_or((rate * INITIAL_LEVEL, now - interval));
-        let budget = rate * (now - last).as_secs_f64().min(MAX_LEVEL);
-        let buffer = (buffer + budget).min(rate * MAX_LEVEL);
-        self.buffer = Some((buffer, now));
-        (buffer / rate, budget)
     }
 
     /// Whether the frame is left out: some of each group are while the level is low. Key frames are made
