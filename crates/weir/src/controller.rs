@@ -48,7 +48,7 @@ pub trait Controller {
 
 impl Target {
     /// `burst_time`: the burst of a controller that does not ask for another one [GCC §4].
-    pub const BURST: TimeDelta = TimeDelta::from_millis(5);
+    pub const BURST: Burst = Burst::Ahead(TimeDelta::from_millis(5));
 
     /// A target of two rates alone: no window, no padding, no probe.
     pub const fn new(bitrate: Bitrate, pacing_rate: Bitrate) -> Self {
@@ -75,8 +75,8 @@ pub struct Target {
     pub source_bitrate: Bitrate,
     /// Rate at which the pacer releases queued packets.
     pub pacing_rate: Bitrate,
-    /// What the pacing rate allows in this time may leave at once.
-    pub burst: TimeDelta,
+    /// What may leave ahead of that rate.
+    pub burst: Burst,
     /// The congestion window and what is left of it; `None` for a purely rate-based controller.
     pub window: Option<Window>,
     /// Padding fills what the send rate lacks to this rate; zero for none.
@@ -84,6 +84,15 @@ pub struct Target {
     /// A burst by which the controller wants to learn what the path carries. The sender starts it when
     /// it sees a new id, and is done with it once `size` has left in at least `packets` packets.
     pub probe: Option<Probe>,
+}
+
+/// How packets may leave ahead of the pacing rate, by what it allows in this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Burst {
+    /// Always, so that a queue leaves packet by packet once the burst is used up.
+    Ahead(TimeDelta),
+    /// Then not until all that left is paid off, so that a queue leaves burst by burst.
+    Whole(TimeDelta),
 }
 
 /// A burst of packets at a rate of its own, media first, then padding.

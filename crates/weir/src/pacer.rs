@@ -1,13 +1,13 @@
 //! Pacer: spreads the packets of a frame over time at the controller's pacing rate, and sends the
 //! probes and the padding that a controller asks for.
 //!
-//! Packets leave in groups of the target's burst, as [GCC §4] describes; a congestion window, where the
-//! controller has one, holds them back as well. The packets of a probe leave one by one at the
+//! Packets leave in groups of the target's burst, as [GCC §4] describes; how one group follows another is
+//! the controller's choice. A congestion window, where it has one, holds packets back as well. The packets of a probe leave one by one at the
 //! probe's rate. Padding is made by the driver, one packet each time the pacer asks for it.
 
 use alloc::collections::VecDeque;
 
-use crate::controller::{Probe, ProbeId, Target};
+use crate::controller::{Burst, Probe, ProbeId, Target};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Size of a padding packet as the lab counts it: RTP counts padding in one byte, so 255 bytes
@@ -26,7 +26,9 @@ pub struct Pacer<T> {
     /// What leaves at the pacing rate.
     paced: Account,
     /// How far ahead of it packets may leave.
-    burst: TimeDelta,
+    burst: Burst,
+    /// A whole burst has left and more waits: the next one begins when it is paid off.
+    resting: bool,
     /// What leaves at the padding rate: all packets count, padding waits for it.
     padded: Account,
     /// Whether the controller's send window has room for a packet.
@@ -102,6 +104,7 @@ impl<T> Pacer<T> {
             urgent: 0,
             paced: account(target.pacing_rate),
             burst: target.burst,
+            resting: false,
             padded: account(target.padding_rate),
             window_open: true,
             probing: None,
@@ -153,10 +156,18 @@ impl<T> Pacer<T> {
             return Some(probing.due);
         }
         if !self.queue.is_empty() {
-            return Some(self.paced.paid_until - self.burst);
+            return Some(self.paced.paid_until - self.ahead());
         }
         (self.padded.rate > Bitrate::ZERO)
             .then(|| self.padded.paid_until.max(self.paced.paid_until))
+    }
+
+    /// How far ahead of the pacing rate the next packet may leave.
+    fn ahead(&self) -> TimeDelta {
+        match self.burst {
+            Burst::Whole(_) if self.resting => TimeDelta::ZERO,
+            Burst::Ahead(time) | Burst::Whole(time) => time,
+        }
     }
 
     /// The next packet, if one may leave now.
@@ -174,6 +185,9 @@ impl<T> Pacer<T> {
             self.queued = self.queued.saturating_sub(size);
         }
         self.paced.charge(now, size);
+        let is_whole =
+            matches!(self.burst, Burst::Whole(all) if self.paced.paid_until - now >= all);
+        self.resting = is_whole && !self.queue.is_empty();
         self.padded.charge(now, size);
         self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
         if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
@@ -241,6 +255,19 @@ mod tests {
         (0..4).for_each(|packet| pacer.enqueue(SIZE, packet));
         assert_eq!(drain(&mut pacer), [(0, 0), (5, 1), (15, 2), (25, 3)]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    // [LIBWEBRTC §PacingController]
+    #[test]
+    fn whole_bursts_leave_one_after_the_other_and_what_comes_later_joins_a_burst_with_room() {
+        let burst = Burst::Whole(TimeDelta::from_millis(25));
+        let mut pacer = Pacer::new(&Target { burst, ..target(1000, None) }); // 1250 B take 10 ms
+        (0..7).for_each(|packet| pacer.enqueue(SIZE, packet));
+        let sent = drain(&mut pacer);
+        assert_eq!(sent, [(0, 0), (0, 1), (0, 2), (30, 3), (30, 4), (30, 5), (60, 6)]);
+        // Until 70 ms is paid for: a packet that comes at 61 ms is 9 ms ahead.
+        pacer.enqueue(SIZE, 7);
+        assert_eq!(pacer.next_send_time(), Some(at(45)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::{EcnMode, RateLimits, Settings};
+use weir::controller::{Burst, EcnMode, RateLimits, Settings};
 use weir::feedback::{ArrivalTimes, Ecn, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, Controller, FeedbackReport, PacketReport};
@@ -213,7 +213,8 @@ impl Driver {
 
     fn check(&self) {
         let target = self.controller.target();
-        assert!(target.burst >= TimeDelta::ZERO);
+        let (Burst::Ahead(burst) | Burst::Whole(burst)) = target.burst;
+        assert!(burst >= TimeDelta::ZERO);
         assert!(target.padding_rate <= self.limits.max());
         assert!(target.probe.is_none_or(|probe| probe.rate > Bitrate::ZERO));
         assert!(self.limits.clamp(target.bitrate) == target.bitrate, "{}", target.bitrate);

@@ -46,7 +46,9 @@ use self::probe_controller::ProbeController;
 use self::probe_estimator::ProbeEstimator;
 use self::rtt_backoff::RttBackoff;
 use super::delay_signal::BandwidthUsage;
-use crate::controller::{Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Burst, Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Target,
+};
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -54,8 +56,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// Pacing rate over target bitrate before the first transport-wide feedback, and after it.
 const INITIAL_PACING_FACTOR: f64 = 2.5;
 const PACING_FACTOR: f64 = 1.1;
-/// What the pacing rate allows in this time may leave at once: the pacer's burst interval.
-const BURST: TimeDelta = TimeDelta::from_millis(40);
+/// The pacer's burst interval [LIBWEBRTC §PacingController].
+const BURST: Burst = Burst::Whole(TimeDelta::from_millis(40));
 /// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
 const PROBE_DROP_SHARE: f64 = 0.85;
 /// How often the rate control learns the round-trip time: libwebrtc has it from receiver reports, which

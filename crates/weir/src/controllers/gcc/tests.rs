@@ -104,7 +104,7 @@ fn after_feedback_it_paces_at_1_1_times_the_target_in_bursts_of_40_ms() {
     path.run(0, 1_000, 10, free);
     let target = path.gcc.target();
     assert_eq!(target.pacing_rate, target.bitrate * 1.1);
-    assert_eq!(target.burst, TimeDelta::from_millis(40));
+    assert_eq!(target.burst, Burst::Whole(TimeDelta::from_millis(40)));
 }
 
 // A probe of 5 packets, 1 ms apart: 10 Mbit/s.

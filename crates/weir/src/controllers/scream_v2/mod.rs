@@ -28,7 +28,9 @@ mod reference_window;
 mod round_trip_flight;
 mod sender_transmission;
 
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target,
+};
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
     QueuingDelay, Silence, SmoothedRtt,
@@ -343,7 +345,7 @@ impl Controller for ScreamV2 {
             window: Some(window),
             // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue up to
             // its marks.
-            burst: TimeDelta::ZERO,
+            burst: Burst::Ahead(TimeDelta::ZERO),
             ..Target::new(self.target, pacing_rate)
         }
     }
