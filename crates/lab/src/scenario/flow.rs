@@ -1,6 +1,7 @@
 //! The `[[flow]]` tables.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -41,39 +42,16 @@ const MEDIA: &[&str] = &[
 const AUDIO: &[&str] = &["call", "category"];
 const TCP: &[&str] = &["congestion", "ecn", "short", "small_queue", "category"];
 const UDP: &[&str] = &["rate", "packet", "category"];
-/// [`COMMON`], [`MEDIA`], [`AUDIO`], [`TCP`] and [`UDP`].
-const FLOW: &[&str] = &[
-    "kind",
-    "count",
-    "direction",
-    "station",
-    "category",
-    "hops",
-    "delay",
-    "start",
-    "stop",
-    "pauses",
-    "controller",
-    "min_bitrate",
-    "start_bitrate",
-    "max_bitrate",
-    "source",
-    "feedback",
-    "ecn",
-    "priority",
-    "sender",
-    "tolerate_random_loss",
-    "compete_with_tcp",
-    "probe_when_limited",
-    "repair",
-    "key_frame_interval",
-    "call",
-    "congestion",
-    "short",
-    "small_queue",
-    "rate",
-    "packet",
-];
+/// Those of any flow, each once.
+static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut keys = Vec::new();
+    for key in [COMMON, MEDIA, AUDIO, TCP, UDP].concat() {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+});
 const SOURCE: &[&str] = &["kind", "fps", "cap"];
 const REPAIR: &[&str] = &["nack", "fec"];
 const SHORT: &[&str] = &["size", "idle", "starts"];
@@ -102,7 +80,7 @@ pub(super) fn flows(
     cell: Option<&CellNetwork>,
 ) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
-    for table in top.tables("flow", FLOW)? {
+    for table in top.tables("flow", &FLOW)? {
         let table = with_defaults(table, top)?;
         let flow = flow(&table, duration, hops)?;
         let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
