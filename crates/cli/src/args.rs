@@ -126,7 +126,8 @@ Examples:
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
-    /// Play each scenario N times, with the seeds 1 to N (default: what the scenario says).
+    /// Play each scenario N times, with the seeds 1 to N (default: what the scenario says; of --serve
+    /// once).
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
     pub iterations: Option<u64>,
     /// Let people be the peers: print an address for each to open in a browser on any machine that

@@ -72,6 +72,8 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>
         (None, false) if selection.seeds.is_some() || selection.seed.is_some() => {
             return select::seeds(selection);
         }
+        // People are asked to come but once.
+        (None, false) if args.serve.is_some() => 1,
         (None, false) => scenario.call.iterations.0,
     };
     Ok(1..=last)
@@ -143,7 +145,7 @@ impl Desk<'_> {
         let outcome = loop {
             let outcome = self.play(scenario, &config)?;
             let bent = outcome.emulation.bent();
-            // People are asked to come but once.
+            // Nor do they come again because of this machine.
             let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
             if bent.is_empty() || last {
                 break outcome;
@@ -212,7 +214,25 @@ fn origin(url: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use weir_lab::scenario::catalogue;
+
     use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn a_scenario_is_played_as_often_as_it_says_but_by_people_once() {
+        let scenario = &catalogue::find("delft/wired-3").unwrap()[0];
+        let times = |options: &[&str]| {
+            let words = [&["weir", "call", "delft/wired-3"], options].concat();
+            let Command::Call(args) = Args::parse_from(words).command else { panic!("a call") };
+            seeds(&args, scenario).unwrap().count() as u64
+        };
+        assert!(scenario.call.iterations.0 > 1);
+        assert_eq!(times(&[]), scenario.call.iterations.0);
+        assert_eq!((times(&["--quick"]), times(&["--serve"])), (1, 1));
+        assert_eq!((times(&["--serve", "--iterations", "3"]), times(&["--seeds", "2"])), (3, 2));
+    }
 
     #[test]
     fn an_origin_is_a_page_without_its_path() {
