@@ -1,5 +1,6 @@
 //! Controllers in a closed loop: SCReAM by its texts, and all of them by what users complain about.
 
+mod both_screams;
 mod complaints;
 mod naive;
 mod path;
