@@ -55,7 +55,6 @@ impl Frame {
 struct Radio {
     /// Frames that it senses, its own included.
     sensed: u32,
-    transmitting: bool,
     receiving: Option<Reception>,
     /// From when AIFS is counted, once nothing is sensed.
     idle_from: Timestamp,
@@ -91,8 +90,7 @@ impl Medium {
             // A node that sends receives nothing else.
             from[node] = f64::INFINITY;
         }
-        let radio =
-            Radio { sensed: 0, transmitting: false, receiving: None, idle_from: Timestamp::ZERO };
+        let radio = Radio { sensed: 0, receiving: None, idle_from: Timestamp::ZERO };
         Self {
             power_dbm,
             radios: vec![radio; nodes],
@@ -172,7 +170,6 @@ impl Medium {
             }
             radio.sensed += 1;
             if node == from {
-                radio.transmitting = true;
                 radio.receiving = None;
                 continue;
             }
@@ -200,9 +197,7 @@ impl Medium {
             }
             radio.sensed -= 1;
             radio.idle_from = radio.idle_from.max(now);
-            if node == from {
-                radio.transmitting = false;
-            } else if let Some(reception) = radio.receiving.take_if(|it| it.from == from) {
+            if let Some(reception) = radio.receiving.take_if(|it| it.from == from) {
                 let garbled = if to == Some(node) { !decoded } else { reception.garbled };
                 // EIFS follows a frame that could not be decoded, and a good one puts an end to it
                 // [IEEE80211 §9.3.2.3.7].
@@ -218,11 +213,8 @@ impl Medium {
 }
 
 impl Radio {
-    /// A frame of another node begins.
+    /// A frame of another node begins. One who sends has none that it could follow.
     fn notice(&mut self, now: Timestamp, from: usize, power_dbm: f64) {
-        if self.transmitting {
-            return;
-        }
         let fresh = Reception { from, since: now, power_dbm, garbled: false };
         if self.sensed == 1 {
             self.receiving = Some(fresh);

@@ -238,6 +238,17 @@ fn a_frame_that_is_10_db_stronger_survives_the_other_one() {
     }
 }
 
+#[test]
+fn a_node_that_sends_receives_nothing_however_strong() {
+    let mut config = config(&["a"]);
+    config.powers.between.extend([(A, AP, -10.0), (AP, A, -10.0)]);
+    let mut bench = Bench::new(&config);
+    bench.enqueue(1_000, (A, AP), 1);
+    bench.enqueue(1_000, (AP, A), 2);
+    let frames = bench.frames();
+    assert_eq!(frames[..2], [(0, 1_000, 1_234, 0), (1, 1_000, 1_234, 0)]);
+}
+
 // [IEEE80211 §9.3.2.3.7]
 #[test]
 fn after_a_frame_that_it_could_not_decode_a_station_waits_for_eifs() {
@@ -256,6 +267,62 @@ fn after_a_frame_that_it_could_not_decode_a_station_waits_for_eifs() {
     assert_eq!(first_of_c.1, last_of_a.2 + 314 + 37);
 }
 
+/// When c sends, whose packet comes at 1100: a and b, hidden from each other, send one frame each, at 1000
+/// and so much later, and give it up.
+fn begin_of_c(mut config: CellConfig, gap_us: i64) -> i64 {
+    config.powers.hide(A, B);
+    for station in &mut config.stations[..2] {
+        station.node.retry = RetryPolicy::Limit(1);
+    }
+    let mut bench = Bench::new(&config);
+    bench.enqueue(1_000, (A, AP), 1);
+    bench.enqueue(1_000 + gap_us, (B, AP), 2);
+    bench.enqueue(1_100, (C, AP), 3);
+    bench.frames().iter().find(|frame| frame.0 == 3).unwrap().1
+}
+
+// [IEEE80211 §9.3.2.3.7]
+#[test]
+fn a_good_frame_ends_eifs() {
+    let three = config(&["a", "b", "c"]);
+    assert_eq!(begin_of_c(three.clone(), 20), 1_234 + 314 + 37);
+    // One of 62 us, which c alone hears.
+    let mut four = with_neighbour(three, 100, 1_280);
+    let neighbour = NodeId(4);
+    [AP, A, B].into_iter().for_each(|node| four.powers.hide(node, neighbour));
+    assert_eq!(begin_of_c(four, 20), 1_342 + 37);
+}
+
+// [IEEE80211 §9.3.2.3.7]
+#[test]
+fn a_receiver_that_could_not_decode_waits_for_eifs_too() {
+    let mut config = config(&["a"]);
+    config.stations[0].up.errors = Errors::Ratio(1.0);
+    config.stations[0].node.retry = RetryPolicy::Limit(1);
+    let mut bench = Bench::new(&config);
+    bench.enqueue(1_000, (A, AP), 1);
+    bench.enqueue(1_100, (AP, A), 2);
+    let first_of_ap = bench.frames().into_iter().find(|frame| frame.0 == 0).unwrap();
+    assert_eq!(first_of_ap.1, 1_234 + 314 + 37);
+}
+
+#[test]
+fn a_bystander_follows_a_frame_that_is_10_db_stronger_and_needs_no_eifs() {
+    for weaker in [A, B] {
+        for (power_dbm, begin) in [(-60.1, 1_254 + 37), (-59.9, 1_234 + 314 + 37)] {
+            let mut config = config(&["a", "b", "c"]);
+            config.powers.between.push((weaker, C, power_dbm));
+            assert_eq!(begin_of_c(config, 20), begin, "{weaker:?} {power_dbm}");
+        }
+    }
+}
+
+#[test]
+fn of_preambles_that_overlap_within_4_us_none_is_noticed_and_no_eifs_follows() {
+    assert_eq!(begin_of_c(config(&["a", "b", "c"]), 3), 1_237 + 37);
+    assert_eq!(begin_of_c(config(&["a", "b", "c"]), 4), 1_234 + 314 + 37);
+}
+
 #[test]
 fn a_packet_whose_answer_is_lost_is_sent_again_and_handed_on_once() {
     let mut config = with_neighbour(config(&["a"]), 100, 1_240);
@@ -268,6 +335,18 @@ fn a_packet_whose_answer_is_lost_is_sent_again_and_handed_on_once() {
     let NodeCounters { attempts, failures, duplicates, delivered_packets, .. } =
         bench.cell.counters(A);
     assert_eq!((attempts, failures, duplicates, delivered_packets), (2, 1, 1, 1));
+}
+
+#[test]
+fn a_packet_that_arrived_is_not_lost_though_its_last_answer_is() {
+    let mut config = with_neighbour(config(&["a"]), 100, 1_240);
+    config.powers.hide(AP, B);
+    config.powers.between.push((A, B, f64::NEG_INFINITY));
+    config.stations[0].node.retry = RetryPolicy::Limit(1);
+    let mut bench = Bench::new(&config);
+    bench.enqueue(1_000, (A, AP), 1);
+    assert_eq!(bench.delivered(), [(1, 1_234)]);
+    assert_eq!(bench.dropped(), []);
 }
 
 fn aggregating() -> CellConfig {
@@ -285,6 +364,24 @@ fn packets_that_wait_go_into_one_frame_that_a_block_ack_answers() {
     let data = (1, 1_000, 1_000 + 36 + 4 * 191 + 6, 4);
     assert_eq!(bench.frames(), [data, (0, 1_816, 1_816 + 38, 1)]);
     assert_eq!(bench.delivered(), [1, 2, 3, 4].map(|number| (number, 1_806)));
+}
+
+// [IEEE80211 §9.21.7]
+#[test]
+fn a_packet_goes_when_fewer_than_64_before_it_began_with_one_that_is_not_done() {
+    // From 1042 to 1096 at the access point alone: within the first MPDU, behind the preamble.
+    let mut config = with_neighbour(aggregating(), 40, 1_042);
+    config.powers.hide(A, B);
+    config.powers.between.push((AP, B, f64::NEG_INFINITY));
+    let mut bench = Bench::new(&config);
+    bench.run_until(999);
+    for number in 0..70 {
+        let header = Header::new(DataSize::from_bytes(500));
+        bench.cell.enqueue(at(1_000), (A, AP), AccessCategory::BestEffort, header, number);
+    }
+    let decoded: Vec<usize> =
+        bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.3).collect();
+    assert_eq!(decoded, [63, 1, 6]);
 }
 
 #[test]
@@ -332,6 +429,47 @@ fn an_opportunity_holds_frames_a_sifs_apart_while_they_end_in_time() {
     let begins: Vec<i64> =
         bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.1).collect();
     assert_eq!(begins, [1_000, 1_288, 1_566 + 28]);
+}
+
+// [IEEE80211 §9.19.2.2]
+#[test]
+fn the_first_frame_of_an_opportunity_goes_anyhow_and_a_further_one_only_if_its_answer_ends_in_time()
+{
+    // The first exchange takes 278 us; data of a second one would end after 522 us, its answer after 566.
+    for txop_us in [100, 550] {
+        let mut config = config(&["a"]);
+        config.stations[0].node.edca.0[AccessCategory::Video.index()].txop =
+            TimeDelta::from_micros(txop_us);
+        let mut bench = Bench::new(&config);
+        bench.enqueue_as(1_000, (A, AP), AccessCategory::Video, 1);
+        bench.enqueue_as(1_000, (A, AP), AccessCategory::Video, 2);
+        let begins: Vec<i64> =
+            bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.1).collect();
+        assert_eq!(begins, [1_000, 1_278 + 28], "{txop_us}");
+    }
+}
+
+// [IEEE80211 §9.19.2.3]
+#[test]
+fn the_backoff_of_a_category_stands_while_another_one_of_its_node_sends() {
+    // The neighbour is heard until 1062; the packet of best effort comes before, and backs off.
+    let mut config = with_neighbour(config(&["a"]), 100, 1_000);
+    let best_effort = &mut config.stations[0].node.edca.0[AccessCategory::BestEffort.index()];
+    (best_effort.cw_min, best_effort.cw_max) = (63, 63);
+    let begins = |voice: Option<i64>| {
+        let mut bench = Bench::new(&config);
+        bench.enqueue(1_010, (A, AP), 1);
+        if let Some(us) = voice {
+            bench.enqueue_as(us, (A, AP), AccessCategory::Voice, 2);
+        }
+        let of_a = bench.frames().into_iter().filter(|frame| frame.0 == 1);
+        of_a.map(|frame| frame.1).collect::<Vec<i64>>()
+    };
+    let backoff = (begins(None)[0] - (1_062 + 37)) / 9;
+    assert!(backoff > 3, "seed 1 draws a backoff that the voice can break into: {backoff}");
+    // Three boundaries have passed; the exchange of the voice takes 278 us.
+    let voice = 1_062 + 37 + 2 * 9 + 1;
+    assert_eq!(begins(Some(voice)), [voice, voice + 278 + 37 + (backoff - 3) * 9]);
 }
 
 #[test]
