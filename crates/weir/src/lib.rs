@@ -2,7 +2,7 @@
 //!
 //! Each controller is a pure state machine behind the [`Controller`] trait: packets sent and feedback
 //! go in with the time `now`, a [`Target`] comes out. Nothing here reads a clock, opens a socket or
-//! starts a thread, so the same object runs in a simulator, in a media pipeline and behind a C header.
+//! starts a thread, so the same object can run in a simulator, in a media pipeline or behind a C header.
 //!
 //! A sender wires the parts so:
 //!
@@ -14,6 +14,35 @@
 //!
 //! The receiver's half is [`feedback::ArrivalRecorder`], whose batches `weir-wire` turns into bytes; for
 //! an algorithm that estimates at the receiver it is a [`ReceiverEstimator`].
+//!
+//! Two seconds of NADA over a path of 20 ms that carries everything, with feedback every 100 ms:
+//!
+//! ```
+//! use weir::feedback::{Outgoing, TwccHeader};
+//! use weir::{Algorithm, Bitrate, DataSize, RateLimits, SendHistory, TimeDelta, Timestamp};
+//!
+//! let kbps = Bitrate::from_kbps;
+//! let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("min <= start <= max");
+//! let mut controller = Algorithm::Nada.build(limits);
+//! let mut history = SendHistory::new(0);
+//! let size = DataSize::from_bytes(1_200);
+//! let mut now = Timestamp::ZERO;
+//! for feedback_count in 0..20 {
+//!     let end = now + TimeDelta::from_millis(100);
+//!     let mut arrivals = Vec::new();
+//!     while now < end {
+//!         let packet = history.on_packet_sent(now, Outgoing::media(size));
+//!         controller.on_packet_sent(now, &packet);
+//!         let ticks_of_250_us = (now + TimeDelta::from_millis(20)).as_micros() / 250;
+//!         arrivals.push((packet.sequence_number as u16, Some(ticks_of_250_us as i32)));
+//!         now += size / controller.target().bitrate;
+//!     }
+//!     let header = TwccHeader { reference_time: 0, feedback_count };
+//!     let report = history.on_twcc(header, arrivals.into_iter()).expect("it tells of new packets");
+//!     controller.on_feedback(now, report);
+//! }
+//! assert!(controller.target().bitrate > kbps(1_000));
+//! ```
 #![no_std]
 
 extern crate alloc;
