@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
+use weir_lab::calls::counting;
 use weir_lab::metrics::mean;
 use weir_lab::record::{self, Record};
 use weir_lab::summary::Summary;
@@ -74,7 +75,7 @@ fn summaries(records: &[Record]) -> Vec<Summary> {
     records.iter().map(Record::summary).collect()
 }
 
-fn differences(before: &[Summary], after: &[Summary]) -> Vec<Difference> {
+fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference> {
     let mut differences: Vec<Difference> = Vec::new();
     for summary in before {
         let key = (&summary.scenario, &summary.controller, &summary.engine);
@@ -82,15 +83,20 @@ fn differences(before: &[Summary], after: &[Summary]) -> Vec<Difference> {
         if differences.iter().any(done) {
             continue;
         }
+        let of_run = |set: &'a [Summary]| {
+            let same = |run: &&Summary| (&run.scenario, &run.controller, &run.engine) == key;
+            counting(set.iter().filter(same).collect(), |run| run.flaw())
+        };
+        let sets = [of_run(before), of_run(after)];
         for flow in &summary.flows {
             for metric in METRICS {
-                let over_seeds = |set: &[Summary]| {
-                    let same = set
-                        .iter()
-                        .filter(|run| (&run.scenario, &run.controller, &run.engine) == key);
-                    mean(same.filter_map(|run| run.metric(Some(&flow.flow), metric)).collect())
+                let over_seeds = |set: &[&Summary]| {
+                    mean(
+                        set.iter().filter_map(|run| run.metric(Some(&flow.flow), metric)).collect(),
+                    )
                 };
-                let (Some(before), Some(after)) = (over_seeds(before), over_seeds(after)) else {
+                let [before, after] = sets.each_ref().map(|set| over_seeds(set));
+                let (Some(before), Some(after)) = (before, after) else {
                     continue;
                 };
                 differences.push(Difference {

@@ -2,7 +2,7 @@
 //! `weir compare`.
 
 use serde_json::json;
-use weir_lab::calls::Flaw;
+use weir_lab::calls::counting;
 use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
 use weir_lab::record::Record;
 use weir_lab::run::Engine;
@@ -123,16 +123,8 @@ fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
             None => groups.push(vec![record]),
         }
     }
-    for group in &mut groups {
-        let sound = group.iter().any(|record| record.flaw().is_none());
-        group.retain(|record| match record.flaw() {
-            None => true,
-            Some(Flaw::Bent) => !sound,
-            Some(Flaw::Failed) => false,
-        });
-    }
-    groups.retain(|group| !group.is_empty());
-    groups
+    let counted = groups.into_iter().map(|group| counting(group, |record| record.flaw()));
+    counted.filter(|group| !group.is_empty()).collect()
 }
 
 fn lines_of(real: &[&Record], simulated: &[&Record]) -> Vec<Line> {

@@ -1,6 +1,6 @@
 //! Results as text tables.
 
-use weir_lab::calls::Flaw;
+use weir_lab::calls::{Flaw, counting};
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_lab::summary::{FlowSummary, Summary};
@@ -59,14 +59,9 @@ pub fn results(summaries: &[Summary]) -> String {
         seen.push(key);
         let same = |other: &&Summary| (&other.scenario, &other.controller, &other.engine) == key;
         let group: Vec<&Summary> = summaries.iter().filter(same).collect();
-        let with = |flaw: Option<Flaw>| -> Vec<&Summary> {
-            group.iter().copied().filter(|run| flaw_of(run) == flaw).collect()
-        };
-        let (sound, failed, bent) = (with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Bent)));
-        let seeds = seeds(sound.len(), failed.len(), bent.len());
-        // What a machine bent says more about the machine: it counts where there is nothing else. A run
-        // without one of its calls says nothing of it.
-        let group = if sound.is_empty() { bent } else { sound };
+        let with = |flaw: Option<Flaw>| group.iter().filter(|run| run.flaw() == flaw).count();
+        let seeds = seeds(with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Bent)));
+        let group = counting(group, |run| run.flaw());
         for flow in &summary.flows {
             let over_seeds = |path: &str| {
                 mean(group.iter().filter_map(|run| run.metric(Some(&flow.flow), path)).collect())
@@ -75,10 +70,6 @@ pub fn results(summaries: &[Summary]) -> String {
         }
     }
     aligned(&HEAD, &rows, 4)
-}
-
-fn flaw_of(run: &Summary) -> Option<Flaw> {
-    run.calls.as_ref()?.flaw()
 }
 
 /// How many runs a mean is of, and how many do not count because a call failed or the machine bent them.

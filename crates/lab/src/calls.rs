@@ -40,6 +40,16 @@ impl Flaw {
     }
 }
 
+/// The runs that a mean is of: those without a flaw; where there are none, those that the machine bent. A
+/// run without one of its calls says nothing of it.
+pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
+    let (sound, flawed): (Vec<R>, Vec<R>) = runs.into_iter().partition(|run| flaw(run).is_none());
+    if !sound.is_empty() {
+        return sound;
+    }
+    flawed.into_iter().filter(|run| flaw(run) == Some(Flaw::Bent)).collect()
+}
+
 /// What became of the calls of a real run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
@@ -299,6 +309,17 @@ mod tests {
                 { "call": 3, "streams": [stream("a", 900.0)] },
             ],
         }))
+    }
+
+    #[test]
+    fn a_mean_is_of_sound_runs_else_of_bent_ones_and_never_without_a_call() {
+        let of = |runs: &[(u8, Option<Flaw>)]| -> Vec<u8> {
+            counting(runs.to_vec(), |run| run.1).into_iter().map(|run| run.0).collect()
+        };
+        let (bent, failed) = ((1, Some(Flaw::Bent)), (2, Some(Flaw::Failed)));
+        assert_eq!(of(&[bent, (3, None), failed, (4, None)]), [3, 4]);
+        assert_eq!(of(&[bent, failed]), [1]);
+        assert!(of(&[failed]).is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 use weir_sim::trace::Trace;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Flaw};
 use crate::metrics::Metrics;
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
@@ -194,6 +194,11 @@ impl Summary {
         summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
         summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
         summary
+    }
+
+    /// Why its values do not count, if they do not.
+    pub fn flaw(&self) -> Option<Flaw> {
+        self.calls.as_ref()?.flaw()
     }
 
     /// A metric of a flow, the first one if none is named.
