@@ -31,6 +31,12 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         let head = &HEAD[..HEAD.len() - usize::from(!several)];
         output::print(&format!("\n{}", table::aligned(head, &lines, 4)))?;
     }
+    let mut replays: Vec<String> =
+        judgements.iter().filter(|one| !one.outcome.passes()).map(replay).collect();
+    replays.dedup();
+    for replay in replays {
+        output::line(&replay)?;
+    }
     let requirements = requirements(&verdicts(&judgements));
     if !requirements.is_empty() {
         output::print(&format!("\nRequirements of RFC 8836\n{requirements}"))?;
@@ -193,7 +199,7 @@ fn doubt(judgement: &Judgement) -> String {
 }
 
 fn status(judgement: &Judgement) -> TestCaseStatus {
-    let Judgement { scenario, controller, row, seeds, .. } = judgement;
+    let row = &judgement.row;
     let measured = table::number(row.measured, 3);
     let mut status = match judgement.outcome {
         Outcome::Holds | Outcome::InDoubt => return TestCaseStatus::success(),
@@ -210,11 +216,16 @@ fn status(judgement: &Judgement) -> TestCaseStatus {
         (Some(why), _) => format!("known miss: {why}; measured {measured}, limit {limit}"),
         (None, _) => format!("measured {measured}, limit {limit}"),
     });
+    status.set_description(replay(judgement));
+    status
+}
+
+/// How to make the runs again that a judgement is about.
+fn replay(judgement: &Judgement) -> String {
+    let Judgement { scenario, controller, seeds, .. } = judgement;
     let seeds = match seeds.as_slice() {
         [seed] => format!("--seed {seed}"),
         several => format!("--seeds {}", several.len()),
     };
-    status
-        .set_description(format!("replay: weir run {scenario} --controller {controller} {seeds}"));
-    status
+    format!("replay: weir run {scenario} --controller {controller} {seeds}")
 }

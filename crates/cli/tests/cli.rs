@@ -296,8 +296,10 @@ fn a_gate_passes_fails_or_cannot_run() {
         let expect = format!("[[expect]]\ntext = \"e\"\nmetric = \"utilization\"\n{limit}\n");
         fs::write(&path, text + &expect).unwrap();
         let junit = format!("{path}.xml");
-        let code = run(&["check", &path, "--junit", &junit]).status.code();
-        (code, fs::read_to_string(junit).unwrap())
+        let output = run(&["check", &path, "--junit", &junit]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.contains(&format!("\nreplay: weir run {path} ")), !output.status.success());
+        (output.status.code(), fs::read_to_string(junit).unwrap())
     };
     let (code, junit) = check("above = 0.01");
     assert_eq!(code, Some(0));
@@ -479,10 +481,16 @@ fn an_interrupted_run_leaves_no_half_made_record() {
 
 #[test]
 fn a_long_run_is_interrupted_within_itself() {
-    let (folder, long) = scenario_with("duration = \"24h\"");
+    let folder = tempfile::tempdir().unwrap();
+    let long = folder.path().join("long.toml").display().to_string();
+    let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"24h\"\n\
+                [network]\nkind = \"wifi\"\n[network.station.sta]\ncount = 50\nrate = 7\n\
+                load = [{ kind = \"saturated\", packet = \"1500B\" }]\n\
+                [[flow]]\nstation = \"sta\"\n";
+    fs::write(&long, text).unwrap();
     let out = folder.path().join("runs");
     let path = out.display().to_string();
-    // With one job, the first record is there when the second run, of a day, is under way.
+    // With one job, the first record is there when the second run, of a day in a full cell, is under way.
     let args = ["run", "lund/no-jitter", &long, "--controller", "nada", "--jobs", "1"];
     let mut child = weir().args(args).args(["--out", &path]).stderr(Stdio::null()).spawn().unwrap();
     wait_for(|| out.join("lund__no-jitter/nada-sim-seed1").exists());
