@@ -10,6 +10,7 @@ mod browser;
 mod camera;
 pub mod capture;
 pub mod derive;
+mod door;
 mod error;
 mod janus;
 mod loads;

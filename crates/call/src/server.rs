@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
+use crate::door::Door;
 use crate::janus::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
@@ -82,7 +83,7 @@ impl Session {
         let serve = move || {
             runtime.block_on(async move {
                 for listener in listeners {
-                    let serving = axum::serve(listener, router.clone());
+                    let serving = axum::serve(Door::new(listener), router.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {

@@ -12,6 +12,8 @@ use weir_lab::scenario::call::Picture;
 
 /// Longer than any answer of the server takes: reached only where an answer is missing.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Connections that the server takes at a time.
+const CONNECTIONS_MAX: usize = 128;
 /// Messages that a peer may send at once.
 const MESSAGES_AT_ONCE: usize = 200;
 
@@ -264,6 +266,28 @@ fn a_peer_that_floods_the_lab_is_dropped() {
     // The one before them said that it is ready.
     assert!((MESSAGES_AT_ONCE - 1..5 * MESSAGES_AT_ONCE).contains(&reports), "{reports}");
     assert_eq!(event(&session), (Peer::A, EventKind::Left));
+}
+
+#[test]
+fn strangers_who_hold_connections_wait_and_the_peers_go_on() {
+    let session = session();
+    let mut a = ScriptedPeer::ready(&session, Peer::A);
+    let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
+    let connect = || TcpStream::connect(&host).unwrap();
+    // With peer a's these are as many as the server takes.
+    let idle: Vec<TcpStream> = (1..CONNECTIONS_MAX).map(|_| connect()).collect();
+    let mut next = connect();
+    write!(next, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    // It has no answer, however long this waits.
+    next.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut answer = [0; 12];
+    assert!(next.read_exact(&mut answer).is_err());
+    a.send(json!({"type": "playing", "firstFrame": 1.0}));
+    assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
+    drop(idle);
+    next.set_read_timeout(Some(PATIENCE)).unwrap();
+    next.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }
 
 #[test]
