@@ -15,6 +15,7 @@ import { figure } from "../figure";
 import type { Group, Scenario, SplitRow } from "../format";
 import { ENGINE_NAME, commandsOf, formatNumber, formatPercent, groupLabel } from "../model";
 import { theme } from "../theme";
+import { name } from "./tables";
 
 const TITLE = "Utilization by video, retransmission and parity";
 const ROW = 26;
@@ -172,7 +173,7 @@ function splitTable(rows: SplitRow[]): HTMLElement {
     [
       { head: "Controller", cell: (row) => row.controller },
       { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
-      { head: "Flow", cell: (row) => row.flow },
+      { head: "Flow", cell: (row) => name(row.flow) },
       rate("Capacity (Mbit/s)", (row) => row.capacity_mbps),
       rate("Received (Mbit/s)", (row) => row.rate_mbps),
       ...PARTS.slice(0, -1).flatMap(({ name, rate: of }) => [

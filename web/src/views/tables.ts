@@ -28,7 +28,7 @@ import {
 } from "../model";
 
 /** A name in one piece: a line may break at its hyphens otherwise. */
-function name(text: string): HTMLElement {
+export function name(text: string): HTMLElement {
   return el("span", { class: "name" }, text);
 }
 
@@ -141,7 +141,7 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
   return table<VideoRow>(
     "What the viewer saw, and what the repair of lost packets cost",
     [
-      { head: "Flow", cell: (row) => row.flow },
+      { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Controller", cell: (row) => row.controller },
       number("Frames a second", (row) => row.frame_rate, 1),
       number("Freezes", (row) => row.freezes, 1),
@@ -164,7 +164,7 @@ export function loadsTable(rows: LoadRow[]): HTMLElement {
   return table<LoadRow>(
     "What loads the network beside the media",
     [
-      { head: "Flow", cell: (row) => row.flow },
+      { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Section", cell: (row) => row.section ?? "all" },
       { head: "Controller", cell: (row) => row.controller },
       { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
@@ -275,7 +275,7 @@ export function thenAndNowTable(rows: ThenAndNow[]): HTMLElement {
     "gcc-2013 and gcc in the scenarios of bari",
     [
       { head: "Scenario", cell: (row) => row.scenario },
-      { head: "Flow", cell: (row) => row.flow },
+      { head: "Flow", cell: (row) => name(row.flow) },
       pair("Utilization (%)", (it) => formatPercent(it.utilization)),
       pair("Rate (Mbit/s)", (it) => formatNumber(it.rate_mbps, 2)),
       pair("p95 queuing delay (ms)", (it) => formatNumber(it.p95_queuing_delay_ms, 0)),
