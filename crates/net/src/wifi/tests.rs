@@ -346,7 +346,8 @@ fn a_packet_that_arrived_is_not_lost_though_its_last_answer_is() {
     let mut bench = Bench::new(&config);
     bench.enqueue(1_000, (A, AP), 1);
     assert_eq!(bench.delivered(), [(1, 1_234)]);
-    assert_eq!(bench.dropped(), []);
+    let NodeCounters { failures, retry_limit, .. } = bench.cell.counters(A);
+    assert_eq!((failures, retry_limit), (1, 0));
 }
 
 fn aggregating() -> CellConfig {
@@ -364,6 +365,38 @@ fn packets_that_wait_go_into_one_frame_that_a_block_ack_answers() {
     let data = (1, 1_000, 1_000 + 36 + 4 * 191 + 6, 4);
     assert_eq!(bench.frames(), [data, (0, 1_816, 1_816 + 38, 1)]);
     assert_eq!(bench.delivered(), [1, 2, 3, 4].map(|number| (number, 1_806)));
+}
+
+#[test]
+fn a_frame_carries_no_more_bytes_than_its_node_allows() {
+    let mut config = aggregating();
+    // Of 1538 bytes with delimiters and padding two fit, and three do not.
+    config.stations[0].node.aggregation.bytes = DataSize::from_bytes(4_000);
+    let mut bench = Bench::new(&config);
+    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    let decoded: Vec<usize> =
+        bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.3).collect();
+    assert_eq!(decoded, [2, 2]);
+}
+
+#[test]
+fn a_packet_that_fails_goes_down_the_rates_to_the_lowest() {
+    let mut config = config(&["a"]);
+    let rates = RateSet { streams: 1, guard: GuardInterval::Long };
+    config.stations[0].up.rate = RateControl::Minstrel(rates);
+    // Once the control knows the rates, a neighbour whom the station does not hear sends for 40 ms.
+    config = with_neighbour(config, 2_000, 500_000);
+    config.neighbours[0].link.loads[0].arrivals =
+        Arrivals::Bursts { period: TimeDelta::from_secs(1_000), packets: 100 };
+    config.powers.hide(A, B);
+    config.powers.between.push((AP, B, f64::NEG_INFINITY));
+    let mut bench = Bench::new(&config);
+    (0..100).for_each(|number| bench.enqueue(1_000 + 4_000 * i64::from(number), (A, AP), number));
+    bench.enqueue(500_050, (A, AP), 100);
+    let lengths: Vec<i64> =
+        bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.2 - frame.1).collect();
+    // MCS 7 at first, and MCS 0 in the end.
+    assert_eq!((lengths.len(), lengths[100], lengths[106]), (107, 234, 1_942), "{lengths:?}");
 }
 
 // [IEEE80211 §9.21.7]
