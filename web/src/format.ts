@@ -357,7 +357,9 @@ export interface Calls {
   /** Over all runs. */
   compared: number;
   agreed: number;
+  /** Of the first call. */
   rates: RatePlot[];
+  errors: StreamErrorRow[];
   delays: DelayPlot[];
 }
 
@@ -369,7 +371,9 @@ export interface SetupRow {
   camera_ms: number | null;
   /** For the other peer. */
   waiting_ms: number;
-  /** Signalling and connectivity checks. */
+  /** Until both descriptions are there. */
+  signalling_ms: number | null;
+  /** From then until a path is found. */
   ice_ms: number | null;
   dtls_ms: number | null;
   /** From the moment when both are ready until media can flow. */
@@ -443,17 +447,31 @@ export interface Agreement {
   agrees: boolean;
 }
 
-/** A rate as a peer reported it and as its host's capture saw it. */
+/** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
 export interface RatePlot {
   peer: string;
+  /** Whether it was sent or received, and what it is. */
   what: string;
   time_s: number[];
-  reported_mbps: number[];
-  captured_mbps: number[];
-  /** Of the whole call: reported minus captured. */
-  error_percent: number;
+  reported_kbps: number[];
+  captured_kbps: number[];
+  error_percent: number | null;
+  interval_error_percent: number | null;
+}
+
+/** A stream as a peer counted it and as its host's capture did. */
+export interface StreamErrorRow {
+  peer: string;
+  what: string;
+  /** The media section of the session description. */
+  mid: string | null;
+  ssrcs: string;
+  reported_packets: number;
+  captured_packets: number;
+  /** Payload over the whole call: reported minus captured. */
+  error_percent: number | null;
   /** Mean of what the intervals are apart. */
-  interval_error_percent: number;
+  interval_error_percent: number | null;
 }
 
 /** Packets by one-way delay, in bins of 10 ms; the last is all from 300 ms on. */

@@ -430,7 +430,7 @@ const LOAD: Scenario["loads"][number] = {
 
 function callRows(): Calls {
   const time_s = Array.from({ length: 60 }, (_, i) => (i + 1) / 2);
-  const captured_mbps = time_s.map((t) => 1.5 + 0.4 * Math.sin(t / 3));
+  const captured_kbps = time_s.map((t) => 1500 + 400 * Math.sin(t / 3));
   const peers = ["a", "b"];
   return {
     seed: "1",
@@ -445,7 +445,8 @@ function callRows(): Calls {
       page_ms: 310,
       camera_ms: peer === "a" ? 120 : null,
       waiting_ms: 40,
-      ice_ms: 95,
+      signalling_ms: 60,
+      ice_ms: 35,
       dtls_ms: 80,
       total_ms: 175,
       first_frame_ms: 130,
@@ -496,15 +497,27 @@ function callRows(): Calls {
     ],
     compared: 22,
     agreed: 22,
-    rates: ["sent", "received"].map((what) => ({
-      peer: what === "sent" ? "a" : "b",
+    rates: ["sent video and retransmissions", "received video"].map((what) => ({
+      peer: what.startsWith("sent") ? "a" : "b",
       what,
       time_s,
-      reported_mbps: captured_mbps.map((rate, i) => rate * (i % 2 === 0 ? 1.02 : 0.98)),
-      captured_mbps,
+      reported_kbps: captured_kbps.map((rate, i) => rate * (i % 2 === 0 ? 1.02 : 0.98)),
+      captured_kbps,
       error_percent: 0.1,
       interval_error_percent: 2,
     })),
+    errors: [
+      {
+        peer: "a",
+        what: "sent video and retransmissions",
+        mid: "1",
+        ssrcs: "0x5f3a0001, 0x5f3a0002",
+        reported_packets: 19000,
+        captured_packets: 19001,
+        error_percent: 0.1,
+        interval_error_percent: 2,
+      },
+    ],
     delays: [
       { stream: "video from a to b", counts: [0, 0, 4000, 2000, 600, 300, ...Array(24).fill(8), 20] },
     ],

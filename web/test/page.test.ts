@@ -149,7 +149,7 @@ async function pointAt(surface: Locator, share: number): Promise<void> {
   await surface.hover({ position });
 }
 
-const UNITS = /\((Mbit\/s|ms|s|%|µs|count, log scale)\)$/;
+const UNITS = /\(([Mk]bit\/s|ms|s|%|µs|count, log scale)\)$/;
 const AXES: [title: RegExp, names: string[]][] = [
   [/^How the flows share/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^Rate, delay/, ["Rate (Mbit/s)", "Delay (ms)", "Loss (%)", "Time (s)"]],
@@ -158,7 +158,7 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Utilization by/, ["Utilization (%)"]],
   [/^Throughput against/, ["Throughput (Mbit/s)", "95th percentile of queuing delay (ms)"]],
   [/^Simulated beside/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
-  [/^getStats beside/, ["Rate (Mbit/s)", "Rate (Mbit/s)", "Time (s)"]],
+  [/^getStats beside/, ["Rate (kbit/s)", "Rate (kbit/s)", "Time (s)"]],
   [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
   [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];

@@ -4,7 +4,7 @@
 // Members that the lab reads, by kind of object; everything else stays in the browser.
 const MEMBERS = {
   outbound: [
-    "timestamp", "ssrc", "rtxSsrc", "packetsSent", "bytesSent", "headerBytesSent",
+    "timestamp", "ssrc", "rtxSsrc", "mid", "packetsSent", "bytesSent", "headerBytesSent",
     "retransmittedPacketsSent", "retransmittedBytesSent", "targetBitrate", "frameWidth",
     "frameHeight", "framesPerSecond", "framesEncoded", "keyFramesEncoded", "hugeFramesSent",
     "qpSum", "totalEncodeTime", "totalPacketSendDelay", "qualityLimitationReason",
@@ -31,6 +31,10 @@ const MEMBERS = {
   candidate: ["address", "port", "protocol", "candidateType"],
   transport: ["srtpCipher", "dtlsCipher", "selectedCandidatePairChanges"],
   mediaSource: ["width", "height", "framesPerSecond"],
+  audioOutbound: ["timestamp", "ssrc", "mid", "packetsSent", "bytesSent", "headerBytesSent"],
+  audioInbound: [
+    "timestamp", "ssrc", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
+  ],
 };
 
 const element = (id) => document.getElementById(id);
@@ -72,7 +76,8 @@ const pick = (object, members) =>
 async function collectStats() {
   const stats = await connection.getStats();
   const objects = [...stats.values()];
-  const find = (type) => objects.find((o) => o.type === type && (o.kind ?? "video") === "video");
+  const find = (type, kind = "video") =>
+    objects.find((o) => o.type === type && (o.kind ?? kind) === kind);
   const report = {};
   const add = (name, object) => {
     if (object) report[name] = pick(object, MEMBERS[name]);
@@ -82,6 +87,8 @@ async function collectStats() {
   const { mimeType } = stats.get(outbound?.codecId) ?? {};
   if (mimeType !== undefined) report.outbound.mimeType = mimeType;
   add("inbound", find("inbound-rtp"));
+  add("audioOutbound", find("outbound-rtp", "audio"));
+  add("audioInbound", find("inbound-rtp", "audio"));
   add("remoteInbound", find("remote-inbound-rtp"));
   add("mediaSource", find("media-source"));
   const transport = find("transport");

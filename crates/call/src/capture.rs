@@ -8,6 +8,7 @@
 //! emulator. Payload never reaches the disk.
 
 pub mod agreement;
+mod counted;
 mod host;
 mod json;
 mod packet;
@@ -21,21 +22,24 @@ use std::time::Duration;
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Host, Plan};
+use weir_lab::scenario::call::Relay;
 use weir_net::Jitter;
 
-use crate::derive::{self, Interval, Total};
+use crate::derive::{self, Interval};
 use crate::error::CallError;
 use crate::message::Peer;
 use crate::plan::{Call, CallConfig};
 use crate::run::{CallOutcome, CallResult, PeerOutcome};
+use crate::stats::Kind;
 use agreement::{LinkLog, Row};
 
+pub use counted::{Compared, ComparedInterval, Counted, Way};
 pub use host::{Count, HostCapture, Side, Sighting, Window, Windowed};
 pub use json::emit;
 pub use packet::{Content, Packet, Rtp};
 pub use pcapng::{Packet as CapturedPacket, Reader, Writer};
 pub use recorder::{Recorded, Recorder};
-pub use stream::{DELAY_BIN, DELAY_BINS, Stream, bytes_between, loss_ratio};
+pub use stream::{DELAY_BIN, DELAY_BINS, Stream, between, loss_ratio};
 
 /// How old the counters of a `getStats` report can be beside its time stamp: Chromium hands out one
 /// report for so long.
@@ -114,7 +118,9 @@ pub enum Role {
     Video,
     /// Video that is sent again, and padding.
     Retransmission,
-    /// Neither.
+    /// Audio.
+    Audio,
+    /// What no browser of the call knows of.
     Other,
 }
 
@@ -124,7 +130,17 @@ impl Role {
         match self {
             Self::Video => "video",
             Self::Retransmission => "retransmission",
+            Self::Audio => "audio",
             Self::Other => "other",
+        }
+    }
+
+    /// What getStats counts it as.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Video | Self::Retransmission => Some(Kind::Video),
+            Self::Audio => Some(Kind::Audio),
+            Self::Other => None,
         }
     }
 }
@@ -140,14 +156,14 @@ pub struct PeerStream {
     pub stream: Stream,
 }
 
-/// Captured rates of the media in the interval between two reports of a peer.
+/// Captured rates of the video in the interval between two reports of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapturedInterval {
     /// Its beginning.
     pub start: Timestamp,
     /// End of the interval, as the peer's report has it.
     pub end: Timestamp,
-    /// Bytes of the IP packets that the peer sent.
+    /// Bytes of the IP packets that the peer sent, retransmissions included.
     pub sent_bytes: u64,
     /// Bytes of the IP packets that it received.
     pub received_bytes: u64,
@@ -167,6 +183,8 @@ pub struct Ends<'a> {
     pub destinations: [Ipv4Addr; 2],
     /// Of what each sent; `None` where it does not go over one hop from one host to the other.
     pub logs: [Option<LinkLog>; 2],
+    /// Whether media shows its headers: inside TCP to a relay it does not.
+    pub shows_media: bool,
     /// Over which emulator and captures are compared.
     pub window: Window,
 }
@@ -195,6 +213,7 @@ impl<'a> Ends<'a> {
             captures,
             destinations: [destination(captures[1]), destination(captures[0])],
             logs: if relay.is_none() { logs } else { [None; 2] },
+            shows_media: config.relay.is_none_or(|relay| relay.transport == Relay::Udp),
             window,
         })
     }
@@ -223,12 +242,13 @@ impl<'a> Ends<'a> {
     }
 
     fn role(&self, from: Peer, ssrc: u32) -> Role {
-        let reports = &self.peers[from.index()].reports;
-        let mut outbound = reports.iter().filter_map(|timed| timed.report.outbound.as_ref());
-        let role = outbound.find_map(|outbound| {
-            let is_again = outbound.rtx_ssrc == Some(ssrc);
-            let role = is_again.then_some(Role::Retransmission);
-            (outbound.ssrc == Some(ssrc)).then_some(Role::Video).or(role)
+        let is = |told: Option<u32>, role| (told == Some(ssrc)).then_some(role);
+        let role = self.peers[from.index()].reports.iter().find_map(|timed| {
+            let [video, audio] = Kind::ALL.map(|kind| timed.report.sent(kind));
+            let of_video = video.and_then(|video| {
+                is(video.ssrc, Role::Video).or(is(video.rtx_ssrc, Role::Retransmission))
+            });
+            of_video.or(audio.and_then(|audio| is(audio.ssrc, Role::Audio)))
         });
         role.unwrap_or(Role::Other)
     }
@@ -240,7 +260,8 @@ impl<'a> Ends<'a> {
         let received = self.media(&capture.received, peer.other());
         let video = received.iter().find(|(role, _)| *role == Role::Video);
         let bytes = |streams: &[(Role, &[Sighting])], from, to| -> u64 {
-            streams.iter().map(|(_, packets)| bytes_between(packets, from, to)).sum()
+            let packets = streams.iter().flat_map(|(_, packets)| between(packets, from, to));
+            packets.map(|packet| u64::from(packet.size)).sum()
         };
         let intervals = self.peers[peer.index()].intervals();
         let captured = intervals.iter().map(|&Interval { start, end, .. }| CapturedInterval {
@@ -253,11 +274,11 @@ impl<'a> Ends<'a> {
         captured.collect()
     }
 
-    /// The streams that the reports of `from` know, at one side of a host.
+    /// The streams of the video of `from`, at one side of a host.
     fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(Role, &'s [Sighting])> {
         let streams = side.streams.iter();
         let streams = streams.map(|((_, ssrc), it)| (self.role(from, *ssrc), it.as_slice()));
-        streams.filter(|(role, _)| *role != Role::Other).collect()
+        streams.filter(|(role, _)| role.kind() == Some(Kind::Video)).collect()
     }
 
     /// Whether the witnesses agree, a row a quantity that two of them saw.
@@ -271,21 +292,12 @@ impl<'a> Ends<'a> {
         let path = format!("{} to {}", from.name(), to.name());
         let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
         let mut rows = Vec::new();
-        let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
-        if let Some(total) = derive::sent_total(reports(from)) {
-            let streams = self.streams_within(from, &report_window(&total));
-            let sent = media(&streams, |stream| stream.sent);
-            rows.extend(agreement::media(&at("media", from), &total, sent));
-        }
-        if let Some(total) = derive::received_total(reports(to)) {
-            let streams = self.streams_within(from, &report_window(&total));
-            let received = media(&streams, |stream| stream.received);
-            rows.extend(agreement::media(&at("media", to), &total, received));
-            let video = streams.iter().find(|stream| stream.role == Role::Video);
-            rows.extend(video.map(|video| {
-                let lost = video.stream.lost;
-                agreement::media_loss(&at("video", to), total.lost, lost, video.stream.sent)
-            }));
+        if self.shows_media {
+            for (peer, way) in [(from, Way::Sent), (to, Way::Received)] {
+                let compared = self.compared_at(peer, way);
+                rows.extend(compared.iter().flat_map(|compared| compared.rows(&path)));
+            }
+            rows.extend(Kind::ALL.into_iter().flat_map(|kind| self.totals(from, kind, &path)));
         }
         if let Some(log) = &self.logs[from.index()] {
             rows.extend(self.link_agreement(
@@ -293,6 +305,34 @@ impl<'a> Ends<'a> {
                 log,
                 [at("all packets", from), at("all packets", to)],
             ));
+        }
+        rows
+    }
+
+    /// Sizes of the IP packets of a kind at both ends, and the losses between them.
+    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<Row> {
+        let to = from.other();
+        let (name, source) = match kind {
+            Kind::Video => ("video and retransmissions", Role::Video),
+            Kind::Audio => ("audio", Role::Audio),
+        };
+        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
+        let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
+        let mut rows = Vec::new();
+        if let Some(total) = derive::sent_total(reports(from), kind) {
+            let streams = self.streams_within(from, &report_window(total.start, total.end));
+            let sent = sum(&streams, kind, |stream| stream.sent);
+            rows.extend(agreement::media(&at(name, from), &total, sent));
+        }
+        if let Some(total) = derive::received_total(reports(to), kind) {
+            let streams = self.streams_within(from, &report_window(total.start, total.end));
+            let received = sum(&streams, kind, |stream| stream.received);
+            rows.extend(agreement::media(&at(name, to), &total, received));
+            let source = streams.iter().find(|stream| stream.role == source);
+            rows.extend(source.map(|PeerStream { role, stream, .. }| {
+                let subject = at(role.name(), to);
+                agreement::media_loss(&subject, total.lost, stream.lost, stream.sent)
+            }));
         }
         rows
     }
@@ -311,14 +351,15 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// The streams that `getStats` counts together: the video, and what of it is sent again.
-fn media(streams: &[PeerStream], of: impl Fn(&Stream) -> Windowed) -> Windowed {
-    let counted = streams.iter().filter(|stream| stream.role != Role::Other);
+/// The streams whose headers `getStats` counts together: a video, and what of it is sent again.
+fn sum(streams: &[PeerStream], kind: Kind, of: impl Fn(&Stream) -> Windowed) -> Windowed {
+    let counted = streams.iter().filter(|stream| stream.role.kind() == Some(kind));
     counted.fold(Windowed::default(), |sum, stream| sum.plus(of(&stream.stream)))
 }
 
-fn report_window(total: &Total) -> Window {
-    Window { start: total.start, end: total.end, edge: REPORT_EDGE, travel: TimeDelta::ZERO }
+/// From one report to a later one.
+fn report_window(start: Timestamp, end: Timestamp) -> Window {
+    Window { start, end, edge: REPORT_EDGE, travel: TimeDelta::ZERO }
 }
 
 /// What the emulator's log says of the packets from one host to another; `None` if there were none, or

@@ -10,7 +10,7 @@
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::capture::Count;
-use crate::stats::{CandidatePair, InboundRtp, LimitationReason, OutboundRtp, StatsReport};
+use crate::stats::{CandidatePair, InboundRtp, Kind, LimitationReason, OutboundRtp, StatsReport};
 
 /// IPv4 and UDP headers of one packet.
 const IP_UDP_HEADER_BYTES: u64 = 20 + 8;
@@ -263,18 +263,19 @@ fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Optio
     })
 }
 
-/// What a peer sent, from the first of its reports that knows of it to the last; `None` without two.
-pub fn sent_total(reports: &[TimedReport]) -> Option<Total> {
+/// What a peer sent of a kind, from the first of its reports that knows of it to the last; `None` without
+/// two.
+pub fn sent_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     total(reports, |report| {
-        let outbound = report.outbound.as_ref()?;
+        let outbound = report.sent(kind)?;
         Some((outbound.packets_sent, outbound.bytes_sent, outbound.header_bytes_sent, 0))
     })
 }
 
 /// What a peer received, likewise.
-pub fn received_total(reports: &[TimedReport]) -> Option<Total> {
+pub fn received_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     total(reports, |report| {
-        let inbound = report.inbound.as_ref()?;
+        let inbound = report.received(kind)?;
         let (payload, headers) = (inbound.bytes_received, inbound.header_bytes_received);
         Some((inbound.packets_received, payload, headers, inbound.packets_lost))
     })
@@ -295,15 +296,14 @@ fn total(
         start: first.time,
         end: last.time,
         count: Count { packets, bytes: size.as_bytes() },
-        knows_bytes: last.report.transport.as_ref().is_some_and(|it| it.srtp_cipher.is_some()),
+        knows_bytes: last.report.knows_srtp_tag(),
         lost: after.3.saturating_sub(before.3),
     })
 }
 
 /// What SRTP, UDP and IP add to each RTP packet.
 fn packet_bytes(report: &StatsReport) -> u64 {
-    let tag = report.transport.as_ref().map_or(0, |transport| transport.srtp_tag_bytes());
-    IP_UDP_HEADER_BYTES + tag
+    IP_UDP_HEADER_BYTES + report.srtp_tag_bytes()
 }
 
 fn transport(interval: &mut Interval, before: &CandidatePair, after: &CandidatePair) {
@@ -519,21 +519,22 @@ mod tests {
             "totalInterFrameDelay":1e308,"totalSquaredInterFrameDelay":1e-308}}"#;
         let reports = reports([RECEIVER[0], huge, RECEIVER[1]]);
         assert_eq!(intervals(&reports).len(), 1);
-        let total = received_total(&reports[..2]).unwrap();
+        let total = received_total(&reports[..2], Kind::Video).unwrap();
         assert_eq!((total.count.bytes, total.lost), (u64::MAX, i64::MIN));
     }
 
     #[test]
     fn a_total_is_from_the_first_report_to_the_last() {
-        let total = sent_total(&reports(SENDER)).unwrap();
+        let total = sent_total(&reports(SENDER), Kind::Video).unwrap();
         assert_eq!(
             (total.start, total.end),
             (Timestamp::from_millis(1000), Timestamp::from_millis(2020))
         );
         // 200000 payload + 4000 headers + 200 * (28 + 10).
         assert_eq!(total.count, Count { packets: 200, bytes: 211_600 });
-        let received = received_total(&reports(RECEIVER)).unwrap();
+        let received = received_total(&reports(RECEIVER), Kind::Video).unwrap();
         assert_eq!((received.count.packets, received.lost), (190, 10));
-        assert_eq!(sent_total(&reports(RECEIVER)), None);
+        assert_eq!(sent_total(&reports(RECEIVER), Kind::Video), None);
+        assert_eq!(sent_total(&reports(SENDER), Kind::Audio), None);
     }
 }

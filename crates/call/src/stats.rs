@@ -7,28 +7,48 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One `getStats` report, reduced to the objects of the one video stream each way.
+/// One `getStats` report, reduced to the objects of the one video and the one audio stream each way.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatsReport {
-    /// The stream that this peer sends.
+    /// The video that this peer sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outbound: Option<OutboundRtp>,
-    /// The stream that this peer receives.
+    /// The video that this peer receives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inbound: Option<InboundRtp>,
-    /// The sent stream as the far end reports it in RTCP.
+    /// The audio that this peer sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_outbound: Option<OutboundRtp>,
+    /// The audio that this peer receives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_inbound: Option<InboundRtp>,
+    /// The sent video as the far end reports it in RTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_inbound: Option<RemoteInboundRtp>,
     /// The selected candidate pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<CandidatePair>,
-    /// The transport under both streams.
+    /// The transport under all streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// What the camera gives the encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_source: Option<MediaSource>,
+}
+
+/// `kind` of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Pictures.
+    Video,
+    /// Sound.
+    Audio,
+}
+
+impl Kind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Video, Self::Audio];
 }
 
 /// `outbound-rtp`.
@@ -41,6 +61,8 @@ pub struct OutboundRtp {
     pub ssrc: Option<u32>,
     /// The source of what is sent again.
     pub rtx_ssrc: Option<u32>,
+    /// The media section of the session description.
+    pub mid: Option<String>,
     /// RTP packets, retransmissions included.
     pub packets_sent: u64,
     /// RTP payload, without headers and padding, retransmissions included.
@@ -276,7 +298,7 @@ pub struct Transport {
 impl Transport {
     /// Bytes that SRTP adds to each packet: the authentication tag [RFC5764 §4.1.2],
     /// [RFC7714 §14.2]. Zero while the profile is unknown.
-    pub(crate) fn srtp_tag_bytes(&self) -> u64 {
+    fn srtp_tag_bytes(&self) -> u64 {
         match self.srtp_cipher.as_deref() {
             Some("AEAD_AES_128_GCM" | "AEAD_AES_256_GCM" | "SRTP_AEAD_AES_128_GCM") => 16,
             Some("AES_CM_128_HMAC_SHA1_80" | "SRTP_AES128_CM_HMAC_SHA1_80") => 10,
@@ -287,6 +309,32 @@ impl Transport {
 }
 
 impl StatsReport {
+    /// What is sent of this kind.
+    pub fn sent(&self, kind: Kind) -> Option<&OutboundRtp> {
+        match kind {
+            Kind::Video => self.outbound.as_ref(),
+            Kind::Audio => self.audio_outbound.as_ref(),
+        }
+    }
+
+    /// What is received of this kind.
+    pub fn received(&self, kind: Kind) -> Option<&InboundRtp> {
+        match kind {
+            Kind::Video => self.inbound.as_ref(),
+            Kind::Audio => self.audio_inbound.as_ref(),
+        }
+    }
+
+    /// Bytes that SRTP adds to each packet; zero while the profile is unknown.
+    pub(crate) fn srtp_tag_bytes(&self) -> u64 {
+        self.transport.as_ref().map_or(0, Transport::srtp_tag_bytes)
+    }
+
+    /// Whether the browser names the profile of SRTP.
+    pub(crate) fn knows_srtp_tag(&self) -> bool {
+        self.transport.as_ref().is_some_and(|transport| transport.srtp_cipher.is_some())
+    }
+
     /// When the report was made, in ms of the browser's clock: the time of an object that the
     /// browser itself fills, since a remote object carries the time of its last RTCP packet.
     pub(crate) fn timestamp_ms(&self) -> Option<f64> {

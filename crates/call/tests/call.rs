@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir::units::TimeDelta;
 use weir::units::Timestamp;
-use weir_call::capture::{CapturePlan, Ends, Reader, Role};
+use weir_call::capture::{CapturePlan, Compared, Counted, Ends, Reader, Role, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;
@@ -128,7 +128,9 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let plan = CapturePlan { folder: folder.path().into(), comment: "a test, seed 1".into() };
-    let both = scenario("", "[[flow]]\n[[flow]]\ndirection = \"down\"\n");
+    let flows = "[[flow]]\n[[flow]]\ndirection = \"down\"\n\
+                 [[flow]]\nkind = \"audio\"\n[[flow]]\nkind = \"audio\"\ndirection = \"down\"\n";
+    let both = scenario("", flows);
     let mut config = CallConfig { capture: Some(plan), ..CallConfig::of(&both, 1).unwrap() };
     config.network.hops[0].up.loss = LossModel::Random(0.02);
     let Some(outcome) = run(&config) else { return };
@@ -137,9 +139,11 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     for row in &rows {
         println!("{row:?}");
     }
-    // Both ways: media at two ends and its loss, all packets at two ends, loss and delay of the link.
-    assert_eq!(rows.len(), 2 * (2 + 2 + 1 + 4 + 2));
+    // Both ways: packets and payload of two counts at the sender and of three at the receiver, sizes
+    // at two ends and losses of video and of audio, all packets at two ends, loss and delay of the link.
+    assert_eq!(rows.len(), 2 * (2 * 2 + 2 * 3 + 2 * 3 + 4 + 2));
     assert!(rows.iter().all(|row| row.agrees), "the witnesses contradict each other");
+    streams_are_told_apart(&ends);
     let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == Role::Video);
     let video = video.unwrap().stream;
     assert!(video.lost > 0 && video.delays[0] >= TimeDelta::from_millis(25));
@@ -158,6 +162,29 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
         // Headers alone: 20 of IP, 8 of UDP, and those of RTP.
         assert!((40..120).contains(&theirs[3].parse::<usize>().unwrap()), "{theirs:?}");
     }
+}
+
+/// Each stream of getStats is one that the captures saw, and those who lost packets got them again.
+fn streams_are_told_apart(ends: &Ends<'_>) {
+    let compared = ends.compared();
+    let of = |peer, way| -> Vec<&Compared> {
+        compared.iter().filter(|it| (it.peer, it.way) == (peer, way)).collect()
+    };
+    for peer in Peer::ALL {
+        let names = |way| of(peer, way).iter().map(|it| it.counted).collect::<Vec<_>>();
+        use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
+        assert_eq!(names(Way::Sent), [VideoAndRetransmissions, Audio]);
+        assert_eq!(names(Way::Received), [Video, Retransmissions, Audio]);
+        let [video, again, audio] = of(peer, Way::Received)[..] else { panic!("three counts") };
+        let sent = of(peer.other(), Way::Sent);
+        assert_eq!(sent[0].ssrcs, [video.ssrcs.as_slice(), &again.ssrcs].concat());
+        assert_eq!(sent[1].ssrcs, audio.ssrcs);
+        assert!(video.mid.is_some() && video.mid == again.mid && video.mid != audio.mid);
+        for it in [video, audio] {
+            assert!(it.captured.within.packets > 50 && it.intervals.len() > 5, "{it:?}");
+        }
+    }
+    assert!(of(Peer::B, Way::Received)[1].reported.packets > 0, "nothing came again to b");
 }
 
 #[test]

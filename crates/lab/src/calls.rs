@@ -7,12 +7,14 @@
 //! flows of several runs; one with a failed call has in these, which leave that call out themselves.
 
 pub(crate) mod file;
+pub(crate) mod streams;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::metrics::mean;
 use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
+use streams::StreamError;
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
@@ -74,6 +76,9 @@ pub struct Calls {
     /// Of those whose name begins with `b`: on B's side.
     #[serde(default)]
     pub b: CallMetrics,
+    /// How far getStats and the captures are apart, stream by stream.
+    #[serde(default)]
+    pub streams: Vec<StreamError>,
 }
 
 /// Means over participants; of one with several connections over these, but rates are their sums.
@@ -134,6 +139,7 @@ impl Calls {
             all: CallMetrics::of(&file, |_| true),
             a: of("a"),
             b: of("b"),
+            streams: streams::errors(&file),
         }
     }
 
@@ -207,8 +213,8 @@ impl CallMetrics {
         };
         Self {
             signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
-            ice_ms: over(|one| one.step(|it| Some(path_found(it)? - it.described?))),
-            dtls_ms: over(|one| one.step(|it| Some(it.connected - path_found(it)?))),
+            ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
+            dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
             setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
             first_frame_ms: over(|one| {
                 one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
@@ -247,11 +253,6 @@ impl One<'_> {
 
 fn delays(of: &impl Fn(fn(&Delays) -> f64) -> Option<f64>) -> Option<OneWayDelay> {
     Some(OneWayDelay { mean: of(|it| it.mean)?, p50: of(|it| it.p50)?, p95: of(|it| it.p95)? })
-}
-
-/// An answer to a connectivity check may overtake the description of the peer.
-fn path_found(setup: &Setup) -> Option<f64> {
-    Some(setup.ice?.max(setup.described?))
 }
 
 fn over_time(end: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {

@@ -17,6 +17,7 @@ import type {
   Agreement,
   Calls,
   DelayPlot,
+  StreamErrorRow,
   PeerRow,
   RatePlot,
   Scenario,
@@ -25,6 +26,7 @@ import type {
 } from "../format";
 import { commandsOf, cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
 import { theme } from "../theme";
+import { name } from "./tables";
 
 const LEFT = 72;
 const RIGHT = 14;
@@ -47,11 +49,15 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
     const caption =
-      `Seed ${calls.seed}, over each interval between two reports. Thick: the capture at the ` +
-      "peer's host; thin: what the browser reported.";
+      `Seed ${calls.seed}, the first call: RTP payload of each stream between two reports. Thick: the ` +
+      "capture at the peer's host; thin: what the browser reported. In the titles, the error over the " +
+      "call and, in brackets, the mean error of an interval.";
     const description = () => `${title}. ${calls.rates.map(describeRate).join(" ")}`;
     const build = (surface: Surface) => ratesPlot(calls.rates, surface);
     views.push(figure({ title, subject, caption, description, commands, build }).element);
+  }
+  if (calls.errors.length > 0) {
+    views.push(part(`Streams by getStats and by the captures, seed ${calls.seed}`, errorTable(calls.errors)));
   }
   if (calls.delays.length > 0) {
     const title = "One-way delay of packets";
@@ -107,7 +113,8 @@ function setupTable(rows: SetupRow[]): HTMLElement {
       number("Page (ms)", (row) => row.page_ms, 0),
       number("Camera (ms)", (row) => row.camera_ms, 0),
       number("Waiting for the other (ms)", (row) => row.waiting_ms, 0),
-      number("Signalling, ICE (ms)", (row) => row.ice_ms, 0),
+      number("Signalling (ms)", (row) => row.signalling_ms, 0),
+      number("ICE (ms)", (row) => row.ice_ms, 0),
       number("DTLS (ms)", (row) => row.dtls_ms, 0),
       number("Set-up together (ms)", (row) => row.total_ms, 0),
       number("First frame after (ms)", (row) => row.first_frame_ms, 0),
@@ -144,7 +151,7 @@ function streamTable(rows: StreamRow[]): HTMLElement {
       { head: "Call", cell: (row) => String(row.call) },
       { head: "From", cell: (row) => row.from },
       { head: "To", cell: (row) => row.to },
-      { head: "Stream", cell: (row) => `${row.role}, ${row.ssrc}` },
+      { head: "Stream", cell: (row) => name(`${row.role}, ${row.ssrc}`) },
       number("Packets", (row) => row.packets, 0),
       number("Received (Mbit/s)", (row) => row.received_mbps, 3),
       number("Lost (%)", (row) => row.lost_percent, 2),
@@ -154,6 +161,23 @@ function streamTable(rows: StreamRow[]): HTMLElement {
       number("Median (ms)", (row) => row.p50_delay_ms, 1),
       number("95 % (ms)", (row) => row.p95_delay_ms, 1),
       number("Maximum (ms)", (row) => row.max_delay_ms, 1),
+    ],
+    rows,
+  );
+}
+
+function errorTable(rows: StreamErrorRow[]): HTMLElement {
+  return table<StreamErrorRow>(
+    "Streams by getStats and by the captures",
+    [
+      { head: "Peer", cell: (row) => row.peer },
+      { head: "Stream", cell: (row) => name(row.what) },
+      { head: "Section (mid)", cell: (row) => row.mid ?? "–" },
+      { head: "SSRC", cell: (row) => name(row.ssrcs) },
+      number("Packets, getStats", (row) => row.reported_packets, 0),
+      number("Packets, capture", (row) => row.captured_packets, 0),
+      number("Payload error (%)", (row) => row.error_percent, 3),
+      number("Error of an interval (%)", (row) => row.interval_error_percent, 2),
     ],
     rows,
   );
@@ -189,14 +213,18 @@ function witnesses(calls: Calls): HTMLElement[] {
 }
 
 function describeRate(plot: RatePlot): string {
-  const [whole, each] = [plot.error_percent, plot.interval_error_percent].map(formatSignal);
+  const [whole, each] = errorsOf(plot);
   return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % an interval.`;
 }
 
 /** Short enough for a narrow screen. */
 function rateTitle(plot: RatePlot): string {
-  const [whole, each] = [plot.error_percent, plot.interval_error_percent].map(formatSignal);
-  return `${plot.peer}, ${plot.what}: error ${whole} % (${each} % an interval)`;
+  const [whole, each] = errorsOf(plot);
+  return `${plot.peer} ${plot.what.replace(" and ", " + ")}: ${whole} % (${each} %)`;
+}
+
+function errorsOf(plot: RatePlot): [string, string] {
+  return [formatNumber(plot.error_percent, 3), formatNumber(plot.interval_error_percent, 2)];
 }
 
 function describeDelays(plot: DelayPlot): string {
@@ -239,7 +267,7 @@ function ratesPlot(plots: RatePlot[], surface: Surface): Plot {
   const line = (plot: RatePlot, i: number, k: 0 | 1): SeriesOption => ({
     type: "line",
     name: names[k] as string,
-    data: pairs(plot.time_s, k === 0 ? plot.captured_mbps : plot.reported_mbps),
+    data: pairs(plot.time_s, k === 0 ? plot.captured_kbps : plot.reported_kbps),
     xAxisIndex: i,
     yAxisIndex: i,
     showSymbol: false,
@@ -255,7 +283,7 @@ function ratesPlot(plots: RatePlot[], surface: Surface): Plot {
       return { ...axis, gridIndex, min: 0, max: Math.ceil(end), axisLabel };
     }),
     yAxis: plots.map((_, gridIndex) => {
-      return { ...valueAxis("Rate (Mbit/s)", 42), gridIndex, min: 0, splitNumber: 3 };
+      return { ...valueAxis("Rate (kbit/s)", 42), gridIndex, min: 0, splitNumber: 3 };
     }),
     tooltip: { ...tooltipOption((items) => rateTip(plots, items)), trigger: "axis" },
     series: plots.flatMap((plot, i) => [line(plot, i, 0), line(plot, i, 1)]),
@@ -267,14 +295,14 @@ function rateTip(plots: RatePlot[], items: unknown): HTMLElement | string {
   const [item] = items as { dataIndex: number; axisIndex: number }[];
   const plot = item && plots[item.axisIndex];
   if (!item || !plot) return "";
-  const value = (values: number[]) => formatNumber(values[item.dataIndex], 3);
+  const value = (values: number[]) => formatNumber(values[item.dataIndex], 1);
   const at = formatNumber(plot.time_s[item.dataIndex], 1);
   return el(
     "div",
     { class: "tip-body" },
     el("strong", {}, `${plot.peer}, ${plot.what}, ${at} s`),
-    el("p", {}, `captured ${value(plot.captured_mbps)} Mbit/s`),
-    el("p", {}, `reported ${value(plot.reported_mbps)} Mbit/s`),
+    el("p", {}, `captured ${value(plot.captured_kbps)} kbit/s`),
+    el("p", {}, `reported ${value(plot.reported_kbps)} kbit/s`),
   );
 }
 

@@ -172,7 +172,7 @@ function splitTable(rows: SplitRow[]): HTMLElement {
     TITLE,
     [
       { head: "Controller", cell: (row) => row.controller },
-      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       { head: "Flow", cell: (row) => name(row.flow) },
       rate("Capacity (Mbit/s)", (row) => row.capacity_mbps),
       rate("Received (Mbit/s)", (row) => row.rate_mbps),

@@ -117,7 +117,7 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
       { head: "Section", cell: (row) => row.name },
       { head: "Time (s)", cell: (row) => span(row), kind: "number" },
       { head: "Controller", cell: (row) => row.controller },
-      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       { head: "Utilization (%)", cell: (row) => formatPercent(row.utilization), kind: "number" },
       { head: "Rate (Mbit/s)", cell: (row) => formatNumber(row.rate_mbps, 2), kind: "number" },
       {
@@ -167,7 +167,7 @@ export function loadsTable(rows: LoadRow[]): HTMLElement {
       { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Section", cell: (row) => row.section ?? "all" },
       { head: "Controller", cell: (row) => row.controller },
-      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       number("Rate (Mbit/s)", (row) => row.rate_mbps, 2),
       number("Goodput (Mbit/s)", (row) => row.goodput_mbps, 2),
       number("Packets sent again", (row) => row.retransmitted_packets, 0),
@@ -222,7 +222,7 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
     "How the media flows share",
     [
       { head: "Controller", cell: (row) => row.controller },
-      { head: "Engine", cell: (row) => ENGINE_NAME[row.engine] },
+      { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       ratio("Jain's index", (row) => row.jain),
       ratio("Lowest over highest, 1 s", (row) => row.ratio_1s),
       ratio("5 s", (row) => row.ratio_5s),

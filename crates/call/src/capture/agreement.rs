@@ -2,7 +2,7 @@
 //! interfaces saw, and what the emulator did.
 //!
 //! ```text
-//!   getStats -- packets, bytes, loss of media -- capture -- packets, bytes, loss, delay -- emulator
+//!   getStats -- packets, bytes, loss by stream -- capture -- packets, bytes, loss, delay -- emulator
 //! ```
 //!
 //! Each counts on its own. A limit is what they may differ by because one of them cannot see all;
@@ -27,9 +27,9 @@ use crate::derive::Total;
 /// Two witnesses of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Of what, and where: `media from a to b, at a`.
+    /// Of what, and where: `audio a to b, at a`.
     pub subject: String,
-    /// `packets`, `bytes`, `lost packets` or `mean delay, ms`.
+    /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
     pub quantity: &'static str,
     /// Who else saw it beside the capture: `getStats` or `emulator`.
     pub witness: &'static str,
@@ -62,11 +62,18 @@ pub struct LinkLog {
     pub lateness: TimeDelta,
 }
 
-/// Media against the report of one end. `captured` is over the span of the reports.
-pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Vec<Row> {
-    let mut rows = counts(subject, "getStats", reported.count, captured);
-    rows.retain(|row| reported.knows_bytes || row.quantity != "bytes");
+/// Packets and payload of what one end counts on its own. `captured` is over the span of its reports.
+pub fn stream(subject: &str, reported: Count, captured: Windowed, knows_payload: bool) -> Vec<Row> {
+    let mut rows = counts(subject, "getStats", ["packets", "payload bytes"], reported, captured);
+    rows.truncate(if knows_payload { 2 } else { 1 });
     rows
+}
+
+/// Bytes of IP packets, of all streams that have one count of headers.
+pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Option<Row> {
+    let (bytes, limit) = (captured.within.bytes as f64, captured.at_edges.bytes as f64);
+    let row = row(subject, "bytes", "getStats", reported.count.bytes as f64, bytes, limit);
+    reported.knows_bytes.then_some(row)
 }
 
 /// The receiver's losses. Packets at the edges may be lost or not.
@@ -77,8 +84,9 @@ pub fn media_loss(subject: &str, reported: i64, captured_lost: u64, captured: Wi
 
 /// All traffic from one host to another, at both of them.
 pub fn link(subject: [&str; 2], log: &LinkLog, sent: Windowed, received: Windowed) -> Vec<Row> {
-    let mut rows = counts(subject[0], "emulator", log.offered, sent);
-    rows.extend(counts(subject[1], "emulator", log.delivered, received));
+    const QUANTITIES: [&str; 2] = ["packets", "bytes"];
+    let mut rows = counts(subject[0], "emulator", QUANTITIES, log.offered, sent);
+    rows.extend(counts(subject[1], "emulator", QUANTITIES, log.delivered, received));
     rows
 }
 
@@ -112,14 +120,20 @@ pub fn link_media(subject: &str, log: &LinkLog, streams: &[Stream], all: Windowe
     rows
 }
 
-fn counts(subject: &str, witness: &'static str, other: Count, captured: Windowed) -> Vec<Row> {
+fn counts(
+    subject: &str,
+    witness: &'static str,
+    quantities: [&'static str; 2],
+    other: Count,
+    captured: Windowed,
+) -> Vec<Row> {
     let Windowed { within, at_edges } = captured;
     let of = |quantity, other: u64, within: u64, limit: u64| {
         row(subject, quantity, witness, other as f64, within as f64, limit as f64)
     };
     vec![
-        of("packets", other.packets, within.packets, at_edges.packets),
-        of("bytes", other.bytes, within.bytes, at_edges.bytes),
+        of(quantities[0], other.packets, within.packets, at_edges.packets),
+        of(quantities[1], other.bytes, within.bytes, at_edges.bytes),
     ]
 }
 
@@ -182,11 +196,16 @@ mod tests {
 
     #[test]
     fn counts_agree_up_to_what_lies_at_the_edges() {
-        assert_eq!(agree(&media("", &total(count(104), true), windowed(100, 4))), [true, true]);
-        assert_eq!(agree(&media("", &total(count(105), true), windowed(100, 4))), [false, false]);
+        let stream = |reported, knows| agree(&super::stream("", reported, windowed(100, 4), knows));
+        assert_eq!(stream(count(104), true), [true, true]);
+        assert_eq!(stream(count(105), true), [false, false]);
         let bytes = Count { packets: 100, bytes: 95_999 };
-        assert_eq!(agree(&media("", &total(bytes, true), windowed(100, 4))), [true, false]);
-        assert_eq!(agree(&media("", &total(bytes, false), windowed(100, 4))), [true]);
+        assert_eq!(stream(bytes, true), [true, false]);
+        assert_eq!(stream(bytes, false), [true]);
+        let media = |reported, knows| media("", &total(reported, knows), windowed(100, 4));
+        assert!(media(count(104), true).unwrap().agrees);
+        assert!(!media(bytes, true).unwrap().agrees);
+        assert_eq!(media(bytes, false), None);
         assert!(media_loss("", -2, 0, windowed(100, 4)).agrees);
         assert!(!media_loss("", 9, 4, windowed(100, 4)).agrees);
     }

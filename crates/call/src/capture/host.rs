@@ -27,6 +27,8 @@ pub struct Sighting {
     pub size: u32,
     /// What the payload is.
     pub payload_type: u8,
+    /// Bytes of payload with the tag of SRTP; `None` of a packet of padding, which has no payload.
+    pub payload: Option<u32>,
 }
 
 /// A count of IP packets.
@@ -72,8 +74,17 @@ impl Windowed {
 
     /// Counts the packets of a stream.
     pub(super) fn of(sightings: &[Sighting], window: &Window) -> Self {
+        Self::by(sightings, window, |sighting| sighting.size)
+    }
+
+    /// The same, with `bytes` of each.
+    pub(super) fn by(
+        sightings: &[Sighting],
+        window: &Window,
+        bytes: impl Fn(&Sighting) -> u32,
+    ) -> Self {
         let mut count = Self::default();
-        sightings.iter().for_each(|sighting| count.add(sighting.time, sighting.size, true, window));
+        sightings.iter().for_each(|it| count.add(it.time, bytes(it), true, window));
         count
     }
 
@@ -191,13 +202,14 @@ impl Collector {
         self.side.hosts.entry(other).or_default().add(time, packet.size, is_sent, window);
         let Content::Rtp(media) = packet.content else { return };
         let Rtp { ssrc, sequence_number, payload_type, .. } = media;
+        let payload = (!media.is_padding).then_some(media.payload_size);
         let key = (other, ssrc);
         if self.sequences.len() >= STREAMS_MAX && !self.sequences.contains_key(&key) {
             return;
         }
         let sequence = self.sequences.entry(key).or_default().unwrap(sequence_number.into());
         let size = media.size_between_peers();
-        let sighting = Sighting { time, sequence, size, payload_type };
+        let sighting = Sighting { time, sequence, size, payload_type, payload };
         self.side.streams.entry(key).or_default().push(sighting);
     }
 }
@@ -241,6 +253,7 @@ mod tests {
             sequence,
             size: 100,
             payload_type: 96,
+            payload: Some(52),
         };
         let (a, b) = (Ipv4Addr::new(10, 45, 0, 1), Ipv4Addr::new(10, 45, 0, 2));
         assert_eq!(capture.sent.streams[&(b, 7)], [sighting(-1, 65_535), sighting(20, 65_536)]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir::units::TimeDelta;
 
 use super::stream::Stream;
-use super::{CapturedInterval, Ends, PeerStream};
+use super::{CapturedInterval, Compared, Ends, PeerStream};
 use crate::message::Peer;
 
 /// An object of `captures` in `call.json`: of the call with this number.
@@ -17,6 +17,7 @@ pub fn emit(call: usize, ends: &Ends<'_>) -> Value {
         "call": call,
         "streams": streams.map(|stream| stream_json(&stream)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
+        "compared": ends.compared().iter().map(compared_json).collect::<Vec<_>>(),
         "agreement": ends.agreement(),
     })
 }
@@ -37,6 +38,24 @@ fn stream_json(PeerStream { from, role, stream }: &PeerStream) -> Value {
         "duplicate_packets": stream.duplicates,
         "delay_ms": delays(stream),
         "delay_counts": stream.delay_bins().as_slice(),
+    })
+}
+
+fn compared_json(compared: &Compared) -> Value {
+    let Compared { reported, captured: super::Windowed { within, .. }, intervals, .. } = compared;
+    json!({
+        "peer": compared.peer.name(),
+        "way": compared.way.name(),
+        "stream": compared.counted.name(),
+        "mid": compared.mid,
+        "ssrcs": compared.ssrcs,
+        "reported_packets": reported.packets,
+        "captured_packets": within.packets,
+        "reported_payload_bytes": compared.knows_payload.then_some(reported.bytes),
+        "captured_payload_bytes": compared.knows_payload.then_some(within.bytes),
+        "time_s": intervals.iter().map(|it| it.end.as_secs_f64()).collect::<Vec<_>>(),
+        "reported_bps": intervals.iter().map(|it| it.reported.as_bps()).collect::<Vec<_>>(),
+        "captured_bps": intervals.iter().map(|it| it.captured.as_bps()).collect::<Vec<_>>(),
     })
 }
 

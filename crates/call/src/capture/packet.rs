@@ -81,6 +81,9 @@ pub struct Rtp {
     pub header_size: u32,
     /// Bytes that follow it: payload, padding and the tag of SRTP.
     pub payload_size: u32,
+    /// Its padding flag. How much of what follows is padding is encrypted; browsers set it in packets that
+    /// hold nothing else.
+    pub is_padding: bool,
 }
 
 impl Rtp {
@@ -178,6 +181,7 @@ fn media(payload: &[u8], length: usize) -> (Content, usize) {
         payload_type: view.payload_type().get(),
         header_size: u32::try_from(header_size).unwrap_or(u32::MAX),
         payload_size: u32::try_from(length.saturating_sub(header_size)).unwrap_or(u32::MAX),
+        is_padding: view.is_padded(),
     };
     (Content::Rtp(stream), header_size)
 }
@@ -237,11 +241,15 @@ pub(super) mod tests {
             payload_type: 96,
             header_size: 20,
             payload_size: 1_000,
+            is_padding: false,
         };
         assert_eq!(parsed.content, Content::Rtp(expected));
         assert_eq!(kept, 20 + 8 + 20);
         // What was cut is read as the whole was.
         assert_eq!(Packet::parse(&packet[..kept], packet.len()).unwrap(), (parsed, kept));
+        let mut padding = packet;
+        padding[28] |= 0x20;
+        assert_eq!(parse(&padding).0, Content::Rtp(Rtp { is_padding: true, ..expected }));
     }
 
     // [RFC7983 §7]

@@ -162,11 +162,10 @@ pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Opti
     (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
-/// Bytes of IP packets in a span of time; packets are by time.
-pub fn bytes_between(packets: &[Sighting], from: Timestamp, to: Timestamp) -> u64 {
+/// Packets after the beginning of a span of time, up to its end; packets are by time.
+pub fn between(packets: &[Sighting], from: Timestamp, to: Timestamp) -> &[Sighting] {
     let index = |time: Timestamp| packets.partition_point(|packet| packet.time <= time);
-    let within = packets.get(index(from)..index(to)).unwrap_or_default();
-    within.iter().map(|packet| u64::from(packet.size)).sum()
+    packets.get(index(from)..index(to)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -186,6 +185,7 @@ mod tests {
             sequence,
             size: 1_000,
             payload_type: 96,
+            payload: Some(960),
         };
         packets.iter().map(sighting).collect()
     }
@@ -259,10 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_after_the_beginning_up_to_the_end() {
+    fn packets_between_are_those_after_the_beginning_up_to_the_end() {
         let packets = sightings(&[(10, 1), (20, 2), (30, 3)]);
         let at = Timestamp::from_millis;
-        assert_eq!(bytes_between(&packets, at(10), at(30)), 2_000);
-        assert_eq!(bytes_between(&packets, at(30), at(10)), 0);
+        assert_eq!(between(&packets, at(10), at(30)), &packets[1..]);
+        assert_eq!(between(&packets, at(30), at(10)), []);
     }
 }

@@ -28,11 +28,15 @@ impl CallFile {
         }
     }
 
-    /// Who receives a stream, which names the ends of its call `a` and `b`.
+    /// Who receives a stream.
     pub(super) fn receiver(&self, call: usize, stream: &Stream) -> Option<&str> {
+        Some(&self.end(call, &stream.to)?.participant)
+    }
+
+    /// An end of a call, which captures name `a` or `b`.
+    pub(crate) fn end(&self, call: usize, name: &str) -> Option<&Peer> {
         let mut ends = self.peers.iter().filter(|peer| peer.call == call);
-        let end = ends.nth(usize::from(stream.to == "b"))?;
-        Some(&end.participant)
+        ends.nth(usize::from(name == "b"))
     }
 }
 
@@ -76,6 +80,13 @@ pub(crate) struct Setup {
     pub described: Option<f64>,
     pub ice: Option<f64>,
     pub connected: f64,
+}
+
+impl Setup {
+    /// When a path was found. An answer to a connectivity check may overtake the description of the peer.
+    pub(crate) fn path_found(&self) -> Option<f64> {
+        Some(self.ice?.max(self.described?))
+    }
 }
 
 /// The candidates that media went between.
@@ -132,6 +143,7 @@ pub(crate) struct Capture {
     pub streams: Vec<Stream>,
     /// Of peer a, of peer b.
     pub intervals: Vec<Vec<Interval>>,
+    pub compared: Vec<Compared>,
     pub agreement: Vec<Agreement>,
 }
 
@@ -160,6 +172,24 @@ pub(crate) struct Delays {
     pub p50: f64,
     pub p95: f64,
     pub max: f64,
+}
+
+/// What getStats counts of a stream, beside the capture at the same host.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Compared {
+    pub peer: String,
+    pub way: String,
+    pub stream: String,
+    pub mid: Option<String>,
+    pub ssrcs: Vec<u32>,
+    pub reported_packets: u64,
+    pub captured_packets: u64,
+    pub reported_payload_bytes: Option<f64>,
+    pub captured_payload_bytes: Option<f64>,
+    pub time_s: Vec<f64>,
+    pub reported_bps: Vec<f64>,
+    pub captured_bps: Vec<f64>,
 }
 
 /// Two witnesses of one quantity.

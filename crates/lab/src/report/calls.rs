@@ -2,17 +2,22 @@
 //!
 //! All of it stands in `call.json`. A member that a record lacks is a value that nobody measured.
 
-use super::format::{Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamRow};
+use super::format::{
+    Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
+};
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
-    Agreement, CallFile, Candidate, Capture, Delays, Interval, Limitation, Pair, Peer, Stream,
+    Agreement, CallFile, Candidate, Capture, Compared, Delays, Interval, Limitation, Pair, Peer,
+    Stream,
 };
+use crate::calls::streams;
 use crate::metrics::mean;
 use crate::run::Engine;
 
 const DECIMALS: i32 = 3;
 const BITS_PER_MEGABIT: f64 = 1e6;
+const BITS_PER_KILOBIT: f64 = 1e3;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 
 /// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all, those
@@ -43,11 +48,12 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
-        streams: first_file.captures.iter().flat_map(streams).collect(),
+        streams: first_file.captures.iter().flat_map(captured).collect(),
         agreement: first_file.captures.iter().flat_map(|it| agreement(first_file, it)).collect(),
         compared: rows().count(),
         agreed: rows().filter(|row| row.agrees).count(),
-        rates: first_file.captures.iter().flat_map(|it| rates(first_file, it)).collect(),
+        rates: rates(first_file),
+        errors: errors(first_file),
         delays: first_file.captures.iter().flat_map(|it| delays(first_file, it)).collect(),
     })
 }
@@ -89,6 +95,7 @@ fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
     let row = |peer: &Peer| {
         let setup = peer.setup_ms?;
         let ready = setup.camera.unwrap_or(setup.joined);
+        let found = setup.path_found();
         let ms = |from: f64, to: f64| rounded(to - from, DECIMALS);
         Some(SetupRow {
             seed: run.seed(),
@@ -96,8 +103,9 @@ fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
             page_ms: rounded(setup.joined, DECIMALS),
             camera_ms: setup.camera.map(|camera| ms(setup.joined, camera)),
             waiting_ms: ms(ready, setup.start),
-            ice_ms: setup.ice.map(|ice| ms(setup.start, ice)),
-            dtls_ms: setup.ice.map(|ice| ms(ice, setup.connected)),
+            signalling_ms: setup.described.map(|described| ms(setup.start, described)),
+            ice_ms: setup.described.zip(found).map(|(described, found)| ms(described, found)),
+            dtls_ms: found.map(|found| ms(found, setup.connected)),
             total_ms: ms(setup.start, setup.connected),
             first_frame_ms: peer.first_frame_ms.map(|frame| ms(setup.connected, frame)),
             path: peer.candidate_pair.as_ref().map(path).unwrap_or_default(),
@@ -155,7 +163,7 @@ fn limited(it: Limitation) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn streams(capture: &Capture) -> Vec<StreamRow> {
+fn captured(capture: &Capture) -> Vec<StreamRow> {
     let span_s = span_s(capture);
     let row = |stream: &Stream| {
         let lost = 100.0 * stream.lost_packets as f64 / stream.sent_packets.max(1) as f64;
@@ -167,7 +175,7 @@ fn streams(capture: &Capture) -> Vec<StreamRow> {
             from: stream.from.clone(),
             to: stream.to.clone(),
             role: stream.role.clone(),
-            ssrc: format!("{:#010x}", stream.ssrc),
+            ssrc: hexadecimal(stream.ssrc),
             packets: stream.sent_packets,
             received_mbps: span_s.map(|seconds| {
                 rounded(stream.received_bytes as f64 * 8.0 / BITS_PER_MEGABIT / seconds, DECIMALS)
@@ -191,42 +199,61 @@ fn span_s(capture: &Capture) -> Option<f64> {
     Some((last.time_s - first.time_s) * (gaps + 1.0) / gaps).filter(|seconds| *seconds > 0.0)
 }
 
-/// What the browser reported beside what its host's capture saw, interval by interval.
-fn rates(file: &CallFile, capture: &Capture) -> Vec<RatePlot> {
-    let peers = file.peers.iter().filter(|peer| peer.call == capture.call);
-    let pairs = peers.zip(&capture.intervals);
-    let plot = |peer: &Peer, seen: &[Interval], what: &str, value: fn(&Interval) -> Option<f64>| {
-        let both: Vec<(f64, f64, f64)> = peer
-            .intervals
-            .iter()
-            .zip(seen)
-            .filter_map(|(told, seen)| Some((told.time_s, value(told)?, value(seen)?)))
-            .collect();
-        let total = |at: fn(&(f64, f64, f64)) -> f64| both.iter().map(at).sum::<f64>();
-        let (told, seen) = (total(|it| it.1), total(|it| it.2));
-        let apart = total(|it| (it.1 - it.2).abs());
-        let of = |at: fn(&(f64, f64, f64)) -> f64, scale: f64| -> Vec<f64> {
-            both.iter().map(|it| rounded(at(it) / scale, DECIMALS)).collect()
-        };
-        (seen > 0.0).then(|| RatePlot {
-            peer: file.name(peer),
-            what: what.into(),
-            time_s: of(|it| it.0, 1.0),
-            reported_mbps: of(|it| it.1, BITS_PER_MEGABIT),
-            captured_mbps: of(|it| it.2, BITS_PER_MEGABIT),
-            error_percent: rounded(100.0 * (told - seen) / seen, DECIMALS),
-            interval_error_percent: rounded(100.0 * apart / seen, DECIMALS),
-        })
+/// Counts of getStats beside those of the captures, a stream a row.
+fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
+    let captures = file.captures.iter();
+    let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
+    let row = |(call, compared): (usize, &Compared)| {
+        let error = streams::error(file, call, compared);
+        let percent = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
+        let ssrcs = error.ssrcs.iter().map(|ssrc| hexadecimal(*ssrc));
+        StreamErrorRow {
+            peer: end(file, call, compared),
+            what: format!("{} {}", error.way, error.stream),
+            ssrcs: ssrcs.collect::<Vec<_>>().join(", "),
+            reported_packets: error.reported_packets,
+            captured_packets: error.captured_packets,
+            error_percent: percent(error.payload_error_percent),
+            interval_error_percent: percent(error.interval_error_percent),
+            mid: error.mid,
+        }
     };
-    pairs
-        .flat_map(|(peer, seen)| {
-            [
-                plot(peer, seen, "sent", |interval| interval.send_bps),
-                plot(peer, seen, "received", |interval| interval.receive_bps),
-            ]
-        })
-        .flatten()
-        .collect()
+    compared.map(row).collect()
+}
+
+/// The same over time, of the first call. Streams that nobody saw anything of have no plot.
+fn rates(file: &CallFile) -> Vec<RatePlot> {
+    let Some(capture) = file.captures.first() else { return Vec::new() };
+    let plot = |compared: &Compared| {
+        let error = streams::error(file, capture.call, compared);
+        let percent = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
+        let kbps = |rates: &[f64]| -> Vec<f64> {
+            rates.iter().map(|rate| rounded(rate / BITS_PER_KILOBIT, DECIMALS)).collect()
+        };
+        RatePlot {
+            peer: end(file, capture.call, compared),
+            what: format!("{} {}", compared.way, compared.stream),
+            time_s: compared.time_s.iter().map(|time| rounded(*time, DECIMALS)).collect(),
+            reported_kbps: kbps(&compared.reported_bps),
+            captured_kbps: kbps(&compared.captured_bps),
+            error_percent: percent(error.payload_error_percent),
+            interval_error_percent: percent(error.interval_error_percent),
+        }
+    };
+    let is_seen = |compared: &&Compared| {
+        let mut rates = compared.reported_bps.iter().chain(&compared.captured_bps);
+        rates.any(|rate| *rate > 0.0)
+    };
+    capture.compared.iter().filter(is_seen).map(plot).collect()
+}
+
+/// Who counted.
+fn end(file: &CallFile, call: usize, compared: &Compared) -> String {
+    file.end(call, &compared.peer).map(|peer| file.name(peer)).unwrap_or_default()
+}
+
+fn hexadecimal(ssrc: u32) -> String {
+    format!("{ssrc:#010x}")
 }
 
 /// Which of several calls it is, before what is said of it.
@@ -278,20 +305,40 @@ mod tests {
             }],
             "captures": [{
                 "call": 1,
-                "intervals": [[{ "time_s": 0.5, "send_bps": 0.9e6 }, { "time_s": 1.0, "send_bps": 2.1e6 }]],
+                "compared": [
+                    { "peer": "a", "way": "sent", "stream": "video and retransmissions", "mid": "1",
+                        "ssrcs": [7, 8], "reported_packets": 300, "captured_packets": 301,
+                        "reported_payload_bytes": 187_500.0, "captured_payload_bytes": 187_500.0,
+                        "time_s": [0.5, 1.0], "reported_bps": [1e6, 2e6], "captured_bps": [0.9e6, 2.1e6] },
+                    { "peer": "a", "way": "sent", "stream": "audio", "mid": "0", "ssrcs": [9],
+                        "time_s": [0.5], "reported_bps": [0.0], "captured_bps": [0.0] },
+                ],
             }],
         });
         serde_json::from_value(value).unwrap()
     }
 
     #[test]
-    fn rates_are_paired_and_their_error_is_over_the_whole_and_over_each_interval() {
+    fn each_stream_has_a_row_of_its_error_and_a_plot_where_anybody_saw_it() {
         let file = file();
-        let plots = rates(&file, &file.captures[0]);
+        let rows = errors(&file);
+        assert_eq!(
+            (rows[0].peer.as_str(), rows[0].what.as_str()),
+            ("a", "sent video and retransmissions")
+        );
+        assert_eq!(
+            (rows[0].ssrcs.as_str(), rows[0].mid.as_deref()),
+            ("0x00000007, 0x00000008", Some("1"))
+        );
+        assert_eq!((rows[0].reported_packets, rows[0].captured_packets), (300, 301));
+        assert_eq!((rows[1].what.as_str(), rows[1].error_percent), ("sent audio", None));
+        let plots = rates(&file);
         assert_eq!(plots.len(), 1);
-        assert_eq!((plots[0].peer.as_str(), plots[0].what.as_str()), ("a", "sent"));
-        assert_eq!(plots[0].captured_mbps, [0.9, 2.1]);
-        assert_eq!((plots[0].error_percent, plots[0].interval_error_percent), (0.0, 6.667));
+        assert_eq!(plots[0].captured_kbps, [900.0, 2_100.0]);
+        assert_eq!(
+            (plots[0].error_percent, plots[0].interval_error_percent),
+            (Some(0.0), Some(6.667))
+        );
     }
 
     #[test]

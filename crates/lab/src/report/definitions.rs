@@ -82,10 +82,10 @@ const SIM_REAL: (&str, &str) = (
 const CALLS: &[(&str, &str)] = &[
     (
         "getStats beside the packet capture",
-        "What the browser says that it sent or received (payload and RTP headers, to which the headers \
-         of IP and UDP and the tag of SRTP are added by their known sizes), and the bytes of the same \
-         streams at the interface of its host, over the same intervals. The error is that of the whole \
-         call, and the mean of what the intervals are apart.",
+        "The RTP payload that the browser says it sent or received of a stream, and that of the same \
+         stream at the interface of its host, over the same intervals. What is sent again has a stream of \
+         its own, which getStats tells apart at the receiver and not at the sender. The error is that of \
+         the whole call, and the mean of what the intervals are apart.",
     ),
     (
         "One-way delay in captures",

@@ -390,7 +390,9 @@ pub(super) struct Calls {
     /// Over all runs.
     pub compared: usize,
     pub agreed: usize,
+    /// Of the first call.
     pub rates: Vec<RatePlot>,
+    pub errors: Vec<StreamErrorRow>,
     pub delays: Vec<DelayPlot>,
 }
 
@@ -404,7 +406,9 @@ pub(super) struct SetupRow {
     pub camera_ms: Option<f64>,
     /// For the other peer.
     pub waiting_ms: f64,
-    /// Signalling and connectivity checks.
+    /// Until both descriptions are there.
+    pub signalling_ms: Option<f64>,
+    /// From then until a path is found.
     pub ice_ms: Option<f64>,
     pub dtls_ms: Option<f64>,
     /// From the moment when both are ready until media can flow.
@@ -467,19 +471,33 @@ pub(super) struct StreamRow {
     pub max_delay_ms: Option<f64>,
 }
 
-/// A rate as a peer reported it and as its host's capture saw it.
+/// The payload of a stream over time, as a peer reported it and as its host's capture saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct RatePlot {
     pub peer: String,
-    /// `sent` or `received`.
+    /// Whether it was sent or received, and what it is.
     pub what: String,
     pub time_s: Vec<f64>,
-    pub reported_mbps: Vec<f64>,
-    pub captured_mbps: Vec<f64>,
-    /// Of the whole call: reported minus captured.
-    pub error_percent: f64,
+    pub reported_kbps: Vec<f64>,
+    pub captured_kbps: Vec<f64>,
+    pub error_percent: Option<f64>,
+    pub interval_error_percent: Option<f64>,
+}
+
+/// A stream as a peer counted it and as its host's capture did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct StreamErrorRow {
+    pub peer: String,
+    pub what: String,
+    /// The media section of the session description.
+    pub mid: Option<String>,
+    pub ssrcs: String,
+    pub reported_packets: u64,
+    pub captured_packets: u64,
+    /// Payload over the whole call: reported minus captured.
+    pub error_percent: Option<f64>,
     /// Mean of what the intervals are apart.
-    pub interval_error_percent: f64,
+    pub interval_error_percent: Option<f64>,
 }
 
 /// Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on.

@@ -151,7 +151,8 @@ fn captured_call(seed: u64) -> Record {
         json!({
             "call": 1, "participant": name, "first_frame_ms": 700.0,
             "setup_ms":
-                { "camera": 400.0, "joined": 300.0, "start": 450.0, "ice": 500.0, "connected": 580.0 },
+                { "camera": 400.0, "joined": 300.0, "start": 450.0, "described": 490.0, "ice": 500.0,
+                    "connected": 580.0 },
             "candidate_pair": {
                 "local": { "address": "10.45.0.1", "protocol": "udp", "candidateType": "host" },
                 "remote": { "address": null, "protocol": "udp", "candidateType": "relay" },
@@ -169,7 +170,9 @@ fn captured_call(seed: u64) -> Record {
                 "lost_packets": 3, "delay_ms": { "mean": 30.0, "p50": 29.0, "p95": 41.0, "max": 55.0 },
                 "delay_counts": [0, 0, 197] }],
             "intervals": [[interval], [interval]],
-            "agreement": [{ "subject": "media a to b, at a", "quantity": "packets",
+            "compared": [{ "peer": "a", "way": "sent", "stream": "video", "ssrcs": [7],
+                "time_s": [0.5], "reported_bps": [1e6], "captured_bps": [1e6] }],
+            "agreement": [{ "subject": "video a to b, at a", "quantity": "packets",
                 "witness": "getStats", "witnessed": 200.0, "captured": 201.0, "error": -1.0,
                 "limit": 4.0, "agrees": true }],
         }],
@@ -190,6 +193,7 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
         ("streams", "StreamRow"),
         ("agreement", "Agreement"),
         ("rates", "RatePlot"),
+        ("errors", "StreamErrorRow"),
         ("delays", "DelayPlot"),
     ] {
         assert_shape(&calls[rows][0], interface);
@@ -198,11 +202,12 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     assert_eq!((&calls["compared"], &calls["agreed"]), (&json!(2), &json!(2)));
     let setup = &calls["setup"][0];
     assert_eq!(setup["path"], "10.45.0.1 (host) to hidden (relay), udp");
-    let steps = ["page_ms", "camera_ms", "waiting_ms", "ice_ms", "dtls_ms", "total_ms"];
+    let steps = ["page_ms", "camera_ms", "waiting_ms", "signalling_ms", "ice_ms", "dtls_ms"];
     assert_eq!(
         steps.map(|step| setup[step].as_f64().unwrap()),
-        [300.0, 100.0, 50.0, 50.0, 80.0, 130.0]
+        [300.0, 100.0, 50.0, 40.0, 10.0, 80.0]
     );
+    assert_eq!((&setup["total_ms"], &setup["first_frame_ms"]), (&json!(130.0), &json!(120.0)));
     assert_eq!(
         (&calls["peers"][0]["peer"], &calls["peers"][0]["cpu_percent"]),
         (&json!("a"), &json!(50.0))
@@ -450,6 +455,21 @@ fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
         cells,
         [("gcc-draft", Some("0.500")), ("nada", Some("0.375 (0.250 to 0.500)")), ("scream", None)]
     );
+}
+
+#[test]
+fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does_not() {
+    let beside = |algorithm: Algorithm| -> Vec<(Option<String>, Option<String>)> {
+        let mut record = judged("chromium", Engine::Call, 1, 0.5);
+        record.call = Some(json!({ "calls": [{ "call": 1, "failure": null }], "bent": false }));
+        record.scenario.paper[1].controller = Some(algorithm);
+        let mut rows = std::mem::take(&mut Report::of(&[record], "").scenarios[0].paper);
+        rows.retain(|row| row.location == "Table 2");
+        rows.into_iter().map(|row| (row.controller, row.measured)).collect()
+    };
+    let row = |name: &str, measured: Option<&str>| (Some(name.into()), measured.map(Into::into));
+    assert_eq!(beside(Algorithm::Gcc2013), [row("gcc-2013", None), row("chromium", Some("0.500"))]);
+    assert_eq!(beside(Algorithm::Scream), [row("scream", None)]);
 }
 
 #[test]

@@ -203,7 +203,7 @@ impl<'a> View<'a> {
     /// the elements before the damage are.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut view = Self::parse_header(bytes)?;
-        if bytes[field::FLAGS] & PADDING_FLAG != 0 {
+        if view.is_padded() {
             let padding = usize::from(*view.payload.last().ok_or(Error::Padding)?);
             if padding == 0 || padding > view.payload.len() {
                 return Err(Error::Padding);
@@ -235,6 +235,11 @@ impl<'a> View<'a> {
     pub fn header_size(&self) -> usize {
         let csrcs = usize::from(self.bytes[field::FLAGS] & CSRC_COUNT_MASK) * CSRC_SIZE;
         field::CSRCS + csrcs + self.extension.len()
+    }
+
+    /// Padding follows the payload, or is all that follows the header.
+    pub fn is_padded(&self) -> bool {
+        self.bytes[field::FLAGS] & PADDING_FLAG != 0
     }
 
     /// For video: this packet is the last of its frame.

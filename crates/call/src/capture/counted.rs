@@ -1,0 +1,422 @@
+//! What getStats counts of each stream, beside what the capture at the same host saw of it.
+//!
+//! ```text
+//!   sender    outbound-rtp   video + retransmissions + padding       one count
+//!   receiver  inbound-rtp    video | retransmissions and padding     two counts
+//! ```
+//!
+//! Retransmissions have an SSRC of their own, and padding goes under it. A sender tells how much it has
+//! sent again, but counts the padding with the video, so that the two streams are held against one count
+//! there. A receiver's counts are what came under each SSRC.
+//!
+//! Compared are packets and RTP payload. Of headers getStats has but the sum over a video and its
+//! retransmissions, which is compared in a row of its own.
+
+use weir::units::{Bitrate, DataSize, Timestamp};
+
+use super::agreement::{self, Row};
+use super::host::{Count, Sighting, Windowed};
+use super::stream::between;
+use super::{Ends, report_window};
+use crate::derive::TimedReport;
+use crate::message::{Peer, printable};
+use crate::stats::{Kind, StatsReport};
+
+/// What a count of getStats is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Video as the encoder made it.
+    Video,
+    /// What of it is sent again, and padding.
+    Retransmissions,
+    /// Both together.
+    VideoAndRetransmissions,
+    /// Audio.
+    Audio,
+}
+
+impl Counted {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Retransmissions => "retransmissions",
+            Self::VideoAndRetransmissions => "video and retransmissions",
+            Self::Audio => "audio",
+        }
+    }
+
+    fn kind(self) -> Kind {
+        if self == Self::Audio { Kind::Audio } else { Kind::Video }
+    }
+}
+
+/// Which way a stream goes at a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Away from it.
+    Sent,
+    /// To it.
+    Received,
+}
+
+impl Way {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
+}
+
+/// One count of a browser beside the capture at its host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Whose browser.
+    pub peer: Peer,
+    /// Whether the peer sends it.
+    pub way: Way,
+    /// What is counted.
+    pub counted: Counted,
+    /// The streams of the count, which the capture tells apart.
+    pub ssrcs: Vec<u32>,
+    /// The media section of the session description.
+    pub mid: Option<String>,
+    /// Packets and payload by getStats, from the first report that knows of the stream to the last.
+    pub reported: Count,
+    /// Packets and payload by the capture over the same time.
+    pub captured: Windowed,
+    /// Whether payload can be compared: some browsers do not say what SRTP adds to it.
+    pub knows_payload: bool,
+    /// Between two reports each; empty where payload cannot be compared.
+    pub intervals: Vec<ComparedInterval>,
+}
+
+/// Payload between two reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparedInterval {
+    /// When the later one was made.
+    pub end: Timestamp,
+    /// By getStats.
+    pub reported: Bitrate,
+    /// By the capture.
+    pub captured: Bitrate,
+}
+
+impl Compared {
+    /// Whether the two witnesses agree. `path` says from whom to whom.
+    pub(super) fn rows(&self, path: &str) -> Vec<Row> {
+        let subject = format!("{} {path}, at {}", self.counted.name(), self.peer.name());
+        agreement::stream(&subject, self.reported, self.captured, self.knows_payload)
+    }
+}
+
+/// The SSRCs of what a peer sends, by its own reports.
+#[derive(Clone, Debug, Default)]
+struct Sources {
+    video: Option<u32>,
+    retransmissions: Option<u32>,
+    audio: Option<u32>,
+}
+
+impl Sources {
+    fn of(reports: &[TimedReport]) -> Self {
+        let known = |of: fn(&StatsReport) -> Option<u32>| {
+            reports.iter().find_map(|timed| of(&timed.report))
+        };
+        Self {
+            video: known(|report| report.sent(Kind::Video)?.ssrc),
+            retransmissions: known(|report| report.sent(Kind::Video)?.rtx_ssrc),
+            audio: known(|report| report.sent(Kind::Audio)?.ssrc),
+        }
+    }
+
+    fn with(&self, counted: Counted) -> Vec<u32> {
+        let of = match counted {
+            Counted::Video => [self.video, None],
+            Counted::Retransmissions => [self.retransmissions, None],
+            Counted::VideoAndRetransmissions => [self.video, self.retransmissions],
+            Counted::Audio => [self.audio, None],
+        };
+        of.into_iter().flatten().collect()
+    }
+
+    /// What the last report of a peer counts on its own.
+    fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
+        use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
+        let (video, audio) = (self.video.is_some(), self.audio.is_some());
+        let tells_apart = match way {
+            Way::Sent => false,
+            Way::Received => last
+                .received(Kind::Video)
+                .is_some_and(|inbound| inbound.retransmitted_packets_received.is_some()),
+        };
+        let of_video: &[Counted] = match (video, self.retransmissions.is_some(), tells_apart) {
+            (false, ..) => &[],
+            (true, false, _) => &[Video],
+            (true, true, true) => &[Video, Retransmissions],
+            (true, true, false) => &[VideoAndRetransmissions],
+        };
+        let of_audio: &[Counted] = if audio { &[Audio] } else { &[] };
+        [of_video, of_audio].concat()
+    }
+}
+
+/// A count at one time: its bytes are payload. `None` in a report that does not know of it.
+fn reading(report: &StatsReport, way: Way, counted: Counted) -> Option<Count> {
+    let kind = counted.kind();
+    if way == Way::Sent {
+        let sent = report.sent(kind)?;
+        return Some(Count { packets: sent.packets_sent, bytes: sent.bytes_sent });
+    }
+    let received = report.received(kind)?;
+    let again = Count {
+        packets: received.retransmitted_packets_received.unwrap_or(0),
+        bytes: received.retransmitted_bytes_received.unwrap_or(0),
+    };
+    let all = Count { packets: received.packets_received, bytes: received.bytes_received };
+    Some(match counted {
+        Counted::Retransmissions => again,
+        Counted::Video => since(again, all),
+        Counted::VideoAndRetransmissions | Counted::Audio => all,
+    })
+}
+
+/// Growth; a counter that a hostile page turns back did not grow.
+fn since(before: Count, after: Count) -> Count {
+    Count {
+        packets: after.packets.saturating_sub(before.packets),
+        bytes: after.bytes.saturating_sub(before.bytes),
+    }
+}
+
+/// Payload of a packet without the tag of SRTP.
+fn payload(packet: &Sighting, tag: u64) -> u32 {
+    let tag = u32::try_from(tag).unwrap_or(u32::MAX);
+    packet.payload.map_or(0, |bytes| bytes.saturating_sub(tag))
+}
+
+impl Ends<'_> {
+    /// Each count of each browser that its reports hold at least twice.
+    pub fn compared(&self) -> Vec<Compared> {
+        let ways = |peer| [Way::Sent, Way::Received].map(|way| self.compared_at(peer, way));
+        Peer::ALL.into_iter().flat_map(ways).flatten().collect()
+    }
+
+    /// Of one peer, one way.
+    pub(super) fn compared_at(&self, peer: Peer, way: Way) -> Vec<Compared> {
+        let from = if way == Way::Sent { peer } else { peer.other() };
+        let sender = &self.peers[from.index()].reports;
+        let Some(last) = self.peers[peer.index()].reports.last() else { return Vec::new() };
+        let sources = Sources::of(sender);
+        let counts = sources.counts(&last.report, way).into_iter();
+        let compared = counts.filter_map(|counted| {
+            let mid = sender.iter().find_map(|it| it.report.sent(counted.kind())?.mid.as_deref());
+            let named = Compared {
+                peer,
+                way,
+                counted,
+                ssrcs: sources.with(counted),
+                mid: mid.map(printable),
+                reported: Count::default(),
+                captured: Windowed::default(),
+                knows_payload: last.report.knows_srtp_tag(),
+                intervals: Vec::new(),
+            };
+            self.fill(named)
+        });
+        compared.collect()
+    }
+
+    /// Counts; `None` if fewer than two reports know of the streams.
+    fn fill(&self, mut compared: Compared) -> Option<Compared> {
+        let Compared { peer, way, counted, .. } = compared;
+        let reports = &self.peers[peer.index()].reports;
+        let readings: Vec<(&TimedReport, Count)> = reports
+            .iter()
+            .filter_map(|timed| Some((timed, reading(&timed.report, way, counted)?)))
+            .collect();
+        let [(first, before), .., (last, after)] = readings.as_slice() else { return None };
+        let tag = last.report.srtp_tag_bytes();
+        let window = report_window(first.time, last.time);
+        compared.reported = since(*before, *after);
+        let streams: Vec<&[Sighting]> =
+            compared.ssrcs.iter().map(|ssrc| self.sightings(peer, way, *ssrc)).collect();
+        compared.captured = streams.iter().fold(Windowed::default(), |sum, packets| {
+            sum.plus(Windowed::by(packets, &window, |packet| payload(packet, tag)))
+        });
+        if compared.knows_payload {
+            let pairs = readings.windows(2).map(|pair| (&pair[0], &pair[1]));
+            let intervals = pairs.filter_map(|((start, before), (end, after))| {
+                interval(&streams, tag, [start.time, end.time], since(*before, *after))
+            });
+            // As those of the peer: within the scenario's time.
+            compared.intervals = intervals.filter(|it| it.end > Timestamp::ZERO).collect();
+        }
+        Some(compared)
+    }
+
+    /// What the capture at a peer's host holds of a stream.
+    fn sightings(&self, peer: Peer, way: Way, ssrc: u32) -> &[Sighting] {
+        let capture = self.captures[peer.index()];
+        let side = if way == Way::Sent { &capture.sent } else { &capture.received };
+        let seen = side.streams.get(&(self.destinations[peer.index()], ssrc));
+        seen.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// `None` where the clock did not move on.
+fn interval(
+    streams: &[&[Sighting]],
+    tag: u64,
+    [start, end]: [Timestamp; 2],
+    reported: Count,
+) -> Option<ComparedInterval> {
+    let time = end - start;
+    if end <= start {
+        return None;
+    }
+    let packets = streams.iter().flat_map(|packets| between(packets, start, end));
+    let captured: u64 = packets.map(|packet| u64::from(payload(packet, tag))).sum();
+    let rate = |bytes| DataSize::from_bytes(bytes) / time;
+    Some(ComparedInterval { end, reported: rate(reported.bytes), captured: rate(captured) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::super::host::{HostCapture, Side};
+    use super::*;
+    use crate::run::PeerOutcome;
+
+    const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 45, 0, 1), Ipv4Addr::new(10, 45, 0, 2)];
+    const VIDEO: u32 = 0x10;
+    const AGAIN: u32 = 0x11;
+    const AUDIO: u32 = 0x20;
+
+    /// Peer a's reports at 0 and 1 s, and peer b's, as Chromium writes them.
+    const SENDER: [&str; 2] = [
+        r#"{"outbound":{"timestamp":0,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":0,"bytesSent":0,
+            "headerBytesSent":0},"audioOutbound":{"timestamp":0,"ssrc":32,"mid":"0","packetsSent":0,
+            "bytesSent":0,"headerBytesSent":0},"transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+        r#"{"outbound":{"timestamp":1000,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":5,
+            "bytesSent":3202,"headerBytesSent":340,"retransmittedPacketsSent":1,
+            "retransmittedBytesSent":1002},"audioOutbound":{"timestamp":1000,"ssrc":32,"mid":"0",
+            "packetsSent":2,"bytesSent":160,"headerBytesSent":40},
+            "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+    ];
+    const RECEIVER: [&str; 2] = [
+        r#"{"inbound":{"timestamp":0,"packetsReceived":0,"packetsLost":0,"bytesReceived":0,
+            "headerBytesReceived":0},"transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+        r#"{"inbound":{"timestamp":1000,"packetsReceived":4,"packetsLost":1,"bytesReceived":2202,
+            "headerBytesReceived":320,"retransmittedPacketsReceived":2,
+            "retransmittedBytesReceived":1002},"audioInbound":{"timestamp":1000,"packetsReceived":2,
+            "packetsLost":0,"bytesReceived":160,"headerBytesReceived":40},
+            "transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
+    ];
+
+    fn peer(texts: [&str; 2]) -> PeerOutcome {
+        let timed = |text: &str, second| TimedReport {
+            time: Timestamp::from_secs(second),
+            report: serde_json::from_str(text).unwrap(),
+        };
+        let reports = vec![timed(texts[0], 0), timed(texts[1], 1)];
+        PeerOutcome { setup: None, first_frame_ms: None, pair: None, reports }
+    }
+
+    /// Packets of 16 bytes of tag behind this much payload, or of padding, from 100 ms on every 100 ms.
+    fn packets(payloads: &[Option<u32>]) -> Vec<Sighting> {
+        let packet = |(index, payload): (usize, &Option<u32>)| Sighting {
+            time: Timestamp::from_millis(100 * (index as i64 + 1)),
+            sequence: index as i64,
+            size: payload.map_or(255, |bytes| bytes + 16) + 48,
+            payload_type: 96,
+            payload: payload.map(|bytes| bytes + 16),
+        };
+        payloads.iter().enumerate().map(packet).collect()
+    }
+
+    fn side(other: Ipv4Addr, streams: [(u32, Vec<Sighting>); 3]) -> Side {
+        let streams = streams.into_iter().map(|(ssrc, packets)| ((other, ssrc), packets));
+        Side { streams: streams.collect(), ..Side::default() }
+    }
+
+    /// Of three packets of video one was lost and came again; a packet of padding went under the same SSRC.
+    fn compared(sender: [&str; 2], receiver: [&str; 2]) -> Vec<Compared> {
+        let again = packets(&[Some(1_002), None]);
+        let audio = packets(&[Some(80), Some(80)]);
+        let sent = packets(&[Some(1_000), Some(1_000), Some(200)]);
+        let received = vec![sent[0], sent[2]];
+        let streams = |video| [(VIDEO, video), (AGAIN, again.clone()), (AUDIO, audio.clone())];
+        let capture = |host: usize| HostCapture {
+            address: HOSTS[host],
+            sent: Side::default(),
+            received: Side::default(),
+        };
+        let a = HostCapture { sent: side(HOSTS[1], streams(sent)), ..capture(0) };
+        let b = HostCapture { received: side(HOSTS[0], streams(received)), ..capture(1) };
+        let peers = [peer(sender), peer(receiver)];
+        let ends = Ends {
+            peers: [&peers[0], &peers[1]],
+            captures: [&a, &b],
+            destinations: [HOSTS[1], HOSTS[0]],
+            logs: [None; 2],
+            shows_media: true,
+            window: report_window(Timestamp::ZERO, Timestamp::from_secs(1)),
+        };
+        ends.compared()
+    }
+
+    #[test]
+    fn a_sender_counts_a_video_and_its_retransmissions_as_one_and_a_receiver_as_two() {
+        let compared = compared(SENDER, RECEIVER);
+        let told: Vec<_> = compared.iter().map(|it| (it.way, it.counted, &it.ssrcs[..])).collect();
+        use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
+        assert_eq!(
+            told,
+            [
+                (Way::Sent, VideoAndRetransmissions, &[VIDEO, AGAIN][..]),
+                (Way::Sent, Audio, &[AUDIO]),
+                (Way::Received, Video, &[VIDEO]),
+                (Way::Received, Retransmissions, &[AGAIN]),
+            ]
+        );
+        assert_eq!(compared[3].mid.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn each_count_is_that_of_the_capture_without_padding_and_tags() {
+        for it in compared(SENDER, RECEIVER) {
+            assert_eq!(it.captured.within, it.reported, "{it:?}");
+            assert!(it.rows("a to b").iter().all(|row| row.agrees && row.limit == 0.0));
+            let [interval] = it.intervals[..] else { panic!("{it:?}") };
+            assert_eq!(interval.reported, interval.captured);
+            assert_eq!(interval.captured, Bitrate::from_bps(8 * it.reported.bytes));
+        }
+    }
+
+    #[test]
+    fn a_packet_that_getstats_does_not_have_is_an_error_of_its_stream_alone() {
+        let short = RECEIVER[1].replace(r#""packetsReceived":4"#, r#""packetsReceived":3"#);
+        let compared = compared(SENDER, [RECEIVER[0], &short]);
+        let errors = |it: &Compared| it.rows("a to b").iter().map(|row| row.error).sum::<f64>();
+        assert_eq!(compared.iter().map(errors).collect::<Vec<_>>(), [0.0, 0.0, -1.0, 0.0]);
+        assert_eq!(compared[2].rows("a to b")[0].subject, "video a to b, at b");
+    }
+
+    #[test]
+    fn what_a_browser_does_not_tell_is_not_compared() {
+        let hidden = |text: &str| text.replace(r#""srtpCipher":"AEAD_AES_128_GCM""#, "");
+        let of_receiver = RECEIVER.map(hidden);
+        let together = of_receiver
+            .each_ref()
+            .map(|text| text.replace(r#","retransmittedPacketsReceived":2"#, ""));
+        let compared = compared(SENDER, together.each_ref().map(String::as_str));
+        assert_eq!(compared[2].counted, Counted::VideoAndRetransmissions);
+        assert_eq!(compared[2].captured.within.packets, compared[2].reported.packets);
+        assert!(!compared[2].knows_payload && compared[2].intervals.is_empty());
+        assert_eq!(compared[2].rows("").len(), 1);
+    }
+}

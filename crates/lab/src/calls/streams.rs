@@ -1,0 +1,97 @@
+//! How far getStats and the packet captures are apart on each stream of a call.
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{CallFile, Compared};
+
+/// What a browser counted of a stream beside the capture at its host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamError {
+    /// Number of the call.
+    pub call: usize,
+    /// Whose browser.
+    pub peer: String,
+    /// `sent` or `received`.
+    pub way: String,
+    /// What is counted: `video`, `retransmissions`, `video and retransmissions` or `audio`.
+    pub stream: String,
+    /// The media section of the session description.
+    pub mid: Option<String>,
+    /// The streams of the count.
+    pub ssrcs: Vec<u32>,
+    /// Packets by getStats.
+    pub reported_packets: u64,
+    /// Packets by the capture.
+    pub captured_packets: u64,
+    /// Payload by getStats minus payload by the capture over the latter; `None` where getStats does not tell
+    /// it or there was none.
+    pub payload_error_percent: Option<f64>,
+    /// What the intervals between two reports are apart, over their sum; `None` likewise.
+    pub interval_error_percent: Option<f64>,
+}
+
+/// Of all captured calls of a run.
+pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
+    let captures = file.captures.iter();
+    let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
+    compared.map(|(call, compared)| error(file, call, compared)).collect()
+}
+
+pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
+    let percent = |apart: f64, of: f64| (of > 0.0).then(|| 100.0 * apart / of);
+    let Compared { reported_bps, captured_bps, .. } = compared;
+    let apart = reported_bps.iter().zip(captured_bps).map(|(told, seen)| (told - seen).abs());
+    let payload = compared.reported_payload_bytes.zip(compared.captured_payload_bytes);
+    StreamError {
+        call,
+        peer: file
+            .end(call, &compared.peer)
+            .map(|peer| peer.participant.clone())
+            .unwrap_or_default(),
+        way: compared.way.clone(),
+        stream: compared.stream.clone(),
+        mid: compared.mid.clone(),
+        ssrcs: compared.ssrcs.clone(),
+        reported_packets: compared.reported_packets,
+        captured_packets: compared.captured_packets,
+        payload_error_percent: payload.and_then(|(told, seen)| percent(told - seen, seen)),
+        interval_error_percent: percent(apart.sum(), captured_bps.iter().sum()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(compared: serde_json::Value) -> StreamError {
+        let value = json!({
+            "peers": [{ "call": 2, "participant": "a1" }, { "call": 2, "participant": "b1" }],
+            "captures": [{ "call": 2, "compared": [compared] }],
+        });
+        errors(&serde_json::from_value(value).unwrap()).remove(0)
+    }
+
+    #[test]
+    fn an_error_is_over_the_whole_call_and_over_each_interval() {
+        let error = of(json!({
+            "peer": "b", "way": "received", "stream": "video", "mid": "1", "ssrcs": [7],
+            "reported_packets": 30, "captured_packets": 31,
+            "reported_payload_bytes": 30_300.0, "captured_payload_bytes": 30_000.0,
+            "time_s": [0.5, 1.0], "reported_bps": [105.0, 195.0], "captured_bps": [120.0, 180.0],
+        }));
+        assert_eq!((error.call, error.peer.as_str(), error.way.as_str()), (2, "b1", "received"));
+        assert_eq!((error.reported_packets, error.captured_packets), (30, 31));
+        assert_eq!(error.payload_error_percent, Some(1.0));
+        assert_eq!(error.interval_error_percent, Some(10.0));
+    }
+
+    #[test]
+    fn a_stream_without_payload_has_no_error_of_it() {
+        let error = of(json!({ "peer": "a", "reported_payload_bytes": 0.0,
+            "captured_payload_bytes": 0.0, "reported_bps": [0.0], "captured_bps": [0.0] }));
+        assert_eq!((error.payload_error_percent, error.interval_error_percent), (None, None));
+        assert_eq!(of(json!({ "peer": "a" })).payload_error_percent, None);
+    }
+}
