@@ -1,37 +1,117 @@
-//! The listener of the lab's server: takes so many connections at a time, so that whoever opens more than
-//! that, with a token or without, does not leave the lab without descriptors for its captures and records.
+//! The listener of the lab's server: lets nobody in who does not know the token of the session.
+//!
+//! ```text
+//!   connection -> waits for its request -> head with the token -> server
+//!                  \ too late, too long, too many: closed      \ another path: 404, closed
+//! ```
+//!
+//! Strangers wait among themselves: one that says nothing is closed after a while, and earlier if others
+//! come. So they neither keep a peer from its place nor the lab from its descriptors.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
-/// Of one listener. A browser has a few for each of its calls; the system's usual limit of descriptors
-/// is 1024.
-const CONNECTIONS_MAX: usize = 128;
+/// Connections of one listener whose request has the token. A browser has a few for each of its calls; the
+/// system's usual limit of descriptors is 1024.
+const KNOWN_MAX: usize = 128;
+/// Connections that have not sent their request.
+const UNKNOWN_MAX: usize = 128;
+/// Until the whole head of a request must be there: a browser sends it at once.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest head of a request: that of a browser is about 500 B.
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+const NOT_FOUND: &[u8] =
+    b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A listener; those who come when it is full wait in the system's queue.
+/// A listener that gives only connections whose first request is below the path of a token.
 pub(crate) struct Door {
     listener: TcpListener,
+    token: Arc<str>,
     free: Arc<Semaphore>,
+    waiting: JoinSet<Option<(Asked, SocketAddr)>>,
+    /// Those who wait, the longest first.
+    handles: VecDeque<AbortHandle>,
+}
+
+/// A connection and what came over it.
+struct Asked {
+    stream: TcpStream,
+    head: Vec<u8>,
 }
 
 /// A connection that has passed; its place is free again when it is dropped.
 pub(crate) struct Passed {
-    stream: TcpStream,
+    asked: Asked,
+    /// How much of the head the server has read.
+    read: usize,
     _place: OwnedSemaphorePermit,
 }
 
 impl Door {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, free: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+    pub(crate) fn new(listener: TcpListener, token: &str) -> Self {
+        Self {
+            listener,
+            token: token.into(),
+            free: Arc::new(Semaphore::new(KNOWN_MAX)),
+            waiting: JoinSet::new(),
+            handles: VecDeque::new(),
+        }
     }
+
+    /// Lets a connection wait for its request, in the place of the one that has waited longest if need be.
+    fn admit(&mut self, stream: TcpStream, address: SocketAddr) {
+        self.handles.retain(|handle| !handle.is_finished());
+        if self.handles.len() >= UNKNOWN_MAX
+            && let Some(longest) = self.handles.pop_front()
+        {
+            longest.abort();
+        }
+        let token = self.token.clone();
+        let asked = async move {
+            let asked = timeout(HEAD_TIMEOUT, ask(stream, &token)).await.ok()??;
+            Some((asked, address))
+        };
+        self.handles.push_back(self.waiting.spawn(asked));
+    }
+}
+
+/// Reads the head of a request; `None` of one that is not for the holder of the token.
+async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
+    let mut head = Vec::new();
+    let mut searched = 0;
+    while !head[searched..].windows(END_OF_HEAD.len()).any(|bytes| bytes == END_OF_HEAD) {
+        // Its end may lie on both sides of what has come so far.
+        searched = head.len().saturating_sub(END_OF_HEAD.len() - 1);
+        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    if knows(&head, token) {
+        return Some(Asked { stream, head });
+    }
+    // A stranger who does not read the answer is closed all the same.
+    let _ = stream.write_all(NOT_FOUND).await;
+    None
+}
+
+/// Whether the path of a request begins with the token.
+fn knows(head: &[u8], token: &str) -> bool {
+    let path = head.split(|byte| *byte == b' ').nth(1);
+    let rest = path.and_then(|path| path.strip_prefix(b"/")?.strip_prefix(token.as_bytes()));
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 impl Listener for Door {
@@ -39,10 +119,20 @@ impl Listener for Door {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Passed, SocketAddr) {
-        let place = Arc::clone(&self.free).acquire_owned().await;
-        let place = place.expect("the semaphore is never closed");
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Passed { stream, _place: place }, address)
+        loop {
+            tokio::select! {
+                (stream, address) = Listener::accept(&mut self.listener) => {
+                    self.admit(stream, address);
+                }
+                Some(waited) = self.waiting.join_next() => {
+                    // One that was closed or aborted leaves nothing.
+                    let Ok(Some((asked, address))) = waited else { continue };
+                    let place = Arc::clone(&self.free).acquire_owned().await;
+                    let place = place.expect("the semaphore is never closed");
+                    return (Passed { asked, read: 0, _place: place }, address);
+                }
+            }
+        }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -56,7 +146,14 @@ impl AsyncRead for Passed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let unread = &self.asked.head[self.read..];
+        if unread.is_empty() {
+            return Pin::new(&mut self.asked.stream).poll_read(context, buffer);
+        }
+        let length = unread.len().min(buffer.remaining());
+        buffer.put_slice(&unread[..length]);
+        self.read += length;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -66,14 +163,37 @@ impl AsyncWrite for Passed {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        Pin::new(&mut self.asked.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        Pin::new(&mut self.asked.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        Pin::new(&mut self.asked.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_let_in_by_the_token_as_the_first_part_of_its_path() {
+        let knows = |line: &str| knows(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
+        assert!(knows("GET /0af1/call/0/a HTTP/1.1"));
+        for line in [
+            "GET / HTTP/1.1",
+            "GET /0af1 HTTP/1.1",
+            "GET /0af10/call HTTP/1.1",
+            "GET /0af/call HTTP/1.1",
+            "GET /x/0af1/call HTTP/1.1",
+            "GET  /0af1/call HTTP/1.1",
+            "0af1",
+            "",
+        ] {
+            assert!(!knows(line), "{line}");
+        }
     }
 }

@@ -17,7 +17,8 @@ use std::thread::JoinHandle;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
@@ -83,7 +84,7 @@ impl Session {
         let serve = move || {
             runtime.block_on(async move {
                 for listener in listeners {
-                    let serving = axum::serve(Door::new(listener), router.clone());
+                    let serving = axum::serve(Door::new(listener, &seated.token), router.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {
@@ -158,7 +159,16 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{token}/calls/{seats}", get(frames))
         .route("/{token}/call.js", get(script))
         .route("/{token}/call.css", get(style))
+        .layer(map_response(once))
         .with_state(shared)
+}
+
+/// A connection is for one request, or for one peer: none is held open in between.
+async fn once(mut response: Response) -> Response {
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 type Seat = Path<(String, usize, Peer)>;

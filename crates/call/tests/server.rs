@@ -1,6 +1,6 @@
 //! The server against scripted peers: the rules of the protocol, and peers that break them.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use weir_lab::scenario::call::Picture;
 
 /// Longer than any answer of the server takes: reached only where an answer is missing.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Connections that the server takes at a time.
-const CONNECTIONS_MAX: usize = 128;
+/// Connections that may wait for their request.
+const WAITING_MAX: usize = 128;
 /// Messages that a peer may send at once.
 const MESSAGES_AT_ONCE: usize = 200;
 
@@ -268,26 +268,62 @@ fn a_peer_that_floods_the_lab_is_dropped() {
     assert_eq!(event(&session), (Peer::A, EventKind::Left));
 }
 
+/// Whether the server closes a connection, however it does.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    match stream.read(&mut [0; 1]) {
+        Ok(bytes) => bytes == 0,
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+    }
+}
+
 #[test]
-fn strangers_who_hold_connections_wait_and_the_peers_go_on() {
+fn idle_strangers_in_any_number_keep_no_peer_from_its_place() {
     let session = session();
+    let (host, _) = parts(&session.url(0, &[(0, Peer::A)]));
+    let idle: Vec<TcpStream> =
+        (0..3 * WAITING_MAX).map(|_| TcpStream::connect(&host).unwrap()).collect();
     let mut a = ScriptedPeer::ready(&session, Peer::A);
-    let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
-    let connect = || TcpStream::connect(&host).unwrap();
-    // With peer a's these are as many as the server takes.
-    let idle: Vec<TcpStream> = (1..CONNECTIONS_MAX).map(|_| connect()).collect();
-    let mut next = connect();
-    write!(next, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    // It has no answer, however long this waits.
-    next.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    let mut answer = [0; 12];
-    assert!(next.read_exact(&mut answer).is_err());
+    let mut b = ScriptedPeer::ready(&session, Peer::B);
+    assert_eq!((&a.read()["type"], &b.read()["type"]), (&json!("start"), &json!("start")));
+    // Those who came first had to go, and nobody who has spoken did.
+    assert!(idle[..WAITING_MAX].iter().all(is_closed));
     a.send(json!({"type": "playing", "firstFrame": 1.0}));
     assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
-    drop(idle);
-    next.set_read_timeout(Some(PATIENCE)).unwrap();
-    next.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200");
+}
+
+#[test]
+fn a_request_that_never_ends_is_closed_and_so_is_one_without_the_token() {
+    let session = session();
+    let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
+    let ask = |text: String| {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        // The server may hang up before it has read everything.
+        let _ = stream.write_all(text.as_bytes());
+        stream
+    };
+    let half = ask(format!("GET {path} HTTP/1.1\r\nHost: x\r\n"));
+    let endless = ask(format!("GET {path} HTTP/1.1\r\n{}", "x".repeat(64 * 1024)));
+    let mut stranger = ask("GET /call.js HTTP/1.1\r\nHost: x\r\n\r\n".into());
+    let mut answer = String::new();
+    stranger.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    assert!(is_closed(&endless) && is_closed(&half));
+    assert_eq!(status_of(&host, &path), 200);
+}
+
+#[test]
+fn a_connection_is_for_one_request() {
+    let session = session();
+    let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
+    for (path, status) in [(path.clone(), "200"), (path.replace("/a", "/c"), "400")] {
+        let mut stream = TcpStream::connect(&host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
+    }
 }
 
 #[test]
