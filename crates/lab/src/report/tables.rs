@@ -1,8 +1,11 @@
 //! Tables: published values and findings beside ours, and the sections of a run.
 //!
-//! A published value that names its algorithm stands beside its simulated runs; one that names none was
-//! measured with browsers or holds for all, and stands beside each controller and each browser. Means are
-//! over the seeds. Findings compare algorithms, so they are about simulated runs alone.
+//! A published value that names its algorithm stands beside its simulated runs, and one of GCC beside real
+//! calls too, since that is what browsers run; one that names none was measured with browsers or holds for
+//! all, and stands beside each controller and each browser. Means are over the seeds. Findings compare
+//! algorithms, so they are about simulated runs alone.
+
+use std::iter;
 
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
@@ -12,6 +15,8 @@ use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
+/// How the names of GCC's versions begin.
+const GCC_FAMILY: &str = "gcc";
 /// How far from a published number without a spread a value still counts as the same.
 const UNSPREAD: f64 = 0.1;
 
@@ -46,7 +51,11 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
             Some(algorithm) => {
                 let name = algorithm.name();
                 let column = simulated(columns).find(|column| column.controller == name);
-                vec![row(value, Some(name), column)]
+                let calls = columns
+                    .iter()
+                    .filter(|column| column.engine == Engine::Call && name.starts_with(GCC_FAMILY));
+                let beside = |call: &Column<'_>| row(value, Some(call.controller), Some(call));
+                iter::once(row(value, Some(name), column)).chain(calls.map(beside)).collect()
             }
             None => {
                 // Simulated runs have no calls.
