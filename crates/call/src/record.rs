@@ -194,7 +194,8 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Value {
-    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = &outcome.emulation;
+    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } =
+        &outcome.emulation;
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
@@ -213,6 +214,10 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
         "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
         "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
+        "changes": changes.iter().map(|(time, change)| json!({
+            "time_s": time.as_secs_f64(),
+            "change": change.to_string(),
+        })).collect::<Vec<_>>(),
         "foreign_packets": foreign_packets,
         "refused_packets": refused_packets,
         "picture": {
@@ -271,6 +276,9 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
+    let typed = outcome.emulation.changes.iter().map(|(time, change)| {
+        format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
+    });
     let wanted = config.picture.codec.name();
     let peers = outcome.calls.iter().flat_map(|call| Peer::ALL.map(|peer| (call, peer)));
     let encoded = peers.filter_map(|(call, peer)| {
@@ -284,7 +292,8 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
             )
         })
     });
-    bent.chain(failed).chain(encoded).chain(outcome.notes.iter().cloned()).collect()
+    let notes = outcome.notes.iter().cloned();
+    bent.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
 }
 
 /// The last that a peer told of what it sends.
