@@ -2,15 +2,17 @@
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
 //! simulator; both drive the same model of the bottleneck. The emulator releases packets a little
-//! late, and now and then the machine stands still; the simulated network does as much. Goodput is
-//! what the receiving application got; the queue is the mean time that packets waited, by bytes.
+//! late, and now and then the machine stands still; the simulated network and its hosts do as much.
+//! Goodput is what the receiving application got; the queue is the mean time that packets waited, by
+//! bytes.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Context;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_emu::{
-    Emulation, Emulator, KernelTcp, Lateness, Plan, kernel_congestion_controls, kernel_tcp,
+    Emulation, Emulator, KernelTcp, Lateness, Plan, Stall, kernel_congestion_controls, kernel_tcp,
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
@@ -282,25 +284,22 @@ fn measure_ours(
     seed: Seed,
 ) -> Measured {
     let (up, down) = network.links();
-    let (intake, release) = thread(lateness);
+    let release = release(lateness);
+    let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
     let duration = TimeDelta::from_secs(network.secs);
     let flow = |index: usize| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
         station: None,
-        hops: 0..3,
+        hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(Tcp::new(control)),
+        traffic: Traffic::Tcp(tcp.clone()),
     };
     let flows = (0..network.flows).map(flow).collect();
-    let hops = vec![
-        Hop { up: intake.clone(), down: release.clone() },
-        Hop { up, down },
-        Hop { up: release, down: intake },
-    ];
+    let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];
     let config = Config::wired(duration, hops, flows);
     let trace = weir_sim::run(&config, seed);
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);
@@ -308,29 +307,37 @@ fn measure_ours(
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
 }
 
-/// What stands for the emulator's thread before the bottleneck and behind it: it hands over packets
-/// late, in order, and neither takes nor hands over any when the thread stood still.
-fn thread(lateness: &Lateness) -> (LinkConfig, LinkConfig) {
+/// What stands for the emulator's thread behind the link: it hands over packets late, in order, and
+/// none while it stands still.
+fn release(lateness: &Lateness) -> LinkConfig {
     let quantile = |share| time_delta(lateness.quantile(share).unwrap_or_default());
     let (median, most) = (quantile(0.5), quantile(0.99));
     let sd = (most - median) * (1.0 / (HALF_NORMAL_P99 - HALF_NORMAL_MEDIAN));
     let always = (median - sd * HALF_NORMAL_MEDIAN).max(TimeDelta::ZERO);
-    let mut steps = vec![(Timestamp::ZERO, TimeDelta::ZERO)];
-    for stall in lateness.stalls() {
-        let (start, length) = (time_delta(stall.start), time_delta(stall.length));
-        let start = (Timestamp::ZERO + start).max(steps[steps.len() - 1].0 + TINY);
-        let part = |number: i64| {
+    let mut steps = vec![(Timestamp::ZERO, always)];
+    for stall in stalls(lateness) {
+        let length = stall.end - stall.start;
+        let start = stall.start.max(steps[steps.len() - 1].0 + TINY);
+        steps.extend((0..=STALL_STEPS).map(|number| {
             let passed = length * (number as f64 / STALL_STEPS as f64);
-            (start + passed, length - passed)
-        };
-        steps.extend((0..=STALL_STEPS).map(part));
+            (start + passed, always + length - passed)
+        }));
     }
-    let link = |always: TimeDelta, jitter| {
-        let steps = steps.iter().map(|&(from, delay)| (from, always + delay)).collect();
-        let delay = Delay::new(steps).expect("stalls come one after the other");
-        LinkConfig { delay, jitter, ..LinkConfig::unlimited(TimeDelta::ZERO) }
+    LinkConfig {
+        delay: Delay::new(steps).expect("stalls come one after the other"),
+        jitter: Jitter::HalfNormal { sd, reorder: false },
+        ..LinkConfig::unlimited(TimeDelta::ZERO)
+    }
+}
+
+/// When the machine stood still: the hosts' timers run on the processor that the emulator runs on, and what was
+/// read after a stall is mostly no more than one burst.
+fn stalls(lateness: &Lateness) -> Vec<Range<Timestamp>> {
+    let range = |stall: &Stall| {
+        let start = Timestamp::ZERO + time_delta(stall.start);
+        start..start + time_delta(stall.length)
     };
-    (link(TimeDelta::ZERO, Jitter::None), link(always, Jitter::HalfNormal { sd, reorder: false }))
+    lateness.stalls().iter().map(range).collect()
 }
 
 fn time_delta(duration: Duration) -> TimeDelta {

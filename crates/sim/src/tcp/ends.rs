@@ -80,6 +80,13 @@ impl TcpEnds {
         }
     }
 
+    /// When a timer goes off that is due at this time.
+    fn when_awake(&self, at: Timestamp) -> Timestamp {
+        let stalls = &self.config.timer_stalls;
+        let next = stalls.partition_point(|stall| stall.end <= at);
+        stalls.get(next).filter(|stall| stall.start <= at).map_or(at, |stall| stall.end)
+    }
+
     fn pause_start(&self) -> Option<Timestamp> {
         self.pauses.front().map(|pause| pause.start)
     }
@@ -192,7 +199,7 @@ impl ShortTransfers {
 
 impl Ends for TcpEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
-        match end {
+        let at = match end {
             End::Sender => {
                 let own = match &self.stage {
                     Stage::Idle { until } => Some(*until),
@@ -202,7 +209,8 @@ impl Ends for TcpEnds {
                 own.into_iter().chain(self.pause_start()).min()
             }
             End::Receiver => self.receiver.next_deadline(),
-        }
+        };
+        at.map(|at| self.when_awake(at))
     }
 
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {

@@ -13,6 +13,7 @@
 mod congestion;
 mod delivery_rate;
 mod ends;
+mod pacer;
 mod rack;
 mod receive_window;
 mod receiver;
@@ -23,7 +24,9 @@ mod segment;
 mod sender;
 mod timers;
 
-use weir::units::{DataSize, TimeDelta};
+use std::ops::Range;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 pub use congestion::{Congestion, Cubic};
 pub(crate) use ends::TcpEnds;
@@ -55,6 +58,9 @@ pub struct Tcp {
     pub send_buffer: DataSize,
     /// Data beyond which nothing more goes to the host's interface, where that has a queue of its own.
     pub small_queue: DataSize,
+    /// Times in which no timer of its hosts goes off, in order and apart, since their processor stands
+    /// still: what was due then is done when one ends. What arrives in them is up to the links.
+    pub timer_stalls: Vec<Range<Timestamp>>,
 }
 
 impl Tcp {
@@ -67,6 +73,7 @@ impl Tcp {
             receive_window: RECEIVE_WINDOW,
             send_buffer: SEND_BUFFER,
             small_queue: SMALL_QUEUE,
+            timer_stalls: Vec::new(),
         }
     }
 }

@@ -66,6 +66,11 @@ impl Scoreboard {
         Some(self.first_lost)
     }
 
+    /// When the first segment was sent.
+    pub(super) fn first_sent_at(&self) -> Option<Timestamp> {
+        self.sent.front().map(|sent| sent.sent_at)
+    }
+
     /// The last segment, if it has not arrived.
     pub(super) fn last(&self) -> Option<usize> {
         let last = self.sent.back()?;

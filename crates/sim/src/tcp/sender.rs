@@ -10,6 +10,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::congestion::{AckEvent, CongestionControl, Repair, Window};
 use super::delivery_rate::DeliveryRate;
+use super::pacer::{Connection, Pacer};
 use super::rack::{Rack, Times};
 use super::recovery::RateReduction;
 use super::rtt::{LEAST_VARIATION, RttEstimator};
@@ -107,9 +108,7 @@ pub(super) struct Sender {
     says_reduced: bool,
     /// The window kept data back.
     is_window_limited: bool,
-    /// When the pacer lets the next burst leave, and what is left of this one.
-    next_departure: Timestamp,
-    burst_left: u64,
+    pacer: Pacer,
     /// Data that has not left the host.
     in_host: u64,
     last_rtt: Option<TimeDelta>,
@@ -137,8 +136,7 @@ impl Sender {
             undo: None,
             says_reduced: false,
             is_window_limited: false,
-            next_departure: Timestamp::ZERO,
-            burst_left: 0,
+            pacer: Pacer::default(),
             in_host: 0,
             last_rtt: None,
         }
@@ -176,13 +174,14 @@ impl Sender {
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let timer = self.timer.map(|(at, _)| at);
         let may_send = self.has_segment() && self.window_has_room() && self.host_has_room();
-        let pacer = may_send.then_some(self.next_departure);
+        let pacer = self.pacer.next_departure().filter(|_| may_send);
         timer.into_iter().chain(pacer).min()
     }
 
     /// A deadline has passed. What leaves then comes from [`Sender::next_segment`].
     pub(super) fn on_deadline(&mut self, now: Timestamp) {
         let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return };
+        self.pacer.reconsider();
         match timer {
             Timer::Retransmission => self.on_timeout(now),
             Timer::TailProbe => self.start_tail_probe(),
@@ -198,6 +197,7 @@ impl Sender {
         if ack.next < self.acknowledged {
             return; // Overtaken by a newer one.
         }
+        self.pacer.reconsider();
         self.peer_edge = self.peer_edge.max(ack.next + ack.window);
         self.peer_time = self.peer_time.max(ack.sent_at);
         let prior_in_flight = self.board.in_flight();
@@ -237,7 +237,7 @@ impl Sender {
             is_window_limited: self.is_window_limited,
             has_advanced,
             sample: self.rate.take_sample(self.rtt.minimum().unwrap_or_default()),
-            departure_wait: (self.next_departure - now).max(TimeDelta::ZERO),
+            departure_wait: self.pacer.wait(now),
         };
         self.set_window(&event);
     }
@@ -383,7 +383,7 @@ impl Sender {
         self.phase = Phase::Timeout { until: self.next };
         // One segment leaves [RFC5681 §3.1].
         self.window.congestion = (self.board.in_flight() + 1) as f64;
-        self.next_departure = now;
+        self.pacer.hurry(now);
     }
 
     /// An acknowledgement for data that was sent before the first retransmission: the delay had
@@ -459,16 +459,12 @@ impl Sender {
 
     /// A tail probe leaves whatever the window says [RFC8985 §7.3].
     fn window_has_room(&self) -> bool {
-        let window = libm::floor(self.window.congestion) as u64;
-        self.board.in_flight() + self.next_burst().min(window).max(1) <= window
-            || self.tail_probe.is_some_and(|probe| !probe.is_sent)
+        self.room() > 0 || self.tail_probe.is_some_and(|probe| !probe.is_sent)
     }
 
-    /// Segments that have to leave together: a paced burst waits until the window takes all of it, unless
-    /// something is being repaired (Linux: `tcp_tso_should_defer`).
-    fn next_burst(&self) -> u64 {
-        let is_whole = self.burst_left == 0 && matches!(self.phase, Phase::Open);
-        self.control.pacing().filter(|_| is_whole).map_or(1, |pacing| pacing.burst)
+    /// Segments that the window takes yet.
+    fn room(&self) -> u64 {
+        (libm::floor(self.window.congestion) as u64).saturating_sub(self.board.in_flight())
     }
 
     /// Linux's small queues: what the interface has not sent yet holds the rest back.
@@ -533,19 +529,20 @@ impl Sender {
         }
     }
 
-    /// Bursts leave at the pacing rate, which counts payload as the delivery rate does.
     fn pacer_lets(&mut self, now: Timestamp) -> bool {
         let Some(pacing) = self.control.pacing() else { return true };
-        if self.burst_left == 0 {
-            if now < self.next_departure {
-                return false;
-            }
-            self.burst_left = pacing.burst;
-            self.next_departure = now;
-        }
-        self.burst_left -= 1;
-        self.next_departure += DataSize::from_bytes(MSS) / pacing.rate;
-        true
+        let is_probe = self.tail_probe.is_some_and(|probe| !probe.is_sent);
+        let connection = Connection {
+            sent: self.next / MSS,
+            window: libm::floor(self.window.congestion) as u64,
+            room: self.room(),
+            oldest_sent_at: self.board.first_sent_at(),
+            smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
+            is_urgent: is_probe || self.repair() != Repair::None,
+        };
+        let lets = self.pacer.lets(now, pacing, &connection);
+        self.is_window_limited |= self.pacer.is_deferred();
+        lets
     }
 }
 

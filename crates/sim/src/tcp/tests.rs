@@ -125,6 +125,16 @@ fn a_syn_that_is_not_answered_is_sent_again() {
     assert_eq!(secs, [0, 1, 2, 3, 4, 6, 10, 18, 34]);
 }
 
+#[test]
+fn a_timer_that_is_due_in_a_stall_goes_off_at_its_end() {
+    let stall = Timestamp::from_millis(700)..Timestamp::from_millis(1_420);
+    let flow = Tcp { timer_stalls: vec![stall], ..Tcp::new(CUBIC) };
+    let trace = run(&config(2, ms(100), LossModel::Random(1.0), &[flow]), Seed::new(1));
+    let sent = rows(&trace, 0, 0).filter(|row| row.sent_packets > 0);
+    // The rows of 50 ms in which the SYN leaves; sent again after a second, it would leave at 1 s.
+    assert_eq!(sent.map(|row| row.time.as_millis()).collect::<Vec<_>>(), [50, 1_450]);
+}
+
 // [RFC8868 §4.4]
 #[test]
 fn short_transfers_have_their_sizes_and_their_times_apart() {
