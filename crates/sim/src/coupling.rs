@@ -46,7 +46,6 @@ impl Coupling {
         target: Option<Bitrate>,
     ) -> Vec<(usize, Bitrate)> {
         let (Some(group), Some(target)) = (self.senders[flow], target) else { return Vec::new() };
-        let before = self.shares(group);
         self.leave(now, flows, group);
         let (_, member) = *self.members[flow].get_or_insert_with(|| {
             let Traffic::Media(media) = &flows[flow].traffic else {
@@ -56,9 +55,7 @@ impl Coupling {
             (group, member)
         });
         self.groups[group].update(member, target);
-        let mut shares = self.shares(group);
-        shares.retain(|share| !before.contains(share));
-        shares
+        self.shares_to_tell(group)
     }
 
     /// A flow was told its share and has this target bitrate since.
@@ -81,12 +78,12 @@ impl Coupling {
         }
     }
 
-    fn shares(&self, group: usize) -> Vec<(usize, Bitrate)> {
+    fn shares_to_tell(&self, group: usize) -> Vec<(usize, Bitrate)> {
         let members = self.members.iter().enumerate();
         let of_group = members.filter_map(|(flow, member)| member.map(|member| (flow, member)));
         of_group
             .filter(|(_, (of, _))| *of == group)
-            .map(|(flow, (_, id))| (flow, self.groups[group].share(id)))
+            .filter_map(|(flow, (_, id))| Some((flow, self.groups[group].share_to_tell(id)?)))
             .collect()
     }
 }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of it, then
-//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller whose share is
-//! another one than it was told, and [`FlowGroup::on_told`] with the target that this one has then.
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller with a share
+//! [to tell](FlowGroup::share_to_tell), and [`FlowGroup::on_told`] with the target that this one has then.
 //! The priority belongs to the group alone: the controllers of its flows are built with priority 1, or one
 //! that knows priorities itself would count them twice.
 
@@ -39,6 +39,8 @@ struct Member {
     share: f64,
     /// The target bitrate that the flow's controller had when it was last heard or told, in bit/s.
     target: f64,
+    /// The rate that the controller goes by: the share that it was told, or where it moved since.
+    followed: Bitrate,
 }
 
 impl FlowGroup {
@@ -48,8 +50,9 @@ impl FlowGroup {
     /// If the priority is not above zero and finite.
     pub fn join(&mut self, priority: f64, limits: RateLimits) -> FlowId {
         assert!(priority > 0.0 && priority.is_finite(), "a priority is above zero");
-        let start = limits.start().as_bps_f64();
-        self.flows.push(Member { priority, limits, share: start, target: start });
+        let followed = limits.start();
+        let start = followed.as_bps_f64();
+        self.flows.push(Member { priority, limits, share: start, target: start, followed });
         self.sum += start;
         self.distribute();
         FlowId(self.flows.len() - 1)
@@ -68,6 +71,7 @@ impl FlowGroup {
         let moved =
             target.as_bps_f64() - core::mem::replace(&mut member.target, target.as_bps_f64());
         if member.priority > 0.0 && moved != 0.0 {
+            member.followed = target;
             self.sum = (self.sum + moved).max(0.0);
             self.distribute();
         }
@@ -76,7 +80,17 @@ impl FlowGroup {
     /// The controller of a flow was told its share, and has this target bitrate since. That may be less
     /// than the share, where a send queue or a receiver's limit holds it back.
     pub fn on_told(&mut self, flow: FlowId, target: Bitrate) {
+        self.flows[flow.0].followed = self.share(flow);
         self.flows[flow.0].target = target.as_bps_f64();
+    }
+
+    /// The flow's share, if its controller goes by another rate: the share moved, or the controller moved
+    /// away from it. The second alone is so where the share is one of the limits, which the sum can
+    /// exceed: a flow that moved on its own there would leave its priority behind.
+    pub fn share_to_tell(&self, flow: FlowId) -> Option<Bitrate> {
+        let member = &self.flows[flow.0];
+        let share = self.share(flow);
+        (member.priority > 0.0 && share != member.followed).then_some(share)
     }
 
     /// `FSE_R`: the flow's share, within its limits; zero once it has left.
@@ -208,6 +222,28 @@ mod tests {
         assert_eq!(shares(&group, flows), [300, 300]);
         group.update(flows[0], kbps(385));
         assert_eq!(shares(&group, flows), [350, 350]);
+    }
+
+    // [RFC8699 §5.3.1]: all are told, the flow that moved among them.
+    #[test]
+    fn a_controller_is_told_its_share_where_the_share_or_the_controller_moved() {
+        let mut group = FlowGroup::default();
+        let [first, second] = [2.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
+        let told = |group: &mut FlowGroup| {
+            let told = [first, second].map(|flow| group.share_to_tell(flow));
+            [first, second].map(|flow| group.on_told(flow, group.share(flow)));
+            told
+        };
+        assert_eq!(told(&mut group), [Some(kbps(400)), Some(kbps(200))]);
+        assert_eq!(told(&mut group), [None, None]);
+        group.update(first, kbps(1_600));
+        assert_eq!(told(&mut group), [Some(kbps(1_000)), Some(kbps(800))]);
+        group.update(second, kbps(850));
+        assert_eq!(told(&mut group), [None, None], "the share is where it moved");
+        group.update(first, kbps(990));
+        assert_eq!(told(&mut group), [Some(kbps(1_000)), Some(kbps(840))]);
+        group.leave(first);
+        assert_eq!(told(&mut group), [None, Some(kbps(1_000))]);
     }
 
     #[test]

@@ -38,9 +38,9 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(algorithm: Algorithm, priorities: Option<[f64; 3]>) -> Self {
+    fn new(algorithm: Algorithm, max_kbps: u64, priorities: Option<[f64; 3]>) -> Self {
         let kbps = Bitrate::from_kbps;
-        let limits = RateLimits::new(kbps(150), kbps(300), kbps(3_000)).unwrap();
+        let limits = RateLimits::new(kbps(150), kbps(300), kbps(max_kbps)).unwrap();
         let mut group = FlowGroup::default();
         let flow = |index: usize| {
             let controller = algorithm.build(limits);
@@ -97,12 +97,10 @@ impl Sender {
     fn exchange(&mut self, index: usize) {
         let flow = &self.flows[index];
         let Some(member) = flow.member else { return };
-        let before = self.group.clone();
         self.group.update(member, flow.controller.target().bitrate);
         for flow in &mut self.flows {
             let Some(member) = flow.member else { continue };
-            let share = self.group.share(member);
-            if share != before.share(member) {
+            if let Some(share) = self.group.share_to_tell(member) {
                 flow.controller.on_shared_rate(self.now, share);
                 self.group.on_told(member, flow.controller.target().bitrate);
             }
@@ -154,7 +152,7 @@ fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
     // The rate of gcc-2013 is its receivers': each bounds its flow by what it got, and no sender can
     // move that.
     for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
-        let mut sender = Sender::new(algorithm, Some([2.0, 1.0, 1.0]));
+        let mut sender = Sender::new(algorithm, 3_000, Some([2.0, 1.0, 1.0]));
         sender.run(30);
         let [first, second, third] = sender.run(60);
         println!("{algorithm}: {first} {second} {third} kbit/s");
@@ -167,10 +165,25 @@ fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
     }
 }
 
+// [RFC8699 §5.3.1]: a share that stands at the flow's maximum is the flow's rate all the same.
+#[test]
+fn a_flow_whose_share_is_its_maximum_keeps_to_it() {
+    for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+        let mut sender = Sender::new(algorithm, 1_500, Some([8.0, 1.0, 1.0]));
+        sender.run(30);
+        let [first, second, third] = sender.run(120);
+        println!("{algorithm}: {first} {second} {third} kbit/s");
+        assert!(
+            first >= 1_350 && second.max(third) <= 1_100,
+            "{algorithm}: {first} {second} {third}"
+        );
+    }
+}
+
 // [RFC8699 §1]: without the exchange, priorities are nobody's.
 #[test]
 fn flows_that_are_not_coupled_do_not_know_of_priorities() {
-    let mut sender = Sender::new(Algorithm::ScreamV2, None);
+    let mut sender = Sender::new(Algorithm::ScreamV2, 3_000, None);
     sender.run(30);
     let [first, second, _] = sender.run(60);
     assert!((first as f64 / second as f64) < 1.7);
