@@ -284,8 +284,8 @@ fn it_reaches_1_mbps_within_four_seconds_and_keeps_it_with_a_short_queue() {
     let seen = alone(60, |_| MBPS);
     assert_within(seconds_until(&seen, 950.0), 0.0..4.0);
     assert_within(mean(&seen[5..], |s| s.delivered_kbps), 980.0..1001.0);
-    // Equilibrium of the signal: XREF * RMAX / r_ref = 25 ms, and a frame's burst above it.
-    assert!(seen[5..].iter().all(|second| second.max_queue_ms < 60.0 && second.lost == 0));
+    // The ramp-up may add QBOUND, 50 ms, and a frame's burst lies above that.
+    assert!(seen[5..].iter().all(|second| second.max_queue_ms < 90.0 && second.lost == 0));
 }
 
 // The contract: a drop and a return of the capacity. The losses: NADA-D6.
@@ -322,21 +322,29 @@ fn small_random_loss_leaves_the_rate_and_5_percent_takes_most_of_it() {
     assert_within(seconds_until(&heavy[40..], 900.0), 0.0..5.0);
 }
 
+// [NADA §4.2]: the queue that ends the ramp-up is that of the filtered delay, which jitter is not in.
+#[test]
+fn jitter_of_30_ms_does_not_keep_it_from_the_ramp_up() {
+    let seen = alone(60, |_| Path { jitter_ms: 30, ..MBPS });
+    assert_within(seconds_until(&seen, 900.0), 0.0..6.0);
+}
+
 // NADA-D5
 #[test]
 fn jitter_that_reorders_does_not_drive_it_to_the_minimum() {
     let target = |jitter_ms| mean_target(&alone(60, |_| Path { jitter_ms, ..MBPS })[10..]);
-    assert_within(target(80), 500.0..700.0);
+    assert_within(target(80), 700.0..850.0);
     assert_within(target(20), 950.0..1050.0);
 }
 
 // NADA-D3, NADA-D6: the capacity steps of a staircase, 20 s each.
 #[test]
-fn on_a_staircase_losses_come_only_with_the_halving_to_500_kbps() {
+fn on_a_staircase_it_fills_each_step_and_loses_few_packets() {
     let steps = [2000, 1500, 1000, 500, 1000, 1500, 2000, 1500, 1000, 500];
     let seen = alone(200, |ms| capacity(steps[(ms / 20_000) as usize]));
     for (seen, kbps) in seen.chunks(20).zip(steps) {
-        assert_within(losses(seen), if kbps == 500 { 0.0..60.0 } else { 0.0..1.0 });
+        let lost = losses(seen);
+        assert!(lost < 60.0, "{lost} at {kbps} kbit/s");
     }
     let share = mean(&seen, |second| second.delivered_kbps) / 1250.0;
     assert_within(share, 0.95..1.0);
@@ -346,12 +354,14 @@ fn on_a_staircase_losses_come_only_with_the_halving_to_500_kbps() {
 #[test]
 fn a_source_that_sends_less_than_it_may_does_not_inflate_the_target() {
     let source = |ms| if ms < 30_000 { Bitrate::from_kbps(200) } else { Bitrate::MAX };
-    // Jitter keeps it out of the ramp-up, whose growth is bounded anyway.
     for jitter_ms in [0, 30] {
         let seen = alone(60, |ms| Path { source: source(ms), jitter_ms, ..MBPS });
         assert_within(seen[29].target_kbps, 300.0..350.0);
         assert_within(seconds_until(&seen[30..], 900.0), 0.0..15.0);
     }
+    // What reorders keeps it out of the ramp-up, whose growth is bounded anyway.
+    let seen = alone(30, |ms| Path { source: source(ms), jitter_ms: 80, ..MBPS });
+    assert_within(seen[29].target_kbps, 300.0..350.0);
 }
 
 // NADA-D9, [RFC8836 §2] requirement 10

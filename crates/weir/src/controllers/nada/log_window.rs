@@ -16,7 +16,7 @@ const MAX_PACKETS: usize = 1 << 13;
 pub(super) struct Fate {
     pub(super) lost: bool,
     pub(super) marked: bool,
-    /// Its own `d_fwd - d_base` reached `QEPS`.
+    /// `d_fwd - d_base` reached `QEPS` when it arrived.
     pub(super) delayed: bool,
 }
 
@@ -113,7 +113,7 @@ impl LogWindow {
         self.marked > 0
     }
 
-    /// Whether a packet of the window met a queue.
+    /// Whether a packet of the window arrived while there was a queue.
     pub(super) fn has_delay(&self) -> bool {
         self.delayed > 0
     }
@@ -160,6 +160,9 @@ mod tests {
         assert_eq!(window.loss_ratio(), 1.0 / 3.0);
         feed(&mut window, 1, FINE);
         assert!(!window.has_loss());
+        feed(&mut window, 3, LOST);
+        feed(&mut window, 3, FINE);
+        assert!(!window.has_loss(), "the newest packet too");
     }
 
     #[test]

@@ -109,13 +109,14 @@ impl Nada {
         let (number, send_time) = (packet.sequence_number, packet.send_time);
         let mut fate = Fate { lost: true, ..Fate::default() };
         if let (Some(arrival), Some(delay)) = (packet.arrival_time, packet.one_way_delay()) {
-            let queuing_delay = self.delay.on_packet(now, send_time, delay);
+            self.delay.on_packet(now, send_time, delay);
             self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
             fate = Fate {
                 lost: false,
                 // Packets that are not ECN-capable have no marks.
                 marked: packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off,
-                delayed: queuing_delay >= p.qeps,
+                // `d_fwd` is the filtered delay, here too [NADA §4.1] [NADA §4.2].
+                delayed: self.delay.queuing_delay() >= Some(p.qeps),
             };
         }
         self.window.on_packet(number, send_time, fate, p.logwin);

@@ -12,9 +12,9 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Ramp-up if within `LOGWIN` no packet was lost and none met a queue [NADA §4.2], and none was
-    /// marked (NADA-D11). The test asks for the packets themselves, not for `p_loss`, which decays
-    /// for ever without becoming zero.
+    /// Ramp-up if within `LOGWIN` no packet was lost, the filtered delay showed no queue [NADA §4.2], and
+    /// no packet was marked (NADA-D11). The test asks for the losses themselves, not for `p_loss`, which
+    /// decays for ever without becoming zero.
     pub(super) fn of(window: &LogWindow) -> Self {
         if window.has_loss() || window.has_delay() || window.has_mark() {
             Self::Gradual

@@ -75,6 +75,71 @@ fn the_state_follows_the_newest_500_ms() {
     assert_eq!((0..10).filter(ramp_up).collect::<Vec<_>>(), [0, 1, 2, 8, 9]);
 }
 
+/// A packet that waited for so long.
+fn queued(number: i64, queue_us: i64) -> PacketReport {
+    let arrival_time = Some(at(10 * number + 40) + TimeDelta::from_micros(queue_us));
+    PacketReport { arrival_time, ..packet(number) }
+}
+
+// [NADA §4.2]: below QEPS, and of the filtered delay, so that one short delay in 15 clears it.
+#[test]
+fn the_ramp_up_ends_where_15_packets_in_a_row_waited_for_10_ms() {
+    let state_after = |queue_us: &dyn Fn(i64) -> i64| {
+        let mut nada = nada(150, 300, 2500);
+        feed(&mut nada, 0..10, packet);
+        feed(&mut nada, 10..15, |number| queued(number, queue_us(number)));
+        nada.metrics().state
+    };
+    assert_eq!(state_after(&|_| 9_999), "accelerated ramp-up");
+    assert_eq!(state_after(&|_| 10_000), "gradual update");
+    assert_eq!(state_after(&|n| if n % 15 == 0 { 0 } else { 30_000 }), "accelerated ramp-up");
+    assert_eq!(state_after(&|n| if n % 16 == 0 { 0 } else { 30_000 }), "gradual update");
+}
+
+// [NADA §4.2]: 60 ms count as 50 * exp(-0.5 * 10 / 50).
+#[test]
+fn a_long_queue_counts_for_less_while_a_loss_is_live() {
+    let d_tilde = |is_lost: bool, turns_up: bool| {
+        let mut nada = nada(150, 300, 2500);
+        feed(&mut nada, 0..8, |n| if n == 35 && is_lost { lost(n) } else { packet(n) });
+        feed(&mut nada, 8..10, |number| match number {
+            80 if turns_up => PacketReport { recovered: true, ..packet(35) },
+            _ => packet(number),
+        });
+        feed(&mut nada, 10..12, |number| queued(number, 60_000));
+        nada.metrics().signals[1]
+    };
+    assert_eq!(d_tilde(false, false), ("d_tilde_ms", 60.0));
+    let (_, warped) = d_tilde(true, false);
+    assert!((warped - 45.242).abs() < 1e-3, "{warped}");
+    assert_eq!(d_tilde(true, true), ("d_tilde_ms", 60.0));
+}
+
+// [NADA §5.1.2]
+#[test]
+fn the_smoothed_ratios_settle_at_the_shares_of_packets() {
+    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2500)).unwrap();
+    let mut nada = Nada::new(Settings { ecn: EcnMode::Classic, ..Settings::new(limits) });
+    feed(&mut nada, 0..100, |number| match number % 25 {
+        3 | 9 => lost(number),
+        14 => PacketReport { ecn: Ecn::Ce, ..packet(number) },
+        _ => packet(number),
+    });
+    let metrics = nada.metrics();
+    assert!((metrics.loss_ratio - 0.08).abs() < 1e-3, "{}", metrics.loss_ratio);
+    let (_, marking_ratio) = metrics.signals[3];
+    assert!((marking_ratio - 0.04).abs() < 1e-3, "{marking_ratio}");
+}
+
+// [RFC8699 §5.3.1]
+#[test]
+fn a_share_of_a_coupled_rate_is_the_target_at_once() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    nada.on_shared_rate(at(1100), kbps(700));
+    assert_eq!((nada.target().bitrate, nada.metrics().reason), (kbps(700), Reason::Coupled));
+}
+
 // NADA-D5
 #[test]
 fn a_packet_that_turns_up_ends_the_gradual_update_at_once() {
@@ -227,4 +292,22 @@ fn a_new_clock_moves_neither_signal_nor_mode() {
     nada.on_feedback(at(1_170), &report);
     let after = nada.metrics();
     assert_eq!((after.queuing_delay, after.state), (before.queuing_delay, before.state));
+}
+
+// NADA-D12: a clock that is 30 ms behind and a queue of 40 ms.
+#[test]
+fn a_new_clock_keeps_a_queue_and_counts_what_arrives_anew() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, packet);
+    feed(&mut nada, 10..12, |number| queued(number, 40_000));
+    assert!(nada.metrics().acknowledged_bitrate > Some(kbps(900)));
+    let report = FeedbackReport {
+        packets: (120..130).map(|number| queued(number, 10_000)).collect(),
+        new_clock: true,
+        ..FeedbackReport::default()
+    };
+    nada.on_feedback(at(1_370), &report);
+    let metrics = nada.metrics();
+    assert_eq!(metrics.queuing_delay, Some(TimeDelta::from_millis(40)));
+    assert_eq!(metrics.acknowledged_bitrate, Some(kbps(200)), "10 packets in 500 ms");
 }
