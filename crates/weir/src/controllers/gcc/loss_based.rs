@@ -447,4 +447,120 @@ mod tests {
         loss_based.observe(&FeedbackReport { packets, ..FeedbackReport::default() });
         assert_eq!((loss_based.partial.sent, loss_based.partial.lost), (SIZE * 3.0, SIZE));
     }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// One that loss limits at 500 kbit/s, held there until 1 s.
+    fn limited(state: LossState) -> LossBased {
+        let held = Held { until: Some(at(1_000)), duration: HOLD, rate: kbps(500) };
+        LossBased { state, held, result: kbps(500), ..loss_based() }
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn while_a_decrease_is_held_the_estimate_stays_below_the_rate_held() {
+        for (ms, bounded, result, state) in [
+            (999, 800, 500, LossState::Decreasing),
+            (999, 400, 400, LossState::Decreasing),
+            (999, 1_000, 1_000, LossState::DelayBased),
+            (1_000, 800, 800, LossState::IncreaseUsingPadding),
+            (1_000, 400, 400, LossState::Decreasing),
+        ] {
+            let mut loss_based = limited(LossState::Decreasing);
+            loss_based.decide(at(ms), kbps(bounded), kbps(1_000));
+            assert_eq!(
+                (loss_based.result, loss_based.state),
+                (kbps(result), state),
+                "{ms} {bounded}"
+            );
+            let holds = (loss_based.held.until, loss_based.held.duration, loss_based.held.rate);
+            let expected = match state {
+                LossState::DelayBased => (None, HOLD, Bitrate::MAX),
+                _ => (Some(at(1_000)), HOLD, kbps(500)),
+            };
+            assert_eq!(holds, expected, "{ms} {bounded}: only a new decrease holds anew");
+        }
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn growth_that_does_not_get_further_for_two_seconds_is_a_decrease_again() {
+        let mut loss_based = limited(LossState::Decreasing);
+        for (ms, bounded, padding, state) in [
+            (1_000, 800, Some((1_000, 800)), LossState::IncreaseUsingPadding),
+            (3_000, 800, Some((1_000, 800)), LossState::IncreaseUsingPadding),
+            (3_001, 801, Some((3_001, 801)), LossState::IncreaseUsingPadding),
+            (5_002, 801, None, LossState::Decreasing),
+        ] {
+            loss_based.decide(at(ms), kbps(bounded), kbps(1_000));
+            let pads = loss_based.padding.map(|(since, rate)| (since.as_millis(), rate));
+            let padding = padding.map(|(since, rate)| (since, kbps(rate)));
+            assert_eq!((pads, loss_based.state), (padding, state), "{ms}");
+        }
+        assert_eq!(loss_based.held.until, Some(at(5_302)));
+        assert_eq!((loss_based.held.duration, loss_based.held.rate), (HOLD * 2, kbps(801)));
+        loss_based.decide(at(6_000), kbps(1_000), kbps(1_000));
+        assert_eq!((loss_based.padding, loss_based.state), (None, LossState::DelayBased));
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn a_window_of_growth_lasts_300_ms_and_ends_at_1_3_times_the_estimate() {
+        let mut loss_based = limited(LossState::Decreasing);
+        loss_based.held.until = None;
+        loss_based.best = Some(Channel { bandwidth: kbps(400), inherent_loss: 0.0 });
+        for (ms, since) in [(0, 0), (300, 0), (301, 301)] {
+            loss_based.decide(at(ms), kbps(400), kbps(1_000));
+            assert_eq!(loss_based.window, Some((at(since), kbps(520))), "{ms}");
+        }
+        // Found 900 with 2000 acknowledged: the window bounds it while it lasts.
+        let (best, conditions) = (kbps(400), conditions(3_000, 2_000));
+        for (ms, expect) in [(600, 520), (601, 900)] {
+            let found = loss_based.bound_growth(at(ms), best, kbps(900), &conditions);
+            assert_eq!(found, kbps(expect), "{ms}");
+        }
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn growth_ends_at_1_5_times_what_arrives_and_at_1_2_near_the_rate_held() {
+        let grow = |state, held, best, found, acknowledged| {
+            let mut loss_based = limited(state);
+            loss_based.held.rate = held;
+            let conditions = conditions(9_000, acknowledged);
+            loss_based.bound_growth(at(2_000), kbps(best), kbps(found), &conditions)
+        };
+        let padding = LossState::IncreaseUsingPadding;
+        // 1.3 * 500 kbit/s is near.
+        assert_eq!(grow(padding, kbps(500), 400, 5_000, 649), Bitrate::from_bps(778_800));
+        assert_eq!(grow(padding, kbps(500), 400, 5_000, 650), kbps(975));
+        assert_eq!(grow(padding, Bitrate::MAX, 400, 5_000, 600), kbps(900), "none is held");
+        assert_eq!(grow(padding, kbps(500), 400, 5_000, 200), kbps(400), "never a cut");
+        assert_eq!(grow(padding, kbps(500), 400, 410, 200), kbps(400));
+        assert_eq!(grow(padding, kbps(500), 400, 390, 200), kbps(390), "no growth");
+        let least = Bitrate::from_bps(400_001);
+        assert_eq!(grow(LossState::Decreasing, kbps(500), 400, 410, 200), least);
+        assert_eq!(grow(LossState::DelayBased, kbps(500), 400, 5_000, 200), kbps(5_000));
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]: of a source that is limited by itself only what padding showed.
+    #[test]
+    fn what_arrives_is_a_candidate_unless_the_source_limits_itself_without_padding() {
+        let best = Channel { bandwidth: kbps(500), inherent_loss: INITIAL_INHERENT_LOSS };
+        let likeliest = |in_alr, padding: Option<i64>| {
+            let mut loss_based = loss_based();
+            let observation =
+                Observation { sent: SIZE, lost: DataSize::ZERO, send_rate: kbps(500) };
+            (0..3).for_each(|_| loss_based.model.push(observation));
+            loss_based.padding = padding.map(|since| (at(since), kbps(500)));
+            let conditions = Conditions { in_alr, ..conditions(400, 900) };
+            loss_based.likeliest(at(5_000), best, &conditions).bandwidth
+        };
+        assert_eq!(likeliest(false, None), kbps(900));
+        assert_eq!(likeliest(true, None), kbps(510));
+        assert_eq!(likeliest(true, Some(3_000)), kbps(900));
+        assert_eq!(likeliest(true, Some(2_999)), kbps(510));
+    }
 }
