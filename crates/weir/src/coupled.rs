@@ -231,7 +231,7 @@ mod tests {
         let [first, second] = [2.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
         let told = |group: &mut FlowGroup| {
             let told = [first, second].map(|flow| group.share_to_tell(flow));
-            [first, second].map(|flow| group.on_told(flow, group.share(flow)));
+            [first, second].iter().for_each(|&flow| group.on_told(flow, group.share(flow)));
             told
         };
         assert_eq!(told(&mut group), [Some(kbps(400)), Some(kbps(200))]);
