@@ -403,7 +403,7 @@ fn link_log(
         delay_s += propagation_s * traffic.delivered_packets as f64;
     }
     // Changes by hand are not in the configuration.
-    let is_fixed = matches!(link.jitter, Jitter::None) && emulation.changes.is_empty();
+    let is_fixed = link.jitters().all(|it| it == Jitter::None) && emulation.changes.is_empty();
     let is_fixed = is_fixed && sum.delivered.packets > 0;
     sum.delay = is_fixed.then(|| TimeDelta::from_secs_f64(delay_s / sum.delivered.packets as f64));
     Some(sum)

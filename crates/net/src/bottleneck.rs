@@ -51,6 +51,17 @@ pub struct LinkConfig {
     pub loss: LossModel,
     /// Probability that a packet enters twice.
     pub duplicate: f64,
+    /// What jitter and loss become later.
+    pub changes: Changes,
+}
+
+/// Steps of what has none of its own, as capacity and delay do: each list by rising time, after zero.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// Of the jitter, for packets that leave the bottleneck from then on.
+    pub jitter: Vec<(Timestamp, Jitter)>,
+    /// Of the loss, for packets that come from then on.
+    pub loss: Vec<(Timestamp, LossModel)>,
 }
 
 impl LinkConfig {
@@ -64,7 +75,33 @@ impl LinkConfig {
             jitter: Jitter::None,
             loss: LossModel::None,
             duplicate: 0.0,
+            changes: Changes::default(),
         }
+    }
+
+    /// Every jitter that it will have.
+    pub fn jitters(&self) -> impl Iterator<Item = Jitter> {
+        let later = self.changes.jitter.iter().map(|step| step.1);
+        std::iter::once(self.jitter).chain(later)
+    }
+}
+
+/// Steps that have not come yet.
+#[derive(Clone, Debug)]
+struct Steps<T>(VecDeque<(Timestamp, T)>);
+
+impl<T: Copy> Steps<T> {
+    fn new(steps: &[(Timestamp, T)]) -> Self {
+        Self(steps.iter().copied().collect())
+    }
+
+    /// The last one whose time has come.
+    fn take(&mut self, now: Timestamp) -> Option<T> {
+        let mut last = None;
+        while self.0.front().is_some_and(|step| step.0 <= now) {
+            last = self.0.pop_front().map(|step| step.1);
+        }
+        last
     }
 }
 
@@ -109,6 +146,10 @@ pub struct Bottleneck<T> {
     /// What no packet's delay is below.
     least_delay: TimeDelta,
     order: Order,
+    /// Whether there is jitter at any time.
+    varies: bool,
+    jitters: Steps<Jitter>,
+    losses: Steps<LossModel>,
     loss: Loss,
     duplicate: Stream,
     jitter: Stream,
@@ -125,9 +166,14 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             log: Log::new(),
             now: Timestamp::ZERO,
             busy_until: None,
-            line: DelayLine::new(config.jitter.may_reorder() || config.delay.may_reorder()),
+            line: DelayLine::new(
+                config.jitters().any(|jitter| jitter.may_reorder()) || config.delay.may_reorder(),
+            ),
             least_delay: least_delay(config),
             order: Order::default(),
+            varies: config.jitters().any(|jitter| jitter != Jitter::None),
+            jitters: Steps::new(&config.changes.jitter),
+            losses: Steps::new(&config.changes.loss),
             loss: Loss::new(config.loss, seed.stream(&format!("{name}/loss"))),
             duplicate: seed.stream(&format!("{name}/duplicate")),
             jitter: seed.stream(&format!("{name}/jitter")),
@@ -141,6 +187,9 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         self.counters.offered += header.size;
         self.now = now;
         let packet = Waiting { since: now, header, payload };
+        if let Some(loss) = self.losses.take(now) {
+            self.loss.set(loss);
+        }
         if self.loss.draw() {
             self.counters.lost_packets += 1;
             self.log.drop(now, DropCause::RandomLoss, packet);
@@ -199,10 +248,13 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     }
 
     fn depart(&mut self, start: Timestamp, finish: Timestamp, packet: Waiting<T>) {
+        if let Some(jitter) = self.jitters.take(finish) {
+            self.config.jitter = jitter;
+        }
         let delay = self.config.delay.at(finish) + self.config.jitter.draw(&mut self.jitter);
         // A packet cannot arrive before it was sent, however large the jitter.
         let mut due = finish + delay.max(TimeDelta::ZERO);
-        if self.config.jitter != Jitter::None && !self.config.jitter.may_reorder() {
+        if self.varies && !self.config.jitter.may_reorder() {
             due = self.order.hold(due, finish - start);
         }
         let Waiting { since, header: Header { size, ecn, .. }, payload } = packet;
@@ -297,6 +349,8 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     pub fn set_jitter(&mut self, now: Timestamp, jitter: Jitter) {
         self.serve_until(now);
         self.config.jitter = jitter;
+        self.varies = jitter != Jitter::None;
+        (self.jitters, self.config.changes.jitter) = (Steps::new(&[]), Vec::new());
         if jitter.may_reorder() {
             self.line.allow_reordering();
         }
@@ -305,14 +359,15 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
 
     /// Changes the loss that is not congestion, of the packets that come from now on.
     pub fn set_loss(&mut self, loss: LossModel) {
-        self.config.loss = loss;
+        self.losses = Steps::new(&[]);
         self.loss.set(loss);
     }
 }
 
 /// What no packet's delay is below.
 fn least_delay(config: &LinkConfig) -> TimeDelta {
-    (config.delay.minimum() + config.jitter.minimum()).max(TimeDelta::ZERO)
+    let jitter = config.jitters().map(|jitter| jitter.minimum()).min();
+    (config.delay.minimum() + jitter.unwrap_or(TimeDelta::ZERO)).max(TimeDelta::ZERO)
 }
 
 /// Packets between the bottleneck and the far end: in order, or by time where they may overtake.

@@ -17,7 +17,7 @@ pub mod queue;
 pub mod seed;
 pub mod wifi;
 
-pub use bottleneck::{Bottleneck, Counters, LinkConfig, QueueLimit};
+pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig, QueueLimit};
 pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
 pub use delay::Delay;
 pub use jitter::Jitter;

@@ -2,7 +2,9 @@
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
-use weir_net::{Aqm, Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace};
+use weir_net::{
+    Aqm, Capacity, Changes, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace,
+};
 
 use super::Hop;
 use super::aqm::aqm;
@@ -94,14 +96,21 @@ fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Li
             (unlimited.capacity, unlimited.queue)
         }
     };
+    let (jitter, jitters) = table.get("jitter").map_or(Ok((Jitter::None, Vec::new())), |item| {
+        changing(&item, duration, "{ kind = \"netem\", amount = \"10ms\" }", jitter)
+    })?;
+    let (loss, losses) = table.get("loss").map_or(Ok((LossModel::None, Vec::new())), |item| {
+        changing(&item, duration, "\"5%\"", loss)
+    })?;
     Ok(LinkConfig {
         capacity,
         queue,
         aqm: table.get("aqm").map_or(Ok(Aqm::DropTail), |item| aqm(&item))?,
         delay,
-        jitter: table.get("jitter").map_or(Ok(Jitter::None), |item| jitter(&item))?,
-        loss: table.get("loss").map_or(Ok(LossModel::None), |item| loss(&item))?,
+        jitter,
+        loss,
         duplicate: table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?,
+        changes: Changes { jitter: jitters, loss: losses },
     })
 }
 
@@ -121,6 +130,27 @@ fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
     let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
     Delay::new(steps(&elements, duration, "\"25ms\"", Item::time)?)
         .map_err(|error| item.error(&error.to_string()))
+}
+
+/// A value, or steps of it: what holds first, and what follows.
+fn changing<'a, T>(
+    item: &Item<'a>,
+    duration: TimeDelta,
+    example: &str,
+    value: impl Fn(&Item<'a>) -> Result<T>,
+) -> Result<(T, Vec<(Timestamp, T)>)> {
+    let Some(elements) = item.elements() else { return Ok((value(item)?, Vec::new())) };
+    let mut later = steps(&elements, duration, example, value)?.into_iter();
+    let Some((Timestamp::ZERO, first)) = later.next() else {
+        return Err(item.error("the first step must be at 0s"));
+    };
+    let later: Vec<(Timestamp, T)> = later.collect();
+    let times = std::iter::once(Timestamp::ZERO).chain(later.iter().map(|step| step.0));
+    if let Some((_, early)) = times.clone().zip(times.skip(1)).find(|(before, at)| before >= at) {
+        let at = early.as_secs_f64();
+        return Err(item.error(&format!("the step at {at} s must come later")));
+    }
+    Ok((first, later))
 }
 
 /// Values that hold from given times on.

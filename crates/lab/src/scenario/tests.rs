@@ -14,6 +14,7 @@ use super::{
 
 mod calls;
 mod flows;
+mod network;
 mod variants;
 mod wifi;
 
@@ -209,6 +210,21 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "capacity",
         "loss = { to_bad = 0, to_good = 0, loss_good = 0, loss_bad = 1 }\ncapacity",
         "6: network.up.loss: to_bad and to_good must not both be 0",
+    ),
+    (
+        "capacity",
+        "loss = [[\"1s\", \"5%\"]]\ncapacity",
+        "6: network.up.loss: the first step must be at 0s",
+    ),
+    (
+        "capacity",
+        "loss = [[\"0s\", 0], [\"9s\", \"5%\"], [\"9s\", 0]]\ncapacity",
+        "6: network.up.loss: the step at 9 s must come later",
+    ),
+    (
+        "capacity",
+        "jitter = [[\"0s\"]]\ncapacity",
+        "6: network.up.jitter[1]: expected a step such as [\"20s\", { kind = \"netem\", amount = \"10ms\" }]",
     ),
     ("60s", "0s", "4: duration: must be above zero"),
     ("60s", "25h", "4: duration: '25h' is too much; write at most 24h"),

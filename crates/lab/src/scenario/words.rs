@@ -40,8 +40,8 @@ fn link(link: &LinkConfig) -> String {
         parts.push(queue(link));
     }
     parts.push(format!("delay {}", steps(link.delay.steps(), time)));
-    parts.extend(jitter(link.jitter));
-    parts.extend(loss(link.loss));
+    parts.extend(changing(link.jitter, &link.changes.jitter, jitter));
+    parts.extend(changing(link.loss, &link.changes.loss, loss));
     if link.duplicate > 0.0 {
         parts.push(format!("{} duplicated", percent(link.duplicate)));
     }
@@ -63,6 +63,17 @@ fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> Stri
         _ => format!("then {} from {}", value(to), time(from - Timestamp::ZERO)),
     };
     steps.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// The same of what may be absent.
+fn changing<T: Copy>(
+    first: T,
+    later: &[(Timestamp, T)],
+    value: fn(T) -> Option<String>,
+) -> Option<String> {
+    let all = [&[(Timestamp::ZERO, first)], later].concat();
+    let words = || steps(&all, |to| value(to).unwrap_or_else(|| "none".into()));
+    all.iter().any(|step| value(step.1).is_some()).then(words)
 }
 
 fn queue(link: &LinkConfig) -> String {

@@ -104,6 +104,39 @@ fn netem_jitter_reorders_and_the_same_jitter_held_in_order_does_not() {
 }
 
 #[test]
+fn loss_and_jitter_follow_their_steps() {
+    let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(20), reorder: true };
+    let changes = Changes {
+        jitter: vec![(ms(2_000), jitter), (ms(4_000), Jitter::None)],
+        loss: vec![(ms(5_000), LossModel::Random(0.5)), (ms(6_000), LossModel::None)],
+    };
+    let config = LinkConfig { changes, ..link(QueueLimit::Packets(10)) };
+    let arrivals: Vec<i64> = (0..800).map(|n| n * 10).collect();
+    let (delivered, counters) = run(&config, &arrivals);
+    // A packet of 10 ms is through 10 ms after it came.
+    let late = |from, to| {
+        let these = delivered.iter().filter(|it| (from..to).contains(&(it.1 as i64 * 10 + 10)));
+        these.map(|it| (it.0 - it.1 as i64 * 10 - 35).abs()).max().unwrap()
+    };
+    assert_eq!((late(0, 2_000), late(4_000, 8_000)), (0, 0));
+    assert!((15..=20).contains(&late(2_000, 4_000)));
+    let lost = |from, to| 100 - delivered.iter().filter(|it| (from..to).contains(&it.1)).count();
+    assert!((30..70).contains(&lost(500, 600)), "{}", lost(500, 600));
+    assert_eq!(counters.lost_packets, lost(500, 600) as u64);
+}
+
+#[test]
+fn jitter_in_order_that_ends_lets_nothing_overtake() {
+    let jitter = Jitter::HalfNormal { sd: TimeDelta::from_millis(200), reorder: false };
+    let changes = Changes { jitter: vec![(ms(3_000), Jitter::None)], ..Changes::default() };
+    let config = LinkConfig { jitter, changes, ..link(QueueLimit::Packets(10)) };
+    let (delivered, _) = run(&config, &(0..300).map(|n| n * 20).collect::<Vec<i64>>());
+    assert!(delivered.windows(2).all(|pair| pair[0].1 < pair[1].1));
+    // What had piled up behind the last late one is through by then.
+    assert!(delivered[280..].iter().all(|it| it.0 == it.1 as i64 * 20 + 35));
+}
+
+#[test]
 fn jitter_beyond_the_delay_never_delivers_before_the_packet_was_sent() {
     let jitter = Jitter::Uniform { amount: TimeDelta::from_millis(500), reorder: true };
     let (delivered, _) = run(&LinkConfig { jitter, ..link(QueueLimit::Packets(10)) }, &[0; 5]);
