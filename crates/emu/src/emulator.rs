@@ -229,6 +229,8 @@ impl Mover {
         self.network.start(zero);
         self.zero = zero;
         self.lateness = Lateness::default();
+        // What is shown is of the time before.
+        self.shown = None;
     }
 
     /// Reads some of what a host has sent. More of it makes the next wait a short one.

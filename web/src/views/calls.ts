@@ -108,7 +108,7 @@ function setupTable(rows: SetupRow[]): HTMLElement {
   return table<SetupRow>(
     "Steps of the set-up",
     [
-      { head: "Peer", cell: (row) => row.peer },
+      { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Seed", cell: (row) => row.seed },
       number("Page (ms)", (row) => row.page_ms, 0),
       number("Camera (ms)", (row) => row.camera_ms, 0),
@@ -128,7 +128,7 @@ function peerTable(rows: PeerRow[]): HTMLElement {
   return table<PeerRow>(
     "Browsers and pictures",
     [
-      { head: "Peer", cell: (row) => row.peer },
+      { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Seed", cell: (row) => row.seed },
       number("CPU (% of a core)", (row) => row.cpu_percent, 0),
       number("Memory (MB)", (row) => row.memory_mb, 0),
@@ -170,7 +170,7 @@ function errorTable(rows: StreamErrorRow[]): HTMLElement {
   return table<StreamErrorRow>(
     "Streams by getStats and by the captures",
     [
-      { head: "Peer", cell: (row) => row.peer },
+      { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Stream", cell: (row) => name(row.what) },
       { head: "Section (mid)", cell: (row) => row.mid ?? "–" },
       { head: "SSRC", cell: (row) => name(row.ssrcs) },

@@ -27,6 +27,12 @@ import {
   type Warning,
 } from "../model";
 
+/** A section and its flow, each in one piece. */
+function pieces(text: string): HTMLElement {
+  const parts = text.split(", ").map((part, i, all) => name(i + 1 < all.length ? `${part}, ` : part));
+  return el("span", {}, ...parts);
+}
+
 /** A name in one piece: a line may break at its hyphens otherwise. */
 export function name(text: string): HTMLElement {
   return el("span", { class: "name" }, text);
@@ -114,7 +120,7 @@ export function sectionsTable(rows: SectionRow[]): HTMLElement {
   return table<SectionRow>(
     "Sections of the run",
     [
-      { head: "Section", cell: (row) => row.name },
+      { head: "Section", cell: (row) => pieces(row.name) },
       { head: "Time (s)", cell: (row) => span(row), kind: "number" },
       { head: "Controller", cell: (row) => row.controller },
       { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
