@@ -31,6 +31,8 @@ SRTP_TAG = 10
 FPS = 30
 SEAM = 61  # frames of the camera's loop
 MEDIAN_TO_SD = 0.6745
+RTP_CLOCK = 90_000
+COARSEST = 105  # of the quantizer's steps up to 106 as the log counts them
 
 
 def call(scenario, folder):
@@ -58,7 +60,7 @@ def packets(path):
 
 
 def read_capture(path):
-    """Frames as (time, bits) of the payload, and the times of the receiver's feedback."""
+    """Frames as (time, bits) of the payload by their RTP timestamp, and the times of the receiver's feedback."""
     frames, feedback = collections.OrderedDict(), []
     for time, source, payload, length in packets(path):
         if payload[0] >> 6 != 2:
@@ -69,11 +71,13 @@ def read_capture(path):
         elif source == SENDER:
             _, stamp, ssrc = struct.unpack_from(">HII", payload, 2)
             head = 12 + (4 + 4 * struct.unpack_from(">H", payload, 14)[0] if payload[0] & 16 else 0)
-            frame = frames.setdefault((ssrc, stamp), [time, 0])
-            frame[1] += 8 * (length - head - SRTP_TAG)
+            frame = frames.setdefault((ssrc, stamp), [time, 0, False])
+            if not frame[2]:  # what comes behind the marker is parity
+                frame[1] += 8 * (length - head - SRTP_TAG)
+            frame[2] |= payload[1] & 128 != 0
     streams = collections.Counter(ssrc for ssrc, _ in frames)
     video = streams.most_common(1)[0][0]
-    return [tuple(frame) for (ssrc, _), frame in frames.items() if ssrc == video], feedback
+    return {stamp: tuple(frame[:2]) for (ssrc, stamp), frame in frames.items() if ssrc == video}, feedback
 
 
 def read_log(path):
@@ -82,6 +86,7 @@ def read_log(path):
         "estimate": r"pushback_target_bps=(\d+) estimate_bps=(\d+)",
         "asked": r"OnBitrateUpdated, bitrate (\d+)",
         "use": r"total utilization factor = ([\d.]+)",
+        "quality": r"AugmentEncodedImage .* qp (\d+)",
     }
     told = {name: [] for name in forms}
     for line in open(path, errors="replace"):
@@ -104,7 +109,7 @@ def read(folder):
     frames, feedback = read_capture(os.path.join(folder, SENDER + ".pcap"))
     told = read_log(os.path.join(folder, SENDER + ".log"))
     clean, shares = [], []
-    for time, bits in frames:
+    for time, bits in frames.values():
         time %= 86400
         left, estimate = at(told["estimate"], time)
         (asked,), (use,) = at(told["asked"], time), at(told["use"], time)
@@ -112,6 +117,21 @@ def read(folder):
         if left == estimate:
             shares.append(1 - asked / estimate)
     return clean, shares, [b - a for a, b in zip(feedback, feedback[1:])]
+
+
+def coarsest(folder):
+    """Logarithms of the bytes of frames at the coarsest quality, in pairs with the next one's if that is, too."""
+    frames, _ = read_capture(os.path.join(folder, SENDER + ".pcap"))
+    qualities = read_log(os.path.join(folder, SENDER + ".log"))["quality"]
+    first_stamp, (first_time, _) = next(iter(frames.items()))
+    logs = []
+    for stamp, (_, bits) in frames.items():
+        # Frames may wait before they leave: their pictures come at the times of their stamps.
+        time = (first_time + ((stamp - first_stamp) % 2**32) / RTP_CLOCK) % 86400
+        place = bisect.bisect_left(qualities, (time,))
+        near = min(qualities[max(place - 2, 0) : place + 3], key=lambda quality: abs(quality[0] - time))
+        logs.append(math.log(bits / 8) if near[1] >= COARSEST else None)
+    return [(log, after) for log, after in zip(logs, logs[1:]) if log]
 
 
 def median(values):
@@ -136,6 +156,15 @@ def print_tables(folders):
     print("\nrate from, kbit/s   frames   deviation of ln(size)")
     for step, values in sorted(deviations.items()):
         print(f"{250 * step:17}   {len(values):6}   {median(values) / MEDIAN_TO_SD:.3f}")
+    pairs = [pair for folder in folders for pair in coarsest(folder)]
+    if pairs:
+        middle = median([log for log, _ in pairs])
+        off = [log - middle for log, _ in pairs]
+        follow = [(log - middle) * (after - middle) for log, after in pairs if after]
+        variance = sum(value * value for value in off) / len(off)
+        print(f"\ncoarsest quality: {len(pairs)} frames, {math.exp(middle):.0f} B in the middle,", end=" ")
+        print(f"deviation of ln(size) {math.sqrt(variance):.2f},", end=" ")
+        print(f"correlation with the next {sum(follow) / len(follow) / variance:.2f}")
     if seams:
         print(f"\nseam of the camera's loop of {SEAM} frames, {len(seams)} times:", end=" ")
         print(", ".join(f"{median(column):.2f}" for column in zip(*seams)))

@@ -73,6 +73,16 @@ impl MediaEnds {
     }
 }
 
+impl MediaEnds {
+    /// What a browser's receiver learns by extended reports, the sender's model of reports says.
+    fn tell_round_trip_time(&mut self) {
+        let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
+        if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
+            video.on_round_trip_time(rtt);
+        }
+    }
+}
+
 impl Ends for MediaEnds {
     fn next_deadline(&self, end: End) -> Option<Timestamp> {
         match end {
@@ -90,7 +100,10 @@ impl Ends for MediaEnds {
 
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox) {
         match (end, &packet.body) {
-            (End::Sender, Body::Rtcp(bytes)) => self.sender.on_rtcp(now, bytes, out),
+            (End::Sender, Body::Rtcp(bytes)) => {
+                self.sender.on_rtcp(now, bytes, out);
+                self.tell_round_trip_time();
+            }
             (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet, out),
             (End::Receiver, Body::RtpPayload(bytes)) => {
                 self.receiver.on_packet(now, bytes, packet, out);
@@ -201,9 +214,11 @@ impl Sender {
             ssrc,
             rtp_sequence_number: 0,
             rtp_timestamp: 0,
-            video: media
-                .repair
-                .map(|repair| VideoSender::new(repair, Ssrcs::of(ssrc), media.source.is_browser())),
+            video: media.repair.map(|repair| {
+                let chance = seed.stream(&format!("{}/rtcp/reports", flow.name));
+                let browser = media.source.is_browser().then_some(chance);
+                VideoSender::new(repair, Ssrcs::of(ssrc), browser)
+            }),
             sender_reports: SenderReports::new(
                 flow.start,
                 plan,
@@ -338,7 +353,12 @@ impl Sender {
             Departure::Number(packet.sequence_number as u16)
         };
         let body = match (content, &mut self.video) {
-            (Queued::Video(packet), Some(video)) => video.send(now, packet, departure),
+            (Queued::Video(packet), Some(video)) => {
+                let pacer = &mut self.pacer;
+                video.send(now, packet, departure, |parity| {
+                    pacer.enqueue(parity.size, Queued::Video(parity));
+                })
+            }
             (Queued::Counted { marker, .. }, None) => self.counted(marker, departure),
             (content, _) => unreachable!("a sender has packets of one sort: {content:?}"),
         };

@@ -6,6 +6,7 @@ mod overshoot;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
+pub(crate) use self::encoder::media_rate;
 use self::encoder::{Camera, Encoder};
 use crate::config::Source;
 

@@ -15,7 +15,7 @@ use crate::endpoint::{EXTENSION_ID, FIXED_HEADER, RTP_HEADER};
 /// Loss ratio that repair may leave where losses are independent. Below it there is no parity.
 const RESIDUAL_LOSS: f64 = 0.01;
 /// Most packets in a group: what a mask of two words can name [RFC8627 §4.2.2.1].
-const MAX_GROUP: usize = 46;
+pub(super) const MAX_GROUP: usize = 46;
 /// A group ends with the first frame that ends this long after it began: parity that comes later than
 /// a retransmission would is worth little.
 const GROUP_TIME: TimeDelta = TimeDelta::from_millis(60);
@@ -87,13 +87,29 @@ impl Parity {
 pub(super) struct Group {
     /// Sequence number of the first one.
     pub(super) first: i64,
-    /// How many follow each other.
+    /// How many they are.
     pub(super) packets: usize,
+    /// From the number of one to the next one's.
+    pub(super) step: usize,
     /// Length of the longest one after its fixed header.
     pub(super) longest: u16,
     /// Their parity.
     pub(super) parity: Parity,
     began: Timestamp,
+}
+
+impl Group {
+    /// A group without packets.
+    pub(super) fn new(now: Timestamp, first: i64, step: usize) -> Self {
+        Self { first, packets: 0, step, longest: 0, parity: Parity::default(), began: now }
+    }
+
+    /// The next packet of the group.
+    pub(super) fn add(&mut self, packet: &Parity) {
+        self.packets += 1;
+        self.longest = self.longest.max(packet.length);
+        self.parity.add(packet);
+    }
 }
 
 /// Groups the packets that are put into the send queue.
@@ -134,16 +150,8 @@ impl FecEncoder {
             return;
         }
         let group = self.group.filter(|group| group.packets < MAX_GROUP);
-        let mut group = group.unwrap_or(Group {
-            first: number,
-            packets: 0,
-            longest: 0,
-            parity: Parity::default(),
-            began: now,
-        });
-        group.packets += 1;
-        group.longest = group.longest.max(packet.length);
-        group.parity.add(&packet);
+        let mut group = group.unwrap_or(Group::new(now, number, 1));
+        group.add(&packet);
         self.group = Some(group);
     }
 

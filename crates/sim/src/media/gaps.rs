@@ -1,15 +1,19 @@
 //! Gaps: which media packets are missing, when to ask for them, and when to give them up.
 //!
 //! A packet is missing once a later one is there. It may only be late: requests wait as long as late
-//! packets lately took. With NACK a request is repeated each response time, ten times in all; without,
+//! packets lately took. With NACK a request is repeated each response time, ten times in all, and each round-trip
+//! time, where the receiver is told it, a hundred times; without,
 //! a missing packet gets the time that parity may take to arrive.
 
 use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// Requests for one packet (libwebrtc).
+/// Requests for one packet, and where the round-trip time is told [LIBWEBRTC §NackRequester].
 const MAX_REQUESTS: u32 = 10;
+const MAX_REQUESTS_TOLD: u32 = 100;
+/// Requests are repeated at most so often [LIBWEBRTC §NackRequester].
+const MIN_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// Packets that are asked for at a time (libwebrtc); of a larger gap the older ones are given up.
 const MAX_MISSING: usize = 1_000;
 /// Response time before the first answer (libwebrtc's default round-trip time).
@@ -63,6 +67,8 @@ pub(super) struct Gaps {
     /// How late a packet may be before it counts as lost.
     tolerance: TimeDelta,
     response_time: ResponseTime,
+    /// The round-trip time, where the receiver is told it.
+    told: Option<TimeDelta>,
 }
 
 impl Gaps {
@@ -74,12 +80,18 @@ impl Gaps {
             missing: VecDeque::new(),
             tolerance: TimeDelta::ZERO,
             response_time: ResponseTime::default(),
+            told: None,
         }
+    }
+
+    /// The receiver is told the round-trip time: it does not have to learn from answers.
+    pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
+        self.told = Some(rtt.max(MIN_INTERVAL));
     }
 
     /// Time after which a request may be repeated.
     pub(super) fn response_timeout(&self) -> TimeDelta {
-        self.response_time.timeout()
+        self.told.unwrap_or_else(|| self.response_time.timeout())
     }
 
     /// A media packet is there.
@@ -132,11 +144,12 @@ impl Gaps {
 
     /// The packets to ask for now, by rising number. Gives up those that were asked for often enough.
     pub(super) fn requests(&mut self, now: Timestamp) -> Vec<i64> {
-        let again = now + self.response_time.timeout();
+        let again = now + self.response_timeout();
+        let most = if self.told.is_some() { MAX_REQUESTS_TOLD } else { MAX_REQUESTS };
         let mut requests = Vec::new();
         let due = |missing: &&mut Missing| missing.due.is_some_and(|due| due <= now);
         for missing in self.missing.iter_mut().filter(due) {
-            if !self.nack || missing.requests == MAX_REQUESTS {
+            if !self.nack || missing.requests == most {
                 missing.due = None;
                 continue;
             }
@@ -265,6 +278,23 @@ mod tests {
             gaps.on_packet(at(1_040), number - 1, Retransmitted);
         }
         assert_eq!(gaps.response_timeout(), millis(50));
+    }
+
+    // [LIBWEBRTC §NackRequester]
+    #[test]
+    fn a_receiver_that_is_told_the_round_trip_time_asks_a_hundred_times_that_far_apart() {
+        let mut gaps = two_missing(true);
+        gaps.on_round_trip_time(millis(4));
+        assert_eq!(gaps.requests(at(0)), [1, 2]);
+        assert_eq!(gaps.next_deadline(), Some(at(20)));
+        gaps.on_round_trip_time(millis(300));
+        assert_eq!(gaps.requests(at(20)), [1, 2]);
+        assert_eq!(gaps.next_deadline(), Some(at(320)));
+        let mut count = 4;
+        while let Some(now) = gaps.next_deadline() {
+            count += gaps.requests(now).len();
+        }
+        assert_eq!(count, 200);
     }
 
     #[test]

@@ -20,11 +20,13 @@ mod packets;
 mod playout;
 mod protection;
 mod receiver;
+mod receiver_reports;
 mod repair_rates;
 mod rtx_history;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod ulpfec;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 

@@ -36,6 +36,14 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// Of a retransmission: the number of what it repeats.
+    pub(super) fn repeated(&self) -> Option<u16> {
+        (self.kind == Kind::Rtx)
+            .then(|| Rtx::parse(&self.payload).ok())
+            .flatten()
+            .map(|rtx| rtx.sequence_number)
+    }
+
     /// Whether it carries nothing.
     pub(super) fn is_padding(&self) -> bool {
         self.payload.is_empty()
@@ -180,7 +188,8 @@ impl Writer {
 }
 
 fn fec_header(group: &Group) -> flexfec::Header {
-    let mask = Mask::new(0..group.packets as u32).expect("a group fits a mask");
+    let places = (0..group.packets).map(|index| (index * group.step) as u32);
+    let mask = Mask::new(places).expect("a group fits a mask");
     let mut header = flexfec::Header::new(group.first as u16, mask);
     header.protect(group.parity.flags, group.parity.length, group.parity.timestamp);
     header

@@ -7,10 +7,14 @@
 use std::collections::VecDeque;
 
 use weir::controller::Target;
-use weir::feedback::{FeedbackReport, LossCounts};
+use weir::feedback::FeedbackReport;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
 
 use super::Kind;
+use super::receiver_reports::{ReceiverReports, Reported};
+use super::ulpfec::{Share, ShareRule};
+use crate::source::media_rate;
 
 /// Largest share of repair [LIBWEBRTC §FecControllerDefault].
 const MAX_REPAIR_SHARE: f64 = 0.5;
@@ -20,14 +24,6 @@ const WINDOW: TimeDelta = TimeDelta::from_secs(1);
 const RTX_WINDOW: TimeDelta = TimeDelta::from_millis(500);
 /// A rate is that of a time that is longer than this [LIBWEBRTC §BitrateTracker].
 const LEAST_TIME: TimeDelta = TimeDelta::from_millis(1);
-/// Video has a receiver report once a second.
-const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// A report tells the round-trip time in whole ms. Ours is that of feedback, which waits at the receiver for
-/// up to a frame; what is less than this apart is the same.
-const RTT_STEP: TimeDelta = TimeDelta::from_millis(10);
-/// A report tells of losses in so many parts of the packets [RFC3550 §6.4.1].
-const LOSS_PARTS: u64 = 256;
-
 /// The division of a target.
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
@@ -35,27 +31,34 @@ pub(super) struct Protection {
     rtx: SentRate,
     fec: SentRate,
     granted: SentRate,
-    reports: Reports,
-    /// What was known when the target was divided last, and the media's share.
+    /// When the frames of the last second left.
+    frames: VecDeque<Timestamp>,
+    reports: ReceiverReports,
+    /// The target, what push-back leaves of it, and the report by which it was divided last.
     divided: Option<(Bitrate, Bitrate, Reported)>,
     media_share: f64,
+    rule: ShareRule,
+    /// Of parity.
+    share: Share,
 }
 
-impl Default for Protection {
-    fn default() -> Self {
+impl Protection {
+    /// `chance` spreads the receiver reports.
+    pub(super) fn new(chance: Stream) -> Self {
         Self {
             media: SentRate::over(WINDOW),
             rtx: SentRate::over(WINDOW),
             fec: SentRate::over(WINDOW),
             granted: SentRate::over(RTX_WINDOW),
-            reports: Reports::default(),
+            frames: VecDeque::new(),
+            reports: ReceiverReports::new(chance),
             divided: None,
             media_share: 1.0,
+            rule: ShareRule::default(),
+            share: Share::default(),
         }
     }
-}
 
-impl Protection {
     /// A packet that is no padding left.
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, kind: Kind, size: DataSize) {
         match kind {
@@ -65,21 +68,52 @@ impl Protection {
         }
     }
 
+    /// A frame came from the encoder.
+    pub(super) fn on_frame(&mut self, now: Timestamp) {
+        self.frames.push_back(now);
+    }
+
     /// A feedback report arrived.
     pub(super) fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        self.reports.on_feedback(now, report);
+        let target = self.divided.map_or(Bitrate::ZERO, |(target, ..)| target);
+        self.reports.on_feedback(now, target, report);
+    }
+
+    /// Round-trip time by which requests for the same packet are told apart; `None` before the first
+    /// report.
+    pub(super) fn rtt(&self) -> Option<TimeDelta> {
+        self.reports.history_rtt()
+    }
+
+    /// Round-trip time as the receiver knows it.
+    pub(super) fn receiver_rtt(&self) -> Option<TimeDelta> {
+        self.reports.receiver_rtt()
+    }
+
+    /// What parity is made by.
+    pub(super) fn parity_share(&self) -> Share {
+        self.share
     }
 
     /// What the encoder may produce.
     pub(super) fn media_rate(&mut self, now: Timestamp, target: &Target) -> Bitrate {
-        let known = (target.bitrate, target.source_bitrate, self.reports.last);
+        let reported = self.reports.last();
+        let known = (target.bitrate, target.source_bitrate, reported);
         if self.divided.replace(known) != Some(known) {
+            let (fps, payload) = (self.frame_rate(now), media_rate(target.bitrate));
+            self.share = self.rule.share(now, reported, fps, payload.as_kbps_f64());
             let repair = self.rtx.rate(now) + self.fec.rate(now);
             let all = repair + self.media.rate(now);
             let share = if all > Bitrate::ZERO { repair / all } else { 0.0 };
             self.media_share = 1.0 - share.min(MAX_REPAIR_SHARE);
         }
         target.bitrate * self.media_share
+    }
+
+    fn frame_rate(&mut self, now: Timestamp) -> f64 {
+        while self.frames.pop_front_if(|time| *time + WINDOW < now).is_some() {}
+        let time = self.frames.front().map_or(WINDOW, |oldest| now - *oldest);
+        (self.frames.len() as f64 / time.as_secs_f64()).round()
     }
 
     /// Whether a retransmission of this size may be sent; if so, it is taken to be.
@@ -137,53 +171,19 @@ impl SentRate {
     }
 }
 
-/// What a receiver report tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Reported {
-    rtt: TimeDelta,
-    /// Of [`LOSS_PARTS`].
-    lost: u64,
-}
-
-/// Makes receiver reports of the feedback.
-#[derive(Clone, Debug, Default)]
-struct Reports {
-    last: Reported,
-    /// Of the report to come: when it began, and what it has seen.
-    since: Timestamp,
-    rtt: Option<TimeDelta>,
-    lost: u64,
-    received: u64,
-}
-
-impl Reports {
-    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        let LossCounts { lost, received, .. } = report.loss_counts();
-        self.lost += lost;
-        self.received += received;
-        self.rtt = report.rtt(now).into_iter().chain(self.rtt).min();
-        if now - self.since < REPORT_INTERVAL {
-            return;
-        }
-        let Some(rtt) = self.rtt else { return };
-        let is_same = (rtt - self.last.rtt).abs() < RTT_STEP;
-        let expected = (self.lost + self.received).max(1);
-        self.last = Reported {
-            rtt: if is_same { self.last.rtt } else { rtt },
-            lost: self.lost * LOSS_PARTS / expected,
-        };
-        *self = Self { last: self.last, since: now, ..Self::default() };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use weir::feedback::{Ecn, PacketReport};
+    use weir_net::Seed;
 
     use super::*;
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
+    }
+
+    fn protection() -> Protection {
+        Protection::new(Seed::new(1).stream("reports"))
     }
 
     fn bytes(bytes: u64) -> DataSize {
@@ -228,7 +228,7 @@ mod tests {
     // [LIBWEBRTC §FecControllerDefault]
     #[test]
     fn the_media_has_what_the_share_of_repair_in_the_last_second_leaves_of_the_target() {
-        let mut protection = Protection::default();
+        let mut protection = protection();
         assert_eq!(kbps(&mut protection, 0, 800), 800.0);
         send(&mut protection, 2_000, 2, 1);
         assert_eq!(kbps(&mut protection, 1_990, 1_000), 700.0);
@@ -239,7 +239,7 @@ mod tests {
     // [LIBWEBRTC §BitrateTracker]
     #[test]
     fn what_has_just_begun_counts_by_the_time_since_it_began() {
-        let mut protection = Protection::default();
+        let mut protection = protection();
         send(&mut protection, 1_000, 0, 0);
         for ms in [1_000, 1_049] {
             protection.on_packet_sent(at(ms), Kind::Rtx, bytes(500));
@@ -253,27 +253,35 @@ mod tests {
     // [LIBWEBRTC §FecControllerDefault]
     #[test]
     fn the_division_stands_until_the_target_or_a_receiver_report_has_something_new() {
-        let mut protection = Protection::default();
+        let mut protection = protection();
         send(&mut protection, 2_000, 3, 0);
         assert_eq!(kbps(&mut protection, 1_990, 1_000), 700.0);
         assert_eq!(kbps(&mut protection, 9_000, 1_000), 700.0, "nothing is sent again any more");
         protection.on_feedback(at(9_000), &feedback(9_000, 60, 0));
         assert_eq!(kbps(&mut protection, 9_001, 1_000), 1_000.0);
-        let told = |protection: &mut Protection, now_ms, response_ms, lost| {
-            protection.on_feedback(at(now_ms), &feedback(now_ms, response_ms, lost));
-            protection.reports.last
-        };
-        let first = protection.reports.last;
-        assert_eq!(told(&mut protection, 9_900, 500, 9), first, "a report comes once a second");
-        assert_eq!(told(&mut protection, 10_000, 65, 0), Reported { lost: 18, ..first });
-        assert_eq!(told(&mut protection, 11_000, 65, 0), first, "5 ms are the wait for feedback");
-        assert_eq!(told(&mut protection, 12_000, 70, 0).rtt, TimeDelta::from_millis(70));
+    }
+
+    // [LIBWEBRTC §FecControllerDefault]
+    #[test]
+    fn parity_follows_the_loss_of_the_reports_and_the_size_of_the_frames() {
+        let mut protection = protection();
+        (0..60).for_each(|frame| protection.on_frame(at(33 * frame)));
+        protection.on_feedback(at(1_990), &feedback(1_990, 60, 0));
+        kbps(&mut protection, 2_000, 1_000);
+        assert_eq!(protection.parity_share().parity, 0);
+        for ms in [3_500, 3_600] {
+            protection.on_feedback(at(ms), &feedback(ms, 60, 6));
+        }
+        (61..110).for_each(|frame| protection.on_frame(at(33 * frame)));
+        kbps(&mut protection, 3_630, 1_000);
+        // 24 of 256, in frames of 31 kbit: the least share.
+        assert_eq!(protection.parity_share(), Share { parity: 64, max_frames: 4 });
     }
 
     // [LIBWEBRTC §RtpTransportControllerSend]
     #[test]
     fn retransmissions_may_take_the_whole_target_and_no_more() {
-        let mut protection = Protection::default();
+        let mut protection = protection();
         let limit = Bitrate::from_kbps(800);
         // Twice as much is asked for: 200 kB in a second, of which 100 are the target.
         let asked = (0..200).map(|index| at(5 * index));

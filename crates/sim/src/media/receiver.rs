@@ -49,6 +49,11 @@ impl VideoReceiver {
         }
     }
 
+    /// The receiver is told the round-trip time.
+    pub(crate) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
+        self.gaps.on_round_trip_time(rtt);
+    }
+
     /// A packet of the flow arrived.
     pub(crate) fn on_packet(&mut self, now: Timestamp, view: &View<'_>, size: DataSize) {
         self.last_arrival = now;

@@ -4,10 +4,14 @@ use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// How long a packet may be asked for (libwebrtc) ..
+/// How long after it left last a packet is kept at least [LIBWEBRTC §RtpPacketHistory] ..
 const HISTORY: TimeDelta = TimeDelta::from_secs(1);
 /// .. or this many round-trip times, where they are long.
 const HISTORY_ROUND_TRIPS: i64 = 3;
+/// As long as there are fewer packets than this, each is kept ..
+const FEW: usize = 600;
+/// .. for so many times as long.
+const KEPT_OF_FEW: i64 = 3;
 
 /// Packets by rising sequence number without a gap.
 #[derive(Clone, Debug)]
@@ -19,8 +23,17 @@ pub(super) struct RtxHistory<T> {
 #[derive(Clone, Debug)]
 struct Sent<T> {
     packet: T,
-    first_sent: Timestamp,
-    sent_again: Option<Timestamp>,
+    last_sent: Timestamp,
+    again: Again,
+}
+
+/// Whether a packet was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    Never,
+    /// It waits in the send queue.
+    Queued,
+    Sent,
 }
 
 impl<T> RtxHistory<T> {
@@ -31,24 +44,46 @@ impl<T> RtxHistory<T> {
 
     /// The next media packet left.
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, rtt: TimeDelta, packet: T) {
-        let horizon = now - HISTORY.max(rtt * HISTORY_ROUND_TRIPS);
-        while self.sent.front().is_some_and(|sent| sent.first_sent < horizon) {
+        let least = HISTORY.max(rtt * HISTORY_ROUND_TRIPS);
+        while let Some(oldest) = self.sent.front() {
+            let kept = if self.sent.len() < FEW { least * KEPT_OF_FEW } else { least };
+            if oldest.again == Again::Queued || now - oldest.last_sent <= kept {
+                break;
+            }
             self.sent.pop_front();
             self.first += 1;
         }
-        self.sent.push_back(Sent { packet, first_sent: now, sent_again: None });
+        self.sent.push_back(Sent { packet, last_sent: now, again: Again::Never });
     }
 
-    /// The packet to send again, unless it is forgotten, or was sent again less than a round-trip time
-    /// ago: then the request was made before that could have arrived.
+    /// The packet to send again, unless it is forgotten, waits in the send queue, or left again less than
+    /// a round-trip time ago: then the request was made before that could have arrived.
     pub(super) fn on_request(&mut self, now: Timestamp, rtt: TimeDelta, number: i64) -> Option<&T> {
-        let index = usize::try_from(number - self.first).ok()?;
-        let sent = self.sent.get_mut(index)?;
-        if sent.sent_again.is_some_and(|time| now - time < rtt) {
-            return None;
+        let sent = self.get_mut(number)?;
+        let is_wanted = match sent.again {
+            Again::Never => true,
+            Again::Queued => false,
+            Again::Sent => now - sent.last_sent >= rtt,
+        };
+        is_wanted.then_some(&sent.packet)
+    }
+
+    /// The packet was put into the send queue again.
+    pub(super) fn on_queued_again(&mut self, number: i64) {
+        if let Some(sent) = self.get_mut(number) {
+            sent.again = Again::Queued;
         }
-        sent.sent_again = Some(now);
-        Some(&sent.packet)
+    }
+
+    /// The packet left again.
+    pub(super) fn on_sent_again(&mut self, now: Timestamp, number: i64) {
+        if let Some(sent) = self.get_mut(number) {
+            (sent.again, sent.last_sent) = (Again::Sent, now);
+        }
+    }
+
+    fn get_mut(&mut self, number: i64) -> Option<&mut Sent<T>> {
+        self.sent.get_mut(usize::try_from(number - self.first).ok()?)
     }
 }
 
@@ -62,32 +97,57 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// Packets 7, 8, 9 .. with their number as content, 10 ms apart.
-    fn history(count: i64, rtt: TimeDelta) -> RtxHistory<i64> {
+    /// Packets 7, 8, 9 .. with their number as content, so many ms apart.
+    fn history(count: i64, apart_ms: i64, rtt: TimeDelta) -> RtxHistory<i64> {
         let mut history = RtxHistory::new(7);
         for index in 0..count {
-            history.on_packet_sent(at(index * 10), rtt, 7 + index);
+            history.on_packet_sent(at(index * apart_ms), rtt, 7 + index);
         }
         history
     }
 
+    // [LIBWEBRTC §RtpPacketHistory]
     #[test]
-    fn a_packet_is_sent_again_when_asked_for_but_once_a_round_trip_time() {
-        let mut history = history(10, RTT);
+    fn a_packet_is_sent_again_when_asked_for_but_once_a_round_trip_time_after_it_left() {
+        let mut history = history(10, 10, RTT);
         assert_eq!(history.on_request(at(100), RTT, 9), Some(&9));
-        assert_eq!(history.on_request(at(149), RTT, 9), None);
-        assert_eq!(history.on_request(at(150), RTT, 9), Some(&9));
-        assert_eq!(history.on_request(at(150), RTT, 14), Some(&14));
+        history.on_queued_again(9);
+        assert_eq!(history.on_request(at(400), RTT, 9), None, "it waits in the send queue");
+        history.on_sent_again(at(400), 9);
+        assert_eq!(history.on_request(at(449), RTT, 9), None);
+        assert_eq!(history.on_request(at(450), RTT, 9), Some(&9));
+        assert_eq!(history.on_request(at(450), RTT, 14), Some(&14));
     }
 
     #[test]
     fn what_was_never_sent_or_is_forgotten_is_not_sent_again() {
-        let mut recent = history(200, RTT);
+        let mut recent = history(2_000, 1, RTT);
         assert_eq!(recent.on_request(at(2_000), RTT, 6), None);
-        assert_eq!(recent.on_request(at(2_000), RTT, 105), None, "sent at 980 ms");
-        assert_eq!(recent.on_request(at(2_000), RTT, 106), Some(&106));
-        assert_eq!(recent.on_request(at(2_000), RTT, 207), None);
+        assert_eq!(recent.on_request(at(2_000), RTT, 1_005), None, "sent at 998 ms");
+        assert_eq!(recent.on_request(at(2_000), RTT, 1_006), Some(&1_006));
+        assert_eq!(recent.on_request(at(2_000), RTT, 2_007), None);
+    }
+
+    // [LIBWEBRTC §RtpPacketHistory]
+    #[test]
+    fn few_packets_are_kept_three_times_as_long_as_many() {
+        let mut few = history(500, 10, RTT);
+        assert_eq!(few.on_request(at(5_000), RTT, 205), None, "sent at 1980 ms");
+        assert_eq!(few.on_request(at(5_000), RTT, 206), Some(&206));
         let slow = TimeDelta::from_millis(500);
-        assert_eq!(history(200, slow).on_request(at(2_000), slow, 57), Some(&57));
+        assert_eq!(history(500, 10, slow).on_request(at(5_000), slow, 56), Some(&56));
+    }
+
+    #[test]
+    fn what_left_again_or_waits_to_is_kept_longer() {
+        let mut history = history(1, 10, RTT);
+        history.on_queued_again(7);
+        history.on_packet_sent(at(9_000), RTT, 8);
+        assert_eq!(history.sent.len(), 2);
+        history.on_sent_again(at(9_000), 7);
+        history.on_packet_sent(at(12_000), RTT, 9);
+        assert_eq!(history.on_request(at(12_000), RTT, 7), Some(&7));
+        history.on_packet_sent(at(12_001), RTT, 10);
+        assert_eq!(history.on_request(at(12_001), RTT, 7), None);
     }
 }

@@ -3,6 +3,7 @@
 use weir::controller::Target;
 use weir::feedback::FeedbackReport;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::seed::Stream;
 use weir_wire::vp8::Descriptor;
 use weir_wire::{header, key_frame, nack};
 
@@ -11,6 +12,7 @@ use super::packets::{self, Packet, Ssrcs, Writer};
 use super::protection::Protection;
 use super::repair_rates::RepairRates;
 use super::rtx_history::RtxHistory;
+use super::ulpfec::UlpfecEncoder;
 use super::{Kind, Repair};
 use crate::endpoint::Departure;
 use crate::flow::Body;
@@ -31,20 +33,24 @@ pub(crate) struct VideoSender {
     fec: Option<FecEncoder>,
     history: Option<RtxHistory<Packet>>,
     rates: RepairRates,
-    /// Of a browser, which divides the target by a rule of its own.
+    /// Of a browser, which divides the target by a rule of its own, and makes parity by one.
     protection: Option<Protection>,
+    ulpfec: Option<UlpfecEncoder>,
     response_times: Vec<TimeDelta>,
 }
 
 impl VideoSender {
-    pub(crate) fn new(repair: Repair, ssrcs: Ssrcs, is_browser: bool) -> Self {
+    /// `browser` is the chance that spreads its receiver reports.
+    pub(crate) fn new(repair: Repair, ssrcs: Ssrcs, browser: Option<Stream>) -> Self {
+        let is_browser = browser.is_some();
         Self {
             writer: Writer::new(ssrcs),
             key_frames: KeyFrames::new(repair.key_frame_interval),
-            fec: repair.fec.then(FecEncoder::default),
+            fec: (repair.fec && !is_browser).then(FecEncoder::default),
             history: repair.nack.then(|| RtxHistory::new(0)),
             rates: RepairRates::default(),
-            protection: is_browser.then(Protection::default),
+            protection: browser.map(Protection::new),
+            ulpfec: (repair.fec && is_browser).then(UlpfecEncoder::default),
             response_times: Vec::new(),
         }
     }
@@ -73,6 +79,9 @@ impl VideoSender {
         let start =
             if is_key_frame { Descriptor::KeyFrameStart } else { Descriptor::InterFrameStart };
         let count = sizes.len();
+        if let Some(protection) = &mut self.protection {
+            protection.on_frame(now);
+        }
         for (index, size) in sizes.enumerate() {
             let last = index + 1 == count;
             let start = if index == 0 { start } else { Descriptor::Continuation };
@@ -101,23 +110,47 @@ impl VideoSender {
         Some(packet)
     }
 
-    /// A packet leaves.
+    /// A packet leaves; a browser's parity follows the last packet that it is of.
     pub(crate) fn send(
         &mut self,
         now: Timestamp,
         mut packet: Packet,
         departure: Departure,
+        enqueue: impl FnMut(Packet),
     ) -> Body {
         departure.write(&mut packet.header);
         if let Some(protection) = self.protection.as_mut().filter(|_| !packet.is_padding()) {
             protection.on_packet_sent(now, packet.kind, packet.size);
         }
         let body = Body::RtpPayload(packet.emit());
-        let rtt = self.rtt();
-        if let (Kind::Media, Some(history)) = (packet.kind, &mut self.history) {
-            history.on_packet_sent(now, rtt, packet);
+        if let Some(number) = packet.repeated() {
+            let number = self.unwrap(number);
+            self.history.iter_mut().for_each(|history| history.on_sent_again(now, number));
+        }
+        if packet.kind == Kind::Media {
+            self.frame_parity(now, &packet).into_iter().for_each(enqueue);
+            let rtt = self.rtt();
+            if let Some(history) = &mut self.history {
+                history.on_packet_sent(now, rtt, packet);
+            }
         }
         body
+    }
+
+    fn frame_parity(&mut self, now: Timestamp, packet: &Packet) -> Vec<Packet> {
+        let number = self.unwrap(packet.header.sequence_number);
+        let (Some(ulpfec), Some(protection)) = (&mut self.ulpfec, &self.protection) else {
+            return Vec::new();
+        };
+        ulpfec.set_share(protection.parity_share());
+        let groups = ulpfec.on_packet_sent(now, number, packet.parity());
+        groups.iter().map(|group| self.writer.fec(now, group)).collect()
+    }
+
+    /// The media packet with this number: the newest one is the anchor, all others are older.
+    fn unwrap(&self, number: u16) -> i64 {
+        let newest = self.writer.next_number - 1;
+        newest - i64::from((newest as u16).wrapping_sub(number))
     }
 
     /// A packet of padding.
@@ -141,8 +174,17 @@ impl VideoSender {
         }
     }
 
+    /// The round-trip time that a browser's receiver is told.
+    pub(crate) fn receiver_rtt(&self) -> Option<TimeDelta> {
+        self.protection.as_ref()?.receiver_rtt()
+    }
+
     fn rtt(&self) -> TimeDelta {
-        self.response_times.iter().copied().min().unwrap_or(INITIAL_RTT)
+        let rtt = match &self.protection {
+            Some(protection) => protection.rtt(),
+            None => self.response_times.iter().copied().min(),
+        };
+        rtt.unwrap_or(INITIAL_RTT)
     }
 
     /// A packet of the receiver arrived: the packets to send again now; `None` if it asks for nothing.
@@ -161,11 +203,9 @@ impl VideoSender {
     }
 
     fn retransmit(&mut self, now: Timestamp, target: Bitrate, number: u16) -> Option<Packet> {
-        let rtt = self.rtt();
-        // The newest number is the anchor: all others are older.
-        let newest = self.writer.next_number - 1;
-        let number = newest - i64::from((newest as u16).wrapping_sub(number));
-        let packet = self.writer.rtx(self.history.as_mut()?.on_request(now, rtt, number)?);
+        let (rtt, number) = (self.rtt(), self.unwrap(number));
+        let history = self.history.as_mut()?;
+        let packet = self.writer.rtx(history.on_request(now, rtt, number)?);
         let is_granted = match &mut self.protection {
             Some(protection) => protection.grant_rtx(now, packet.size, target),
             None => self.rates.allows_rtx(now, packet.size, target),
@@ -173,6 +213,7 @@ impl VideoSender {
         if !is_granted {
             return None;
         }
+        history.on_queued_again(number);
         self.rates.on_packet(now, Kind::Rtx, packet.size);
         Some(packet)
     }
@@ -210,10 +251,100 @@ impl KeyFrames {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
+    use weir::feedback::{Ecn, PacketReport};
+    use weir_net::Seed;
+    use weir_wire::nack::Nack;
+
     use super::*;
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
+    }
+
+    /// A browser's sender, and what it has put into the send queue.
+    struct Browser(VideoSender, VecDeque<Packet>);
+
+    impl Browser {
+        fn new() -> Self {
+            let repair = Repair { nack: true, fec: true, key_frame_interval: None };
+            let chance = Seed::new(1).stream("reports");
+            Self(VideoSender::new(repair, Ssrcs::of(1), Some(chance)), VecDeque::new())
+        }
+
+        /// Makes a frame of so many packets.
+        fn make_frame(&mut self, now: Timestamp, packets: usize) {
+            let sizes = vec![DataSize::from_bytes(1_000); packets];
+            self.0.packetize(now, false, sizes.into_iter(), |packet| self.1.push_back(packet));
+        }
+
+        /// Sends all that waits; the kinds of the packets.
+        fn send(&mut self, now: Timestamp) -> Vec<Kind> {
+            let mut kinds = Vec::new();
+            while let Some(packet) = self.1.pop_front() {
+                kinds.push(packet.kind);
+                self.0.send(now, packet, Departure::Number(0), |parity| self.1.push_back(parity));
+            }
+            kinds
+        }
+
+        /// Feedback of 64 packets that left 100 ms before, with eight lost.
+        fn report(&mut self, now: Timestamp) {
+            let packets = (0..64).map(|number| PacketReport {
+                sequence_number: number,
+                size: DataSize::from_bytes(1_000),
+                send_time: now - TimeDelta::from_millis(100),
+                arrival_time: (number >= 8).then_some(now),
+                ecn: Ecn::NotEct,
+                recovered: false,
+                probe: None,
+            });
+            let report = FeedbackReport { packets: packets.collect(), ..FeedbackReport::default() };
+            self.0.on_feedback(now, &report);
+            let rate = Bitrate::from_kbps(1_000);
+            self.0.media_rate(now, &Target::new(rate, rate));
+        }
+
+        /// How many packets are sent again for a request of the first one.
+        fn ask(&mut self, now: Timestamp) -> usize {
+            let nack = Nack::new(1, 1, &[0]).unwrap();
+            let mut bytes = vec![0; nack.size()];
+            nack.emit(&mut bytes);
+            let request = header::Packet::parse(&bytes).unwrap();
+            let packets = self.0.on_request(now, Bitrate::from_kbps(1_000), request).unwrap();
+            let count = packets.len();
+            self.1.extend(packets);
+            count
+        }
+    }
+
+    // [LIBWEBRTC §UlpfecGenerator]
+    #[test]
+    fn a_browsers_parity_follows_the_frame_that_completes_its_group() {
+        let mut browser = Browser::new();
+        for frame in 0..30 {
+            browser.make_frame(at(1_000 + 33 * frame), 2);
+            assert_eq!(browser.send(at(1_000 + 33 * frame)), [Kind::Media; 2]);
+        }
+        browser.report(at(1_980));
+        browser.make_frame(at(1_990), 2);
+        assert_eq!(browser.send(at(1_990)), [Kind::Media; 2]);
+        browser.make_frame(at(2_023), 2);
+        assert_eq!(browser.send(at(2_023)), [Kind::Media, Kind::Media, Kind::Fec]);
+    }
+
+    // [LIBWEBRTC §RtpPacketHistory]
+    #[test]
+    fn what_waits_to_be_sent_again_is_not_queued_twice_and_its_round_trip_begins_when_it_leaves() {
+        let mut browser = Browser::new();
+        browser.make_frame(at(0), 1);
+        browser.send(at(0));
+        assert_eq!(browser.ask(at(100)), 1);
+        assert_eq!(browser.ask(at(300)), 0);
+        assert_eq!(browser.send(at(400)), [Kind::Rtx]);
+        assert_eq!(browser.ask(at(400) + INITIAL_RTT - TimeDelta::from_millis(1)), 0);
+        assert_eq!(browser.ask(at(400) + INITIAL_RTT), 1);
     }
 
     #[test]

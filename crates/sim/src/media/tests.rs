@@ -43,7 +43,7 @@ impl Call {
     fn new(repair: Repair) -> Self {
         let ssrcs = Ssrcs::of(1);
         Self {
-            sender: VideoSender::new(repair, ssrcs, false),
+            sender: VideoSender::new(repair, ssrcs, None),
             receiver: VideoReceiver::new(repair, ssrcs),
             path: Vec::new(),
             media: 0,
@@ -72,7 +72,9 @@ impl Call {
 
     fn send(&mut self, now: Timestamp, packet: Packet, lost: impl Fn(usize) -> bool) {
         let (kind, size) = (packet.kind, packet.size);
-        let Body::RtpPayload(bytes) = self.sender.send(now, packet, Departure::Number(0)) else {
+        let Body::RtpPayload(bytes) =
+            self.sender.send(now, packet, Departure::Number(0), |_| unreachable!("no browser"))
+        else {
             unreachable!("video packets have a payload")
         };
         self.sent[kind as usize] += 1;

@@ -45,8 +45,11 @@ const LEAST_GROUP: u32 = 2;
 const DEVIATION: f64 = 0.22;
 const LEAST_DEVIATION: f64 = 0.03;
 const DEVIATION_PER_MBPS: f64 = 0.11;
-/// Bits of a frame at the coarsest quality.
-const LEAST_BITS: f64 = 640.0 * BITS_PER_BYTE;
+/// Bits of a frame at the coarsest quality in the middle, the deviation of their logarithm, and its
+/// correlation from one frame to the next: there the picture decides.
+const LEAST_BITS: f64 = 920.0 * BITS_PER_BYTE;
+const LEAST_BITS_DEVIATION: f64 = 0.30;
+const PERSISTENCE: f64 = 0.86;
 /// A key frame's size in frames.
 const KEY_FRAME: f64 = 3.0;
 /// The camera plays a file of so many frames over and over. Where it begins again a picture comes twice:
@@ -83,6 +86,8 @@ pub(super) struct Encoder {
     /// Logarithms of the bits of the last frame and, on average, of all of them.
     last_log: f64,
     mean_log: f64,
+    /// How far the picture is off the middle at the coarsest quality, in deviations.
+    picture: f64,
     wants_key_frame: bool,
     /// How long after its picture the next frame comes, in seconds.
     encoding_s: f64,
@@ -100,6 +105,7 @@ impl Encoder {
             to_drop: 0,
             last_log: 0.0,
             mean_log: 0.0,
+            picture: 0.0,
             wants_key_frame: true,
             encoding_s: 0.0,
         }
@@ -187,30 +193,38 @@ impl Encoder {
     fn size(&mut self, level: f64, budget: f64, rate: f64) -> f64 {
         let off = (level - BEST_LEVEL) / BEST_LEVEL;
         let wanted = budget * (1.0 + CORRECTION * off.clamp(-MAX_SHORTAGE, MAX_SURPLUS));
-        let exact = self.limit_quality(level, libm::log(wanted.max(LEAST_BITS)));
+        let coarsest = self.coarsest();
+        let exact = self.limit_quality(level, libm::log(wanted), coarsest).max(coarsest);
         self.frames += 1;
         self.mean_log += (exact - self.mean_log) / f64::from(self.frames);
         self.last_log = exact;
         let key = if std::mem::take(&mut self.wants_key_frame) { KEY_FRAME } else { 1.0 };
         let deviation = (DEVIATION - DEVIATION_PER_MBPS * rate / 1e6).max(LEAST_DEVIATION);
-        key * libm::exp(exact + deviation * self.stream.normal())
+        let noise = deviation * self.stream.normal();
+        key * libm::exp((exact + noise).max(coarsest))
+    }
+
+    /// Logarithm of the bits that this picture takes at the coarsest quality.
+    fn coarsest(&mut self) -> f64 {
+        let news = libm::sqrt(1.0 - PERSISTENCE * PERSISTENCE) * self.stream.normal();
+        self.picture = PERSISTENCE * self.picture + news;
+        libm::log(LEAST_BITS) + LEAST_BITS_DEVIATION * self.picture
     }
 
     /// With bits to spare the quality stays about where it is: the spare bits are spent first.
-    fn limit_quality(&self, level: f64, wanted_log: f64) -> f64 {
+    fn limit_quality(&self, level: f64, wanted_log: f64, coarsest: f64) -> f64 {
         if self.frames < FREE_FRAMES {
             return wanted_log;
         }
         let limit = (self.last_log + libm::log(QUALITY_STEP)).min(self.mean_log);
         let spare = ((level - FREE_LEVEL) / (BEST_LEVEL - FREE_LEVEL)).clamp(0.0, 1.0);
-        let coarsest = libm::log(LEAST_BITS);
         wanted_log.max(coarsest + spare * (limit - coarsest))
     }
 }
 
 /// What is left of a rate without the headers of its packets, which are taken to be full, as whole
 /// packets a second [LIBWEBRTC §RtpVideoSender].
-fn media_rate(target: Bitrate) -> Bitrate {
+pub(crate) fn media_rate(target: Bitrate) -> Bitrate {
     let packets = libm::ceil(target.as_bps_f64() / BITS_PER_BYTE / MAX_PACKET as f64);
     let headers = Bitrate::from_bps_f64(packets * OVERHEAD as f64 * BITS_PER_BYTE);
     target.saturating_sub(headers)
@@ -312,7 +326,7 @@ mod tests {
         assert!((1_550.0..1_700.0).contains(&later), "{later}");
     }
 
-    // [LIBVPX §ratectrl]: 640 B of 30 frames are 154 kbit/s.
+    // [LIBVPX §ratectrl]: 920 B of 30 frames are 221 kbit/s.
     #[test]
     fn below_the_coarsest_quality_frames_are_left_out() {
         let mut bench = Bench::new();

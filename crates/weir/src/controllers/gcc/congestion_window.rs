@@ -19,6 +19,8 @@ const OVERFULL: (f64, f64) = (1.5, 0.9);
 const FULL: (f64, f64) = (1.0, 0.95);
 const GROWTH: f64 = 1.05;
 const EMPTY: f64 = 0.1;
+/// Time alone makes an event so often [LIBWEBRTC §GoogCcNetworkController].
+const EVENT_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
 /// A packet that no feedback ever told of is no longer in flight after this time.
 const FORGOTTEN: TimeDelta = TimeDelta::from_secs(10);
 
@@ -38,6 +40,7 @@ pub(super) struct CongestionWindow {
     rtts: VecDeque<TimeDelta>,
     window: Option<DataSize>,
     ratio: f64,
+    next_event: Timestamp,
 }
 
 impl CongestionWindow {
@@ -48,6 +51,7 @@ impl CongestionWindow {
             rtts: VecDeque::new(),
             window: None,
             ratio: 1.0,
+            next_event: Timestamp::ZERO,
         }
     }
 
@@ -64,19 +68,34 @@ impl CongestionWindow {
         self.remove_while(|oldest| newest.is_some_and(|newest| oldest.sequence_number <= newest));
     }
 
+    /// The events that time alone made up to now, while nothing else happened. After a silence as long
+    /// as packets are remembered for, more of them change nothing.
+    pub(super) fn on_time(&mut self, now: Timestamp, target: Bitrate) {
+        self.next_event = self.next_event.max(now - FORGOTTEN);
+        while self.next_event <= now {
+            self.next_event += EVENT_INTERVAL;
+            self.resize(target);
+            self.update();
+        }
+    }
+
     /// Takes the longest round-trip time of a report and the target after it.
-    pub(super) fn resize(&mut self, rtt: TimeDelta, target: Bitrate) {
+    pub(super) fn on_rtt(&mut self, rtt: TimeDelta, target: Bitrate) {
         if self.rtts.len() == RTT_WINDOW {
             self.rtts.pop_front();
         }
         self.rtts.push_back(rtt);
-        let least = self.rtts.iter().copied().min().unwrap_or(rtt);
+        self.resize(target);
+    }
+
+    fn resize(&mut self, target: Bitrate) {
+        let Some(least) = self.rtts.iter().copied().min() else { return };
         let window = target * (least + QUEUE_TIME);
         let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
         self.window = Some(smoothed.max(MIN_WINDOW));
     }
 
-    /// Adapts to the bytes in flight; called at each packet and report.
+    /// Adapts to the bytes in flight; called at each event.
     pub(super) fn update(&mut self) {
         let Some(window) = self.window else { return };
         let fill = self.bytes.as_bytes() as f64 / window.as_bytes() as f64;
@@ -111,7 +130,7 @@ mod tests {
     /// A window of 1 Mbit/s over 50 + 350 ms: 50,000 B.
     fn window() -> CongestionWindow {
         let mut window = CongestionWindow::new();
-        window.resize(TimeDelta::from_millis(50), Bitrate::from_kbps(1_000));
+        window.on_rtt(TimeDelta::from_millis(50), Bitrate::from_kbps(1_000));
         window
     }
 
@@ -148,10 +167,25 @@ mod tests {
     fn the_window_is_averaged_with_the_last_one_and_takes_the_least_round_trip_time() {
         let mut window = window();
         assert_eq!(window.window, Some(DataSize::from_bytes(50_000)));
-        window.resize(TimeDelta::from_secs(9), Bitrate::from_kbps(2_000));
+        window.on_rtt(TimeDelta::from_secs(9), Bitrate::from_kbps(2_000));
         assert_eq!(window.window, Some(DataSize::from_bytes(75_000)));
-        (0..32).for_each(|_| window.resize(TimeDelta::ZERO, Bitrate::from_bps(1)));
+        (0..32).for_each(|_| window.on_rtt(TimeDelta::ZERO, Bitrate::from_bps(1)));
         assert_eq!(window.window, Some(MIN_WINDOW));
+    }
+
+    // [LIBWEBRTC §GoogCcNetworkController]
+    #[test]
+    fn time_alone_adapts_the_window_and_the_share_40_times_a_second() {
+        let mut window = window();
+        send(&mut window, 0, 0, 60_000);
+        window.on_time(Timestamp::from_millis(74), Bitrate::from_kbps(1_000));
+        let expect = 1_000.0 * FULL.1.powi(3);
+        assert!((kbps_left(&window) - expect).abs() < 0.001, "at 0, 25 and 50 ms");
+        window.on_time(Timestamp::from_millis(75), Bitrate::from_kbps(3_000));
+        assert_eq!(window.window, Some(DataSize::from_bytes(100_000)));
+        assert!((kbps_left(&window) - expect * GROWTH).abs() < 0.001);
+        window.on_time(Timestamp::from_secs(1_000_000), Bitrate::from_kbps(3_000));
+        assert_eq!(kbps_left(&window), 1_000.0);
     }
 
     // [LIBWEBRTC §CongestionWindowPushbackController]

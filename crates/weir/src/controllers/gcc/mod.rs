@@ -176,7 +176,7 @@ impl Gcc {
         if outcome.recovered {
             self.probes.on_recovered(now, self.alr.since().is_some());
         }
-        self.window.resize(longest_rtt, self.estimate);
+        self.window.on_rtt(longest_rtt, self.estimate);
     }
 
     /// A report of receiver reports alone: there is no delay gradient in it.
@@ -197,7 +197,7 @@ impl Gcc {
             }
         }
         self.settle(now);
-        self.window.resize(rtt, self.estimate);
+        self.window.on_rtt(rtt, self.estimate);
     }
 
     /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
@@ -321,10 +321,11 @@ impl Gcc {
 
 impl Controller for Gcc {
     /// GOOGCC-D1: Chromium does what time alone decides each 25 ms. None of it matters while nothing is
-    /// sent, so here each packet does it, and there is no timer.
+    /// sent, so here each packet does it, or makes up for it, and there is no timer.
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.rtt_backoff.on_packet_sent(now);
         self.alr.on_packet_sent(now, packet.size);
+        self.window.on_time(now, self.estimate);
         self.window.on_packet_sent(now, packet);
         if let Some(probe) = self.probes.probe().filter(|probe| packet.probe == Some(probe.id)) {
             self.probe_estimator.on_probe(probe);
@@ -339,6 +340,7 @@ impl Controller for Gcc {
         if report.packets.is_empty() {
             return;
         }
+        self.window.on_time(now, self.estimate);
         self.window.on_report(report);
         match report.arrival_times {
             ArrivalTimes::Measured => self.on_measured(now, report),

@@ -1,0 +1,308 @@
+//! A browser's parity: how much of it, and of which packets [LIBWEBRTC §VCMNackFecMethod,
+//! §UlpfecGenerator].
+//!
+//! The share follows the largest loss of the last ten seconds and the size of the frames; at short
+//! round-trip times, where retransmissions are quick, there is none. Groups are whole frames.
+
+use std::collections::VecDeque;
+
+use weir::units::{TimeDelta, Timestamp};
+
+use super::fec::{Group, MAX_GROUP, Parity};
+use super::receiver_reports::Reported;
+
+// Parameters of the share [LIBWEBRTC §VCMNackFecMethod].
+/// Below this round-trip time there is no parity ..
+const MIN_RTT: TimeDelta = TimeDelta::from_millis(20);
+/// .. and below this one none of small frames.
+const LONG_RTT: TimeDelta = TimeDelta::from_millis(200);
+const MIN_FRAME_KBITS: f64 = 8.0;
+/// The largest loss of this time counts.
+const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+/// Least and largest share of parity in all packets, of 255.
+const MIN_CODE_RATE: f64 = 51.0;
+const MAX_CODE_RATE: f64 = 127.0;
+/// Frames of fewer kbits than this are one packet, and have no least share.
+const ONE_PACKET_KBITS: f64 = 6.0;
+/// At 1280 x 720 a frame counts as this much of one of the size that the shares were made for.
+const SCALE: f64 = 0.782;
+/// The share is the largest one at `LEAST_FULL + FULL / (kbits / RATE_STEP - RATE_OFFSET)` losses of 256, and falls
+/// by this power below that. In place of a table of 50 sizes and 129 losses, whose entries it meets within
+/// 4 of 255 in the mean.
+const LEAST_FULL: f64 = 11.0;
+const FULL: f64 = 344.0;
+const RATE_STEP: f64 = 5.0;
+const RATE_OFFSET: f64 = 0.4;
+const POWER: f64 = 0.63;
+
+// Parameters of the groups [LIBWEBRTC §UlpfecGenerator].
+/// Frames of a group: as many as come in two round-trip times, and no more than this.
+const MAX_FRAMES: f64 = 6.0;
+/// A group may end when it has no more than this of parity above its share, of 256 ..
+const MAX_EXCESS: i64 = 50;
+/// .. and this many packets, where the share is above this one; more of them where frames have two.
+const MIN_PACKETS: usize = 4;
+const HIGH_SHARE: u32 = 80;
+
+/// What parity is made by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Parity packets for 256 media packets.
+    pub(super) parity: u32,
+    /// Frames in a group.
+    pub(super) max_frames: usize,
+}
+
+/// Follows what calls for parity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShareRule {
+    /// Losses of 256 by time; each is less than the one before.
+    losses: VecDeque<(Timestamp, u64)>,
+}
+
+impl ShareRule {
+    /// The share after a report, with frames of so many kbits.
+    pub(super) fn share(
+        &mut self,
+        now: Timestamp,
+        reported: Reported,
+        fps: f64,
+        kbps: f64,
+    ) -> Share {
+        while self.losses.pop_front_if(|(time, _)| now - *time > LOSS_WINDOW).is_some() {}
+        while self.losses.pop_back_if(|(_, lost)| *lost <= reported.lost).is_some() {}
+        self.losses.push_back((now, reported.lost));
+        let max_frames = (2.0 * fps * reported.rtt.as_secs_f64() + 0.5).clamp(1.0, MAX_FRAMES);
+        Share {
+            parity: parity_share(self.losses[0].1, reported.rtt, libm::floor(kbps / fps.max(1.0))),
+            max_frames: max_frames as usize,
+        }
+    }
+}
+
+/// Parity packets for 256 media packets at a loss of 256, with frames of so many kbits.
+fn parity_share(lost: u64, rtt: TimeDelta, kbits: f64) -> u32 {
+    if lost == 0 || rtt < MIN_RTT || rtt < LONG_RTT && kbits < MIN_FRAME_KBITS {
+        return 0;
+    }
+    let code_rate = code_rate(lost, kbits);
+    // Of the media it is more than of all packets.
+    (255.0 * code_rate / (255.0 - code_rate) + 0.5) as u32
+}
+
+/// The share of parity in all packets, of 255.
+fn code_rate(lost: u64, kbits: f64) -> f64 {
+    let least = if kbits < ONE_PACKET_KBITS { 0.0 } else { MIN_CODE_RATE };
+    let row = libm::floor(SCALE * kbits / RATE_STEP).max(1.0);
+    let full = LEAST_FULL + FULL / (row - RATE_OFFSET);
+    let code_rate = MAX_CODE_RATE * libm::pow(lost as f64 / full, POWER);
+    libm::floor(code_rate.clamp(least, MAX_CODE_RATE))
+}
+
+/// Groups the media packets that leave, and makes their parity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UlpfecEncoder {
+    /// For the next group, and for this one.
+    pending: Share,
+    share: Share,
+    packets: Vec<Parity>,
+    first: i64,
+    frames: usize,
+}
+
+impl UlpfecEncoder {
+    pub(super) fn set_share(&mut self, share: Share) {
+        self.pending = share;
+    }
+
+    /// A media packet left: the parity of the group that it completes.
+    pub(super) fn on_packet_sent(
+        &mut self,
+        now: Timestamp,
+        number: i64,
+        packet: Parity,
+    ) -> Vec<Group> {
+        if self.packets.is_empty() {
+            self.share = self.pending;
+            self.first = number;
+        }
+        if self.share.parity == 0 {
+            return Vec::new();
+        }
+        if self.packets.len() < MAX_GROUP {
+            self.packets.push(packet);
+        }
+        self.frames += usize::from(packet.marker());
+        if !packet.marker() || !self.is_complete() {
+            return Vec::new();
+        }
+        self.frames = 0;
+        let packets = std::mem::take(&mut self.packets);
+        let step = parity_packets(packets.len(), self.share);
+        // Neighbours are in different ones, so that a burst of losses can be restored.
+        (0..step).map(|place| self.group(now, &packets, place, step)).collect()
+    }
+
+    fn group(&self, now: Timestamp, packets: &[Parity], place: usize, step: usize) -> Group {
+        let mut group = Group::new(now, self.first + place as i64, step);
+        packets.iter().skip(place).step_by(step).for_each(|packet| group.add(packet));
+        group
+    }
+
+    fn is_complete(&self) -> bool {
+        let count = self.packets.len();
+        let more = usize::from(count >= 2 * self.frames);
+        let least = if self.pending.parity > HIGH_SHARE { MIN_PACKETS } else { 1 };
+        let parity = parity_packets(count, self.share) as i64 * 256 / count as i64;
+        self.frames >= self.share.max_frames
+            || parity - i64::from(self.share.parity) < MAX_EXCESS && count >= least + more
+    }
+}
+
+/// Parity packets of a group: the share, rounded, and one at least.
+fn parity_packets(packets: usize, share: Share) -> usize {
+    ((packets * share.parity as usize + 128) / 256).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::rtp::RtpHeader;
+
+    use super::*;
+    use crate::endpoint::PAYLOAD_TYPE;
+    use crate::media::fec::FecDecoder;
+
+    const LOSS: Reported = Reported { rtt: TimeDelta::from_millis(100), lost: 40 };
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    // [LIBWEBRTC §VCMFecMethod]: entries of its table, and the least share.
+    #[test]
+    fn the_share_is_about_what_the_table_of_loss_and_frame_size_says() {
+        let table = [
+            (40, 8.0, 51.0),
+            (70, 13.0, 65.0),
+            (96, 26.0, 116.0),
+            (40, 40.0, 79.0),
+            (51, 40.0, 106.0),
+            (66, 40.0, 127.0),
+            (7, 66.0, 55.0),
+            (30, 66.0, 103.0),
+            (12, 110.0, 73.0),
+            (40, 330.0, 127.0),
+        ];
+        for (lost, kbits, expect) in table {
+            let rate = code_rate(lost, kbits);
+            assert!((rate - expect).abs() <= 13.0, "{rate} at {lost} and {kbits}: {expect}");
+        }
+        assert!(code_rate(5, 5.0) < 10.0, "a frame of one packet has no least share");
+    }
+
+    // [LIBWEBRTC §VCMNackFecMethod]
+    #[test]
+    fn there_is_no_parity_without_loss_at_short_round_trip_times_and_of_small_frames() {
+        let share = |lost, rtt_ms, kbits| parity_share(lost, TimeDelta::from_millis(rtt_ms), kbits);
+        assert_eq!(share(0, 100, 30.0), 0);
+        assert_eq!(share(255, 19, 30.0), 0);
+        assert_eq!(share(255, 20, 30.0), 253, "as many as there are media packets");
+        assert_eq!(share(255, 199, 7.0), 0);
+        assert_eq!(share(1, 200, 7.0), 64);
+    }
+
+    // [LIBWEBRTC §VCMLossProtectionLogic]
+    #[test]
+    fn the_largest_loss_of_ten_seconds_counts() {
+        let mut rule = ShareRule::default();
+        let mut share = |ms, lost| rule.share(at(ms), Reported { lost, ..LOSS }, 30.0, 1_000.0);
+        let after_loss = share(0, 40);
+        assert!(after_loss.parity > 64);
+        assert!(share(500, 90).parity > after_loss.parity);
+        assert!(share(10_500, 0).parity > after_loss.parity);
+        assert_eq!(share(10_501, 0).parity, 0);
+    }
+
+    // [LIBWEBRTC §VCMNackFecMethod]
+    #[test]
+    fn a_group_has_the_frames_of_two_round_trip_times_and_six_at_most() {
+        let frames = |rtt_ms| {
+            let reported = Reported { rtt: TimeDelta::from_millis(rtt_ms), ..LOSS };
+            ShareRule::default().share(at(0), reported, 30.0, 1_000.0).max_frames
+        };
+        assert_eq!([0, 20, 50, 90, 400].map(frames), [1, 1, 3, 5, 6]);
+    }
+
+    fn packet(number: i64, is_last: bool) -> Parity {
+        let header = RtpHeader {
+            marker: is_last,
+            payload_type: PAYLOAD_TYPE,
+            sequence_number: number as u16,
+            timestamp: 3_000 * number as u32,
+            ssrc: 1,
+            transport_sequence_number: None,
+            abs_send_time: None,
+        };
+        Parity::of(&header, [number as u8, 1], 900 + number as u16)
+    }
+
+    /// How many packets the groups of six frames in a row have, and their parity packets.
+    fn groups(parity: u32, max_frames: usize, packets_per_frame: i64) -> Vec<(i64, usize)> {
+        let mut encoder = UlpfecEncoder::default();
+        encoder.set_share(Share { parity, max_frames });
+        let (mut made, mut first) = (Vec::new(), 0);
+        for number in 0..6 * packets_per_frame {
+            let is_last = (number + 1) % packets_per_frame == 0;
+            let group = encoder.on_packet_sent(at(0), number, packet(number, is_last));
+            if !group.is_empty() {
+                made.push((number + 1 - first, group.len()));
+                first = number + 1;
+            }
+        }
+        made
+    }
+
+    // [LIBWEBRTC §UlpfecGenerator]
+    #[test]
+    fn a_group_ends_with_the_frame_whose_parity_is_not_far_above_the_share() {
+        assert_eq!(groups(0, 6, 1), []);
+        assert_eq!(groups(64, 6, 1), [(3, 1), (3, 1)]);
+        assert_eq!(groups(64, 6, 4), [(4, 1); 6]);
+        assert_eq!(groups(64, 2, 1), [(2, 1); 3], "it has no more frames");
+        assert_eq!(groups(253, 6, 1), [(4, 4)], "a large share is of four packets at least");
+        assert_eq!(groups(253, 6, 2), [(6, 6), (6, 6)], "and of five, where frames have two");
+        assert_eq!(groups(128, 6, 3), [(6, 3); 3]);
+    }
+
+    #[test]
+    fn a_new_share_is_for_the_next_group() {
+        let mut encoder = UlpfecEncoder::default();
+        encoder.set_share(Share { parity: 64, max_frames: 6 });
+        assert_eq!(encoder.on_packet_sent(at(0), 0, packet(0, true)), []);
+        encoder.set_share(Share { parity: 0, max_frames: 1 });
+        assert_eq!(encoder.on_packet_sent(at(0), 1, packet(1, true)), []);
+        assert_eq!(encoder.on_packet_sent(at(0), 2, packet(2, true)).len(), 1);
+        assert_eq!(encoder.on_packet_sent(at(0), 3, packet(3, true)), []);
+    }
+
+    #[test]
+    fn as_many_neighbours_as_there_are_parity_packets_are_restored() {
+        let mut encoder = UlpfecEncoder::default();
+        encoder.set_share(Share { parity: 128, max_frames: 1 });
+        let sent = |number| packet(number, number == 15);
+        let groups: Vec<Group> = (10..16)
+            .flat_map(|number| encoder.on_packet_sent(at(0), number, sent(number)))
+            .collect();
+        assert_eq!(groups.len(), 3);
+        let mut decoder = FecDecoder::default();
+        [10, 11, 15].into_iter().for_each(|number| decoder.on_packet(number, sent(number)));
+        let mut restored = Vec::new();
+        for group in groups {
+            let numbers = (0..group.packets).map(|index| group.first + (index * group.step) as i64);
+            decoder.on_parity(numbers.collect(), group.parity);
+            restored.extend(decoder.recover());
+        }
+        restored.sort_unstable_by_key(|(number, _)| *number);
+        assert_eq!(restored, [12, 13, 14].map(|number| (number, sent(number))));
+    }
+}
