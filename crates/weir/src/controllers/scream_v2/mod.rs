@@ -27,6 +27,8 @@ mod media_rate;
 mod reference_window;
 mod round_trip_flight;
 mod sender_transmission;
+#[cfg(test)]
+mod tests;
 
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target,

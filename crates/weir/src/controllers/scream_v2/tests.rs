@@ -1,0 +1,138 @@
+//! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
+
+use alloc::vec::Vec;
+
+use super::*;
+use crate::feedback::Ecn;
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+fn controller(options: Options) -> ScreamV2 {
+    let limits = RateLimits::new(kbps(50), kbps(300), kbps(2_500)).unwrap();
+    ScreamV2::with_options(limits, options)
+}
+
+const SIZE: DataSize = DataSize::from_bytes(1_000);
+
+/// What one of the ten packets of a round met: a delay in ms, or nothing that came back.
+type Fate = Option<i64>;
+
+/// Packets sent each 10 ms from 500 ms times `round` on; their report comes 400 ms after the first.
+fn round(scream: &mut ScreamV2, round: i64, new_clock: bool, fate: impl Fn(i64) -> Fate) {
+    let report = |index: i64| {
+        let send_time = at(500 * round + 10 * index);
+        PacketReport {
+            sequence_number: 10 * round + index,
+            size: SIZE,
+            send_time,
+            arrival_time: fate(index).map(|ms| send_time + TimeDelta::from_millis(ms)),
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        }
+    };
+    let packets: Vec<_> = (0..10).map(report).collect();
+    for PacketReport { sequence_number, size, send_time, .. } in packets.iter().copied() {
+        let queued = DataSize::ZERO;
+        let sent = SentPacket { sequence_number, size, queued, probe: None, padding: false };
+        scream.on_packet_sent(send_time, &sent);
+    }
+    let report = FeedbackReport { packets, new_clock, ..FeedbackReport::default() };
+    scream.on_feedback(at(500 * round + 400), &report);
+}
+
+// [SCREAMV2 §4.5.4]: a queue that varies moves the target only with losses beside it.
+#[test]
+fn a_queue_with_losses_raises_the_delay_target_and_one_without_does_not() {
+    let target = |loses: bool| {
+        let mut scream = controller(Options::default());
+        (0..5).for_each(|number| round(&mut scream, number, false, |_| Some(30)));
+        for number in 5..35 {
+            let lost = |index| loses && index == 5;
+            round(&mut scream, number, false, |index| (!lost(index)).then_some(180));
+        }
+        scream.delay_target.value()
+    };
+    assert_eq!(target(false), QDELAY_TARGET_LO);
+    assert!(target(true) > QDELAY_TARGET_LO * 1.5, "{}", target(true));
+}
+
+// [SCREAMV2 §4.2.1.4]
+#[test]
+fn a_delay_that_swings_calms_the_window_and_a_steady_one_does_not() {
+    let scale = |swing: i64| {
+        let mut scream = controller(Options { reduce_jitter: true });
+        for number in 0..400 {
+            round(&mut scream, number, false, |_| Some(30 + swing * (number % 2)));
+        }
+        scream.jitter_scale()
+    };
+    assert!(scale(0) > 0.99);
+    assert_eq!(scale(40), 0.0);
+}
+
+// SCREAMV2-D7: a clock that is 30 ms behind, and a queue of 40 ms.
+#[test]
+fn a_new_clock_keeps_the_queue() {
+    let mut scream = controller(Options::default());
+    round(&mut scream, 0, false, |_| Some(30));
+    round(&mut scream, 1, false, |_| Some(70));
+    let queue = Some(TimeDelta::from_millis(40));
+    assert_eq!(scream.metrics().queuing_delay, queue);
+    round(&mut scream, 2, true, |_| Some(40));
+    assert_eq!(scream.metrics().queuing_delay, queue);
+}
+
+// [SCREAMV2 §4.1.1]
+#[test]
+fn the_most_bytes_in_flight_are_those_of_this_round_trip_and_the_last() {
+    let mut scream = controller(Options::default());
+    round(&mut scream, 0, false, |_| Some(30));
+    round(&mut scream, 1, false, |_| Some(30));
+    assert_eq!(scream.round_trip_flight.previous(), SIZE * 10.0);
+    let nothing = FeedbackReport::default();
+    scream.on_feedback(at(2_000), &nothing);
+    scream.on_feedback(at(3_000), &nothing);
+    assert_eq!(scream.round_trip_flight.max(), DataSize::ZERO);
+}
+
+// [RFC8699 §5.3.1]
+#[test]
+fn a_share_moves_target_and_window_alike_and_no_further_than_the_receivers_limit() {
+    let mut scream = controller(Options::default());
+    round(&mut scream, 0, false, |_| Some(30));
+    let (target, window) = (scream.target().bitrate, scream.window.size());
+    scream.on_shared_rate(at(500), target * 2.0);
+    assert_eq!(scream.target().bitrate, target * 2.0);
+    assert!((scream.window.size() / window - 2.0).abs() < 1e-9);
+    assert_eq!(scream.metrics().reason, Reason::Coupled);
+    scream.on_receiver_limit(at(500), Some(target));
+    scream.on_shared_rate(at(500), target * 3.0);
+    assert_eq!(scream.target().bitrate, target);
+}
+
+#[test]
+fn a_receivers_limit_holds_before_the_first_report() {
+    let mut scream = controller(Options::default());
+    scream.on_receiver_limit(at(0), Some(kbps(200)));
+    assert_eq!(scream.target().bitrate, kbps(200));
+    assert_eq!(scream.metrics().reason, Reason::ReceiverLimit);
+}
+
+// SCREAMV2-D2
+#[test]
+fn silence_is_looked_for_each_200_ms_from_the_first_frame_on() {
+    let mut scream = controller(Options::default());
+    assert_eq!(scream.next_timeout(), None);
+    scream.on_media_queued(at(70), SIZE, SIZE);
+    assert_eq!(scream.next_timeout(), Some(at(270)));
+    scream.on_media_queued(at(100), SIZE, SIZE);
+    scream.on_timeout(at(280));
+    assert_eq!(scream.next_timeout(), Some(at(470)), "the grid is kept");
+    scream.on_timeout(at(1_000));
+    assert_eq!(scream.next_timeout(), Some(at(1_200)), "unless an interval was missed");
+}
