@@ -12,8 +12,8 @@ const MEMBERS = {
     "encoderImplementation",
   ],
   inbound: [
-    "timestamp", "ssrc", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
-    "jitter", "fecBytesReceived", "retransmittedBytesReceived", "retransmittedPacketsReceived",
+    "timestamp", "ssrc", "rtxSsrc", "mid", "packetsReceived", "packetsLost", "bytesReceived",
+    "headerBytesReceived", "jitter", "fecBytesReceived", "retransmittedBytesReceived", "retransmittedPacketsReceived",
     "packetsDiscarded", "frameWidth", "frameHeight", "framesPerSecond", "framesReceived",
     "framesDecoded", "keyFramesDecoded", "qpSum", "totalDecodeTime", "totalInterFrameDelay",
     "totalSquaredInterFrameDelay", "framesDropped", "freezeCount", "totalFreezesDuration",
@@ -33,7 +33,8 @@ const MEMBERS = {
   mediaSource: ["width", "height", "framesPerSecond"],
   audioOutbound: ["timestamp", "ssrc", "mid", "packetsSent", "bytesSent", "headerBytesSent"],
   audioInbound: [
-    "timestamp", "ssrc", "packetsReceived", "packetsLost", "bytesReceived", "headerBytesReceived",
+    "timestamp", "ssrc", "mid", "packetsReceived", "packetsLost", "bytesReceived",
+    "headerBytesReceived",
   ],
 };
 

@@ -190,7 +190,7 @@ pub struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// Of a call; `None` if the captures or the reports of an end are missing.
+    /// Of a call; `None` if the captures of an end are missing, or the reports of both.
     pub fn of(
         config: &CallConfig,
         call: &Call,
@@ -200,7 +200,9 @@ impl<'a> Ends<'a> {
         let hosts = call.ends.map(|end| config.participants[end].host);
         let captures = [outcome.captures.get(hosts[0])?, outcome.captures.get(hosts[1])?];
         let [a, b] = &result.peers;
-        if a.reports.is_empty() || b.reports.is_empty() {
+        // A forwarding server does not report.
+        let reporting = result.peers.iter().filter(|peer| !peer.reports.is_empty()).count();
+        if reporting == 0 {
             return None;
         }
         let relay = config.relay.and_then(|relay| outcome.captures.get(relay.host));
@@ -212,7 +214,8 @@ impl<'a> Ends<'a> {
             peers: [a, b],
             captures,
             destinations: [destination(captures[1]), destination(captures[0])],
-            logs: if relay.is_none() { logs } else { [None; 2] },
+            // Between a participant and a server go several calls.
+            logs: if relay.is_none() && reporting == 2 { logs } else { [None; 2] },
             shows_media: config.relay.is_none_or(|relay| relay.transport == Relay::Udp),
             window,
         })
@@ -229,28 +232,19 @@ impl<'a> Ends<'a> {
             let received = self.captures[far].received.streams.get(&(self.destinations[far], ssrc));
             received.map_or(&[][..], Vec::as_slice)
         };
+        let sources = self.sources(from);
         let here = self.captures[near].sent.streams.iter();
         let here = here.filter(|((to, _), _)| *to == self.destinations[near]);
         let streams = here.map(|(&(_, ssrc), sent)| {
             let stream = Stream::of(ssrc, sent, at_far_end(ssrc), window);
-            PeerStream { from, role: self.role(from, ssrc), stream }
+            PeerStream { from, role: sources.role(ssrc), stream }
         });
-        // Over a relay go the streams of other calls too.
-        let is_of_call =
-            |it: &PeerStream| it.role != Role::Other || it.stream.received.within.packets > 0;
+        // To and from a relay or a server go the streams of other calls too.
+        let is_alone = self.peers.iter().all(|peer| !peer.reports.is_empty());
+        let is_of_call = |it: &PeerStream| {
+            it.role != Role::Other || (is_alone && it.stream.received.within.packets > 0)
+        };
         streams.filter(is_of_call).collect()
-    }
-
-    fn role(&self, from: Peer, ssrc: u32) -> Role {
-        let is = |told: Option<u32>, role| (told == Some(ssrc)).then_some(role);
-        let role = self.peers[from.index()].reports.iter().find_map(|timed| {
-            let [video, audio] = Kind::ALL.map(|kind| timed.report.sent(kind));
-            let of_video = video.and_then(|video| {
-                is(video.ssrc, Role::Video).or(is(video.rtx_ssrc, Role::Retransmission))
-            });
-            of_video.or(audio.and_then(|audio| is(audio.ssrc, Role::Audio)))
-        });
-        role.unwrap_or(Role::Other)
     }
 
     /// What the capture at a peer's host says of each interval between two of its reports.
@@ -276,8 +270,9 @@ impl<'a> Ends<'a> {
 
     /// The streams of the video of `from`, at one side of a host.
     fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(Role, &'s [Sighting])> {
+        let sources = self.sources(from);
         let streams = side.streams.iter();
-        let streams = streams.map(|((_, ssrc), it)| (self.role(from, *ssrc), it.as_slice()));
+        let streams = streams.map(|((_, ssrc), it)| (sources.role(*ssrc), it.as_slice()));
         streams.filter(|(role, _)| role.kind() == Some(Kind::Video)).collect()
     }
 
@@ -392,7 +387,8 @@ fn link_log(
         sum.offered.bytes += traffic.offered.as_bytes();
         sum.delivered.packets += traffic.delivered_packets;
         sum.delivered.bytes += traffic.delivered.as_bytes();
-        sum.lost += traffic.lost_packets + traffic.dropped_packets;
+        sum.lost += traffic.lost_packets;
+        sum.dropped += traffic.dropped_packets;
         sum.longest_wait = sum.longest_wait.max(traffic.mean_wait().unwrap_or(TimeDelta::ZERO));
         let at = log.samples.partition_point(|other| other.time < sample.time);
         let capacity = log.samples.get(at).and_then(|sample| sample.capacity);

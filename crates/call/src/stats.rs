@@ -146,6 +146,10 @@ pub struct InboundRtp {
     pub timestamp: f64,
     /// The stream's source.
     pub ssrc: Option<u32>,
+    /// The source of what is sent again.
+    pub rtx_ssrc: Option<u32>,
+    /// The media section of the session description.
+    pub mid: Option<String>,
     /// RTP packets, retransmissions included.
     pub packets_received: u64,
     /// Expected minus received: duplicates can make it negative.

@@ -292,12 +292,23 @@ fn relayed(transport: &str) -> Scenario {
 fn a_forwarding_server_sends_each_video_to_the_others() {
     let _alone = alone();
     let text = scenario("topology = \"forwarding-server\"\n", "[[flow]]\ncount = 2\n");
-    let Some(outcome) = run(&CallConfig::of(&text, 1).unwrap()) else { return };
+    let config = CallConfig::of(&text, 1).unwrap();
+    let Some(outcome) = run(&config) else { return };
     let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
     assert_eq!(failures, [&None; 4]);
     // Calls 3 and 4 are what participants 2 and 1 get of each other.
     assert!(receiving(&outcome, 2) >= 5 && receiving(&outcome, 3) >= 5);
     assert!(outcome.participants[2].version.starts_with("Janus"));
+    // On the way to the server, and on the way from it, though it reports nothing.
+    for (call, from) in [(0, Peer::A), (2, Peer::A)] {
+        let (planned, result) = (&config.calls[call], &outcome.calls[call]);
+        let ends = Ends::of(&config, planned, result, &outcome).unwrap();
+        let streams = ends.streams(from);
+        let video = streams.iter().find(|stream| stream.role == Role::Video).unwrap();
+        assert!(video.stream.delays.len() > 50, "call {call}: {video:?}");
+        assert!(video.stream.delays[0] >= TimeDelta::from_millis(25));
+        assert!(ends.streams(from.other()).is_empty());
+    }
 }
 
 #[test]

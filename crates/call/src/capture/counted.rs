@@ -17,7 +17,7 @@ use weir::units::{Bitrate, DataSize, Timestamp};
 use super::agreement::{self, Row};
 use super::host::{Count, Sighting, Windowed};
 use super::stream::between;
-use super::{Ends, report_window};
+use super::{Ends, Role, report_window};
 use crate::derive::TimedReport;
 use crate::message::{Peer, printable};
 use crate::stats::{Kind, StatsReport};
@@ -112,23 +112,38 @@ impl Compared {
     }
 }
 
-/// The SSRCs of what a peer sends, by its own reports.
+/// The SSRCs of what a peer sends: by its own reports, or, of a forwarding server, by the receiver's.
 #[derive(Clone, Debug, Default)]
-struct Sources {
+pub(super) struct Sources {
     video: Option<u32>,
     retransmissions: Option<u32>,
     audio: Option<u32>,
 }
 
 impl Sources {
-    fn of(reports: &[TimedReport]) -> Self {
-        let known = |of: fn(&StatsReport) -> Option<u32>| {
-            reports.iter().find_map(|timed| of(&timed.report))
+    fn of(sender: &[TimedReport], receiver: &[TimedReport]) -> Self {
+        type Told = fn(&StatsReport) -> Option<u32>;
+        let known = |sent: Told, received: Told| match sender {
+            [] => receiver.iter().find_map(|timed| received(&timed.report)),
+            _ => sender.iter().find_map(|timed| sent(&timed.report)),
         };
         Self {
-            video: known(|report| report.sent(Kind::Video)?.ssrc),
-            retransmissions: known(|report| report.sent(Kind::Video)?.rtx_ssrc),
-            audio: known(|report| report.sent(Kind::Audio)?.ssrc),
+            video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
+            retransmissions: known(
+                |it| it.sent(Kind::Video)?.rtx_ssrc,
+                |it| it.received(Kind::Video)?.rtx_ssrc,
+            ),
+            audio: known(|it| it.sent(Kind::Audio)?.ssrc, |it| it.received(Kind::Audio)?.ssrc),
+        }
+    }
+
+    /// What a stream is for.
+    pub(super) fn role(&self, ssrc: u32) -> Role {
+        match Some(ssrc) {
+            it if it == self.video => Role::Video,
+            it if it == self.retransmissions => Role::Retransmission,
+            it if it == self.audio => Role::Audio,
+            _ => Role::Other,
         }
     }
 
@@ -183,6 +198,13 @@ fn reading(report: &StatsReport, way: Way, counted: Counted) -> Option<Count> {
     })
 }
 
+fn mid(report: &StatsReport, way: Way, kind: Kind) -> Option<&str> {
+    match way {
+        Way::Sent => report.sent(kind)?.mid.as_deref(),
+        Way::Received => report.received(kind)?.mid.as_deref(),
+    }
+}
+
 /// Growth; a counter that a hostile page turns back did not grow.
 fn since(before: Count, after: Count) -> Count {
     Count {
@@ -207,12 +229,12 @@ impl Ends<'_> {
     /// Of one peer, one way.
     pub(super) fn compared_at(&self, peer: Peer, way: Way) -> Vec<Compared> {
         let from = if way == Way::Sent { peer } else { peer.other() };
-        let sender = &self.peers[from.index()].reports;
-        let Some(last) = self.peers[peer.index()].reports.last() else { return Vec::new() };
-        let sources = Sources::of(sender);
+        let reports = &self.peers[peer.index()].reports;
+        let Some(last) = reports.last() else { return Vec::new() };
+        let sources = self.sources(from);
         let counts = sources.counts(&last.report, way).into_iter();
         let compared = counts.filter_map(|counted| {
-            let mid = sender.iter().find_map(|it| it.report.sent(counted.kind())?.mid.as_deref());
+            let mid = reports.iter().find_map(|timed| mid(&timed.report, way, counted.kind()));
             let named = Compared {
                 peer,
                 way,
@@ -255,6 +277,12 @@ impl Ends<'_> {
             compared.intervals = intervals.filter(|it| it.end > Timestamp::ZERO).collect();
         }
         Some(compared)
+    }
+
+    /// The streams of what a peer sends.
+    pub(super) fn sources(&self, from: Peer) -> Sources {
+        let [sender, receiver] = [from, from.other()].map(|peer| &self.peers[peer.index()].reports);
+        Sources::of(sender, receiver)
     }
 
     /// What the capture at a peer's host holds of a stream.
@@ -310,7 +338,7 @@ mod tests {
     const RECEIVER: [&str; 2] = [
         r#"{"inbound":{"timestamp":0,"packetsReceived":0,"packetsLost":0,"bytesReceived":0,
             "headerBytesReceived":0},"transport":{"srtpCipher":"AEAD_AES_128_GCM"}}"#,
-        r#"{"inbound":{"timestamp":1000,"packetsReceived":4,"packetsLost":1,"bytesReceived":2202,
+        r#"{"inbound":{"timestamp":1000,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsReceived":4,"packetsLost":1,"bytesReceived":2202,
             "headerBytesReceived":320,"retransmittedPacketsReceived":2,
             "retransmittedBytesReceived":1002},"audioInbound":{"timestamp":1000,"packetsReceived":2,
             "packetsLost":0,"bytesReceived":160,"headerBytesReceived":40},
@@ -345,6 +373,10 @@ mod tests {
 
     /// Of three packets of video one was lost and came again; a packet of padding went under the same SSRC.
     fn compared(sender: [&str; 2], receiver: [&str; 2]) -> Vec<Compared> {
+        compared_of([peer(sender), peer(receiver)])
+    }
+
+    fn compared_of(peers: [PeerOutcome; 2]) -> Vec<Compared> {
         let again = packets(&[Some(1_002), None]);
         let audio = packets(&[Some(80), Some(80)]);
         let sent = packets(&[Some(1_000), Some(1_000), Some(200)]);
@@ -357,7 +389,6 @@ mod tests {
         };
         let a = HostCapture { sent: side(HOSTS[1], streams(sent)), ..capture(0) };
         let b = HostCapture { received: side(HOSTS[0], streams(received)), ..capture(1) };
-        let peers = [peer(sender), peer(receiver)];
         let ends = Ends {
             peers: [&peers[0], &peers[1]],
             captures: [&a, &b],
@@ -404,6 +435,21 @@ mod tests {
         let errors = |it: &Compared| it.rows("a to b").iter().map(|row| row.error).sum::<f64>();
         assert_eq!(compared.iter().map(errors).collect::<Vec<_>>(), [0.0, 0.0, -1.0, 0.0]);
         assert_eq!(compared[2].rows("a to b")[0].subject, "video a to b, at b");
+    }
+
+    #[test]
+    fn the_streams_of_a_forwarding_server_are_those_that_their_receiver_knows() {
+        let compared = compared_of([peer(SENDER), peer(RECEIVER)].map(|peer| PeerOutcome {
+            reports: peer.reports.into_iter().filter(|it| it.report.outbound.is_none()).collect(),
+            ..peer
+        }));
+        let told: Vec<_> = compared.iter().map(|it| (it.way, it.counted, &it.ssrcs[..])).collect();
+        use Counted::{Retransmissions, Video};
+        assert_eq!(
+            told,
+            [(Way::Received, Video, &[VIDEO][..]), (Way::Received, Retransmissions, &[AGAIN])]
+        );
+        assert!(compared.iter().all(|it| it.captured.within == it.reported));
     }
 
     #[test]

@@ -194,8 +194,10 @@ fn captured(capture: &Capture) -> Vec<StreamRow> {
 
 /// How long the call lasted, by its intervals, which tell when they end.
 fn span_s(capture: &Capture) -> Option<f64> {
-    let [first, .., last] = capture.intervals.first()?.as_slice() else { return None };
-    let gaps = capture.intervals[0].len() as f64 - 1.0;
+    // A forwarding server has none.
+    let intervals = capture.intervals.iter().max_by_key(|intervals| intervals.len())?;
+    let [first, .., last] = intervals.as_slice() else { return None };
+    let gaps = intervals.len() as f64 - 1.0;
     Some((last.time_s - first.time_s) * (gaps + 1.0) / gaps).filter(|seconds| *seconds > 0.0)
 }
 
