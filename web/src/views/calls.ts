@@ -172,12 +172,12 @@ function errorTable(rows: StreamErrorRow[]): HTMLElement {
     [
       { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Stream", cell: (row) => name(row.what) },
-      { head: "Section (mid)", cell: (row) => row.mid ?? "–" },
-      { head: "SSRC", cell: (row) => name(row.ssrcs) },
-      number("Packets, getStats", (row) => row.reported_packets, 0),
-      number("Packets, capture", (row) => row.captured_packets, 0),
       number("Payload error (%)", (row) => row.error_percent, 3),
-      number("Error of an interval (%)", (row) => row.interval_error_percent, 2),
+      number("An interval (%)", (row) => row.interval_error_percent, 2),
+      number("Packets, getStats", (row) => row.reported_packets, 0),
+      number("Capture", (row) => row.captured_packets, 0),
+      { head: "mid", cell: (row) => row.mid ?? "–" },
+      { head: "SSRC", cell: (row) => name(row.ssrcs) },
     ],
     rows,
   );
