@@ -184,6 +184,7 @@ mod tests {
 
     use super::super::testing::{Bench, ms, packet};
     use super::*;
+    use crate::bottleneck::QueueLimit;
 
     fn bench(config: CoDelConfig) -> Bench<CoDel<u32>> {
         Bench::new(CoDel::new(config))
@@ -257,6 +258,43 @@ mod tests {
         // The next drop would have been at 511.8 ms; 16 intervals later is 2111.8 ms.
         bench.fill(ms(2_200), Ecn::NotEct, 1_000);
         assert_eq!(signals(&mut bench, 2_210, 2_500), [2_310, 2_410, 2_490]);
+    }
+
+    /// All that waits leaves at once, for packets that have just come.
+    fn replace(bench: &mut Bench<CoDel<u32>>, now: i64, waiting: u32) {
+        bench.fill(ms(now), Ecn::NotEct, 1_000);
+        (0..waiting).for_each(|_| assert!(bench.dequeue(ms(now + 1)).is_some()));
+        assert!(bench.dequeue(ms(now + 2)).is_some());
+    }
+
+    // [RFC8289 §5.6]
+    #[test]
+    fn a_head_that_waited_for_less_than_5_ms_starts_the_interval_again() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::NotEct, 10);
+        assert_eq!(signals(&mut bench, 10, 70), []);
+        replace(&mut bench, 86, 4);
+        // 5 ms at 91 ms are above target, an interval later is 191 ms.
+        assert_eq!(signals(&mut bench, 91, 320), [191, 291]);
+    }
+
+    // [RFC8289 §5.5]
+    #[test]
+    fn a_head_that_waited_for_less_than_5_ms_ends_the_dropping_state() {
+        let mut bench = bench(CoDelConfig::default());
+        bench.fill(ms(0), Ecn::NotEct, 100);
+        assert_eq!(signals(&mut bench, 10, 150), [110]);
+        replace(&mut bench, 152, 85);
+        // The next drop would have been at 210 ms. Above target from 160 ms on.
+        assert_eq!(signals(&mut bench, 160, 300), [260]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_told() {
+        let codel = CoDel::new(CoDelConfig::default());
+        let mut bench = Bench::new(codel).with_limit(QueueLimit::Packets(2));
+        bench.fill(ms(0), Ecn::NotEct, 4);
+        assert_eq!((bench.dropped(), bench.signals()), (vec![2, 3], 0));
     }
 
     // [RFC8289 §5.6]

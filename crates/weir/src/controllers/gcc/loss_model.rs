@@ -235,6 +235,14 @@ mod tests {
         assert!((fitted.inherent_loss - 0.05).abs() < 1e-3, "{}", fitted.inherent_loss);
     }
 
+    // [LIBWEBRTC §LossBasedBweV2]: of 10 kB 1 is lost, at p = 0.02. First derivative 1 / 0.02 - 9 / 0.98,
+    // second -(1 / 0.02^2 + 9 / 0.98^2), and three quarters of a step.
+    #[test]
+    fn a_newton_step_is_that_of_the_log_likelihood() {
+        let fitted = model(&[(10, 320)]).fit(channel(1_000, 0.02));
+        assert!((fitted.inherent_loss - 0.032_199_2).abs() < 1e-6, "{}", fitted.inherent_loss);
+    }
+
     // [LIBWEBRTC §LossBasedBweV2]
     #[test]
     fn loss_at_high_rates_alone_is_likelier_on_a_narrow_path() {
@@ -257,6 +265,21 @@ mod tests {
         assert!(model(&[(0, 1_000), (40, 1_000), (10, 1_000)]).average_loss() > 0.1);
         let four = model(&[(0, 1_000), (40, 1_000), (10, 1_000), (10, 1_000)]);
         assert!((four.average_loss() - 0.1).abs() < 1e-9);
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn the_worst_is_the_one_of_the_highest_loss_ratio_not_of_the_most_bytes() {
+        let model = model(&[(0, 1_000), (50, 100), (20, 1_000), (10, 1_000)]);
+        let expected = (0.1 + WEIGHT * 0.2) / (1.0 + WEIGHT);
+        assert!((model.average_loss() - expected).abs() < 1e-9, "{}", model.average_loss());
+    }
+
+    // [LIBWEBRTC §LossBasedBweV2]
+    #[test]
+    fn the_median_is_of_the_rates_in_order() {
+        let spike = model(&[(0, 500), (0, 500), (0, 1_100), (0, 500), (40, 1_000)]);
+        assert!(spike.average_loss() > 0.1);
     }
 
     // [LIBWEBRTC §LossBasedBweV2]

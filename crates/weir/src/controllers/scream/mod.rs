@@ -20,6 +20,8 @@ mod delay_trend;
 mod media_rate_control;
 mod recent_flight;
 mod sender_transmission;
+#[cfg(test)]
+mod tests;
 mod throughput;
 
 use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};

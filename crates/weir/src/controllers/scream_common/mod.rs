@@ -9,6 +9,8 @@ mod loss_events;
 mod lost_packets;
 mod queuing_delay;
 mod silence;
+#[cfg(test)]
+pub(super) mod testing;
 
 pub(super) use bytes_in_flight::{Acknowledgement, BytesInFlight};
 pub(super) use delay_target::DelayTarget;

@@ -1,9 +1,7 @@
 //! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
 
-use alloc::vec::Vec;
-
 use super::*;
-use crate::feedback::Ecn;
+use crate::controllers::scream_common::testing::{SIZE, round};
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -14,35 +12,6 @@ fn kbps(kbps: u64) -> Bitrate {
 fn controller(options: Options) -> ScreamV2 {
     let limits = RateLimits::new(kbps(50), kbps(300), kbps(2_500)).unwrap();
     ScreamV2::with_options(limits, options)
-}
-
-const SIZE: DataSize = DataSize::from_bytes(1_000);
-
-/// What one of the ten packets of a round met: a delay in ms, or nothing that came back.
-type Fate = Option<i64>;
-
-/// Packets sent each 10 ms from 500 ms times `round` on; their report comes 400 ms after the first.
-fn round(scream: &mut ScreamV2, round: i64, new_clock: bool, fate: impl Fn(i64) -> Fate) {
-    let report = |index: i64| {
-        let send_time = at(500 * round + 10 * index);
-        PacketReport {
-            sequence_number: 10 * round + index,
-            size: SIZE,
-            send_time,
-            arrival_time: fate(index).map(|ms| send_time + TimeDelta::from_millis(ms)),
-            ecn: Ecn::NotEct,
-            recovered: false,
-            probe: None,
-        }
-    };
-    let packets: Vec<_> = (0..10).map(report).collect();
-    for PacketReport { sequence_number, size, send_time, .. } in packets.iter().copied() {
-        let queued = DataSize::ZERO;
-        let sent = SentPacket { sequence_number, size, queued, probe: None, padding: false };
-        scream.on_packet_sent(send_time, &sent);
-    }
-    let report = FeedbackReport { packets, new_clock, ..FeedbackReport::default() };
-    scream.on_feedback(at(500 * round + 400), &report);
 }
 
 // [SCREAMV2 §4.5.4]: a queue that varies moves the target only with losses beside it.

@@ -1,0 +1,80 @@
+//! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
+
+use super::*;
+use crate::controllers::scream_common::testing::{SIZE, round};
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+fn controller() -> Scream {
+    let [min, start, max] = [50, 300, 2_500].map(Bitrate::from_kbps);
+    Scream::new(RateLimits::new(min, start, max).unwrap())
+}
+
+// [SCREAM §4.1.2.3]: a queue that varies moves the target only with losses beside it.
+#[test]
+fn a_queue_with_losses_raises_the_delay_target_and_one_without_does_not() {
+    let target = |loses: bool| {
+        let mut scream = controller();
+        (0..5).for_each(|number| round(&mut scream, number, false, |_| Some(30)));
+        for number in 5..35 {
+            let lost = |index| loses && index == 5;
+            round(&mut scream, number, false, |index| (!lost(index)).then_some(230));
+        }
+        scream.delay_target.value()
+    };
+    assert_eq!(target(false), QDELAY_TARGET_LO);
+    assert!(target(true) > QDELAY_TARGET_LO * 1.5, "{}", target(true));
+}
+
+// SCREAM-D13: a clock that is 30 ms behind, and a queue of 40 ms.
+#[test]
+fn a_new_clock_keeps_the_queue() {
+    let mut scream = controller();
+    round(&mut scream, 0, false, |_| Some(30));
+    round(&mut scream, 1, false, |_| Some(70));
+    let queue = Some(TimeDelta::from_millis(40));
+    assert_eq!(scream.metrics().queuing_delay, queue);
+    round(&mut scream, 2, true, |_| Some(40));
+    assert_eq!(scream.metrics().queuing_delay, queue);
+}
+
+// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a lost packet takes a fifth of the window and a tenth of the target.
+#[test]
+fn a_loss_lowers_window_and_target_at_the_report_that_shows_it() {
+    let mut scream = controller();
+    (0..3).for_each(|number| round(&mut scream, number, false, |_| Some(30)));
+    let (window, bitrate) = (scream.window.size(), scream.target().bitrate);
+    round(&mut scream, 3, false, |index| (index != 2).then_some(30));
+    let (after, lower) = (scream.window.size(), scream.target().bitrate);
+    assert!(after <= window * 0.8 + SIZE * 0.1, "{after} after {window}");
+    assert_eq!(lower, bitrate * 0.9);
+    assert_eq!(scream.metrics().reason, Reason::Loss);
+}
+
+// [RFC8699 §5.3.1]
+#[test]
+fn a_share_moves_target_and_window_alike() {
+    let mut scream = controller();
+    round(&mut scream, 0, false, |_| Some(30));
+    let (bitrate, window) = (scream.target().bitrate, scream.window.size());
+    scream.on_shared_rate(at(500), bitrate * 2.0);
+    assert_eq!(scream.target().bitrate, bitrate * 2.0);
+    assert_eq!(scream.window.size(), window * 2.0);
+    assert_eq!(scream.metrics().reason, Reason::Coupled);
+}
+
+// [SCREAM §4.1.3]: each 200 ms from the first frame on.
+#[test]
+fn the_target_is_adjusted_on_a_grid_of_200_ms() {
+    let mut scream = controller();
+    assert_eq!(scream.next_timeout(), None);
+    scream.on_media_queued(at(70), SIZE, SIZE);
+    assert_eq!(scream.next_timeout(), Some(at(270)));
+    scream.on_media_queued(at(100), SIZE, SIZE);
+    scream.on_timeout(at(280));
+    assert_eq!(scream.next_timeout(), Some(at(470)), "the grid is kept");
+    scream.on_timeout(at(1_000));
+    assert_eq!(scream.next_timeout(), Some(at(1_200)), "unless an interval was missed");
+}

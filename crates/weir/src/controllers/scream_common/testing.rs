@@ -1,0 +1,41 @@
+//! A path for tests of the controllers as a whole: ten packets, then their report.
+
+use alloc::vec::Vec;
+
+use crate::controller::Controller;
+use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
+use crate::units::{DataSize, TimeDelta, Timestamp};
+
+pub(in super::super) const SIZE: DataSize = DataSize::from_bytes(1_000);
+
+/// What a packet met: a delay in ms, or nothing that came back.
+type Fate = Option<i64>;
+
+/// Packets sent each 10 ms from 500 ms times `number` on; their report comes 400 ms after the first.
+pub(in super::super) fn round(
+    controller: &mut impl Controller,
+    number: i64,
+    new_clock: bool,
+    fate: impl Fn(i64) -> Fate,
+) {
+    let report = |index: i64| {
+        let send_time = Timestamp::from_millis(500 * number + 10 * index);
+        PacketReport {
+            sequence_number: 10 * number + index,
+            size: SIZE,
+            send_time,
+            arrival_time: fate(index).map(|ms| send_time + TimeDelta::from_millis(ms)),
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        }
+    };
+    let packets: Vec<_> = (0..10).map(report).collect();
+    for PacketReport { sequence_number, size, send_time, .. } in packets.iter().copied() {
+        let queued = DataSize::ZERO;
+        let sent = SentPacket { sequence_number, size, queued, probe: None, padding: false };
+        controller.on_packet_sent(send_time, &sent);
+    }
+    let report = FeedbackReport { packets, new_clock, ..FeedbackReport::default() };
+    controller.on_feedback(Timestamp::from_millis(500 * number + 400), &report);
+}
