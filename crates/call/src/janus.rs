@@ -25,8 +25,13 @@ use crate::signalling::{Call, Misdeed};
 const ROOM: u64 = 1;
 /// No message of Janus is longer: a session description is some 10 KiB.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
-/// For an answer of Janus, and for its start.
+/// For an answer of Janus.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// For its start, which makes keys and certificates: on a busy machine that takes a while.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+/// Janus 1.1 now and then ends at its start: the thread of its socket may look whether the transport is there
+/// before the transport says so, and "no Janus API transport is available" then.
+const STARTS: u32 = 5;
 /// Until a starting Janus is looked for again.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -47,19 +52,15 @@ impl Janus {
         let failed = CallError::system;
         fs::create_dir(folder).map_err(failed("make the server's folder"))?;
         configure(folder).map_err(failed("write the server's configuration"))?;
-        let log = fs::File::create(folder.join("log")).map_err(failed("make the server's log"))?;
-        let mut command = host.command("janus");
-        command.arg("--configs-folder").arg(folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut child = Child::spawn(&mut command)?;
-        let started = Instant::now();
-        while !socket(folder).exists() {
-            if started.elapsed() > PATIENCE {
-                let late = io::Error::new(io::ErrorKind::TimedOut, "it makes no socket");
-                return Err(failed("start janus")(late));
+        let mut starts = 1;
+        let mut child = loop {
+            let mut child = spawn(host, folder)?;
+            match wait_for_socket(&mut child, folder).map_err(failed("start janus"))? {
+                None => break child,
+                Some(_) if starts < STARTS => starts += 1,
+                Some(why) => return Err(failed("start janus")(io::Error::other(why))),
             }
-            std::thread::sleep(RETRY);
-        }
+        };
         Ok(Self { pid: child.inner().id(), _child: child, folder: folder.into(), version })
     }
 
@@ -78,6 +79,35 @@ impl Janus {
         };
         seated.map(agent).collect()
     }
+}
+
+fn spawn(host: &Host, folder: &Path) -> Result<Child, CallError> {
+    let log = fs::File::create(folder.join("log"));
+    let log = log.map_err(CallError::system("make the server's log"))?;
+    let mut command = host.command("janus");
+    command.arg("--configs-folder").arg(folder);
+    // It writes its log to one or the other.
+    let copy = log.try_clone().map_err(CallError::system("make the server's log"))?;
+    command.stdin(Stdio::null()).stdout(copy).stderr(log);
+    Ok(Child::spawn(&mut command)?)
+}
+
+/// Waits until Janus hears; returns what it said if it has ended instead.
+fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String>> {
+    let give_up = Instant::now() + START_PATIENCE;
+    while !socket(folder).exists() {
+        if let Some(status) = child.inner().try_wait()? {
+            let log = fs::read(folder.join("log"))?;
+            let log = String::from_utf8_lossy(&log);
+            let fatal = log.lines().rfind(|line| line.contains("FATAL")).unwrap_or_default();
+            return Ok(Some(printable(&format!("it ended ({status}): {fatal}"))));
+        }
+        if Instant::now() > give_up {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it makes no socket"));
+        }
+        std::thread::sleep(RETRY);
+    }
+    Ok(None)
 }
 
 /// Where Janus hears.
