@@ -1,8 +1,8 @@
 // Throughput against p95 queuing delay as an SVG, a panel a controller: reads what `weir run --json` prints.
 //
-//     weir run 'rfc8867/*' 'rfc8836/*' --controller all --json | node scripts/throughput-delay.mjs > FILE
+//     weir run PATTERN... --controller all --json | node scripts/throughput-delay.mjs > FILE
 //
-// A dot is a media flow of a scenario, the cross the median of both values. The figure has no background,
+// A dot is a media flow of a scenario whose link has a capacity, the cross the median of both values. The figure has no background,
 // and colours for light and dark pages.
 
 import { readFileSync } from "node:fs";
@@ -17,13 +17,14 @@ const SHARE_TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 const runs = JSON.parse(readFileSync(0, "utf8"));
 const controllers = [...new Set(runs.map((run) => run.controller))];
-const scenarios = new Set(runs.map((run) => run.scenario)).size;
+const isDot = (flow) => flow.kind === "media" && flow.utilization !== null && flow.queuing_delay_ms;
+const scenarios = new Set(runs.filter((run) => run.flows.some(isDot)).map((run) => run.scenario)).size;
 
 function dotsOf(controller) {
   return runs
     .filter((run) => run.controller === controller)
     .flatMap((run) => run.flows)
-    .filter((flow) => flow.kind === "media" && flow.utilization !== null && flow.queuing_delay_ms)
+    .filter(isDot)
     .map((flow) => ({ delay: flow.queuing_delay_ms.p95, share: flow.utilization }));
 }
 
@@ -63,7 +64,7 @@ function panel(controller, index) {
     ...(column === 0
       ? SHARE_TICKS.map((tick) => `<text x="-7" y="${at(y(tick) + 4)}" text-anchor="end">${tick}</text>`)
       : []),
-    ...dots.map((dot) => `<circle class="dot" cx="${at(x(dot.delay))}" cy="${at(y(dot.share))}" r="2.6"/>`),
+    ...dots.map((dot) => `<circle class="dot" cx="${at(x(dot.delay))}" cy="${at(y(dot.share))}" r="2"/>`),
     `<path class="cross" d="${cross}"/>`,
     "</g>",
   ].join("\n");
@@ -81,7 +82,7 @@ console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${hei
 text { font: 12px system-ui, sans-serif; fill: #4b5563 }
 .name { font-weight: 600; fill: #111827 }
 .grid { stroke: #9ca3af; stroke-opacity: 0.35; fill: none }
-.dot { fill: #2563eb; fill-opacity: 0.55 }
+.dot { fill: #2563eb; fill-opacity: 0.4 }
 .cross { stroke: #b91c1c; stroke-width: 2.5; fill: none }
 @media (prefers-color-scheme: dark) {
 text { fill: #9ca3af }
