@@ -180,11 +180,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// A data frame has ended: its receiver is going to answer if it made something of it, and its
-    /// sender waits for that [IEEE80211 §9.3.2.8].
+    /// sender waits for that [IEEE80211 §9.3.2.8]. A receiver that is about to answer another frame or
+    /// does so has not heard this one's end.
     fn await_answer(&mut self, now: Timestamp, (from, to): (usize, Option<usize>), decoded: bool) {
         let answer_at = now + self.band.sifs;
         match to {
-            Some(to) if decoded && self.nodes[to].action == Action::None => {
+            Some(to)
+                if decoded
+                    && self.nodes[to].action == Action::None
+                    && !self.medium.is_sending(to) =>
+            {
                 self.plan(to, answer_at, Action::Respond { to: from });
             }
             None if decoded => {

@@ -120,6 +120,10 @@ impl Medium {
         self.power_dbm[from][node] >= CARRIER_SENSE_DBM
     }
 
+    pub(super) fn is_sending(&self, node: usize) -> bool {
+        self.on_air.iter().any(|frame| frame.from == node)
+    }
+
     pub(super) fn is_idle(&self, node: usize) -> bool {
         self.radios[node].sensed == 0
     }

@@ -324,6 +324,23 @@ fn of_preambles_that_overlap_within_4_us_none_is_noticed_and_no_eifs_follows() {
 }
 
 #[test]
+fn a_receiver_that_answers_a_stronger_frame_has_not_heard_the_end_of_another() {
+    let mut config = config(&["a", "b"]);
+    config.stations[0].node.aggregation = Aggregation::STANDARD;
+    config.powers.hide(A, B);
+    config.powers.between.push((B, AP, -20.0));
+    let mut bench = Bench::new(&config);
+    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    bench.enqueue(1_561, (B, AP), 5);
+    // The ACK of b's frame begins before a's frame ends, two packets of which came before b sent.
+    let (of_a, of_b) = ((1, 1_000, 1_806, 2), (2, 1_561, 1_795, 1));
+    let frames = bench.frames();
+    assert_eq!(frames[..3], [of_a, of_b, (0, 1_805, 1_839, 1)]);
+    // No BlockAck follows, and a sends again.
+    assert_eq!(frames[3].0, 1);
+}
+
+#[test]
 fn a_packet_whose_answer_is_lost_is_sent_again_and_handed_on_once() {
     let mut config = with_neighbour(config(&["a"]), 100, 1_240);
     // The neighbour is near the station, and far from the access point.
