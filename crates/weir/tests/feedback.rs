@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use weir::feedback::{
     CcfbPacket, CcfbReception, Ecn, Outgoing, ReceiverReport, RtpNumber, TwccHeader,
 };
@@ -158,10 +157,8 @@ impl Sender {
 }
 
 proptest! {
-    // A fixed search, so that a build does not fail by chance.
     #![proptest_config(ProptestConfig {
         cases: 512,
-        rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
