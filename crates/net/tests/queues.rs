@@ -94,6 +94,37 @@ fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Fate<usize>>, Bottlene
     (fates, link)
 }
 
+#[test]
+fn what_waits_is_what_came_and_was_neither_sent_nor_dropped() {
+    let (codel, pie) = (CoDelConfig::default(), PieConfig::default());
+    let (red, dualpi2) = (RedConfig::default(), DualPi2Config::default());
+    for aqm in [
+        Aqm::DropTail,
+        Aqm::CoDel(codel),
+        Aqm::FqCoDel(codel),
+        Aqm::Pie(pie),
+        Aqm::Red(red),
+        Aqm::DualPi2(dualpi2),
+    ] {
+        let schedule = Schedule::constant(Bitrate::from_kbps(1_200)).expect("above zero");
+        let capacity = Capacity::Schedule(schedule);
+        let queue = QueueLimit::Packets(10);
+        let link = LinkConfig { capacity, aqm, queue, ..LinkConfig::unlimited(TimeDelta::ZERO) };
+        // 40 packets of 10 ms at once, and again when those that wait have left.
+        let mut link = Bottleneck::new(&link, Seed::new(1), "up");
+        let mut fates = Vec::new();
+        for start in [Timestamp::ZERO, Timestamp::from_secs(1)] {
+            drain(&mut link, start, &mut fates);
+            let before = link.counters().dropped_packets;
+            let header = Header::new(LARGEST);
+            (0..40).for_each(|number| link.enqueue(start, header, number));
+            let waiting = 39 - (link.counters().dropped_packets - before);
+            assert!((5..=10).contains(&waiting), "{aqm:?}: {waiting}");
+            assert_eq!(link.queued(start), DataSize::from_bytes(1_500 * waiting), "{aqm:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn every_packet_has_one_fate_and_it_is_counted(link in links(), arrivals in arrivals()) {

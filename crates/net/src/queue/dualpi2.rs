@@ -272,6 +272,7 @@ impl Scheduler {
 mod tests {
     use super::super::testing::{Bench, ms, packet};
     use super::*;
+    use crate::bottleneck::QueueLimit;
 
     fn bench() -> Bench<DualPi2<u32>> {
         Bench::new(DualPi2::new(DualPi2Config::default()))
@@ -383,5 +384,28 @@ mod tests {
         // The last of 13 updates saw 195 ms: 3 * 195 ms, and 0.15 * (0 + 15 + ... + 180 ms).
         assert!((bench.queue.control.base - 0.760_5).abs() < 1e-12);
         assert!(bench.log.managed > 0);
+    }
+
+    // [RFC9332 §A.1]
+    #[test]
+    fn the_probability_falls_with_each_update_while_nothing_waits() {
+        let mut bench = with_base(0.5);
+        assert!(bench.dequeue(ms(1_000)).is_none());
+        // 66 updates of 0.15 * -15 ms.
+        assert!((bench.queue.control.base - 0.351_5).abs() < 1e-12);
+        assert!(bench.dequeue(Timestamp::from_secs(1_000_000_000)).is_none());
+        assert!(bench.queue.control.is_at_rest());
+    }
+
+    // [RFC9332 §A.1]
+    #[test]
+    fn both_queues_share_one_limit() {
+        for limit in [QueueLimit::Packets(4), QueueLimit::Bytes(DataSize::from_bytes(6_000))] {
+            let mut bench = Bench::new(bench().queue).with_limit(limit);
+            bench.fill(ms(0), Ecn::Ect0, 3);
+            bench.fill(ms(0), Ecn::Ect1, 3);
+            assert_eq!((bench.queue.classic.len(), bench.queue.l4s.len()), (3, 1), "{limit:?}");
+            assert_eq!((bench.dropped(), bench.log.full), (vec![1, 2], 2));
+        }
     }
 }

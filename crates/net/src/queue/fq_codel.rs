@@ -222,11 +222,11 @@ mod tests {
     #[test]
     fn one_packet_too_many_drops_half_of_the_longest_queue_from_its_head() {
         let mut bench = bench().with_limit(QueueLimit::Packets(60));
-        fill(&mut bench, 1, 40);
         fill(&mut bench, 2, 20);
+        fill(&mut bench, 3, 40);
         assert!(bench.dropped().is_empty());
         fill(&mut bench, 2, 1);
-        assert_eq!(bench.dropped(), [1; 20]);
+        assert_eq!(bench.dropped(), [3; 20]);
         assert_eq!(bench.log.full, 20);
         assert_eq!(bench.queue.packets, 41);
         assert_eq!(bench.queue.bytes(), DataSize::from_bytes(41 * 1_500));

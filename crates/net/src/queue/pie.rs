@@ -277,6 +277,18 @@ mod tests {
         assert_eq!(updated(control(1e-7, 0), 0), 0.0);
     }
 
+    // [RFC8033 §4.2]
+    #[test]
+    fn the_probability_decays_with_each_15_ms_that_nothing_waits() {
+        let mut bench = bench();
+        bench.queue.control.probability = 0.5;
+        bench.queue.control.last_delay = TimeDelta::from_millis(2);
+        assert!(bench.dequeue(ms(45)).is_none());
+        // Steps of 1/8 * -15 ms; at the first of three updates also 5/4 * -2 ms, and no decay yet.
+        let expect = ((0.495_625 - 0.001_875) * 0.98 - 0.001_875) * 0.98;
+        assert!((bench.queue.control.probability - expect).abs() < 1e-12);
+    }
+
     // [RFC8033 §4.4]
     #[test]
     fn a_burst_of_150_ms_passes_and_what_follows_does_not() {
