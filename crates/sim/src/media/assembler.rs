@@ -208,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_may_be_one_packet() {
+        let mut assembler = Assembler::default();
+        for number in 0..3 {
+            let (captured, key) = (Timestamp::from_secs(number), number == 0);
+            assembler.insert(MediaPacket { number, captured, first: true, last: true, key });
+            let frame = Frame { captured, skipped_packets: 0 };
+            assert_eq!(assembler.next_frame(), Some(frame));
+        }
+    }
+
+    #[test]
     fn a_key_frame_is_needed_unless_one_is_coming_after_what_was_given_up() {
         let mut assembler = Assembler::default();
         frames(&mut assembler, &[0, 1, 3, 4], &[0]);
@@ -215,7 +226,11 @@ mod tests {
         assert!(assembler.needs_key_frame(Some(2)));
         frames(&mut assembler, &[6], &[0, 3]);
         assert!(!assembler.needs_key_frame(Some(2)), "the key frame with packet 6 is coming");
+        frames(&mut assembler, &[8], &[0, 3]);
         assert!(assembler.needs_key_frame(Some(7)), "its other packet will not come");
+        let mut began = Assembler::default();
+        frames(&mut began, &[0], &[0]);
+        assert!(!began.needs_key_frame(None), "the stream began with one");
         assert!(!Assembler::default().needs_key_frame(None), "nothing was sent yet");
     }
 
@@ -246,6 +261,7 @@ mod tests {
     fn at_the_end_the_packets_that_were_given_up_are_counted() {
         let mut assembler = Assembler::default();
         frames(&mut assembler, &[0, 1, 4, 5, 8], &[0]);
+        assert_eq!(assembler.clone().finish(Some(2)), 1);
         assert_eq!(assembler.clone().finish(Some(3)), 2);
         assert_eq!(assembler.clone().finish(Some(7)), 4);
         assert_eq!(assembler.finish(None), 0);

@@ -234,6 +234,7 @@ mod tests {
     use super::*;
     use weir::feedback::{Ecn, PacketReport};
     use weir::units::DataSize;
+    use weir_wire::rtp::AbsSendTime;
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -359,6 +360,7 @@ mod tests {
             sequence_number: 9,
             ssrc: 9,
             transport_sequence_number: Some((EXTENSION_ID, 9)),
+            abs_send_time: Some((EXTENSION_ID, AbsSendTime::from_ticks(9))),
             ..header
         };
         assert_eq!(Parity::of(&header, [0, 0], 7), Parity::of(&later, [0, 0], 7));

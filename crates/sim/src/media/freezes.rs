@@ -83,12 +83,15 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_verdict_before_the_fifth_interval() {
-        let mut freezes = Freezes::default();
-        for second in 0..5 {
-            assert_eq!(freezes.on_frame(Timestamp::from_secs(second)), None);
-        }
-        assert_eq!(freezes.on_frame(Timestamp::from_millis(4_033)), None);
-        assert!(freezes.on_frame(Timestamp::from_secs(9)).is_some());
+    fn there_is_no_verdict_before_the_fifth_interval_and_one_on_it() {
+        let froze = |steady_frames: i64| {
+            let mut freezes = Freezes::default();
+            for frame in 0..steady_frames {
+                assert_eq!(freezes.on_frame(Timestamp::from_millis(frame * 33)), None);
+            }
+            freezes.on_frame(Timestamp::from_secs(9)).is_some()
+        };
+        assert!(!froze(4));
+        assert!(froze(5));
     }
 }

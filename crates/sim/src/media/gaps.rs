@@ -280,6 +280,16 @@ mod tests {
         assert_eq!(gaps.response_timeout(), millis(50));
     }
 
+    // [RFC6298 §2]
+    #[test]
+    fn an_eighth_of_a_sample_enters_the_mean_and_a_quarter_the_deviation() {
+        let mut response_time = ResponseTime::default();
+        response_time.on_sample(millis(40));
+        response_time.on_sample(millis(80));
+        // 40 + 40 / 8, and 20 + (40 - 20) / 4.
+        assert_eq!(response_time.timeout(), millis(45 + 4 * 25));
+    }
+
     // [LIBWEBRTC §NackRequester]
     #[test]
     fn a_receiver_that_is_told_the_round_trip_time_asks_a_hundred_times_that_far_apart() {

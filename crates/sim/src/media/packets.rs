@@ -327,6 +327,8 @@ mod tests {
         let emitted = rtx.emit();
         let view = View::parse(&emitted).unwrap();
         assert_eq!((view.ssrc(), view.sequence_number(), view.marker()), (8, 0, true));
+        assert_eq!(view.payload_type(), RTX_PAYLOAD_TYPE);
+        assert_eq!((rtx.repeated(), original.repeated()), (Some(1), None));
         assert_eq!(
             read(&mut Reader::new(SSRCS), &rtx),
             Arrived::Media(Kind::Rtx, 1, original.parity())
@@ -354,6 +356,17 @@ mod tests {
         assert_eq!((view.ssrc(), view.csrcs().collect()), (9, vec![7]));
         let arrived = read(&mut Reader::new(SSRCS), &fec);
         assert_eq!(arrived, Arrived::Parity(vec![0, 1], group.parity));
+    }
+
+    // [RFC8627 §4.2.2.1]
+    #[test]
+    fn the_mask_names_every_second_packet_where_two_groups_take_turns() {
+        let mut writer = Writer::new(SSRCS);
+        let [first, second] = key_frame(&mut writer).map(|packet| packet.parity());
+        let mut group = Group::new(Timestamp::ZERO, 5, 2);
+        [first, second, first].iter().for_each(|packet| group.add(packet));
+        let arrived = read(&mut Reader::new(SSRCS), &writer.fec(Timestamp::ZERO, &group));
+        assert_eq!(arrived, Arrived::Parity(vec![5, 7, 9], group.parity));
     }
 
     #[test]

@@ -250,6 +250,31 @@ mod tests {
         assert!((kbps(&mut protection, 1_049, 1_000) - expected).abs() < 0.01);
     }
 
+    // [LIBWEBRTC §BitrateTracker]
+    #[test]
+    fn one_packet_is_no_rate_before_the_window_is_full() {
+        let mut rate = SentRate::over(WINDOW);
+        rate.add(at(0), bytes(1_000));
+        assert_eq!(rate.rate(at(998)), Bitrate::ZERO);
+        assert_eq!(rate.rate(at(999)), Bitrate::from_kbps(8));
+        assert_eq!(rate.rate(at(1_000)), Bitrate::ZERO, "it has left the window");
+        let mut rate = SentRate::over(WINDOW);
+        rate.add(at(0), bytes(1_000));
+        rate.add(at(0), bytes(1_000));
+        assert_eq!(rate.rate(at(0)), Bitrate::ZERO, "in no time");
+        assert_eq!(rate.rate(at(9)), Bitrate::from_kbps(1_600));
+    }
+
+    #[test]
+    fn the_frame_rate_is_that_of_the_last_second() {
+        let mut protection = protection();
+        (0..60).for_each(|frame| protection.on_frame(at(33 * frame)));
+        assert_eq!(protection.frame_rate(at(1_980)), 30.0);
+        (1..=20).for_each(|frame| protection.on_frame(at(2_000 + 100 * frame)));
+        // 3000, 3100, .. 4000 ms.
+        assert_eq!(protection.frame_rate(at(4_000)), 11.0);
+    }
+
     // [LIBWEBRTC §FecControllerDefault]
     #[test]
     fn the_division_stands_until_the_target_or_a_receiver_report_has_something_new() {

@@ -285,6 +285,17 @@ mod tests {
         assert!((millis(345)..=millis(352)).contains(&queued), "{queued:?}");
     }
 
+    // [LIBWEBRTC §CallStats]
+    #[test]
+    fn who_asks_once_a_second_knows_what_was_true_then() {
+        let mut relay = Relay { known: None, next: at(300) };
+        let known = [(299, 50), (300, 51), (1_299, 52), (1_300, 53)].map(|(now_ms, truth_ms)| {
+            relay.on_time(at(now_ms), Some(millis(truth_ms)));
+            relay.known
+        });
+        assert_eq!(known, [None, Some(millis(51)), Some(millis(51)), Some(millis(53))]);
+    }
+
     // [LIBWEBRTC §ModuleRtpRtcpImpl2], [LIBWEBRTC §CallStats]
     #[test]
     fn the_history_and_after_it_the_receiver_learn_of_it_within_seconds() {

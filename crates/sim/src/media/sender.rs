@@ -347,6 +347,24 @@ mod tests {
         assert_eq!(browser.ask(at(400) + INITIAL_RTT), 1);
     }
 
+    // [LIBWEBRTC §RtpSenderEgress]
+    #[test]
+    fn padding_is_no_repair_that_the_media_give_way_to() {
+        let mut browser = Browser::new();
+        for frame in 0..100 {
+            let now = at(20 * frame);
+            browser.make_frame(now, 3);
+            let again = browser.0.writer.rtx(&browser.1[0]);
+            let padding = browser.0.padding(now, DataSize::from_bytes(1_000));
+            browser.1.extend([again, padding]);
+            browser.send(now);
+        }
+        let rate = Bitrate::from_kbps(1_000);
+        // 1002 B of 4002 were sent again.
+        let media_rate = browser.0.media_rate(at(1_990), &Target::new(rate, rate));
+        assert!((media_rate.as_kbps_f64() - 749.6).abs() < 0.1, "{media_rate}");
+    }
+
     #[test]
     fn the_first_frame_is_a_key_frame_and_others_are_when_asked_for_but_not_too_often() {
         let mut frames = KeyFrames::new(None);

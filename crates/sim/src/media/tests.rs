@@ -37,6 +37,8 @@ struct Call {
     deaf: bool,
     /// A media packet that takes this much longer than others.
     late: Option<(usize, TimeDelta)>,
+    /// The source pauses before this frame.
+    pause: Option<(i64, TimeDelta)>,
 }
 
 impl Call {
@@ -51,6 +53,7 @@ impl Call {
             requests: 0,
             deaf: false,
             late: None,
+            pause: None,
         }
     }
 
@@ -90,10 +93,15 @@ impl Call {
     /// Sends this many frames and waits a second longer. `lost` names media packets by number; what
     /// repairs them is never lost.
     fn run(&mut self, frames: i64, lost: impl Fn(usize) -> bool) -> Video {
-        let mut next_frame = 0;
-        let end = Timestamp::ZERO + INTERVAL * frames + TimeDelta::from_secs(1);
+        let mut next_frame = 0_usize;
+        let captured = |frame: i64| {
+            let pause = self.pause.filter(|&(first, _)| frame >= first);
+            Timestamp::ZERO + INTERVAL * frame + pause.map_or(TimeDelta::ZERO, |pause| pause.1)
+        };
+        let frame_times: Vec<Timestamp> = (0..frames).map(captured).collect();
+        let end = captured(frames) + TimeDelta::from_secs(1);
         loop {
-            let frame = (next_frame < frames).then(|| Timestamp::ZERO + INTERVAL * next_frame);
+            let frame = frame_times.get(next_frame).copied();
             let arrival = self.path.iter().map(|flying| flying.0).min();
             let due = self.receiver.next_deadline();
             let now = [frame, arrival, due].into_iter().flatten().min().unwrap_or(end);
@@ -241,4 +249,27 @@ fn a_late_packet_is_no_loss() {
     let video = call.run(100, |_| false);
     assert_eq!((video.unrepaired_packets, video.media_packets), (0, 300));
     assert_eq!(call.requests, 1, "it was asked for, which is how patience is learned");
+}
+
+// [WEBRTC-STATS §8]
+#[test]
+fn a_source_that_paused_is_told_from_one_whose_frames_were_lost() {
+    let pause = Some((50, TimeDelta::from_secs(6)));
+    let mut paused = Call::new(NONE);
+    paused.pause = pause;
+    assert_eq!(paused.run(100, |_| false).freezes, 0);
+    let mut lost = Call::new(Repair { key_frame_interval: Some(INTERVAL * 50), ..NONE });
+    lost.pause = pause;
+    assert_eq!(lost.run(100, |number| number == 148).freezes, 1, "the last frame before it");
+}
+
+// [LIBWEBRTC §NackRequester]
+#[test]
+fn packets_before_a_key_frame_that_is_there_are_not_asked_for_any_more() {
+    let every_20_frames = Some(INTERVAL * 20);
+    let mut call = Call::new(Repair { nack: true, key_frame_interval: every_20_frames, ..NONE });
+    call.deaf = true;
+    let video = call.run(100, |number| number == 31);
+    // Missed at 370 ms, and the key frame is there at 700 ms.
+    assert_eq!((call.requests, video.unrepaired_packets), (4, 1));
 }

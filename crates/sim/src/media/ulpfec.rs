@@ -274,6 +274,18 @@ mod tests {
         assert_eq!(groups(128, 6, 3), [(6, 3); 3]);
     }
 
+    // [RFC8627 §4.2.2.1]
+    #[test]
+    fn of_a_frame_that_no_mask_holds_the_first_46_packets_are_protected() {
+        let mut encoder = UlpfecEncoder::default();
+        encoder.set_share(Share { parity: 5, max_frames: 1 });
+        let groups: Vec<Group> = (0..60)
+            .flat_map(|number| encoder.on_packet_sent(at(0), number, packet(number, number == 59)))
+            .collect();
+        let sizes: Vec<_> = groups.iter().map(|group| (group.first, group.packets)).collect();
+        assert_eq!(sizes, [(0, 46)]);
+    }
+
     #[test]
     fn a_new_share_is_for_the_next_group() {
         let mut encoder = UlpfecEncoder::default();
