@@ -178,6 +178,61 @@ mod tests {
         assert!((filter.slope - INITIAL_SLOPE).abs() < 1e-12, "sizes said nothing");
     }
 
+    // [BARI §arrival-time filter]: the offset's variance is 0.1 + 0.99 * 0.01 after 33 ms.
+    #[test]
+    fn the_first_difference_moves_the_offset_by_the_kalman_gain() {
+        let mut filter = ArrivalTimeFilter::new();
+        filter.update(&delta(1.0, 0.0), BandwidthUsage::Normal, false);
+        let gain = 0.1099 / (50.0 + 0.1099);
+        assert!((filter.offset - gain).abs() < 1e-12);
+        assert!((filter.covariance[2] - (1.0 - gain) * 0.1099).abs() < 1e-12);
+    }
+
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn an_offset_that_returns_from_over_use_or_under_use_may_move_eleven_times_as_fast() {
+        let variance = |offset: f64, last_offset: f64, usage| {
+            let mut filter = ArrivalTimeFilter { offset, last_offset, ..ArrivalTimeFilter::new() };
+            filter.predict(2.0, usage);
+            assert!((filter.covariance[0] - (100.0 + 2e-10)).abs() < 1e-12);
+            libm::round(filter.covariance[2] * 1e9) / 1e9
+        };
+        let [falling, rising, still] = [(1.0, 2.0), (2.0, 1.0), (1.0, 1.0)];
+        let of = |usage| [falling, rising, still].map(|(now, last)| variance(now, last, usage));
+        assert_eq!(of(Overuse), [0.32, 0.12, 0.12]);
+        assert_eq!(of(Underuse), [0.12, 0.32, 0.12]);
+        assert_eq!(of(BandwidthUsage::Normal), [0.12; 3]);
+    }
+
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn the_shortest_of_the_last_60_frame_periods_counts() {
+        let mut filter = after(
+            [5, 33]
+                .map(|ms| FrameDelta { departure: TimeDelta::from_millis(ms), ..delta(0.0, 0.0) })
+                .into_iter(),
+        );
+        let mut shortest = || {
+            filter.count += 1;
+            filter.shortest_period_ms(TimeDelta::from_millis(33))
+        };
+        assert!((0..58).all(|_| shortest() == 5.0));
+        assert_eq!(shortest(), 33.0);
+    }
+
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn after_300_frames_a_residual_weighs_a_fifth() {
+        let variance = |count| {
+            let mut filter = ArrivalTimeFilter { count, ..ArrivalTimeFilter::new() };
+            filter.update_noise(0.0, NOMINAL_PERIOD_MS);
+            filter.noise_variance
+        };
+        assert!((variance(300) - 50.0 * 0.99).abs() < 1e-9);
+        assert!((variance(301) - 50.0 * 0.998).abs() < 1e-9);
+        assert!((variance(302) - 50.0 * 0.998).abs() < 1e-9);
+    }
+
     #[test]
     fn the_covariance_stays_positive() {
         let mut filter = ArrivalTimeFilter::new();

@@ -104,6 +104,15 @@ mod tests {
         assert_eq!(signals[5], (BandwidthUsage::Underuse, false));
     }
 
+    // [BARI §over-use detector]
+    #[test]
+    fn an_offset_within_the_threshold_is_normal_and_so_is_the_first_however_large() {
+        let normal = (BandwidthUsage::Normal, false);
+        assert_eq!(signals(&mut OveruseDetector::new(), &[-1; 6]), [normal; 6]);
+        let first = signals(&mut OveruseDetector::new(), &[-20_000]);
+        assert_eq!(first, [normal]);
+    }
+
     #[test]
     fn an_offset_that_falls_is_not_signalled() {
         let falling: Vec<i64> = (0..20).map(|frame| 4_000 >> frame.min(11)).collect();

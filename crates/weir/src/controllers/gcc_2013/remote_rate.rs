@@ -326,6 +326,88 @@ mod tests {
         assert_eq!(control.rate(), Some(kbps(540)));
         run(&mut control, 1_500, Underuse, 1_000);
         assert_eq!(run(&mut control, 2_500, Normal, 540), 950_000);
+        assert_eq!(control.highest.average, Some(950.0));
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn the_highest_rate_and_its_variance_are_averages_with_a_weight_of_a_twentieth() {
+        let mut highest = HighestRate::new();
+        assert_eq!(highest.deviations_above(1e6), None);
+        highest.on_overuse(1_000e3);
+        // sqrt(0.4 * 1000) kbit/s are one deviation.
+        assert!((highest.deviations_above(1_050e3).unwrap() - 2.5).abs() < 1e-12);
+        highest.on_overuse(1_100e3);
+        assert_eq!(highest.average, Some(1_005.0));
+        let variance = 0.95 * 0.4 + 0.05 * 95.0 * 95.0 / 1_005.0;
+        assert!((highest.normalized_variance - variance).abs() < 1e-12);
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn a_rate_three_deviations_below_the_highest_one_takes_its_place() {
+        let average_after = |kbps: f64| {
+            let mut highest = HighestRate::new();
+            highest.on_overuse(1_000e3);
+            highest.on_overuse(kbps * 1e3);
+            highest.average.unwrap()
+        };
+        assert_eq!(average_after(930.0), 930.0);
+        assert_eq!(average_after(950.0), 0.95 * 1_000.0 + 0.05 * 950.0);
+    }
+
+    // [LW2013 §remote_rate_control]: 55 kbit/s are 2.75 deviations.
+    #[test]
+    fn a_receive_rate_somewhat_above_the_maximum_is_above_it() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 1_000);
+        run(&mut control, 1_500, Normal, 900);
+        run(&mut control, 2_500, Normal, 1_050);
+        assert_eq!(control.region, Region::NearMax);
+        run(&mut control, 3_500, Normal, 1_055);
+        assert_eq!(control.region, Region::AboveMax);
+    }
+
+    // [LW2013 §remote_rate_control]: as over 2.75 deviations, with the exponent 0.0025 (0.85 * 1500 - 492.4).
+    #[test]
+    fn noise_and_a_slow_response_make_the_growth_slower() {
+        let mut control = RemoteRate { region: Region::AboveMax, ..RemoteRate::new() };
+        let second = TimeDelta::from_secs(1);
+        assert!((control.eta(second, 50.0) - 1.010_04).abs() < 1e-5);
+        assert!((control.eta(second, 1.0) - 1.014_40).abs() < 1e-5);
+        control.period_ms = 2_000.0;
+        assert!((control.eta(second, 1.0) - 1.006_40).abs() < 1e-5);
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn the_time_between_updates_is_an_average_with_a_weight_of_a_tenth() {
+        let mut control = started(500);
+        assert_eq!(control.period_ms, 900.0, "the first one follows none");
+        run(&mut control, 500, Normal, 500);
+        assert_eq!(control.period_ms, 860.0);
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn over_use_that_lasts_is_answered_again_after_200_ms_or_at_once_far_above_what_arrives() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 1_000);
+        let may_cut =
+            |ms, received| control.may_cut_again(Timestamp::from_millis(ms), kbps(received));
+        assert!(!may_cut(699, 800));
+        assert!(may_cut(700, 800));
+        assert!(!may_cut(501, 440), "900 are 2.05 times 439");
+        assert!(may_cut(501, 439));
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn a_rate_that_was_not_used_is_cut_from_the_highest_one_known() {
+        let mut control = started(1_000);
+        run(&mut control, 500, Overuse, 1_000);
+        control.rate_bps = Some(980e3);
+        assert_eq!(run(&mut control, 1_500, Overuse, 1_040), 950_000, "0.95 * 1040 would be more");
     }
 
     // [LW2013 §remote_rate_control]: 5 deviations above the average.
@@ -346,6 +428,16 @@ mod tests {
             run(&mut control, second * 1_000, Normal, 400);
         }
         assert!((500_000..=600_000).contains(&control.rate().unwrap().as_bps()));
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn a_low_rate_may_grow_to_150_kbps_whatever_arrives() {
+        let mut control = started(60);
+        for second in 1..200 {
+            run(&mut control, second * 1_000, Normal, 60);
+        }
+        assert!((140_000..=150_000).contains(&control.rate().unwrap().as_bps()));
     }
 
     // BARI-D4: as written, 0.1 of an hour would count into the period.

@@ -57,10 +57,15 @@ fn over_use_is_sent_at_once() {
     let mut receiver = Receiver::new();
     let calm = receive(&mut receiver, 0, 4_950, |_| 0);
     let grown = calm.last().unwrap().1;
-    let sent = receive(&mut receiver, 4_950, 5_445, |ms| (ms - 4_950) / 33 * 12);
+    let sent = receive(&mut receiver, 4_950, 5_940, |ms| (ms - 4_950) / 33 * 12);
     let (first_ms, cut) = *sent.iter().find(|&&(_, limit)| limit < grown).unwrap();
     assert!((5_075..5_400).contains(&first_ms), "{sent:?}");
     assert!(cut < grown * 0.97, "{cut} after {grown}");
+    let cuts = sent.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].0);
+    let times: Vec<_> = cuts.collect();
+    assert!(times.len() > 1, "{sent:?}");
+    // [LW2013 §remote_rate_control]
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= 200), "{sent:?}");
 }
 
 #[test]
@@ -123,6 +128,18 @@ fn the_target_is_the_lower_one_of_both_rates() {
     assert_eq!(controller.metrics().reason, Reason::Loss);
 }
 
+// [RFC8699 §5]: the receiver's rate still holds.
+#[test]
+fn a_share_of_a_coupled_rate_is_taken_over_up_to_the_receivers_rate() {
+    let mut controller = controller(1_000);
+    controller.on_shared_rate(at(100), kbps(400));
+    assert_eq!(controller.target().bitrate, kbps(400));
+    assert_eq!(controller.metrics().reason, Reason::Coupled);
+    controller.on_receiver_limit(at(200), Some(kbps(300)));
+    controller.on_shared_rate(at(300), kbps(600));
+    assert_eq!(controller.target().bitrate, kbps(300));
+}
+
 // BARI-D6
 #[test]
 fn feedback_that_stays_away_halves_the_rate_every_two_seconds_and_a_round_trip() {
@@ -144,6 +161,51 @@ fn feedback_that_stays_away_halves_the_rate_every_two_seconds_and_a_round_trip()
     }
     assert_eq!(halved, [(2_000, kbps(500)), (4_000, kbps(250)), (6_000, kbps(125))]);
     assert_eq!(controller.metrics().reason, Reason::FeedbackLost);
+    controller.on_feedback(at(8_000), &report(7, 0, ArrivalTimes::RoundTrip));
+    controller.on_packet_sent(at(9_000), &packet);
+    // Its last packet left at 6975 ms.
+    assert_eq!(controller.next_timeout(), Some(at(9_000 + 2_000 + 1_025)));
+}
+
+// BARI-D7, [LW2013 §remote_bitrate_estimator]
+#[test]
+fn the_delay_based_half_runs_once_a_second_at_the_sender() {
+    let mut controller = controller(4_000);
+    let mut changed = Vec::new();
+    for tick in 1..=50 {
+        let before = controller.ceiling();
+        let mut report = report(1, 0, ArrivalTimes::Measured);
+        report.packets.truncate(10);
+        let shift = TimeDelta::from_millis(250 * (tick - 1));
+        for packet in &mut report.packets {
+            packet.send_time += shift;
+            packet.arrival_time = packet.arrival_time.map(|arrival| arrival + shift);
+        }
+        controller.on_feedback(at(250 * tick), &report);
+        if controller.ceiling() != before {
+            changed.push(250 * tick);
+        }
+    }
+    assert!(changed.len() > 5, "{changed:?}");
+    assert!(changed.windows(2).all(|pair| (pair[1] - pair[0]) % 1_000 == 0), "{changed:?}");
+}
+
+// BARI-D7
+#[test]
+fn packets_of_a_report_are_taken_in_the_order_of_their_arrival() {
+    let [in_order, reversed] = [false, true].map(|reversed| {
+        let mut controller = controller(4_000);
+        for second in 1..=6 {
+            let mut report = report(second, 0, ArrivalTimes::Measured);
+            if reversed {
+                report.packets.reverse();
+            }
+            controller.on_feedback(at(second * 1_000), &report);
+        }
+        controller.ceiling()
+    });
+    assert!(in_order.is_some());
+    assert_eq!(in_order, reversed);
 }
 
 // BARI-D7
