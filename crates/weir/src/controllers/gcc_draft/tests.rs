@@ -211,6 +211,23 @@ fn a_jump_of_the_receivers_clock_by_hours_costs_nothing() {
     }
 }
 
+// GCC-D3, GCC-D18
+#[test]
+fn a_pause_or_a_new_clock_forgets_the_gradient() {
+    for (resumed_ms, shift_ms, new_clock) in [(6_000, 0, false), (2_200, 900, true)] {
+        let mut controller = controller(100, 1_000, 5_000);
+        feed(&mut controller, 0, 2_000, |_| 0);
+        feed(&mut controller, 2_000, 2_200, |ms| (ms - 2_000) / 2);
+        let gradient = |controller: &GccDraft| controller.metrics().signals[0];
+        assert!(gradient(&controller).1 > 10.0);
+        let sent = (resumed_ms..resumed_ms + 50).step_by(10);
+        let packets = sent.map(|ms| packet(ms / 10, ms, Some(ms + 125 + shift_ms))).collect();
+        let report = FeedbackReport { new_clock, ..report(packets) };
+        controller.on_feedback(at(resumed_ms + 1_100), &report);
+        assert_eq!(gradient(&controller), ("gradient_ms", 0.0));
+    }
+}
+
 // GCC-D18
 #[test]
 fn without_arrival_times_loss_alone_decides_from_the_bitrate_in_use() {
@@ -268,10 +285,13 @@ fn marks_mean_nothing_without_ecn_and_a_loss_with_it() {
             let packets = (start..start + 50).step_by(10).map(marked).collect();
             controller.on_feedback(at(start + 100), &report(packets));
         }
-        (kbps(&controller), controller.metrics().reason)
+        let Metrics { reason, loss_ratio, .. } = controller.metrics();
+        (kbps(&controller), reason, loss_ratio)
     };
-    assert!(run(EcnMode::Off).0 > 1_200.0);
-    let (with_ecn, reason) = run(EcnMode::Classic);
+    let (without, _, loss_ratio) = run(EcnMode::Off);
+    assert!(without > 1_200.0);
+    assert_eq!(loss_ratio, 0.0);
+    let (with_ecn, reason, loss_ratio) = run(EcnMode::Classic);
     assert!(with_ecn < 900.0);
-    assert_eq!(reason, Reason::Ecn);
+    assert_eq!((reason, loss_ratio), (Reason::Ecn, 0.2));
 }

@@ -253,6 +253,15 @@ mod tests {
         assert_eq!(adjusted(1_000, INITIAL_LAST_MAX, half), (kbps(1_010), Reason::RampUp));
     }
 
+    // SCREAM-D10
+    #[test]
+    fn after_incipient_congestion_the_target_stays_and_grows_at_the_least_scale() {
+        let mut control = control(1_000, INITIAL_LAST_MAX);
+        control.on_incipient_congestion();
+        assert_eq!(control.target(), kbps(1_000));
+        assert_eq!(control.growth_scale(), SCALE_MIN);
+    }
+
     // SCREAM-D2
     #[test]
     fn in_silence_the_target_does_not_grow() {

@@ -1,7 +1,8 @@
 //! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
 
 use super::*;
-use crate::controllers::scream_common::testing::{SIZE, round};
+use crate::controllers::scream_common::testing::{SIZE, round, round_with_ecn};
+use crate::feedback::Ecn;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -51,6 +52,34 @@ fn a_loss_lowers_window_and_target_at_the_report_that_shows_it() {
     assert!(after <= window * 0.8 + SIZE * 0.1, "{after} after {window}");
     assert_eq!(lower, bitrate * 0.9);
     assert_eq!(scream.metrics().reason, Reason::Loss);
+}
+
+// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a marked packet takes a tenth of both.
+#[test]
+fn a_mark_lowers_window_and_target_with_ecn_and_means_nothing_without() {
+    let after_mark = |ecn| {
+        let mut scream = Scream::new(Settings { ecn, ..Settings::new(controller().limits) });
+        let capable = |_| (Some(30), Ecn::Ect0);
+        (0..3).for_each(|number| round_with_ecn(&mut scream, number, false, capable));
+        let (window, bitrate) = (scream.window.size(), scream.target().bitrate);
+        let mark = |index| (Some(30), if index == 2 { Ecn::Ce } else { Ecn::Ect0 });
+        round_with_ecn(&mut scream, 3, false, mark);
+        let (after, lower) = (scream.window.size(), scream.target().bitrate);
+        (after < window * 0.95, lower == bitrate * 0.9, scream.metrics().reason == Reason::Ecn)
+    };
+    assert_eq!(after_mark(EcnMode::Classic), (true, true, true));
+    assert_eq!(after_mark(EcnMode::Off), (false, false, false));
+}
+
+#[test]
+fn a_receivers_limit_below_the_target_is_the_reason_for_it() {
+    let mut scream = controller();
+    scream.on_receiver_limit(at(0), Some(Bitrate::from_kbps(200)));
+    assert_eq!(scream.target().bitrate, Bitrate::from_kbps(200));
+    assert_eq!(scream.metrics().reason, Reason::ReceiverLimit);
+    scream.on_receiver_limit(at(1), Some(Bitrate::from_kbps(400)));
+    assert_eq!(scream.target().bitrate, Bitrate::from_kbps(300));
+    assert_eq!(scream.metrics().reason, Reason::Start);
 }
 
 // [RFC8699 §5.3.1]

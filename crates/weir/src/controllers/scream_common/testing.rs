@@ -18,14 +18,26 @@ pub(in super::super) fn round(
     new_clock: bool,
     fate: impl Fn(i64) -> Fate,
 ) {
+    let fate = |index| (fate(index), Ecn::NotEct);
+    round_with_ecn(controller, number, new_clock, fate);
+}
+
+/// The same, with the packets' marks.
+pub(in super::super) fn round_with_ecn(
+    controller: &mut impl Controller,
+    number: i64,
+    new_clock: bool,
+    fate: impl Fn(i64) -> (Fate, Ecn),
+) {
     let report = |index: i64| {
+        let (delay_ms, ecn) = fate(index);
         let send_time = Timestamp::from_millis(500 * number + 10 * index);
         PacketReport {
             sequence_number: 10 * number + index,
             size: SIZE,
             send_time,
-            arrival_time: fate(index).map(|ms| send_time + TimeDelta::from_millis(ms)),
-            ecn: Ecn::NotEct,
+            arrival_time: delay_ms.map(|ms| send_time + TimeDelta::from_millis(ms)),
+            ecn,
             recovered: false,
             probe: None,
         }
