@@ -128,10 +128,12 @@ pub enum Source {
         /// Rate beyond which the encoder does not go.
         cap: Option<Bitrate>,
     },
-    /// The statistical source of RFC 8593, with that RFC's parameters.
+    /// The statistical source of RFC 8593, with that RFC's other parameters.
     Rfc8593 {
         /// Frames a second.
         fps: f64,
+        /// `tau_v`: after a change of its rate it ignores its target for this long.
+        reaction: TimeDelta,
     },
     /// A browser's VP8 encoder, as calls were measured.
     Encoder {

@@ -11,8 +11,6 @@ use self::encoder::{Camera, Encoder};
 use crate::config::Source;
 
 // Parameters of the statistical model [RFC8593 §5].
-/// `tau_v`: after a reaction, requests are ignored for this long.
-const REACTION_LATENCY: TimeDelta = TimeDelta::from_millis(200);
 /// `K_d`: frames that a transient lasts.
 const TRANSIENT_FRAMES: u32 = 8;
 /// `K_B`: size of the first frame of a transient.
@@ -20,7 +18,7 @@ const BURST_FRAME: DataSize = DataSize::from_bytes(13_500);
 /// `SCALE_t`, `SCALE_B`: scales of the Laplace deviates of frame interval and frame size.
 const INTERVAL_SCALE: f64 = 0.15;
 const SIZE_SCALE: f64 = 0.15;
-/// A change of the rate beyond this share of the old one makes a transient [RFC8593 §5.3].
+/// A change of the rate beyond this share of the old one makes a transient [RFC8593 §5.2].
 const TRANSIENT_CHANGE: f64 = 0.1;
 /// A frame has at least a tenth of its nominal interval and size: a Laplace deviate has no bound.
 const LEAST_FACTOR: f64 = 0.1;
@@ -43,7 +41,7 @@ impl MediaSource {
     }
 
     /// The next frame is to be a key frame. Noise cannot be predicted, so a filler's are no larger than
-    /// its others; the model begins a transient [RFC8593 §5.3].
+    /// its others; the model begins a transient [RFC8593 §5.2].
     pub(crate) fn begin_key_frame(&mut self) {
         self.model.transient = TRANSIENT_FRAMES;
         self.encoder.begin_key_frame();
@@ -65,8 +63,8 @@ impl MediaSource {
                 self.carry = bytes - whole;
                 (Some(DataSize::from_bytes(whole as u64)), TimeDelta::from_secs_f64(1.0 / fps))
             }
-            Source::Rfc8593 { fps } => {
-                let (size, interval) = self.model.frame(now, target, fps);
+            Source::Rfc8593 { fps, reaction } => {
+                let (size, interval) = self.model.frame(now, target, fps, reaction);
                 (Some(size), interval)
             }
             Source::Encoder { fps, cap } => {
@@ -92,10 +90,16 @@ impl Rfc8593 {
         Self { stream, rate: None, transient: 0 }
     }
 
-    fn frame(&mut self, now: Timestamp, target: Bitrate, fps: f64) -> (DataSize, TimeDelta) {
-        let rate = self.take_over(now, target);
+    fn frame(
+        &mut self,
+        now: Timestamp,
+        target: Bitrate,
+        fps: f64,
+        reaction: TimeDelta,
+    ) -> (DataSize, TimeDelta) {
+        let rate = self.take_over(now, target, reaction);
         let nominal = rate.as_bps_f64() / 8.0 / fps;
-        // All frames of a transient together carry the target [RFC8593 §5.3]. At low rates the burst
+        // All frames of a transient together carry the target [RFC8593 §5.2]. At low rates the burst
         // frame alone would exceed that: it is cut to what the other frames' least size leaves.
         let rest = f64::from(TRANSIENT_FRAMES - 1);
         let total = nominal * f64::from(TRANSIENT_FRAMES);
@@ -110,16 +114,18 @@ impl Rfc8593 {
         (DataSize::from_bytes(libm::round(bytes) as u64), interval)
     }
 
-    fn take_over(&mut self, now: Timestamp, target: Bitrate) -> Bitrate {
+    fn take_over(&mut self, now: Timestamp, target: Bitrate, reaction: TimeDelta) -> Bitrate {
         match self.rate {
             None => {
                 self.rate = Some((target, now));
                 // The first frame is an I-frame, as after any large change.
                 self.transient = TRANSIENT_FRAMES;
             }
-            Some((rate, since)) if rate != target && now - since >= REACTION_LATENCY => {
+            Some((rate, since)) if rate != target && now - since >= reaction => {
                 let change = (target.as_bps_f64() - rate.as_bps_f64()).abs();
-                if change > TRANSIENT_CHANGE * rate.as_bps_f64() {
+                // A transient outlasts the reaction latency. A second burst within it would carry more
+                // than the target, which all frames of a transient together carry [RFC8593 §5.2].
+                if change > TRANSIENT_CHANGE * rate.as_bps_f64() && self.transient == 0 {
                     self.transient = TRANSIENT_FRAMES;
                 }
                 self.rate = Some((target, now));
@@ -138,6 +144,8 @@ impl Rfc8593 {
 mod tests {
     use super::*;
     use weir_net::Seed;
+
+    const REACTION: TimeDelta = TimeDelta::from_millis(200);
 
     fn source(kind: Source) -> MediaSource {
         MediaSource::new(kind, Seed::new(1).stream("source"))
@@ -165,10 +173,10 @@ mod tests {
         assert!(frames(&mut capped, target, Timestamp::ZERO, 30).iter().all(|&size| size == 2_500));
     }
 
-    // [RFC8593 §5.3]
+    // [RFC8593 §5.2]
     #[test]
     fn a_transient_begins_with_the_burst_frame_and_carries_the_target_over_its_frames() {
-        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
         let sizes = frames(&mut model, Bitrate::from_kbps(1000), Timestamp::ZERO, 8);
         assert_eq!(sizes[0], 13_500);
         assert!(sizes[1..].iter().all(|&size| size == 2_833));
@@ -178,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_burst_frame_at_a_low_rate_leaves_the_other_frames_something() {
-        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
         let sizes = frames(&mut model, Bitrate::from_kbps(150), Timestamp::ZERO, 8);
         assert_eq!(sizes, [4_563, 63, 63, 63, 63, 63, 63, 63]);
     }
@@ -186,22 +194,36 @@ mod tests {
     // [RFC8593 §5.1]
     #[test]
     fn a_request_within_the_reaction_latency_is_ignored() {
-        let mut model = source(Source::Rfc8593 { fps: 30.0 });
-        let at = |ms| Timestamp::from_millis(ms);
-        model.frame(at(0), Bitrate::from_kbps(1000), 1.0);
-        assert_eq!(
-            model.model.take_over(at(199), Bitrate::from_kbps(500)),
-            Bitrate::from_kbps(1000)
-        );
-        assert_eq!(
-            model.model.take_over(at(200), Bitrate::from_kbps(500)),
-            Bitrate::from_kbps(500)
-        );
+        let kbps = Bitrate::from_kbps;
+        for reaction_ms in [100, 200] {
+            let reaction = TimeDelta::from_millis(reaction_ms);
+            let mut model = source(Source::Rfc8593 { fps: 30.0, reaction }).model;
+            let mut at = |ms, target| model.take_over(Timestamp::from_millis(ms), target, reaction);
+            at(0, kbps(1000));
+            assert_eq!(at(reaction_ms - 1, kbps(500)), kbps(1000));
+            assert_eq!(at(reaction_ms, kbps(500)), kbps(500));
+        }
+    }
+
+    // [RFC8593 §5.2]: the frames of a transient carry the target together.
+    #[test]
+    fn a_large_change_within_a_transient_begins_no_second_burst() {
+        let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
+        let mut frame = |number: i64, kbps| {
+            let now = Timestamp::from_millis(33 * number);
+            model.frame(now, Bitrate::from_kbps(kbps), 1.0).0.unwrap().as_bytes()
+        };
+        let before: Vec<u64> = (0..7).map(|number| frame(number, 1000)).collect();
+        assert_eq!(before, [13_500, 2_833, 2_833, 2_833, 2_833, 2_833, 2_833]);
+        // The eighth frame, 231 ms after the first: (8 x 2,083 - 13,500) / 7 bytes at 500 kbit/s.
+        assert_eq!(frame(7, 500), 452);
+        // The transient is over, and the next large change begins one.
+        assert_eq!(frame(14, 1000), 13_500);
     }
 
     #[test]
     fn in_the_steady_state_the_model_carries_its_target_on_average() {
-        let mut model = source(Source::Rfc8593 { fps: 30.0 });
+        let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
         let (mut now, mut bytes) = (Timestamp::ZERO, 0);
         for _ in 0..60_000 {
             let (size, interval) = model.frame(now, Bitrate::from_kbps(1000), 1.0);

@@ -52,7 +52,7 @@ static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     }
     keys
 });
-const SOURCE: &[&str] = &["kind", "fps", "cap"];
+const SOURCE: &[&str] = &["kind", "fps", "cap", "reaction"];
 const REPAIR: &[&str] = &["nack", "fec"];
 const SHORT: &[&str] = &["size", "idle", "starts"];
 
@@ -60,6 +60,8 @@ const MIN_BITRATE: Bitrate = Bitrate::from_kbps(150);
 const START_BITRATE: Bitrate = Bitrate::from_kbps(300);
 const MAX_BITRATE: Bitrate = Bitrate::from_kbps(2500);
 const FPS: f64 = 30.0;
+/// The example value of `tau_v` [RFC8593 §5.1].
+const REACTION: TimeDelta = TimeDelta::from_millis(200);
 const FPS_MIN: f64 = 1.0;
 const FPS_MAX: f64 = 240.0;
 const MAX_PRIORITY: f64 = 100.0;
@@ -361,13 +363,20 @@ fn source(flow: &Table) -> Result<Source> {
     })?;
     let cap = table.get("cap");
     let rate = || cap.as_ref().map(|item| item.rate()).transpose();
-    match (kind, &cap) {
-        (SourceKind::Filler, _) => Ok(Source::Filler { fps, cap: rate()? }),
-        (SourceKind::Encoder, _) => Ok(Source::Encoder { fps, cap: rate()? }),
-        (SourceKind::Rfc8593, None) => Ok(Source::Rfc8593 { fps }),
-        (SourceKind::Rfc8593, Some(cap)) => {
+    let reaction = table.get("reaction");
+    let waits = reaction.as_ref().map(|item| item.time()).transpose()?;
+    match (kind, &cap, &reaction) {
+        (SourceKind::Rfc8593, None, _) => {
+            Ok(Source::Rfc8593 { fps, reaction: waits.unwrap_or(REACTION) })
+        }
+        (SourceKind::Rfc8593, Some(cap), _) => {
             Err(cap.error("this source has no cap; write max_bitrate in the flow instead"))
         }
+        (_, _, Some(reaction)) if waits > Some(TimeDelta::ZERO) => {
+            Err(reaction.error("this source follows its target at once; write \"0s\" or rfc8593"))
+        }
+        (SourceKind::Filler, ..) => Ok(Source::Filler { fps, cap: rate()? }),
+        (SourceKind::Encoder, ..) => Ok(Source::Encoder { fps, cap: rate()? }),
     }
 }
 

@@ -309,6 +309,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
+        "source = { kind = \"filler\", reaction = \"100ms\" }",
+        "8: flow[1].source.reaction: this source follows its target at once; write \"0s\" \
+         or rfc8593",
+    ),
+    (
+        "",
         "[[section]]\nname = \"n\"\nfrom = \"50s\"\nto = \"70s\"",
         "11: section[1].to: lies outside the run, which ends at 60 s",
     ),
