@@ -289,12 +289,12 @@ mod tests {
             kinds
         }
 
-        /// Feedback of 64 packets that left 100 ms before, with eight lost.
-        fn report(&mut self, now: Timestamp) {
+        /// Feedback of 64 packets that left so long before, with eight lost.
+        fn report(&mut self, now: Timestamp, response_ms: i64) {
             let packets = (0..64).map(|number| PacketReport {
                 sequence_number: number,
                 size: DataSize::from_bytes(1_000),
-                send_time: now - TimeDelta::from_millis(100),
+                send_time: now - TimeDelta::from_millis(response_ms),
                 arrival_time: (number >= 8).then_some(now),
                 ecn: Ecn::NotEct,
                 recovered: false,
@@ -327,7 +327,7 @@ mod tests {
             browser.make_frame(at(1_000 + 33 * frame), 2);
             assert_eq!(browser.send(at(1_000 + 33 * frame)), [Kind::Media; 2]);
         }
-        browser.report(at(1_980));
+        browser.report(at(1_980), 100);
         browser.make_frame(at(1_990), 2);
         assert_eq!(browser.send(at(1_990)), [Kind::Media; 2]);
         browser.make_frame(at(2_023), 2);
@@ -345,6 +345,17 @@ mod tests {
         assert_eq!(browser.send(at(400)), [Kind::Rtx]);
         assert_eq!(browser.ask(at(400) + INITIAL_RTT - TimeDelta::from_millis(1)), 0);
         assert_eq!(browser.ask(at(400) + INITIAL_RTT), 1);
+    }
+
+    // [LIBWEBRTC §ModuleRtpRtcpImpl2], [LIBWEBRTC §CallStats]
+    #[test]
+    fn a_browser_and_its_receiver_go_by_the_round_trip_time_of_the_reports() {
+        let mut browser = Browser::new();
+        assert_eq!((browser.0.rtt(), browser.0.receiver_rtt()), (INITIAL_RTT, None));
+        (10..100).for_each(|tick| browser.report(at(100 * tick), 300));
+        let is_measured = |rtt: TimeDelta| (300..=303).contains(&rtt.as_millis());
+        assert!(is_measured(browser.0.rtt()), "{}", browser.0.rtt());
+        assert!(browser.0.receiver_rtt().is_some_and(is_measured));
     }
 
     // [LIBWEBRTC §RtpSenderEgress]

@@ -15,7 +15,7 @@ const SILENCE: TimeDelta = TimeDelta::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Receiver {
     delay_based: DelayBased,
-    frame: Unwrapper<32>,
+    pub(super) frame: Unwrapper<32>,
     last_arrival: Timestamp,
     next_update: Option<Timestamp>,
     /// What is to be sent now.

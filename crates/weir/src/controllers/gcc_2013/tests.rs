@@ -89,6 +89,18 @@ fn a_limit_is_handed_out_once() {
     assert_eq!(receiver.take_limit(), None);
 }
 
+// [RFC3550 §5.1]
+#[test]
+fn frames_count_on_over_the_wraps_of_their_timestamps() {
+    let mut receiver = Receiver::new();
+    for frame in 0..40_i64 {
+        let send_time = at(33 * frame);
+        let rtp_timestamp = (frame << 28) as u32;
+        receiver.on_packet(send_time, &ReceivedPacket { send_time, rtp_timestamp, size: SIZE });
+    }
+    assert_eq!(receiver.frame.last(), Some(39 << 28));
+}
+
 fn controller(start_kbps: u64) -> Gcc2013 {
     Gcc2013::new(RateLimits::new(kbps(100), kbps(start_kbps), kbps(5_000)).unwrap())
 }

@@ -295,6 +295,16 @@ mod tests {
         assert_eq!(control.estimate(), kbps(1_000));
     }
 
+    // GCC-D18
+    #[test]
+    fn where_the_loss_based_estimate_leads_its_cause_is_told() {
+        let mut control = control(1_000);
+        assert_eq!(control.follow(kbps(900), Some(kbps(800))), Reason::Loss);
+        assert_eq!(control.follow(kbps(950), Some(kbps(800))), Reason::Increase);
+        assert_eq!(control.follow(kbps(1_300), Some(kbps(800))), Reason::ApplicationLimited);
+        assert_eq!(control.estimate(), kbps(1_200));
+    }
+
     #[test]
     fn the_estimate_stays_within_the_limits() {
         let limits = RateLimits::new(kbps(400), kbps(500), kbps(600)).unwrap();

@@ -198,6 +198,18 @@ fn a_packet_that_was_called_lost_is_no_measure_of_the_round_trip_time() {
     assert_eq!(controller.metrics().rtt, None);
 }
 
+// [RFC8699 §5.3.1]
+#[test]
+fn a_share_of_a_coupled_rate_is_not_held_back_by_losses_before_it() {
+    let mut controller = controller(100, 1_000, 5_000);
+    let lost = (0..25).map(|number| packet(number, number * 10, None)).collect();
+    controller.on_feedback(at(0), &report(Vec::from([packet(0, 0, Some(25))])));
+    controller.on_feedback(at(1_000), &report(lost));
+    assert!(kbps(&controller) < 600.0);
+    controller.on_shared_rate(at(1_100), Bitrate::from_kbps(800));
+    assert_eq!((kbps(&controller), controller.metrics().reason), (800.0, Reason::Coupled));
+}
+
 // GCC-D3
 #[test]
 fn a_jump_of_the_receivers_clock_by_hours_costs_nothing() {

@@ -80,5 +80,8 @@ mod tests {
         jitter.update();
         let us = [jitter.max, jitter.min, jitter.deviation].map(TimeDelta::as_micros);
         assert_eq!(us, [56_250, 3_515, 1_647]);
+        jitter.update();
+        let us = [jitter.max, jitter.min, jitter.deviation].map(TimeDelta::as_micros);
+        assert_eq!(us, [52_734, 6_591, 3_038]);
     }
 }

@@ -83,5 +83,9 @@ mod tests {
         };
         assert_eq!(weight(25_000.0), 0.1 / 16.0);
         assert_eq!(weight(500_000.0), 0.001);
+        let mut rate = LossRate::default();
+        rate.on_packets(0, 2, 500_000.0);
+        rate.on_packets(1, 0, 500_000.0);
+        assert!((rate.value() - (1.0 - 0.999 * 0.999) * 0.999).abs() < 1e-15);
     }
 }

@@ -91,6 +91,13 @@ mod tests {
         assert_eq!(rate.bitrate(20_400.0, 1.0, RTT).as_bps(), 1_066_640, "at most a fifth less");
     }
 
+    // [SCREAMV2 §4.4]
+    #[test]
+    fn a_wait_and_large_frames_add_to_the_head_room() {
+        let rate = MediaRate { rate_adjust: 0.3, frame_size_deviation: 0.1 };
+        assert_eq!(rate.bitrate(20_400.0, 0.05, RTT).as_bps(), 1_000_000);
+    }
+
     // SCREAMV2-D1
     #[test]
     fn the_first_window_gives_the_start_bitrate_back() {

@@ -347,6 +347,15 @@ mod tests {
 
     // [SCREAMV2 §4.2.2.2]
     #[test]
+    fn congestion_that_is_not_reacted_to_makes_growth_careful_too() {
+        let mut window = ReferenceWindow { inflection: 1.0, ..window(10_000.0) };
+        window.on_congestion_detected(at(15_000));
+        window.grow(at(20_000), DataSize::from_bytes(1_000), &CALM);
+        assert!((window.size - 10_110.0).abs() < 1e-6);
+    }
+
+    // [SCREAMV2 §4.2.2.2]
+    #[test]
     fn growth_is_slow_next_to_the_inflection_point_and_with_jitter() {
         assert_eq!(growth(10_000.0, None, &CALM), 25.5, "a quarter, and a tenth of the 2 %");
         let jitter = Conditions { jitter_scale: 0.0, ..CALM };

@@ -1,7 +1,8 @@
 //! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
 
 use super::*;
-use crate::controllers::scream_common::testing::{SIZE, round};
+use crate::controllers::scream_common::testing::{SIZE, round, round_with_ecn};
+use crate::feedback::Ecn;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -67,6 +68,52 @@ fn the_most_bytes_in_flight_are_those_of_this_round_trip_and_the_last() {
     scream.on_feedback(at(2_000), &nothing);
     scream.on_feedback(at(3_000), &nothing);
     assert_eq!(scream.round_trip_flight.max(), DataSize::ZERO);
+}
+
+/// The window after a round of ten packets over that before it, and why the target moved last.
+fn reaction(settings: Settings, fate: impl Fn(i64) -> (Option<i64>, Ecn)) -> (f64, Reason) {
+    let mut scream = ScreamV2::new(settings);
+    (0..3).for_each(|number| {
+        round_with_ecn(&mut scream, number, false, |_| (Some(30), Ecn::Ect0));
+    });
+    assert_eq!(scream.metrics().reason, Reason::RampUp);
+    let before = scream.window.size();
+    round_with_ecn(&mut scream, 3, false, fate);
+    (scream.window.size() / before, scream.metrics().reason)
+}
+
+// [SCREAMV2 §4.2.2.1]: the report that shows it lets the window grow again by a few percent.
+#[test]
+fn a_loss_takes_30_percent_of_the_window_and_a_classic_mark_20_and_none_without_ecn() {
+    let settings = |ecn| Settings { ecn, ..Settings::new(controller(Options::default()).limits) };
+    let marked = |index| (Some(30), if index == 2 { Ecn::Ce } else { Ecn::Ect0 });
+    let lost = |index: i64| ((index != 2).then_some(30), Ecn::Ce);
+    let (window, reason) = reaction(settings(EcnMode::Classic), lost);
+    assert!((0.7..0.76).contains(&window), "{window}");
+    assert_eq!(reason, Reason::Loss, "loss outranks marks");
+    let (window, reason) = reaction(settings(EcnMode::Classic), marked);
+    assert!((0.8..0.86).contains(&window), "{window}");
+    assert_eq!(reason, Reason::Ecn);
+    let (window, reason) = reaction(settings(EcnMode::Off), marked);
+    assert!(window >= 1.0, "{window}");
+    assert_eq!(reason, Reason::RampUp);
+}
+
+// SCREAMV2-D8
+#[test]
+fn one_loss_without_a_queue_takes_nothing_where_random_loss_is_tolerated() {
+    let limits = controller(Options::default()).limits;
+    let settings = Settings { tolerate_random_loss: true, ..Settings::new(limits) };
+    let (window, _) = reaction(settings, |index| ((index != 2).then_some(30), Ecn::Ect0));
+    assert!(window >= 1.0, "{window}");
+}
+
+// [SCREAMV2 §4.3.1], [SCREAMV2 §4.3.2]
+#[test]
+fn packets_leave_within_the_window_and_one_by_one() {
+    let target = controller(Options::default()).target();
+    assert!(target.window.is_some());
+    assert_eq!(target.burst, Burst::Ahead(TimeDelta::ZERO));
 }
 
 // [RFC8699 §5.3.1]
