@@ -299,16 +299,20 @@ mod tests {
 
     // [RFC8289 §5.6]
     #[test]
-    fn one_packet_of_the_largest_size_behind_the_head_is_no_queue() {
-        let mut bench = bench(CoDelConfig::default());
-        for n in 0..100 {
-            // Each packet waits for 10 ms, and leaves when the next has come.
-            let now = ms(i64::from(n) * 10);
-            bench.enqueue(now, packet(now, Ecn::NotEct, n));
-            if n > 0 {
-                assert!(bench.dequeue(now).is_some());
+    fn one_packet_of_the_largest_size_behind_the_head_is_no_queue_and_two_are() {
+        let signals = |behind| {
+            let mut bench = bench(CoDelConfig::default());
+            for n in 0..100 {
+                // Each packet waits for 10 ms or 20, and leaves when the next has come.
+                let now = ms(i64::from(n) * 10);
+                bench.enqueue(now, packet(now, Ecn::Ect0, n));
+                if n >= behind {
+                    assert!(bench.dequeue(now).is_some());
+                }
             }
-        }
-        assert_eq!(bench.signals(), 0);
+            bench.signals()
+        };
+        assert_eq!(signals(1), 0);
+        assert!(signals(2) > 5);
     }
 }

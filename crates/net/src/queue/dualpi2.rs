@@ -325,6 +325,7 @@ mod tests {
         assert_eq!(signals(0.499, Ecn::Ect0, 1_000).1, 0, "below p_Cmax");
         assert_eq!(signals(0.5, Ecn::Ect0, 1_000), (0, 249), "0.5 ^ 2, at p_Cmax");
         assert_eq!(signals(0.499, Ecn::Ect1, 1_000).1, 0, "below p_Lmax");
+        assert_eq!(with_base(0.9).queue.control.coupled(), 1.0);
         let (marked, dropped) = signals(0.5, Ecn::Ect1, 1_000);
         assert!((200..=250).contains(&dropped), "{dropped}");
         assert!(marked + dropped >= 999, "all that are left are marked: {marked}");

@@ -309,6 +309,17 @@ mod tests {
         assert!(bench.queue.control.burst_allowance == TimeDelta::ZERO);
     }
 
+    // [RFC8033 §4.2]
+    #[test]
+    fn an_update_takes_its_15_ms_from_the_burst_allowance() {
+        let mut control = control(0.0, 30);
+        let left = [0; 11].map(|_| {
+            control.update(TimeDelta::from_millis(30));
+            control.burst_allowance.as_millis()
+        });
+        assert_eq!(left, [135, 120, 105, 90, 75, 60, 45, 30, 15, 0, 0]);
+    }
+
     // [RFC8033 §4.4]
     #[test]
     fn the_allowance_comes_back_when_congestion_has_gone() {

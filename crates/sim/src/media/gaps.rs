@@ -260,6 +260,9 @@ mod tests {
         gaps.on_packet(at(90), 4, Retransmitted);
         gaps.on_packet(at(100), 8, Original);
         assert_eq!(gaps.missing.back().unwrap().due, Some(at(115)));
+        gaps.on_packet(at(900), 7, Original);
+        gaps.on_packet(at(1_000), 10, Original);
+        assert_eq!(gaps.missing.back().unwrap().due, Some(at(1_200)), "no more than 200 ms");
     }
 
     // [RFC6298 §2], [RFC6298 §3]

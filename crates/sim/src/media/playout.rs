@@ -164,6 +164,16 @@ mod tests {
     }
 
     #[test]
+    fn delays_are_forgotten_after_300_frames() {
+        let mut delays = Delays::default();
+        (0..300).for_each(|_| delays.push(millis(150)));
+        (0..284).for_each(|_| delays.push(millis(50)));
+        assert_eq!(delays.percentile(), millis(150), "16 of 300");
+        delays.push(millis(50));
+        assert_eq!(delays.percentile(), millis(50), "15 of 300");
+    }
+
+    #[test]
     fn of_frames_that_are_due_together_the_newest_is_shown() {
         let mut playout = Playout::default();
         playout.on_frame(at(50), at(0), true);

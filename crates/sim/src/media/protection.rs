@@ -270,7 +270,8 @@ mod tests {
         let mut protection = protection();
         (0..60).for_each(|frame| protection.on_frame(at(33 * frame)));
         assert_eq!(protection.frame_rate(at(1_980)), 30.0);
-        (1..=20).for_each(|frame| protection.on_frame(at(2_000 + 100 * frame)));
+        (1..=20).for_each(|frame| protection.on_frame(at(2_000 + 50 * frame)));
+        (1..=10).for_each(|frame| protection.on_frame(at(3_000 + 100 * frame)));
         // 3000, 3100, .. 4000 ms.
         assert_eq!(protection.frame_rate(at(4_000)), 11.0);
     }
@@ -312,5 +313,15 @@ mod tests {
         let asked = (0..200).map(|index| at(5 * index));
         let granted = asked.filter(|&now| protection.grant_rtx(now, bytes(1_000), limit)).count();
         assert!((95..=100).contains(&granted), "{granted}");
+        let grants = |size| {
+            let mut protection = self::protection();
+            assert!(protection.grant_rtx(at(0), bytes(1_000), limit));
+            assert!(protection.grant_rtx(at(1), bytes(1_000), limit), "no rate yet");
+            protection.granted.add(at(250), bytes(45_000));
+            // 45,000 B in 500 ms are 720 kbit/s.
+            protection.grant_rtx(at(600), bytes(size), limit)
+        };
+        assert!(grants(5_000));
+        assert!(!grants(5_001));
     }
 }

@@ -208,12 +208,14 @@ mod tests {
     /// Reports of a path with 25 ms each way.
     struct Bench {
         reports: ReceiverReports,
+        target: Bitrate,
         now_ms: i64,
     }
 
     impl Bench {
         fn new() -> Self {
-            Self { reports: ReceiverReports::new(Seed::new(1).stream("reports")), now_ms: 0 }
+            let reports = ReceiverReports::new(Seed::new(1).stream("reports"));
+            Self { reports, target: Bitrate::from_kbps(1_000), now_ms: 0 }
         }
 
         /// So many times feedback of ten packets, each 10 ms, of which some were lost, through a queue.
@@ -233,7 +235,7 @@ mod tests {
                 });
                 let report =
                     FeedbackReport { packets: packets.collect(), ..FeedbackReport::default() };
-                self.reports.on_feedback(at(self.now_ms), Bitrate::from_kbps(1_000), &report);
+                self.reports.on_feedback(at(self.now_ms), self.target, &report);
             }
             self.reports.last()
         }
@@ -269,6 +271,29 @@ mod tests {
         reports.received += 1;
         reports.make_report();
         assert_eq!((reports.last.lost, reports.lost), (9 * 256 / 20, 0));
+        (reports.lost, reports.received) = (20, 0);
+        reports.make_report();
+        assert_eq!(reports.last.lost, 255, "a byte holds no more");
+    }
+
+    // [LIBWEBRTC §RTCPSender]
+    #[test]
+    fn a_sender_report_comes_with_45_kb_or_a_second_on_average() {
+        let sent = |target_kbps| {
+            let mut bench = Bench::new();
+            bench.target = Bitrate::from_kbps(target_kbps);
+            let mut times = Vec::new();
+            for _ in 0..600 {
+                bench.run(1, 0, 0);
+                times.push(bench.reports.sender_report);
+            }
+            times.dedup();
+            times.len()
+        };
+        // In a minute; 45 kB take 360 ms at 1 Mbit/s.
+        let (fast, slow) = (sent(1_000), sent(100));
+        assert!((140..=180).contains(&fast), "{fast}");
+        assert!((52..=68).contains(&slow), "{slow}");
     }
 
     #[test]

@@ -135,6 +135,7 @@ mod tests {
         assert_eq!(few.on_request(at(5_000), RTT, 205), None, "sent at 1980 ms");
         assert_eq!(few.on_request(at(5_000), RTT, 206), Some(&206));
         let slow = TimeDelta::from_millis(500);
+        assert_eq!(history(500, 10, slow).on_request(at(5_000), slow, 55), None);
         assert_eq!(history(500, 10, slow).on_request(at(5_000), slow, 56), Some(&56));
     }
 

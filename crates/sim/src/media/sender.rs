@@ -377,6 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn the_shortest_of_16_response_times_stands_for_the_round_trip_time() {
+        let repair = Repair { nack: true, ..Repair::default() };
+        let mut sender = Browser(VideoSender::new(repair, Ssrcs::of(1), None), VecDeque::new());
+        sender.report(at(1_000), 50);
+        let mut rtt = || {
+            sender.report(at(2_000), 80);
+            sender.0.rtt().as_millis()
+        };
+        assert!((0..15).all(|_| rtt() == 50));
+        assert_eq!(rtt(), 80);
+    }
+
+    #[test]
     fn the_first_frame_is_a_key_frame_and_others_are_when_asked_for_but_not_too_often() {
         let mut frames = KeyFrames::new(None);
         assert!(frames.begin_frame(at(0)));

@@ -208,6 +208,7 @@ mod tests {
         assert_eq!(share(255, 19, 30.0), 0);
         assert_eq!(share(255, 20, 30.0), 253, "as many as there are media packets");
         assert_eq!(share(255, 199, 7.0), 0);
+        assert_eq!(share(1, 199, 8.0), 64);
         assert_eq!(share(1, 200, 7.0), 64);
     }
 

@@ -96,6 +96,22 @@ mod tests {
         assert!(signals[first..].iter().all(|&(usage, _)| usage == BandwidthUsage::Overuse));
     }
 
+    // [LW2013 §overuse_detector]
+    #[test]
+    fn one_frame_beyond_the_threshold_is_no_over_use_however_long_it_took() {
+        let mut filter = ArrivalTimeFilter::new();
+        for late_ms in [0, 40_000] {
+            let arrival = PERIOD + TimeDelta::from_millis(late_ms);
+            let delta = FrameDelta { departure: PERIOD, arrival, size_bytes: 0.0 };
+            filter.update(&delta, BandwidthUsage::Normal, false);
+        }
+        assert!(!bears(filter.scaled_offset_ms()) && filter.is_rising());
+        let mut detector = OveruseDetector::new();
+        let second = TimeDelta::from_secs(1);
+        let signalled = [0; 2].map(|_| detector.on_frame(&filter, second));
+        assert_eq!(signalled, [false, true]);
+    }
+
     // [BARI §over-use detector]
     #[test]
     fn under_use_is_an_offset_below_the_negative_threshold() {

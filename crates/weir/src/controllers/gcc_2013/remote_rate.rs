@@ -341,6 +341,17 @@ mod tests {
         assert_eq!(highest.average, Some(1_005.0));
         let variance = 0.95 * 0.4 + 0.05 * 95.0 * 95.0 / 1_005.0;
         assert!((highest.normalized_variance - variance).abs() < 1e-12);
+        highest.on_overuse(3_000e3);
+        assert_eq!(highest.normalized_variance, 2.5);
+    }
+
+    // [LW2013 §remote_rate_control]
+    #[test]
+    fn the_rate_stays_between_30_kbps_and_30_mbps() {
+        let mut control = started(40_000);
+        assert_eq!(control.rate(), Some(kbps(30_000)));
+        assert_eq!(run(&mut control, 500, Overuse, 40), 36_000);
+        assert_eq!(run(&mut control, 1_000, Overuse, 20), 30_000);
     }
 
     // [LW2013 §remote_rate_control]
@@ -449,5 +460,7 @@ mod tests {
         let rate = run(&mut control, 3_601_000, Normal, 500);
         let growth = (rate - 1_000) as f64 / before as f64;
         assert!(growth > 1.035, "{growth}");
+        // 900 ms, then 2000 and 1000 ms with a weight of a tenth each.
+        assert!((control.period_ms - 1_009.0).abs() < 1e-9);
     }
 }

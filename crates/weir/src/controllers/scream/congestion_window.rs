@@ -194,7 +194,12 @@ mod tests {
 
     // [SCREAM §4.1.2.1]
     #[test]
-    fn an_event_scales_the_window_down_to_3000_bytes_at_least() {
+    fn an_event_or_a_share_scales_the_window_down_to_3000_bytes_at_least() {
+        let mut shared = window(10_000.0, Mode::Normal);
+        shared.scale(0.4);
+        assert_eq!(shared.size(), bytes(4_000));
+        shared.scale(0.4);
+        assert_eq!(shared.size(), bytes(3_000));
         let after = |cwnd, congestion| {
             let mut window = window(cwnd, Mode::FastIncrease);
             window.on_congestion(congestion);
@@ -250,7 +255,8 @@ mod tests {
     fn fast_increase_resumes_5_s_after_the_last_high_trend() {
         let mut window = window(10_000.0, Mode::FastIncrease);
         let high = DelaySignals { fraction: 0.0, trend: 0.2 };
-        let modes = [(11, high), (15, CALM), (16, CALM)].map(|(secs, delay)| {
+        let times = [(11, high), (13, high), (17, CALM), (18, CALM)];
+        let modes = times.map(|(secs, delay)| {
             window.on_acknowledged(
                 at(secs),
                 &Acknowledgement::default(),
@@ -260,10 +266,10 @@ mod tests {
             );
             window.mode
         });
-        assert_eq!(modes, [Mode::Normal, Mode::Normal, Mode::FastIncrease]);
+        assert_eq!(modes, [Mode::Normal, Mode::Normal, Mode::Normal, Mode::FastIncrease]);
         window.on_congestion(Congestion::Loss);
         assert_eq!(window.mode, Mode::Normal);
-        window.on_acknowledged(at(16), &Acknowledgement::default(), CALM, bytes(0), bytes(0));
+        window.on_acknowledged(at(18), &Acknowledgement::default(), CALM, bytes(0), bytes(0));
         assert_eq!(window.mode, Mode::FastIncrease, "the trend stayed low");
     }
 }

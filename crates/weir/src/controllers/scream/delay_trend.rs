@@ -99,6 +99,17 @@ mod tests {
 
     // [SCREAM §4.1.2]
     #[test]
+    fn a_sample_has_a_tenth_of_the_average_that_the_autocorrelation_is_multiplied_by() {
+        let mut trend = trend_of([1.0, 1.0].into_iter());
+        assert!((trend.average - 0.19).abs() < 1e-12);
+        trend.update(Timestamp::from_millis(100), 1.0);
+        let expect = autocorrelation(&trend.history) * trend.average;
+        assert!(expect > 0.0);
+        assert_eq!(trend.value(), expect);
+    }
+
+    // [SCREAM §4.1.2]
+    #[test]
     fn the_memory_keeps_99_percent_a_sample() {
         let peak = trend_of((0..20).map(|n| f64::from(n) * 0.02));
         assert_eq!(peak.memory(), peak.value());

@@ -139,6 +139,9 @@ mod tests {
         queue.on_media(Timestamp::ZERO, bytes(1), bytes(1));
         let late = queue.on_media(Timestamp::from_secs(600), bytes(1), bytes(2)).unwrap();
         assert_eq!(late.period.as_micros(), 42_500);
+        let soon = Timestamp::from_secs(600) + TimeDelta::from_micros(1);
+        let next = queue.clone().on_media(soon, bytes(1), bytes(3)).unwrap();
+        assert_eq!(next.period.as_micros(), 37_687, "an eighth of the way to 4 ms");
         for second in 601..9_000 {
             queue.on_media(Timestamp::from_secs(second), bytes(1), DataSize::MAX);
         }

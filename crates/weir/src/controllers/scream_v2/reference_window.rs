@@ -292,6 +292,8 @@ mod tests {
             window.size
         };
         assert_eq!([after(10_000), after(10_001)], [10_000.0, 5_000.0]);
+        let short = Conditions { rtt: TimeDelta::from_millis(5), ..CALM };
+        assert_eq!(short.long_rtt(), TimeDelta::from_millis(25));
     }
 
     // [SCREAMV2 §4.5.3]
@@ -334,6 +336,16 @@ mod tests {
         libm::round((window.size - 10_000.0) * 1e6) / 1e6
     }
 
+    // [RFC8699 §5.3.1]
+    #[test]
+    fn a_share_moves_window_and_inflection_point_alike_and_3000_bytes_stay() {
+        let mut window = ReferenceWindow { inflection: 8_000.0, ..window(10_000.0) };
+        window.scale(0.5);
+        assert_eq!((window.size, window.inflection), (5_000.0, 4_000.0));
+        window.scale(0.5);
+        assert_eq!(window.size, 3_000.0);
+    }
+
     // [SCREAMV2 §4.2.2.2]
     #[test]
     fn growth_is_a_segment_and_two_percent_a_round_trip() {
@@ -358,6 +370,8 @@ mod tests {
     #[test]
     fn growth_is_slow_next_to_the_inflection_point_and_with_jitter() {
         assert_eq!(growth(10_000.0, None, &CALM), 25.5, "a quarter, and a tenth of the 2 %");
+        // A 16th below it: (8 / 16)^2.
+        assert_eq!(growth(10_000.0 / 0.9375, None, &CALM), 26.25);
         let jitter = Conditions { jitter_scale: 0.0, ..CALM };
         assert_eq!(growth(1.0, None, &jitter), 12.0);
     }
