@@ -204,12 +204,12 @@ impl FecDecoder {
         self.repairs.retain(|repair| {
             let mut missing = repair.numbers.iter().filter(|number| !media.contains_key(number));
             match (missing.next(), missing.next()) {
-                (Some(&number), None) if number >= horizon => {
-                    recovered.get_or_insert((number, repair.solve(media)));
+                (Some(&number), None) if number >= horizon && recovered.is_none() => {
+                    recovered = Some((number, repair.solve(media)));
                     false
                 }
-                (Some(_), Some(&second)) => second >= horizon,
-                (Some(_) | None, None) | (None, Some(_)) => false,
+                (Some(first), second) => *second.unwrap_or(first) >= horizon,
+                (None, _) => false,
             }
         });
         recovered
@@ -330,6 +330,24 @@ mod tests {
         assert_eq!(decoder.recover(), None);
         decoder.on_packet(10, packet(10));
         assert_eq!(decoder.recover(), Some((11, packet(11))));
+    }
+
+    // [RFC8627 §6.3.2]
+    #[test]
+    fn a_packet_that_two_groups_lack_restores_one_more_of_each() {
+        let group = |numbers: [i64; 2]| {
+            let mut group = Group::new(at(0), numbers[0], 1);
+            numbers.iter().for_each(|&number| group.add(&packet(number)));
+            group.parity
+        };
+        let mut decoder = FecDecoder::default();
+        for numbers in [[10, 11], [10, 12]] {
+            decoder.on_parity(numbers.to_vec(), group(numbers));
+        }
+        assert_eq!(decoder.recover(), None);
+        decoder.on_packet(10, packet(10));
+        assert_eq!(decoder.recover(), Some((11, packet(11))));
+        assert_eq!(decoder.recover(), Some((12, packet(12))));
     }
 
     #[test]
