@@ -25,6 +25,10 @@ pub trait Controller {
     /// A feedback report arrived from the receiver.
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport);
 
+    /// A receiver report measured this round-trip time of the path [RFC3550 §6.4.1]; feedback takes longer,
+    /// since the receiver waits before it sends some. For controllers that tell the two apart.
+    fn on_round_trip_time(&mut self, _now: Timestamp, _rtt: TimeDelta) {}
+
     /// The receiver says what it wants at most (REMB); `None` takes that back. It caps the target
     /// bitrate from now on, down to the lowest that the limits allow.
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);

@@ -60,8 +60,8 @@ const PACING_FACTOR: f64 = 1.1;
 const BURST: Burst = Burst::Whole(TimeDelta::from_millis(40));
 /// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
 const PROBE_DROP_SHARE: f64 = 0.85;
-/// How often the rate control learns the round-trip time: libwebrtc has it from receiver reports, which
-/// video gets once a second. In between it works with the one from before the queue grew.
+/// How often the rate control learns the round-trip time where only feedback tells it. libwebrtc has it
+/// from receiver reports, which video gets once a second, and works with the one from before the queue grew.
 const RTT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// No round-trip time is taken to be longer.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
@@ -88,8 +88,12 @@ pub struct Gcc {
     /// What the reports are worth; `None` before the first.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
-    /// When the rate control was last told.
-    rtt_told: Option<Timestamp>,
+    /// When the rate control was last told, and what.
+    rtt_told: Option<(Timestamp, TimeDelta)>,
+    /// Receiver reports tell the round-trip time.
+    has_reports: bool,
+    /// As of when the probe controller was last told what limits the estimate.
+    seen: Option<Seen>,
     /// The target before the receiver's limit.
     estimate: Bitrate,
     /// What moved it last.
@@ -99,6 +103,17 @@ pub struct Gcc {
     reason: Reason,
     /// The arrivals of one report; kept for its memory.
     arrivals: Vec<Arrival>,
+}
+
+/// What libwebrtc compares. As long as all of it stays the probe controller is not told what limits the
+/// estimate, and goes by what it was told before [LIBWEBRTC §GoogCcNetworkController].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    target: Bitrate,
+    source_bitrate: Bitrate,
+    loss_state: LossState,
+    rtt_ms: Option<i64>,
+    in_alr: bool,
 }
 
 /// A packet that arrived; the order of the fields makes the order of arrival.
@@ -133,6 +148,8 @@ impl Gcc {
             arrival_times: None,
             rtt: None,
             rtt_told: None,
+            has_reports: false,
+            seen: None,
             estimate: start,
             cause: Reason::Start,
             target: start,
@@ -226,11 +243,16 @@ impl Gcc {
         let rtt = bounded(rtts.min());
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
-        if self.rtt_told.is_none_or(|told| now - told >= RTT_INTERVAL) {
-            self.rtt_told = Some(now);
-            self.delay_based.set_rtt(rtt);
+        let is_due = self.rtt_told.is_none_or(|(told, _)| now - told >= RTT_INTERVAL);
+        if is_due && !self.has_reports {
+            self.tell_rtt(now, rtt);
         }
         longest
+    }
+
+    fn tell_rtt(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.rtt_told = Some((now, rtt));
+        self.delay_based.set_rtt(rtt);
     }
 
     fn note_alr_end(&mut self, now: Timestamp) {
@@ -295,11 +317,20 @@ impl Gcc {
     fn settle(&mut self, now: Timestamp) {
         let target = self.limits.cap(self.estimate, self.receiver_limit);
         self.alr.set_estimate(target);
-        let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
-            && self.loss_based.state() == LossState::DelayBased
-            && !self.rtt_backoff.is_above_limit();
-        self.probes.set_estimate(now, target, is_allowed);
         self.window.update();
+        let seen = Seen {
+            target,
+            source_bitrate: self.window.push_back(target),
+            loss_state: self.loss_based.state(),
+            rtt_ms: self.rtt_told.map(|(_, rtt)| libm::round(rtt.as_millis_f64()) as i64),
+            in_alr: self.alr.since().is_some(),
+        };
+        if self.seen.replace(seen) != Some(seen) {
+            let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
+                && self.loss_based.state() == LossState::DelayBased
+                && !self.rtt_backoff.is_above_limit();
+            self.probes.set_estimate(now, target, is_allowed);
+        }
         if target != self.target {
             self.reason = self.explain(target);
             self.target = target;
@@ -347,6 +378,12 @@ impl Controller for Gcc {
             ArrivalTimes::RoundTrip => self.on_round_trip(now, report),
         }
         self.arrival_times = Some(report.arrival_times);
+    }
+
+    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.has_reports = true;
+        self.tell_rtt(now, rtt.clamp(TimeDelta::ZERO, MAX_RTT));
+        self.settle(now);
     }
 
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {

@@ -260,6 +260,42 @@ fn receiver_reports_alone_grow_by_8_percent_a_second_and_see_no_delay() {
     assert_eq!(path.gcc.target().pacing_rate, path.gcc.estimate * 2.5);
 }
 
+// [LIBWEBRTC §GoogCcNetworkController]
+#[test]
+fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stands_until_then() {
+    let mut path = Loop::new(controller(100, 900, 1_500));
+    path.gcc.on_round_trip_time(at(0), TimeDelta::from_millis(50));
+    path.run(0, 3_000, 10, free);
+    path.run(3_000, 4_000, 10, |ms, _| Some((ms - 3_000) / 2));
+    // A source at an eighth of its rate is limited, while the queue drains.
+    path.run(4_000, 6_000, 80, |ms, _| Some((6_000 - ms) / 4));
+    let is_limited = |path: &Loop| path.gcc.alr.since().is_some();
+    assert!(is_limited(&path));
+    assert_eq!(path.gcc.delay_based.usage(), BandwidthUsage::Underuse);
+    let estimate = path.gcc.estimate;
+    path.run(6_000, 20_000, 80, free);
+    assert_eq!(path.gcc.delay_based.usage(), BandwidthUsage::Normal);
+    assert_eq!((path.gcc.estimate, is_limited(&path)), (estimate, true), "nothing has changed");
+    assert_eq!(path.gcc.target().probe, None, "though it was due 10 s ago");
+    path.gcc.on_round_trip_time(at(20_000), TimeDelta::from_millis(51));
+    path.send(20_000, path.number);
+    assert_eq!(path.gcc.target().probe.map(|probe| probe.rate), Some(estimate * 2.0));
+}
+
+// [LIBWEBRTC §GoogCcNetworkController]
+#[test]
+fn where_receiver_reports_tell_the_round_trip_time_feedback_does_not() {
+    let told = |path: &Loop| path.gcc.rtt_told.map(|(_, rtt)| rtt.as_millis());
+    let mut path = Loop::new(controller(100, 900, 1_500));
+    path.run(0, 3_000, 10, free);
+    assert_eq!(told(&path), Some(60), "of the last packet of each report");
+    path.gcc.on_round_trip_time(at(3_000), TimeDelta::from_millis(50));
+    path.run(3_000, 6_000, 10, free);
+    assert_eq!(told(&path), Some(50));
+    path.gcc.on_round_trip_time(at(6_000), TimeDelta::from_secs(11));
+    assert_eq!(told(&path), Some(10_000), "no round trip is taken to be longer");
+}
+
 #[test]
 fn a_new_clock_restarts_the_delays_and_keeps_the_estimate() {
     let mut path = Loop::new(controller(100, 900, 5_000));
