@@ -33,6 +33,9 @@ pub(crate) const FIXED_HEADER: usize = 12;
 pub(crate) const RTP_HEADER: usize = FIXED_HEADER + 8;
 /// What every media packet takes besides its payload.
 pub(crate) const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
+/// What of it a browser counts: it does not know what its packets are encrypted with
+/// [LIBWEBRTC §TransportFeedbackAdapter].
+pub(crate) const COUNTED_OVERHEAD: u64 = OVERHEAD - SRTP_TAG;
 /// Largest media packet on the wire.
 pub(crate) const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
 pub(crate) const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
@@ -185,6 +188,8 @@ struct Sender {
     /// The last packet's: padding has the same.
     rtp_timestamp: u32,
     video: Option<VideoSender>,
+    /// What of a packet the controller is not told.
+    uncounted: DataSize,
     sender_reports: Option<SenderReports>,
     /// Its packets say when they left in place of a transport-wide number.
     stamps: bool,
@@ -219,6 +224,11 @@ impl Sender {
                 let browser = media.source.is_browser().then_some(chance);
                 VideoSender::new(repair, Ssrcs::of(ssrc), browser)
             }),
+            uncounted: if media.source.is_browser() {
+                DataSize::from_bytes(SRTP_TAG)
+            } else {
+                DataSize::ZERO
+            },
             sender_reports: SenderReports::new(
                 flow.start,
                 plan,
@@ -340,8 +350,9 @@ impl Sender {
             }
             Queued::Video(packet) => packet.rtp_number(),
         };
+        let counted = size.saturating_sub(self.uncounted);
         let outgoing =
-            Outgoing { size, queued: self.pacer.queued(), probe, padding, rtp: Some(rtp) };
+            Outgoing { size: counted, queued: self.pacer.queued(), probe, padding, rtp: Some(rtp) };
         let packet = self.history.on_packet_sent(now, outgoing);
         self.controller.on_packet_sent(now, &packet);
         if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {
@@ -411,8 +422,9 @@ impl Sender {
         let Some(report) = heard.join(now, &mut self.history) else { return };
         self.controller.on_feedback(now, report);
         out.rtt = report.rtt(now);
-        if let Some(video) = &mut self.video {
-            video.on_feedback(now, report);
+        let told = self.video.as_mut().and_then(|video| video.on_feedback(now, report));
+        if let Some(rtt) = told.filter(|rtt| *rtt > TimeDelta::ZERO) {
+            self.controller.on_round_trip_time(now, rtt);
         }
         self.refresh_target(now, out);
     }

@@ -73,10 +73,14 @@ impl Protection {
         self.frames.push_back(now);
     }
 
-    /// A feedback report arrived.
-    pub(super) fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+    /// A feedback report arrived; the round-trip time of a receiver report that came with it.
+    pub(super) fn on_feedback(
+        &mut self,
+        now: Timestamp,
+        report: &FeedbackReport,
+    ) -> Option<TimeDelta> {
         let target = self.divided.map_or(Bitrate::ZERO, |(target, ..)| target);
-        self.reports.on_feedback(now, target, report);
+        self.reports.on_feedback(now, target, report).map(|reported| reported.rtt)
     }
 
     /// Round-trip time by which requests for the same packet are told apart; `None` before the first
@@ -299,7 +303,7 @@ mod tests {
             protection.on_feedback(at(ms), &feedback(ms, 60, 6));
         }
         (61..110).for_each(|frame| protection.on_frame(at(33 * frame)));
-        kbps(&mut protection, 3_630, 1_000);
+        kbps(&mut protection, 3_630, 970);
         // 24 of 256, in frames of 31 kbit: the least share.
         assert_eq!(protection.parity_share(), Share { parity: 64, max_frames: 4 });
     }

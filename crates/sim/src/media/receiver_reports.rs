@@ -1,6 +1,8 @@
 //! What receiver reports tell a browser's sender: loss and round-trip time, about once a second. They are
 //! made of the feedback, which tells the same earlier.
 
+use std::collections::VecDeque;
+
 use weir::feedback::{FeedbackReport, LossCounts, PacketReport};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
@@ -17,8 +19,12 @@ const LOSS_PARTS: u64 = 256;
 const MAX_LOSS: u64 = LOSS_PARTS - 1;
 /// .. and reports of fewer packets than this are taken together [LIBWEBRTC §SendSideBandwidthEstimation].
 const MIN_PACKETS: u64 = 20;
-/// Others learn the round-trip time this often [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
+/// How often an end asks for the round-trip time that was measured lately, and how often it takes over the
+/// longest of those that are no older than this [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
 const RTT_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const RTT_TIMEOUT: TimeDelta = TimeDelta::from_millis(1_500);
+/// What the history of sent packets adds [LIBWEBRTC §RTPSender].
+const RTT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
 /// What the two ends take of a round trip: at random between these, as measured (docs/video.md).
 const ENDS_TIME: (TimeDelta, TimeDelta) =
     (TimeDelta::from_micros(1_300), TimeDelta::from_micros(1_900));
@@ -37,10 +43,14 @@ pub(super) struct ReceiverReports {
     chance: Stream,
     next_report: Timestamp,
     last: Reported,
-    /// The round-trip time of the last report as the history of sent packets learns it.
-    history_rtt: Relay,
-    /// That of the newest sender report as the receiver learns it, by two steps.
-    receiver_rtt: [Relay; 2],
+    /// When the last report was made.
+    reported: Option<Timestamp>,
+    sender_rtt: RttStats,
+    receiver_rtt: RttStats,
+    /// What the receiver measured since it was last asked: a reference time that goes with its report is
+    /// answered by the next sender report.
+    referred: Option<Timestamp>,
+    answered: Option<TimeDelta>,
     path: Path,
     /// When the next sender report leaves, and the round-trip time of the one before.
     sender_report: Timestamp,
@@ -53,15 +63,16 @@ pub(super) struct ReceiverReports {
 impl ReceiverReports {
     pub(super) fn new(mut chance: Stream) -> Self {
         let next_report = at_random_within(REPORT_INTERVAL, &mut chance);
-        let mut relay =
-            || Relay { known: None, next: at_random_within(RTT_UPDATE_INTERVAL, &mut chance) };
-        let (history_rtt, receiver_rtt) = (relay(), [relay(), relay()]);
+        let (sender_rtt, receiver_rtt) = (RttStats::new(&mut chance), RttStats::new(&mut chance));
         Self {
             chance,
             next_report,
             last: Reported::default(),
-            history_rtt,
+            reported: None,
+            sender_rtt,
             receiver_rtt,
+            referred: None,
+            answered: None,
             path: Path::default(),
             sender_report: Timestamp::ZERO,
             rtt: None,
@@ -77,29 +88,35 @@ impl ReceiverReports {
 
     /// The round-trip time as the history of sent packets knows it; `None` before the first report.
     pub(super) fn history_rtt(&self) -> Option<TimeDelta> {
-        self.history_rtt.known
+        self.sender_rtt.longest.map(|rtt| rtt + RTT_MARGIN)
     }
 
-    /// The round-trip time as the receiver knows it: it measures the same as the sender does
-    /// [RFC3611 §4.5].
+    /// The round-trip time as the receiver knows it, by its own measurement [RFC3611 §4.5].
     pub(super) fn receiver_rtt(&self) -> Option<TimeDelta> {
-        self.receiver_rtt[1].known
+        self.receiver_rtt.longest
     }
 
-    /// Feedback arrived while so much was sent.
-    pub(super) fn on_feedback(&mut self, now: Timestamp, target: Bitrate, report: &FeedbackReport) {
+    /// Feedback arrived while so much was sent; what a receiver report tells that came with it.
+    pub(super) fn on_feedback(
+        &mut self,
+        now: Timestamp,
+        target: Bitrate,
+        report: &FeedbackReport,
+    ) -> Option<Reported> {
         let LossCounts { lost, received, .. } = report.loss_counts();
         self.lost += lost;
         self.received += received;
         self.measure(now, target, report);
-        if now >= self.next_report {
+        let is_due = now >= self.next_report;
+        if is_due {
             self.next_report = now + self.spread(REPORT_INTERVAL);
             self.make_report();
+            (self.reported, self.referred) = (Some(now), Some(now));
         }
-        self.history_rtt.on_time(now, self.rtt.map(|_| self.last.rtt));
-        let [first, second] = &mut self.receiver_rtt;
-        second.on_time(now, first.known);
-        first.on_time(now, self.rtt);
+        let is_new = self.reported.is_some_and(|reported| now - reported < RTT_UPDATE_INTERVAL);
+        self.sender_rtt.on_time(now, || self.rtt.filter(|_| is_new).map(|_| self.last.rtt));
+        self.receiver_rtt.on_time(now, || self.answered.take());
+        is_due.then_some(self.last)
     }
 
     /// What the sender reports that left between these packets met.
@@ -110,7 +127,11 @@ impl ReceiverReports {
             if packet.send_time > self.sender_report {
                 let (least, most) = ENDS_TIME;
                 let ends = least + (most - least) * self.chance.uniform();
-                self.rtt = Some(self.path.rtt_of(self.sender_report) + ends);
+                let rtt = self.path.rtt_of(self.sender_report) + ends;
+                self.rtt = Some(rtt);
+                if self.referred.take_if(|referred| *referred < self.sender_report).is_some() {
+                    self.answered = Some(rtt);
+                }
                 let interval = (SENDER_REPORT / target).min(MAX_SENDER_REPORT_INTERVAL);
                 self.sender_report = packet.send_time + self.spread(interval);
             }
@@ -139,18 +160,35 @@ fn at_random_within(interval: TimeDelta, chance: &mut Stream) -> Timestamp {
     Timestamp::ZERO + interval * chance.uniform()
 }
 
-/// Somebody who asks once in a while.
-#[derive(Clone, Copy, Debug)]
-struct Relay {
-    known: Option<TimeDelta>,
-    next: Timestamp,
+/// The round-trip time as one end's parts learn it [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
+#[derive(Clone, Debug)]
+struct RttStats {
+    next_question: Timestamp,
+    next_summary: Timestamp,
+    measured: VecDeque<(Timestamp, TimeDelta)>,
+    longest: Option<TimeDelta>,
 }
 
-impl Relay {
-    fn on_time(&mut self, now: Timestamp, truth: Option<TimeDelta>) {
-        if now >= self.next {
-            self.next += RTT_UPDATE_INTERVAL;
-            self.known = truth;
+impl RttStats {
+    fn new(chance: &mut Stream) -> Self {
+        Self {
+            next_question: at_random_within(RTT_UPDATE_INTERVAL, chance),
+            next_summary: at_random_within(RTT_UPDATE_INTERVAL, chance),
+            measured: VecDeque::new(),
+            longest: None,
+        }
+    }
+
+    /// `lately` is what was measured since it was last asked for.
+    fn on_time(&mut self, now: Timestamp, lately: impl FnOnce() -> Option<TimeDelta>) {
+        if now >= self.next_question {
+            self.next_question += RTT_UPDATE_INTERVAL;
+            self.measured.extend(lately().map(|rtt| (now, rtt)));
+        }
+        if now >= self.next_summary {
+            self.next_summary += RTT_UPDATE_INTERVAL;
+            while self.measured.pop_front_if(|(time, _)| now - *time > RTT_TIMEOUT).is_some() {}
+            self.longest = self.measured.iter().map(|(_, rtt)| *rtt).max().or(self.longest);
         }
     }
 }
@@ -307,18 +345,50 @@ mod tests {
         assert_eq!(counted(51) + counted(52), seen.len());
         assert!(counted(51) > 5 && counted(52) > 5);
         let queued = bench.run(40, 0, 300).rtt;
-        assert!((millis(345)..=millis(352)).contains(&queued), "{queued:?}");
+        // A sender report leaves up to 10 ms after a packet.
+        assert!((millis(341)..=millis(352)).contains(&queued), "{queued:?}");
     }
 
-    // [LIBWEBRTC §CallStats]
+    // [LIBWEBRTC §ModuleRtpRtcpImpl2], [LIBWEBRTC §CallStats]
     #[test]
-    fn who_asks_once_a_second_knows_what_was_true_then() {
-        let mut relay = Relay { known: None, next: at(300) };
-        let known = [(299, 50), (300, 51), (1_299, 52), (1_300, 53)].map(|(now_ms, truth_ms)| {
-            relay.on_time(at(now_ms), Some(millis(truth_ms)));
-            relay.known
+    fn once_a_second_it_is_asked_for_and_once_the_longest_of_one_and_a_half_is_taken_over() {
+        let mut stats = RttStats::new(&mut Seed::new(1).stream("stats"));
+        (stats.next_question, stats.next_summary) = (at(300), at(700));
+        let times = [299, 300, 699, 700, 1_300, 1_700, 2_300, 2_700, 3_300, 3_700];
+        let known = times.map(|now_ms| {
+            let truth = (now_ms < 2_000).then(|| millis(2_000 - now_ms));
+            stats.on_time(at(now_ms), || truth);
+            stats.longest.map(TimeDelta::as_millis)
         });
-        assert_eq!(known, [None, Some(millis(51)), Some(millis(51)), Some(millis(53))]);
+        // What was asked for at 300 ms counts until 1800, at 1300 until 2800; after that it stands.
+        let long = Some(1_700);
+        let next = Some(700);
+        assert_eq!(known, [None, None, None, long, long, long, long, next, next, next]);
+    }
+
+    // [LIBWEBRTC §RTPSender]
+    #[test]
+    fn the_history_takes_5_ms_more() {
+        let mut reports = Bench::new().reports;
+        reports.sender_rtt.longest = Some(millis(667));
+        assert_eq!(reports.history_rtt(), Some(millis(672)));
+    }
+
+    // [RFC3611 §4.4], [RFC3611 §4.5]
+    #[test]
+    fn the_receiver_measures_once_with_each_of_its_reports() {
+        let mut bench = Bench::new();
+        bench.run(10, 0, 0);
+        bench.reports.next_report = at(100_000);
+        bench.reports.receiver_rtt.next_question = at(100_000);
+        (bench.reports.referred, bench.reports.answered) = (None, None);
+        bench.run(30, 0, 0);
+        assert_eq!(bench.reports.answered, None, "no reference time was sent");
+        bench.reports.referred = Some(at(bench.now_ms));
+        bench.run(30, 0, 0);
+        assert!(bench.reports.answered.take().is_some());
+        bench.run(30, 0, 0);
+        assert_eq!(bench.reports.answered, None, "it is answered once");
     }
 
     // [LIBWEBRTC §ModuleRtpRtcpImpl2], [LIBWEBRTC §CallStats]
@@ -334,7 +404,7 @@ mod tests {
             history = history.or(knows(bench.reports.history_rtt()).then_some(step));
             receiver = receiver.or(knows(bench.reports.receiver_rtt()).then_some(step));
         }
-        assert!(history.is_some_and(|steps| (2..=30).contains(&steps)), "{history:?}");
-        assert!(receiver.is_some_and(|steps| (2..=30).contains(&steps)), "{receiver:?}");
+        assert!(history.is_some_and(|steps| (2..=40).contains(&steps)), "{history:?}");
+        assert!(receiver.is_some_and(|steps| (2..=40).contains(&steps)), "{receiver:?}");
     }
 }

@@ -158,13 +158,14 @@ impl VideoSender {
         self.writer.padding(now, size)
     }
 
-    /// A feedback report arrived.
-    pub(crate) fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+    /// A feedback report arrived; the round-trip time of a receiver report that a browser got with it.
+    pub(crate) fn on_feedback(
+        &mut self,
+        now: Timestamp,
+        report: &FeedbackReport,
+    ) -> Option<TimeDelta> {
         if let Some(fec) = &mut self.fec {
             fec.on_feedback(report);
-        }
-        if let Some(protection) = &mut self.protection {
-            protection.on_feedback(now, report);
         }
         if let Some(sample) = report.rtt(now) {
             if self.response_times.len() == RTT_WINDOW {
@@ -172,6 +173,7 @@ impl VideoSender {
             }
             self.response_times.push(sample);
         }
+        self.protection.as_mut()?.on_feedback(now, report)
     }
 
     /// The round-trip time that a browser's receiver is told.

@@ -14,7 +14,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
 use super::overshoot::OvershootDetector;
-use crate::endpoint::{MAX_PACKET, OVERHEAD};
+use crate::endpoint::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
 
 // Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets
 // them. A level is what the buffer holds over the rate, in seconds.
@@ -226,7 +226,7 @@ impl Encoder {
 /// packets a second [LIBWEBRTC §RtpVideoSender].
 pub(crate) fn media_rate(target: Bitrate) -> Bitrate {
     let packets = libm::ceil(target.as_bps_f64() / BITS_PER_BYTE / MAX_PACKET as f64);
-    let headers = Bitrate::from_bps_f64(packets * OVERHEAD as f64 * BITS_PER_BYTE);
+    let headers = Bitrate::from_bps_f64(packets * COUNTED_OVERHEAD as f64 * BITS_PER_BYTE);
     target.saturating_sub(headers)
 }
 
