@@ -74,9 +74,12 @@ impl<T> FqCoDel<T> {
     /// Drops half of the longest queue from its head, so that the flow which fills the memory learns of
     /// it first [RFC8290 §4.1].
     fn drop_from_longest(&mut self, now: Timestamp, log: &mut Log<T>) {
-        let longest = self.queues.iter_mut().reduce(|longest, other| {
-            if other.queue.bytes() > longest.queue.bytes() { other } else { longest }
-        });
+        // Of packets without a byte the queue is not empty either.
+        let length = |flow: &FlowQueue<T>| (flow.queue.bytes(), flow.queue.len() > 0);
+        let longest = self
+            .queues
+            .iter_mut()
+            .reduce(|longest, other| if length(other) > length(longest) { other } else { longest });
         let longest = &mut longest.expect("there are queues").queue;
         let count = longest.len().div_ceil(2).min(DROP_BATCH);
         for packet in (0..count).filter_map(|_| longest.pop()) {
@@ -230,6 +233,17 @@ mod tests {
         assert_eq!(bench.log.full, 20);
         assert_eq!(bench.queue.packets, 41);
         assert_eq!(bench.queue.bytes(), DataSize::from_bytes(41 * 1_500));
+    }
+
+    #[test]
+    fn packets_without_a_byte_are_dropped_too_where_too_many_wait() {
+        let mut bench = bench().with_limit(QueueLimit::Packets(1));
+        for number in 0..2 {
+            let mut empty = of_flow(2, packet(ms(0), Ecn::NotEct, number));
+            empty.header.size = DataSize::ZERO;
+            bench.enqueue(ms(0), empty);
+        }
+        assert_eq!((bench.dropped(), bench.queue.packets), (vec![0], 1));
     }
 
     // [RFC8290 §4.1]
