@@ -29,6 +29,8 @@ pub enum Op {
     Format(Format),
     /// The send queue holds this much.
     Queue { bytes: u64 },
+    /// A receiver report tells a round-trip time, which may be nonsense.
+    RoundTrip(TimeDelta),
 }
 
 /// What a format of feedback says of arrivals.
@@ -121,6 +123,7 @@ impl Driver {
                 let bytes = DataSize::from_bytes(*bytes);
                 self.controller.on_media_queued(self.now, bytes, bytes);
             }
+            Op::RoundTrip(rtt) => self.controller.on_round_trip_time(self.now, *rtt),
         }
         self.check();
     }

@@ -54,6 +54,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => (-100_000_i64..100_000).prop_map(|s| Op::ReceiverClock(TimeDelta::from_secs(s))),
         1 => (0_u64..2_000_000).prop_map(|bytes| Op::Queue { bytes }),
         1 => any_format().prop_map(Op::Format),
+        1 => (-1_000_i64..100_000).prop_map(|ms| Op::RoundTrip(TimeDelta::from_millis(ms))),
     ]
 }
 

@@ -63,6 +63,8 @@ const PROBE_DROP_SHARE: f64 = 0.85;
 /// How often the rate control learns the round-trip time where only feedback tells it. libwebrtc has it
 /// from receiver reports, which video gets once a second, and works with the one from before the queue grew.
 const RTT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// Receiver reports that stay away for so long no longer tell it: five of their intervals [RFC3550 §6.3.5].
+const REPORT_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
 /// No round-trip time is taken to be longer.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 
@@ -88,10 +90,9 @@ pub struct Gcc {
     /// What the reports are worth; `None` before the first.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
-    /// When the rate control was last told, and what.
-    rtt_told: Option<(Timestamp, TimeDelta)>,
-    /// Receiver reports tell the round-trip time.
-    has_reports: bool,
+    /// What the rate control was last told, and from when on feedback may tell it.
+    told_rtt: Option<TimeDelta>,
+    rtt_due: Timestamp,
     /// As of when the probe controller was last told what limits the estimate.
     seen: Option<Seen>,
     /// The target before the receiver's limit.
@@ -147,8 +148,8 @@ impl Gcc {
             receiver_limit: None,
             arrival_times: None,
             rtt: None,
-            rtt_told: None,
-            has_reports: false,
+            told_rtt: None,
+            rtt_due: Timestamp::ZERO,
             seen: None,
             estimate: start,
             cause: Reason::Start,
@@ -243,15 +244,15 @@ impl Gcc {
         let rtt = bounded(rtts.min());
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
-        let is_due = self.rtt_told.is_none_or(|(told, _)| now - told >= RTT_INTERVAL);
-        if is_due && !self.has_reports {
-            self.tell_rtt(now, rtt);
+        if now >= self.rtt_due {
+            self.rtt_due = now + RTT_INTERVAL;
+            self.tell_rtt(rtt);
         }
         longest
     }
 
-    fn tell_rtt(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.rtt_told = Some((now, rtt));
+    fn tell_rtt(&mut self, rtt: TimeDelta) {
+        self.told_rtt = Some(rtt);
         self.delay_based.set_rtt(rtt);
     }
 
@@ -322,7 +323,7 @@ impl Gcc {
             target,
             source_bitrate: self.window.push_back(target),
             loss_state: self.loss_based.state(),
-            rtt_ms: self.rtt_told.map(|(_, rtt)| libm::round(rtt.as_millis_f64()) as i64),
+            rtt_ms: self.told_rtt.map(|rtt| libm::round(rtt.as_millis_f64()) as i64),
             in_alr: self.alr.since().is_some(),
         };
         if self.seen.replace(seen) != Some(seen) {
@@ -381,8 +382,8 @@ impl Controller for Gcc {
     }
 
     fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
-        self.has_reports = true;
-        self.tell_rtt(now, rtt.clamp(TimeDelta::ZERO, MAX_RTT));
+        self.rtt_due = now + REPORT_TIMEOUT;
+        self.tell_rtt(rtt.clamp(TimeDelta::ZERO, MAX_RTT));
         self.settle(now);
     }
 
