@@ -93,7 +93,7 @@ pub struct Gcc {
     /// What the rate control was last told, and from when on feedback may tell it.
     told_rtt: Option<TimeDelta>,
     rtt_due: Timestamp,
-    /// As of when the probe controller was last told what limits the estimate.
+    /// As it was when the probe controller was last told what limits the estimate.
     seen: Option<Seen>,
     /// The target before the receiver's limit.
     estimate: Bitrate,
