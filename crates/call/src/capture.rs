@@ -20,7 +20,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{Emulation, Host, Plan};
 use weir_lab::scenario::call::Relay;
 use weir_net::Jitter;
@@ -380,7 +380,7 @@ fn link_log(
     let p99 = emulation.lateness.quantile(0.99).unwrap_or_default();
     let lateness = TimeDelta::from_secs_f64(p99.as_secs_f64());
     let mut sum = LinkLog { lateness, ..LinkLog::default() };
-    let mut delay_s = 0.0;
+    let (mut delay_s, mut has_outage) = (0.0, false);
     for sample in flow.samples.iter().filter(|sample| window.contains(sample.time)) {
         let traffic = &sample.traffic;
         sum.offered.packets += traffic.offered_packets;
@@ -392,14 +392,17 @@ fn link_log(
         sum.longest_wait = sum.longest_wait.max(traffic.mean_wait().unwrap_or(TimeDelta::ZERO));
         let at = log.samples.partition_point(|other| other.time < sample.time);
         let capacity = log.samples.get(at).and_then(|sample| sample.capacity);
+        has_outage |= capacity == Some(Bitrate::ZERO);
         let transmission_s = capacity
             .map_or(0.0, |capacity| traffic.delivered.as_bits() as f64 / capacity.as_bps_f64());
         let propagation_s = link.delay.at(sample.time).as_secs_f64() + access_s;
         delay_s += traffic.waited.as_secs_f64() + transmission_s;
         delay_s += propagation_s * traffic.delivered_packets as f64;
     }
-    // Changes by hand are not in the configuration.
-    let is_fixed = link.jitters().all(|it| it == Jitter::None) && emulation.changes.is_empty();
+    // Changes by hand are not in the configuration. In an outage a packet's transmission takes longer
+    // than any capacity tells.
+    let is_fixed =
+        !has_outage && link.jitters().all(|it| it == Jitter::None) && emulation.changes.is_empty();
     let is_fixed = is_fixed && sum.delivered.packets > 0;
     sum.delay = is_fixed.then(|| TimeDelta::from_secs_f64(delay_s / sum.delivered.packets as f64));
     Some(sum)

@@ -79,7 +79,7 @@ fn parse(line: &str) -> Result<Line, String> {
         _ => return Err(HELP.into()),
     };
     let property = match name {
-        "capacity" => Property::Capacity(quantity::rate(value)?),
+        "capacity" => Property::Capacity(quantity::capacity(value)?),
         "delay" => Property::Delay(quantity::time(value)?),
         "jitter" => {
             Property::Jitter(Jitter::Uniform { amount: quantity::time(value)?, reorder: false })
@@ -121,6 +121,8 @@ mod tests {
         let rate = Property::Capacity(Bitrate::from_kbps(1_000));
         assert_eq!(parse("capacity 1Mbps"), change(Ways::Both, rate));
         assert_eq!(parse("  capacity  down 1000kbps "), change(Ways::Down, rate));
+        let outage = Property::Capacity(Bitrate::ZERO);
+        assert_eq!(parse("capacity up 0bps"), change(Ways::Up, outage));
         let delay = Property::Delay(TimeDelta::from_millis(50));
         assert_eq!(parse("delay up 50ms"), change(Ways::Up, delay));
         assert_eq!(parse("loss 5%"), change(Ways::Both, Property::Loss(LossModel::Random(0.05))));
@@ -132,7 +134,7 @@ mod tests {
         for line in ["capacity", "capacity left 1Mbps", "speed 1Mbps", "delay 1 ms now"] {
             assert_eq!(parse(line), Err(HELP.into()), "{line}");
         }
-        for line in ["capacity 0Mbps", "delay 5", "loss 120%"] {
+        for line in ["capacity -1Mbps", "delay 5", "loss 120%"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

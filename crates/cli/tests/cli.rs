@@ -189,9 +189,12 @@ fn unknown_names_are_refused_with_what_exists() {
 fn bad_scenario_files_are_refused_with_their_line() {
     let cases = [
         ("capacity = \"-2Mbps\"", "6: "),
-        ("capacity = \"0Mbps\"", "above zero"),
+        (
+            "capacity = \"0Mbps\"",
+            "6: network.up.capacity: a capacity of 0 for ever carries nothing",
+        ),
         ("capacity = \"2Mb\"", "Mbps"),
-        ("capacity = [[\"0s\", \"2Mbps\"], [\"1s\", \"0kbps\"]]", "above zero"),
+        ("capacity = [[\"0s\", \"0bps\"], [\"1s\", \"0kbps\"]]", "for an outage write steps"),
         ("delay = \"5\"", "7: "),
         ("duration = \"0s\"", "above zero"),
         ("capacity = { trace = \"absent.mahi\" }", "absent.mahi"),
@@ -449,12 +452,14 @@ fn typed_lines_change_the_network_and_end_the_command() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, b"loss up 3%\ncapacity 0Mbps\nquit\n").unwrap();
+    std::io::Write::write_all(&mut input, b"loss up 3%\ncapacity 0Mbps\ncapacity -1Mbps\nquit\n")
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{stderr}");
     assert!(stderr.contains("weir: loss 3 % up\n"), "{stderr}");
-    assert!(stderr.contains("'0Mbps' must be above zero"), "{stderr}");
+    assert!(stderr.contains("weir: capacity 0.000 Mbit/s\n"), "{stderr}");
+    assert!(stderr.contains("'-1Mbps' must not be negative"), "{stderr}");
 }
 
 #[test]

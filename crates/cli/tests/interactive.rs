@@ -133,7 +133,7 @@ fn what_is_typed_changes_the_network_of_a_call_and_stands_in_its_record() {
     if !typist.calls() {
         return;
     }
-    typist.type_in("capacity up 1Mbps\nloss up 50%\ndelay down 60ms\ncapacity 0Mbps\nhelp\n");
+    typist.type_in("capacity up 1Mbps\nloss up 50%\ndelay down 60ms\ncapacity -1Mbps\nhelp\n");
     let is_answered = typist.shows(|screen| {
         // Once as the command begins, once as the answer to a word that is none.
         let told = screen.matches("type 'capacity 1Mbps'").count() == 2;
@@ -144,7 +144,7 @@ fn what_is_typed_changes_the_network_of_a_call_and_stands_in_its_record() {
         "weir: capacity 1.000 Mbit/s up",
         "weir: loss 50 % up",
         "weir: delay 60 ms down",
-        "'0Mbps' must be above zero",
+        "'-1Mbps' must not be negative",
     ] {
         assert!(typist.screen.contains(answer), "{answer}: {}", typist.screen);
     }

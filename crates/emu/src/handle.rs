@@ -45,7 +45,7 @@ pub enum Ways {
 /// A property of one direction of a hop, with its new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Property {
-    /// Its capacity; above zero.
+    /// Its capacity; zero is an outage until the next change.
     Capacity(Bitrate),
     /// Its propagation delay.
     Delay(TimeDelta),

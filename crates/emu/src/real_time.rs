@@ -11,6 +11,8 @@ use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
 use crate::plan::{CellPlan, Hop, Plan};
 
+const ZERO: Timestamp = Timestamp::ZERO;
+
 /// The model before the start and from the start on.
 #[derive(Debug)]
 pub(crate) struct RealTime {
@@ -111,16 +113,15 @@ impl RealTime {
     }
 }
 
-/// The plan with each capacity schedule stopped at its first value. A trace has no value that could
-/// stand: it runs.
+/// The plan with each capacity schedule stopped at its first rate above zero, so that hosts can connect
+/// before a run that begins in an outage. A trace has no value that could stand: it runs.
 fn standing(plan: &Plan) -> Plan {
-    let stand = |link: &LinkConfig| match &link.capacity {
-        Capacity::Schedule(schedule) => {
-            let first = Schedule::constant(schedule.rate(Timestamp::ZERO));
-            let first = first.expect("a schedule's rates are above zero");
+    let stand = |link: &LinkConfig| match (&link.capacity, link.capacity.nominal_rate(ZERO)) {
+        (Capacity::Schedule(_), Some(first)) => {
+            let first = Schedule::constant(first).expect("a nominal rate is above zero");
             LinkConfig { capacity: Capacity::Schedule(first), ..link.clone() }
         }
-        Capacity::Unlimited | Capacity::Trace(_) => link.clone(),
+        _ => link.clone(),
     };
     let hops = plan.hops.iter();
     let hops = hops.map(|hop| Hop { up: stand(&hop.up), down: stand(&hop.down) }).collect();

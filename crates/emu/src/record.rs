@@ -84,7 +84,7 @@ pub struct Sample {
     pub capacity: Option<Bitrate>,
     /// What waits in the queue now.
     pub queued: DataSize,
-    /// How long that will take.
+    /// How long that takes at the nominal rate of the capacity, also in an outage.
     pub queuing_delay: TimeDelta,
     /// What passed in the interval.
     pub traffic: Traffic,

@@ -70,7 +70,8 @@ pub struct Distribution {
 pub struct Metrics {
     /// Received bits over what the bottleneck could carry in the same time.
     pub utilization: Option<f64>,
-    /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, 5.2.
+    /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, 5.2. Rows of
+    /// an outage, with no capacity, are left out.
     pub target_utilization: Option<f64>,
     /// Received rate, IP bytes: mean over the time, standard deviation of whole seconds.
     pub rate_mbps: Option<MeanStd>,
@@ -94,7 +95,7 @@ pub struct Metrics {
     pub responsiveness_down_s: Option<f64>,
     /// Time from the start, a capacity change or another flow's coming or going until the received rate
     /// of a second first comes within 10 % of its mean over the second half of the time to the next;
-    /// mean over these.
+    /// mean over these, outages left out.
     pub convergence_s: Option<f64>,
     /// How often a minute the received rate of half a second swings from below three quarters of its
     /// mean to above five quarters, over the second halves of the times between changes.
@@ -132,7 +133,7 @@ impl Metrics {
         Self {
             utilization: utilization(rows),
             target_utilization: mean(
-                rows.iter().filter_map(|row| Some(row.target? / row.capacity?)).collect(),
+                rows.iter().filter_map(|row| Some(row.target? / usable(row.capacity?)?)).collect(),
             ),
             rate_mbps: rate_mbps(rows),
             queuing_delay_ms: distribution_ms(rows.iter().filter_map(|row| row.queuing_delay)),
@@ -199,6 +200,11 @@ pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     let below = position.floor();
     let (low, high) = (sorted[below as usize], sorted[position.ceil() as usize]);
     Some(low + (high - low) * (position - below))
+}
+
+/// A capacity that carries anything; `None` in an outage.
+fn usable(capacity: Bitrate) -> Option<Bitrate> {
+    (capacity > Bitrate::ZERO).then_some(capacity)
 }
 
 /// Received bits over what the bottleneck could carry while the rows last.
@@ -332,7 +338,8 @@ fn spans<'a>(
 
 fn convergence_s(spans: &[&[Row]]) -> Option<f64> {
     let converged = |span: &[Row]| {
-        if span.len() < 2 * ROWS_PER_SECOND {
+        let is_outage = span.first().is_some_and(|row| row.capacity == Some(Bitrate::ZERO));
+        if span.len() < 2 * ROWS_PER_SECOND || is_outage {
             return None;
         }
         let end = received_rate(&span[span.len() / 2..]).as_bps_f64();
@@ -369,12 +376,13 @@ fn oscillations_per_min(spans: &[&[Row]]) -> Option<f64> {
 }
 
 /// Time from a capacity change until the received rate of a second first reaches 90 % of the new
-/// capacity; `None` if the next change or the end comes first.
+/// capacity; `None` if the next change or the end comes first, or if there is no capacity any more.
 pub fn time_to_90_percent(rows: &[Row], change: &CapacityChange) -> Option<f64> {
+    let capacity = usable(change.capacity)?;
     let span = &rows[change.first..];
     let end = span.iter().position(|row| row.capacity != Some(change.capacity));
     let span = &span[..end.unwrap_or(span.len())];
-    let reached = |second: &[Row]| received_rate(second) / change.capacity >= 0.9;
+    let reached = |second: &[Row]| received_rate(second) / capacity >= 0.9;
     let index = span.windows(ROWS_PER_SECOND).position(reached)?;
     Some((ROW_INTERVAL * (index + ROWS_PER_SECOND) as i64).as_secs_f64())
 }

@@ -15,7 +15,7 @@ use std::fmt::Debug;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use crate::capacity::{Capacity, Schedule, TraceCursor};
+use crate::capacity::{Capacity, TraceCursor};
 use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
@@ -30,7 +30,8 @@ pub enum QueueLimit {
     Bytes(DataSize),
     /// Packets of any size.
     Packets(usize),
-    /// As many bytes as the capacity of the moment carries in this time.
+    /// As many bytes as the capacity's nominal rate carries in this time: see
+    /// [`Capacity::nominal_rate`].
     Time(TimeDelta),
 }
 
@@ -142,6 +143,9 @@ pub struct Bottleneck<T> {
     /// When the packet that is being sent will be through. It is on the line already: all that will
     /// become of it was settled when its turn came.
     busy_until: Option<Timestamp>,
+    /// The packet whose turn has come and that will never be through, because the capacity is zero from
+    /// some time on. Only a change by hand can send it.
+    stuck: Option<Waiting<T>>,
     line: DelayLine<T>,
     /// What no packet's delay is below.
     least_delay: TimeDelta,
@@ -166,6 +170,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             log: Log::new(),
             now: Timestamp::ZERO,
             busy_until: None,
+            stuck: None,
             line: DelayLine::new(
                 config.jitters().any(|jitter| jitter.may_reorder()) || config.delay.may_reorder(),
             ),
@@ -209,7 +214,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             return;
         }
         self.serve_until(now);
-        if self.busy_until.is_some() {
+        if self.busy_until.is_some() || self.stuck.is_some() {
             let room = Room { capacity: &self.config.capacity, limit: self.config.queue };
             self.queue.enqueue(now, room, packet, &mut self.log);
         } else if matches!(self.queue, Queue::DropTail(_)) {
@@ -231,12 +236,15 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
 
     fn start_service(&mut self, start: Timestamp, packet: Waiting<T>) {
         let finish = match &self.config.capacity {
-            Capacity::Unlimited => start,
+            Capacity::Unlimited => Some(start),
             Capacity::Schedule(schedule) => schedule.finish(start, packet.size()),
-            Capacity::Trace(trace) => self.cursor.finish(trace, start, packet.size()),
+            Capacity::Trace(trace) => Some(self.cursor.finish(trace, start, packet.size())),
         };
-        self.busy_until = Some(finish);
-        self.depart(start, finish, packet);
+        self.busy_until = finish;
+        match finish {
+            Some(finish) => self.depart(start, finish, packet),
+            None => self.stuck = Some(packet),
+        }
     }
 
     /// Lets what waits have its turn, up to `now`.
@@ -255,14 +263,16 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         // A packet cannot arrive before it was sent, however large the jitter.
         let mut due = finish + delay.max(TimeDelta::ZERO);
         if self.varies && !self.config.jitter.may_reorder() {
-            due = self.order.hold(due, finish - start);
+            // A packet that is being sent when the rate falls takes less than at the new rate alone.
+            let transmission = self.config.capacity.transmission_time(finish, packet.size());
+            due = self.order.hold(due, transmission.min(finish - start));
         }
         let Waiting { since, header: Header { size, ecn, .. }, payload } = packet;
         self.line.push(Delivery { due, queuing_delay: start - since, size, ecn, payload });
     }
 
-    /// A time before which [`Bottleneck::poll`] gives nothing; `None` while the link is empty. It may
-    /// be early: poll, and ask again.
+    /// A time before which [`Bottleneck::poll`] gives nothing; `None` if nothing will arrive. It may be
+    /// early: poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
         if !self.log.dropped.is_empty() {
             return Some(self.now);
@@ -289,7 +299,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         Some(Fate::Delivered(delivery))
     }
 
-    /// The capacity at a time; `None` if unlimited.
+    /// The capacity at a time, zero in an outage; `None` if unlimited.
     pub fn capacity(&self, at: Timestamp) -> Option<Bitrate> {
         self.config.capacity.rate(at)
     }
@@ -305,10 +315,11 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         self.queue.bytes()
     }
 
-    /// How long what waits will take at the capacity of the moment.
+    /// How long what waits takes at the [nominal rate](Capacity::nominal_rate), so at most a limit that
+    /// is given as time. In an outage it tells how full the queue is, not when the outage will end.
     pub fn queuing_delay(&mut self, now: Timestamp) -> TimeDelta {
         let queued = self.queued(now);
-        self.capacity(now).map_or(TimeDelta::ZERO, |rate| queued / rate)
+        self.config.capacity.nominal_rate(now).map_or(TimeDelta::ZERO, |rate| queued / rate)
     }
 
     /// Totals since the start.
@@ -326,14 +337,13 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
 /// Changes by hand. They hold for the packets whose turn comes from then on: what becomes of the packet
 /// that is being sent was settled before. What the configuration had planned for later is gone.
 impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
-    /// Changes the capacity.
-    ///
-    /// # Panics
-    /// If the rate is zero.
+    /// Changes the capacity; zero is an outage until the next change.
     pub fn set_capacity(&mut self, now: Timestamp, rate: Bitrate) {
         self.serve_until(now);
-        let schedule = Schedule::constant(rate).expect("the rate is above zero");
-        self.config.capacity = Capacity::Schedule(schedule);
+        self.config.capacity.set(now, rate);
+        if let Some(packet) = self.stuck.take() {
+            self.start_service(now, packet);
+        }
     }
 
     /// Changes the propagation delay.

@@ -19,8 +19,8 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The rate at a time; for a trace its mean over the second that the time lies in. `None` if
-    /// unlimited.
+    /// The rate at a time, zero in an outage; for a trace its mean over the second that the time lies
+    /// in. `None` if unlimited.
     pub fn rate(&self, at: Timestamp) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -28,9 +28,45 @@ impl Capacity {
             Self::Trace(trace) => Some(trace.rate(at)),
         }
     }
+
+    /// The rate that turns a queue's limit in time into bytes. An outage does not change it, or a queue
+    /// would have no room exactly when packets must wait. Of a schedule it is the rate at that time, in
+    /// an outage the last one above zero (before any, the first); of a trace the mean over its whole
+    /// period. `None` if unlimited.
+    pub fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Schedule(schedule) => schedule.nominal_rate(at),
+            Self::Trace(trace) => Some(trace.mean_rate()),
+        }
+    }
+
+    /// How long data whose last bit leaves at `finish` takes at the rate of that moment. Unlike the time
+    /// that its transmission took, this holds no outage.
+    pub(crate) fn transmission_time(&self, finish: Timestamp, size: DataSize) -> TimeDelta {
+        match self {
+            Self::Unlimited => TimeDelta::ZERO,
+            // At the end of a step the last bit still left at the step's rate.
+            Self::Schedule(schedule) => size / schedule.rate(finish - TimeDelta::from_nanos(1)),
+            Self::Trace(trace) => size / trace.rate(finish),
+        }
+    }
+
+    /// Sets the rate from a time on, in place of what was planned.
+    pub(crate) fn set(&mut self, at: Timestamp, rate: Bitrate) {
+        let steps = match self.nominal_rate(at) {
+            // Before it stands the rate by which a queue's limit is reckoned if the new one is zero.
+            Some(before) => {
+                vec![(Timestamp::ZERO, before), (at.max(Timestamp::from_nanos(1)), rate)]
+            }
+            None => vec![(Timestamp::ZERO, rate)],
+        };
+        *self = Self::Schedule(Schedule { steps });
+    }
 }
 
-/// Rates in steps. The first holds from the beginning, the last for ever.
+/// Rates in steps. The first holds from the beginning, the last for ever. At a rate of zero nothing
+/// leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     steps: Vec<(Timestamp, Bitrate)>,
@@ -59,14 +95,17 @@ impl Schedule {
         Self::new(vec![(Timestamp::ZERO, rate)])
     }
 
-    /// Steps by rising time, the first at zero, every rate above zero.
+    /// Steps by rising time, the first at zero, one rate at least above zero.
     pub fn new(steps: Vec<(Timestamp, Bitrate)>) -> Result<Self, ScheduleError> {
         if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
             return Err(ScheduleError("a capacity schedule must start at 0s".into()));
         }
-        if let Some(step) = steps.iter().find(|step| step.1 == Bitrate::ZERO) {
-            let at = step.0.as_secs_f64();
-            return Err(ScheduleError(format!("the capacity at {at} s must be above zero")));
+        if steps.iter().all(|step| step.1 == Bitrate::ZERO) {
+            return Err(ScheduleError(
+                "a capacity of 0 for ever carries nothing; for an outage write steps, such as \
+                 [[\"0s\", \"2Mbps\"], [\"20s\", \"0bps\"], [\"24s\", \"2Mbps\"]]"
+                    .into(),
+            ));
         }
         if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
             let at = pair[1].0.as_secs_f64();
@@ -89,16 +128,27 @@ impl Schedule {
         self.steps[self.index(at)].1
     }
 
-    /// When data that starts to be sent at `start` is through.
-    pub fn finish(&self, start: Timestamp, size: DataSize) -> Timestamp {
+    /// The rate at a time or, where that is zero, the last above zero; before any, the first. `None`
+    /// if all are zero.
+    fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
+        let (past, later) = self.steps.split_at(self.index(at) + 1);
+        let nearest_first = past.iter().rev().chain(later);
+        nearest_first.map(|step| step.1).find(|&rate| rate > Bitrate::ZERO)
+    }
+
+    /// When data that starts to be sent at `start` is through; `None` if it never is, because the
+    /// rate is zero from some time on.
+    pub fn finish(&self, start: Timestamp, size: DataSize) -> Option<Timestamp> {
         let mut index = self.index(start);
         let (mut now, mut left) = (start, size);
         loop {
             let rate = self.steps[index].1;
             let finish = now + left / rate;
-            let Some(&(next, _)) = self.steps.get(index + 1) else { return finish };
+            let Some(&(next, _)) = self.steps.get(index + 1) else {
+                return (rate > Bitrate::ZERO).then_some(finish);
+            };
             if finish <= next {
-                return finish;
+                return Some(finish);
             }
             left = left.saturating_sub(rate * (next - now));
             now = next;
@@ -173,6 +223,12 @@ impl Trace {
         let opportunities = self.first_at(end) - self.first_at(second);
         Bitrate::from_bps(opportunities * OPPORTUNITY.as_bits())
     }
+
+    /// Mean rate over the whole period.
+    fn mean_rate(&self) -> Bitrate {
+        let period = TimeDelta::from_millis(self.period_ms());
+        DataSize::from_bytes(self.opportunities_ms.len() as u64 * OPPORTUNITY.as_bytes()) / period
+    }
 }
 
 /// Position in a trace: which opportunity is being used up.
@@ -223,18 +279,78 @@ mod tests {
         let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(10), Bitrate::from_kbps(100))];
         let schedule = Schedule::new(steps).unwrap();
         // 1250 B are 10 ms at 1000 kbit/s: half of them pass before the step, half take 50 ms.
-        assert_eq!(schedule.finish(ms(5), DataSize::from_bytes(1250)), ms(60));
-        assert_eq!(schedule.finish(ms(0), DataSize::from_bytes(1250)), ms(10));
+        assert_eq!(schedule.finish(ms(5), DataSize::from_bytes(1250)), Some(ms(60)));
+        assert_eq!(schedule.finish(ms(0), DataSize::from_bytes(1250)), Some(ms(10)));
         assert_eq!(schedule.rate(ms(10)), Bitrate::from_kbps(100));
     }
 
     #[test]
-    fn a_schedule_must_start_at_zero_rise_and_stay_above_zero() {
+    fn a_packet_waits_out_an_outage_and_for_ever_one_that_does_not_end() {
+        let step = |at, kbps| (ms(at), Bitrate::from_kbps(kbps));
+        let mut steps = vec![step(0, 1000), step(10, 0), step(4_010, 1000)];
+        let packet = DataSize::from_bytes(1250);
+        let schedule = Schedule::new(steps.clone()).unwrap();
+        assert_eq!(schedule.finish(ms(5), packet), Some(ms(4_015)));
+        assert_eq!(schedule.finish(ms(2_000), packet), Some(ms(4_020)));
+        steps.pop();
+        let schedule = Schedule::new(steps).unwrap();
+        assert_eq!(schedule.finish(ms(0), packet), Some(ms(10)));
+        assert_eq!(schedule.finish(ms(5), packet), None);
+        assert_eq!(schedule.finish(ms(2_000), packet), None);
+    }
+
+    #[test]
+    fn the_nominal_rate_is_that_of_the_moment_and_in_an_outage_the_last_above_zero() {
+        let step = |at, kbps| (ms(at), Bitrate::from_kbps(kbps));
+        let steps = vec![step(0, 0), step(10, 300), step(20, 100), step(30, 0), step(40, 200)];
+        let capacity = Capacity::Schedule(Schedule::new(steps).unwrap());
+        let kbps = |at| capacity.nominal_rate(ms(at)).unwrap().as_kbps_f64();
+        assert_eq!([5, 15, 25, 35, 45].map(kbps), [300.0, 300.0, 100.0, 100.0, 200.0]);
+        assert_eq!(capacity.rate(ms(35)), Some(Bitrate::ZERO));
+    }
+
+    #[test]
+    fn the_nominal_rate_of_a_trace_is_the_mean_over_its_period() {
+        // 100 opportunities in the first second, none in the three that follow but the last.
+        let lines: Vec<String> = (1..=100).chain([400]).map(|n| (n * 10).to_string()).collect();
+        let capacity = Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap());
+        let mean = Some(Bitrate::from_bps(101 * 12_000 / 4));
+        assert_eq!([0, 500, 2_500, 7_000].map(|at| capacity.nominal_rate(ms(at))), [mean; 4]);
+        assert_eq!(capacity.rate(ms(2_500)), Some(Bitrate::ZERO));
+    }
+
+    #[test]
+    fn a_change_by_hand_ends_what_was_planned_and_an_outage_by_hand_keeps_the_nominal_rate() {
+        let step = |at, kbps| (ms(at), Bitrate::from_kbps(kbps));
+        let kbps = |capacity: &Capacity, at| {
+            [capacity.rate(ms(at)), capacity.nominal_rate(ms(at))]
+                .map(|rate| rate.map(|rate| rate.as_bps() / 1_000))
+        };
+        let schedule = Schedule::new(vec![step(0, 500), step(10, 300), step(20, 100)]).unwrap();
+        let mut capacity = Capacity::Schedule(schedule);
+        let mut at_once = capacity.clone();
+        at_once.set(ms(0), Bitrate::ZERO);
+        assert_eq!(kbps(&at_once, 30), [Some(0), Some(500)]);
+        capacity.set(ms(15), Bitrate::ZERO);
+        assert_eq!(kbps(&capacity, 30), [Some(0), Some(300)]);
+        capacity.set(ms(40), Bitrate::from_kbps(200));
+        assert_eq!(kbps(&capacity, 40), [Some(200); 2]);
+        let mut capacity = Capacity::Trace(Trace::parse("1\n2\n3\n").unwrap());
+        capacity.set(ms(5), Bitrate::ZERO);
+        assert_eq!(kbps(&capacity, 5), [Some(0), Some(12_000)]);
+        let mut capacity = Capacity::Unlimited;
+        capacity.set(ms(5), Bitrate::ZERO);
+        assert_eq!(kbps(&capacity, 5), [Some(0), None]);
+    }
+
+    #[test]
+    fn a_schedule_must_start_at_zero_rise_and_carry_something() {
         let kbps = Bitrate::from_kbps(1);
         assert!(Schedule::new(vec![]).is_err());
         assert!(Schedule::new(vec![(ms(1), kbps)]).is_err());
         assert!(Schedule::new(vec![(ms(0), kbps), (ms(0), kbps)]).is_err());
-        assert!(Schedule::new(vec![(ms(0), Bitrate::ZERO)]).is_err());
+        assert!(Schedule::constant(Bitrate::ZERO).is_err());
+        assert!(Schedule::new(vec![(ms(0), Bitrate::ZERO), (ms(1), Bitrate::ZERO)]).is_err());
     }
 
     #[test]

@@ -57,16 +57,21 @@ impl Jitter {
 }
 
 /// Keeps packets in order where the jitter may not reorder them: none arrives before its predecessor
-/// plus that one's serialisation time [RFC8868 §4.1, NR-BPDV].
+/// plus the transmission time of what follows.
+///
+/// [RFC8868 §4.1, NR-BPDV] adds that of the predecessor, which is the same rule for the times of first
+/// bits. A time here is that of a last bit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    earliest: Option<Timestamp>,
+    /// When the packet before arrives.
+    last: Option<Timestamp>,
 }
 
 impl Order {
-    pub(crate) fn hold(&mut self, due: Timestamp, serialisation: TimeDelta) -> Timestamp {
-        let due = self.earliest.map_or(due, |earliest| due.max(earliest));
-        self.earliest = Some(due + serialisation);
+    /// When a packet arrives that is due at `due` and whose own transmission takes so long.
+    pub(crate) fn hold(&mut self, due: Timestamp, transmission: TimeDelta) -> Timestamp {
+        let due = self.last.map_or(due, |last| due.max(last + transmission));
+        self.last = Some(due);
         due
     }
 }
@@ -102,12 +107,11 @@ mod tests {
 
     // [RFC8868 §4.1]
     #[test]
-    fn a_held_packet_arrives_one_serialisation_after_its_predecessor() {
+    fn a_held_packet_arrives_its_own_transmission_time_after_its_predecessor() {
         let mut order = Order::default();
         let ms = Timestamp::from_millis;
-        let serialisation = TimeDelta::from_millis(6);
-        assert_eq!(order.hold(ms(100), serialisation), ms(100));
-        assert_eq!(order.hold(ms(90), serialisation), ms(106));
-        assert_eq!(order.hold(ms(150), serialisation), ms(150));
+        assert_eq!(order.hold(ms(100), TimeDelta::from_millis(6)), ms(100));
+        assert_eq!(order.hold(ms(90), TimeDelta::from_millis(2)), ms(102));
+        assert_eq!(order.hold(ms(150), TimeDelta::from_millis(6)), ms(150));
     }
 }

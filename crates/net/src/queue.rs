@@ -66,7 +66,7 @@ impl Room<'_> {
             QueueLimit::Packets(limit) => packets <= limit,
             QueueLimit::Bytes(limit) => bytes <= limit,
             QueueLimit::Time(limit) => {
-                self.capacity.rate(now).is_none_or(|rate| bytes <= rate * limit)
+                self.capacity.nominal_rate(now).is_none_or(|rate| bytes <= rate * limit)
             }
         }
     }

@@ -50,7 +50,7 @@ impl Ends for UdpEnds {
         let Udp { rate, packet } = &self.config;
         out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body: Body::Udp });
         // From the time that was due, so that the rate is exact.
-        self.next = rate.finish(self.next, *packet);
+        self.next = rate.finish(self.next, *packet).unwrap_or(Timestamp::MAX);
         self.skip_pauses();
     }
 

@@ -128,7 +128,8 @@ const PATHS: &[(&str, &str)] = &[
     (
         "target_utilization",
         "Mean over 50-ms rows of target bitrate over capacity: the \"link utilization\" of lund, \
-         section 5.2. It exceeds what arrives where the target exceeds the capacity.",
+         section 5.2. It exceeds what arrives where the target exceeds the capacity. Rows of an outage, \
+         with a capacity of 0, are left out.",
     ),
     ("rate_mbps.mean", "Mean received rate, Mbit/s."),
     ("rate_mbps.std", "Standard deviation of the received rate of whole seconds, Mbit/s."),
@@ -140,7 +141,7 @@ const PATHS: &[(&str, &str)] = &[
         "convergence_s",
         "Time from the start, a change of the capacity or another flow's coming or going until the \
          received rate of a second first comes within 10 % of its mean over the second half of the \
-         time to the next; mean over these, in s.",
+         time to the next; mean over these, outages left out, in s.",
     ),
     ("target_rate_mbps", "Mean target bitrate, Mbit/s."),
     ("media_rate_mbps", "Mean received rate of media that was sent for the first time, Mbit/s."),

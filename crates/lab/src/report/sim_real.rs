@@ -147,8 +147,8 @@ fn row(
     }
 }
 
-/// A row a step of the capacity that the scenario schedules. A recorded trace has a step a second,
-/// and no controller could reach each.
+/// A row a step of the capacity that the scenario schedules, outages left out. A recorded trace has a
+/// step a second, and no controller could reach each.
 fn change_rows(
     scenario: &Scenario,
     flow: &str,
@@ -167,6 +167,7 @@ fn change_rows(
     changes
         .iter()
         .enumerate()
+        .filter(|(_, change)| change.capacity > Bitrate::ZERO)
         .map(|(index, change)| {
             let simulated = times_to_90_percent(sim, flow, index, change.capacity);
             let real = times_to_90_percent(real, flow, index, change.capacity);

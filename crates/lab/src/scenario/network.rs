@@ -120,8 +120,10 @@ fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<
         return trace(&path, files).map(Capacity::Trace);
     }
     let schedule = match item.elements() {
-        None => Schedule::constant(item.rate()?),
-        Some(elements) => Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::rate)?),
+        None => Schedule::constant(item.capacity()?),
+        Some(elements) => {
+            Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::capacity)?)
+        }
     };
     schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
 }

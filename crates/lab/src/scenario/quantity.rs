@@ -122,10 +122,15 @@ pub fn time(text: &str) -> Result<TimeDelta, String> {
     Ok(TimeDelta::from_nanos(nanos.round() as i64))
 }
 
+/// A bitrate from zero on: a capacity of zero is an outage.
+pub fn capacity(text: &str) -> Result<Bitrate, String> {
+    let (bps, _) = RATE.measure(text)?;
+    Ok(Bitrate::from_bps_f64(bps))
+}
+
 /// A bitrate above zero.
 pub fn rate(text: &str) -> Result<Bitrate, String> {
-    let (bps, _) = RATE.measure(text)?;
-    match Bitrate::from_bps_f64(bps) {
+    match capacity(text)? {
         Bitrate::ZERO => Err(format!("{} must be above zero", quoted(text))),
         rate => Ok(rate),
     }
@@ -200,6 +205,7 @@ mod tests {
         assert_eq!(rate("1500kbps"), Ok(Bitrate::from_kbps(1500)));
         assert_eq!(rate("500 kbit/s"), Ok(Bitrate::from_kbps(500)));
         assert_eq!(rate("0kbps").unwrap_err(), "'0kbps' must be above zero");
+        assert_eq!(capacity("0kbps"), Ok(Bitrate::ZERO));
         assert_eq!(rate("-2Mbps").unwrap_err(), "'-2Mbps' must not be negative");
         let error = rate("2MBps").unwrap_err();
         assert!(error.starts_with("unknown unit in '2MBps'; write one of bps, kbps"), "{error}");

@@ -208,6 +208,11 @@ impl<'a> Item<'a> {
         self.quantity("a bitrate such as \"2Mbps\"", quantity::rate)
     }
 
+    /// A bitrate that may be zero.
+    pub(super) fn capacity(&self) -> Result<Bitrate> {
+        self.quantity("a bitrate such as \"2Mbps\"", quantity::capacity)
+    }
+
     pub(super) fn queue(&self) -> Result<QueueLimit> {
         self.quantity("a queue limit such as \"300ms\"", quantity::queue)
     }

@@ -153,7 +153,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "6: network.up.capacity: unknown unit in '2Mbs'; write one of bps, kbps, Mbps, Gbps, \
          bit/s, kbit/s, Mbit/s, Gbit/s, such as \"2Mbps\"",
     ),
-    ("2Mbps", "0kbps", "6: network.up.capacity: '0kbps' must be above zero"),
+    (
+        "2Mbps",
+        "0kbps",
+        "6: network.up.capacity: a capacity of 0 for ever carries nothing; for an outage \
+      write steps, such as [[\"0s\", \"2Mbps\"], [\"20s\", \"0bps\"], [\"24s\", \"2Mbps\"]]",
+    ),
     ("2Mbps", "-1Mbps", "6: network.up.capacity: '-1Mbps' must not be negative"),
     (
         "\"2Mbps\"",

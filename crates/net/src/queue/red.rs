@@ -67,7 +67,7 @@ impl<T> Red<T> {
     /// Takes a newcomer into the mean length. After a rest, as many samples of an empty queue as
     /// packets could have been sent [RED §4].
     fn update_mean(&mut self, now: Timestamp, room: Room<'_>) {
-        match (self.empty_since.take(), room.capacity.rate(now)) {
+        match (self.empty_since.take(), room.capacity.nominal_rate(now)) {
             (Some(since), Some(rate)) => {
                 self.mean *= libm::pow(1.0 - WEIGHT, (now - since) / (IDLE_PACKET / rate));
             }
