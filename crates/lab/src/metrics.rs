@@ -531,6 +531,24 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_is_left_out_of_what_is_measured_by_the_capacity() {
+        // 4 s at 2000 kbit/s, then 4 s without capacity, in which the target halves.
+        let rows = rows().into_iter().map(|row| match row.capacity == kbps(1_000) {
+            true => Row { capacity: kbps(0), received: DataSize::ZERO, ..row },
+            false => row,
+        });
+        let rows: Vec<Row> = rows.collect();
+        let metrics = Metrics::of(&rows, &[]);
+        assert_eq!(metrics.utilization, Some(0.9));
+        assert_eq!(rounded(metrics.target_utilization), Some(0.9));
+        assert_eq!(metrics.convergence_s, Some(1.0));
+        assert_eq!(Metrics::of(&rows[100..], &[]).utilization, None);
+        assert_eq!(Metrics::of(&rows[100..], &[]).target_utilization, None);
+        assert_eq!(Metrics::of(&rows[100..], &[]).convergence_s, None);
+        assert_eq!(time_to_90_percent(&rows, &capacity_changes(&rows)[0]), None);
+    }
+
+    #[test]
     fn ninety_percent_of_a_new_capacity_is_reached_or_not() {
         let rows = rows();
         let change = capacity_changes(&rows)[0];

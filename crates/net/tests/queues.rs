@@ -1,14 +1,14 @@
 //! What every queue owes its packets, whatever comes: each is delivered or dropped once, in order, with
 //! no mark that its sender did not ask for, and the same again for the same seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
     Aqm, Bottleneck, Capacity, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey, Header,
-    LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
+    Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed, Trace,
 };
 
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
@@ -59,10 +59,33 @@ fn limits() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
+/// One rate but for outages, as many as there are times at which the capacity comes and goes.
+fn capacities() -> impl Strategy<Value = Capacity> {
+    (200..20_000_u64, prop::collection::btree_set(1..3_000_i64, 0..3)).prop_map(|(kbps, times)| {
+        let times = std::iter::once(0).chain(times.into_iter().flat_map(|ms| [ms, ms + 4_000]));
+        let times: BTreeSet<i64> = times.collect();
+        let count = times.len();
+        let rate = |index| {
+            let is_outage = index % 2 == 1 && index + 1 < count;
+            if is_outage { Bitrate::ZERO } else { Bitrate::from_kbps(kbps) }
+        };
+        let steps = times.into_iter().enumerate();
+        let steps = steps.map(|(index, ms)| (Timestamp::from_millis(ms), rate(index)));
+        Capacity::Schedule(Schedule::new(steps.collect()).expect("steps rise from zero"))
+    })
+}
+
+/// Opportunities of a second, with gaps.
+fn traces() -> impl Strategy<Value = Capacity> {
+    prop::collection::vec(1..1_000_u32, 1..300).prop_map(|mut ms| {
+        ms.sort_unstable();
+        let lines: Vec<String> = ms.iter().map(u32::to_string).collect();
+        Capacity::Trace(Trace::parse(&lines.join("\n")).expect("times rise from above zero"))
+    })
+}
+
 fn links() -> impl Strategy<Value = LinkConfig> {
-    (aqms(), limits(), 200..20_000_u64).prop_map(|(aqm, queue, kbps)| {
-        let schedule = Schedule::constant(Bitrate::from_kbps(kbps)).expect("above zero");
-        let capacity = Capacity::Schedule(schedule);
+    (aqms(), limits(), capacities()).prop_map(|(aqm, queue, capacity)| {
         let delay = TimeDelta::from_millis(20);
         LinkConfig { capacity, queue, aqm, ..LinkConfig::unlimited(delay) }
     })
@@ -162,6 +185,33 @@ proptest! {
             prop_assert!(before.is_none_or(|before| before < delivery.payload));
             prop_assert!(delivery.due >= free + delivery.size / rate);
             free = delivery.due;
+        }
+    }
+
+    // However the capacity varies, the order costs no packet more than the largest draw.
+    #[test]
+    fn jitter_in_order_moves_no_packet_by_more_than_its_amount(
+        capacity in prop_oneof![capacities(), traces()],
+        queue in limits(),
+        arrivals in arrivals(),
+    ) {
+        let amount = TimeDelta::from_millis(15);
+        let jitter = Jitter::Uniform { amount, reorder: false };
+        let delay = TimeDelta::from_millis(20);
+        let plain = LinkConfig { capacity, queue, ..LinkConfig::unlimited(delay) };
+        let jittered = LinkConfig { jitter, ..plain.clone() };
+        let due = |config| -> Vec<(usize, Timestamp)> {
+            let fates = run(config, &arrivals).0.into_iter();
+            fates.filter_map(|fate| match fate {
+                Fate::Delivered(delivery) => Some((delivery.payload, delivery.due)),
+                Fate::Dropped(_) => None,
+            }).collect()
+        };
+        let (plain, jittered) = (due(&plain), due(&jittered));
+        prop_assert_eq!(plain.len(), jittered.len());
+        for ((number, on_time), (same, moved)) in plain.into_iter().zip(jittered) {
+            prop_assert_eq!(number, same);
+            prop_assert!((moved - on_time).abs() <= amount, "{} {}", on_time, moved);
         }
     }
 

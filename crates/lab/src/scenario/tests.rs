@@ -15,6 +15,7 @@ use super::{
 mod calls;
 mod flows;
 mod network;
+mod outages;
 mod variants;
 mod wifi;
 

@@ -63,6 +63,63 @@ fn a_queue_in_time_shrinks_with_the_capacity() {
     assert_eq!(counters.dropped_packets, 1);
 }
 
+/// 1000 kbit/s but for no capacity from 20 s to 24 s, as steps and as a trace, whose last line is at
+/// 60 s.
+fn outages() -> [Capacity; 2] {
+    let steps = [(0, 1_000), (20_000, 0), (24_000, 1_000)];
+    let steps = steps.map(|(at, kbps)| (ms(at), Bitrate::from_kbps(kbps))).to_vec();
+    let lines = (1..=5_000).map(|line| line * 12).filter(|at| !(20_000..24_000).contains(at));
+    let lines: Vec<String> = lines.map(|at| at.to_string()).collect();
+    [
+        Capacity::Schedule(Schedule::new(steps).unwrap()),
+        Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap()),
+    ]
+}
+
+#[test]
+fn a_queue_in_time_keeps_its_room_in_an_outage() {
+    // A packet of 1250 B each 50 ms: 200 kbit/s.
+    let sent: Vec<i64> = (0..600).map(|n| n * 50 + 25).collect();
+    for capacity in outages() {
+        // 400 ms: 40 packets at 1000 kbit/s, 37 at the trace's mean rate over 60 s, 933 kbit/s.
+        let room = if matches!(capacity, Capacity::Trace(_)) { 37 } else { 40 };
+        let queue = QueueLimit::Time(TimeDelta::from_millis(400));
+        let (delivered, counters) = run(&LinkConfig { capacity, ..link(queue) }, &sent);
+        // 80 come during the outage. One is being sent, and the queue holds its limit.
+        assert_eq!(counters.dropped_packets, 80 - 1 - room);
+        let first = delivered.iter().map(|it| it.0).find(|&at| at > 20_100).unwrap();
+        assert!((24_025..24_040).contains(&first), "{first}");
+    }
+}
+
+#[test]
+fn in_an_outage_the_queuing_delay_says_how_full_the_queue_is() {
+    for capacity in outages() {
+        let queue = QueueLimit::Time(TimeDelta::from_millis(400));
+        let mut link = Bottleneck::new(&LinkConfig { capacity, ..link(queue) }, Seed::new(1), "up");
+        (0..21).for_each(|packet| link.enqueue(ms(20_500), Header::new(MTU), packet));
+        assert_eq!(link.capacity(ms(21_000)), Some(Bitrate::ZERO));
+        let delay = link.queuing_delay(ms(21_000)).as_millis();
+        assert!((200..=215).contains(&delay), "{delay}");
+    }
+}
+
+#[test]
+fn a_capacity_that_ends_keeps_what_waits_and_drops_the_rest() {
+    let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(1_000), Bitrate::ZERO)];
+    let capacity = Capacity::Schedule(Schedule::new(steps).unwrap());
+    for jitter in
+        [Jitter::None, Jitter::Uniform { amount: TimeDelta::from_millis(1), reorder: true }]
+    {
+        let queue = QueueLimit::Time(TimeDelta::from_millis(20));
+        let config = LinkConfig { capacity: capacity.clone(), jitter, ..link(queue) };
+        // The third is being sent when the capacity ends; two wait behind it, two find no room.
+        let (delivered, counters) = run(&config, &[0, 500, 995, 1_100, 1_200, 1_300, 9_000]);
+        assert_eq!(delivered.len(), 2, "{delivered:?}");
+        assert_eq!(counters.dropped_packets, 2);
+    }
+}
+
 #[test]
 fn queuing_delay_is_the_time_that_a_packet_waited() {
     let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
@@ -101,6 +158,55 @@ fn netem_jitter_reorders_and_the_same_jitter_held_in_order_does_not() {
     };
     assert!(falls(&jittered(true)) > 100);
     assert_eq!(falls(&jittered(false)), 0);
+}
+
+/// Netem's jitter of 10 ms, in order.
+const IN_ORDER: Jitter = Jitter::Uniform { amount: TimeDelta::from_millis(10), reorder: false };
+
+#[test]
+fn jitter_in_order_does_not_prolong_an_outage() {
+    let sent: Vec<i64> = (0..600).map(|n| n * 50 + 25).collect();
+    for capacity in outages() {
+        let config = LinkConfig { capacity, ..link(QueueLimit::Packets(100)) };
+        let (plain, _) = run(&config, &sent);
+        let (jittered, _) = run(&LinkConfig { jitter: IN_ORDER, ..config }, &sent);
+        assert_eq!(jittered.len(), 600);
+        for (plain, jittered) in plain.iter().zip(&jittered) {
+            assert_eq!(plain.1, jittered.1);
+            // A millisecond for the rounding of both.
+            assert!((plain.0 - jittered.0).abs() <= 11, "{plain:?} {jittered:?}");
+        }
+    }
+}
+
+#[test]
+fn spacing_in_order_is_the_transmission_time_at_the_rate_of_the_last_bit() {
+    // Jitter that holds the order and moves nothing.
+    let jitter = Jitter::Uniform { amount: TimeDelta::ZERO, reorder: false };
+    let spaced = |capacity: Capacity, sizes: &[u64]| -> Vec<i64> {
+        let config = LinkConfig { capacity, jitter, ..link(QueueLimit::Packets(10)) };
+        let mut link = Bottleneck::new(&config, Seed::new(1), "up");
+        // The first was late by 3 s, which all others are due before.
+        link.order.hold(ms(3_000), TimeDelta::ZERO);
+        for (packet, &bytes) in sizes.iter().enumerate() {
+            link.enqueue(ms(0), Header::new(DataSize::from_bytes(bytes)), packet);
+        }
+        arrivals(&mut link).iter().map(|it| it.0 - 3_000).collect()
+    };
+    let steps = |from, to| {
+        let steps = vec![(ms(0), Bitrate::from_kbps(from)), (ms(15), Bitrate::from_kbps(to))];
+        Capacity::Schedule(Schedule::new(steps).unwrap())
+    };
+    // 10 ms at the first rate, then one that spans the step, then one at the second.
+    assert_eq!(spaced(steps(1_000, 100), &[1_250; 3]), [10, 10 + 55, 10 + 55 + 100]);
+    assert_eq!(spaced(steps(1_000, 2_000), &[1_250; 3]), [10, 10 + 5, 10 + 5 + 5]);
+    // Its own time, not that of the packet before.
+    assert_eq!(spaced(steps(1_000, 1_000), &[1_250, 125, 1_250]), [10, 11, 21]);
+    // 60 kbit/s in the first second. What leaves in one opportunity arrives together; what waited half
+    // a second for the next one is spaced by the rate, not by that.
+    let trace = || Capacity::Trace(Trace::parse("1\n1\n500\n").unwrap());
+    assert_eq!(spaced(trace(), &[750; 4]), [1, 1, 1, 1]);
+    assert_eq!(spaced(trace(), &[1_500, 1_500, 300]), [1, 1, 1 + 40]);
 }
 
 #[test]
@@ -195,6 +301,19 @@ fn a_change_of_the_capacity_holds_from_the_next_packet_on() {
     assert_eq!(link.capacity(ms(5)), Some(Bitrate::from_kbps(100)));
     // The first is through at 10 ms; the second takes 100 ms.
     assert_eq!(arrivals(&mut link), [(35, 0), (135, 1)]);
+}
+
+#[test]
+fn an_outage_by_hand_ends_by_hand() {
+    let queue = QueueLimit::Time(TimeDelta::from_millis(20));
+    let mut link = Bottleneck::new(&link(queue), Seed::new(1), "up");
+    link.set_capacity(ms(0), Bitrate::ZERO);
+    (0..4).for_each(|packet| link.enqueue(ms(10), Header::new(MTU), packet));
+    assert_eq!(link.queued(ms(10)), DataSize::from_bytes(2_500));
+    assert!(matches!(link.poll(ms(10)), Some(Fate::Dropped(_))));
+    assert_eq!((link.poll(ms(5_000)).is_none(), link.next_event()), (true, None));
+    link.set_capacity(ms(5_000), Bitrate::from_kbps(100));
+    assert_eq!(arrivals(&mut link), [(5_125, 0), (5_225, 1), (5_325, 2)]);
 }
 
 #[test]
