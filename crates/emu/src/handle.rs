@@ -144,10 +144,9 @@ impl Handle {
     /// Changes the network, from now on; the record of the run says so.
     ///
     /// # Panics
-    /// If there is no such hop, or the capacity is zero.
+    /// If there is no such hop.
     pub fn set(&self, change: Change) {
         assert!(change.hop < self.hops, "the plan has {} hops", self.hops);
-        assert!(change.property != Property::Capacity(Bitrate::ZERO), "a link carries something");
         self.send(Command::Set(change));
     }
 

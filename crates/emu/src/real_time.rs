@@ -160,7 +160,11 @@ mod tests {
     /// 1000 kbit/s until 100 ms, then 100 kbit/s; 10 ms delay.
     fn real_time(now: Instant) -> RealTime {
         let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
-        let schedule = Schedule::new(vec![step(0, 1_000), step(100, 100)]).unwrap();
+        real_time_of(vec![step(0, 1_000), step(100, 100)], now)
+    }
+
+    fn real_time_of(steps: Vec<(Timestamp, Bitrate)>, now: Instant) -> RealTime {
+        let schedule = Schedule::new(steps).unwrap();
         let capacity = Capacity::Schedule(schedule);
         let link = LinkConfig { capacity, ..LinkConfig::unlimited(TimeDelta::from_millis(10)) };
         RealTime::new(&Plan::two_hosts(&link, &link), &[A, B], Seed::new(1), now)
@@ -189,6 +193,35 @@ mod tests {
         let mut network = real_time(zero);
         send(&mut network, zero + ms(5_000));
         assert_eq!(arrival(&mut network), zero + ms(5_011));
+    }
+
+    #[test]
+    fn a_run_that_begins_in_an_outage_lets_hosts_connect_before_it() {
+        let zero = Instant::now();
+        let step = |ms, kbps| (Timestamp::from_millis(ms), Bitrate::from_kbps(kbps));
+        let mut network = real_time_of(vec![step(0, 0), step(100, 1_000)], zero);
+        send(&mut network, zero + ms(5_000));
+        assert_eq!(arrival(&mut network), zero + ms(5_011));
+        network.start(zero + ms(6_000));
+        send(&mut network, zero + ms(6_020));
+        assert_eq!(arrival(&mut network), zero + ms(6_111));
+    }
+
+    #[test]
+    fn an_outage_by_hand_lasts_until_the_capacity_is_set_again() {
+        let zero = Instant::now();
+        let mut network = real_time(zero);
+        network.start(zero);
+        let set = |network: &mut RealTime, at, kbps| {
+            let property = Property::Capacity(Bitrate::from_kbps(kbps));
+            network.set(zero + ms(at), Change { hop: 0, ways: Ways::Both, property });
+        };
+        set(&mut network, 10, 0);
+        send(&mut network, zero + ms(20));
+        assert!(network.poll(zero + ms(3_000)).is_none());
+        assert_eq!(network.status().hops[0][0].capacity, Some(Bitrate::ZERO));
+        set(&mut network, 3_000, 500);
+        assert_eq!(arrival(&mut network), zero + ms(3_012));
     }
 
     #[test]
