@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,10 +15,13 @@ Examples:
   weir report runs -o report.html
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
+/// The version as in records, and the commit that the program was built from.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_REVISION"), ")");
+
 /// Congestion control of real-time media: how does a call behave on this network under this
 /// controller, and why?
 #[derive(Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "weir", version = VERSION, after_help = EXAMPLES)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -45,6 +49,10 @@ pub enum Command {
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures: exit 0 all within the limits, 1 one is not, 2 could not run.
     Validate(Validate),
+    /// Print the completions of a shell.
+    Completions(Completions),
+    /// Write the manual pages.
+    Man(Man),
 }
 
 impl Command {
@@ -275,4 +283,27 @@ pub enum Model {
     Wifi,
     /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
     Emulator,
+}
+
+/// `weir completions`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir completions bash > ~/.local/share/bash-completion/completions/weir
+  weir completions fish > ~/.config/fish/completions/weir.fish")]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// `weir man`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir man pages && man pages/weir-run.1")]
+pub struct Man {
+    /// Folder for weir.1 and a page a command.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }

@@ -7,10 +7,12 @@ mod call;
 mod captures;
 mod check;
 mod compare;
+mod completions;
 mod console;
 mod interrupt;
 mod link;
 mod list;
+mod man;
 mod output;
 mod report;
 mod run;
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         args::Command::Check(args) => check::check(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
+        args::Command::Completions(args) => completions::completions(&args),
+        args::Command::Man(args) => man::man(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir: {error:#}");

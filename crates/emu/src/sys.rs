@@ -6,7 +6,7 @@
 
 pub(crate) mod packet;
 
-use std::ffi::{CStr, c_int, c_ulong};
+use std::ffi::{CStr, c_int, c_uint, c_ulong};
 use std::fs::File;
 use std::io;
 use std::mem;
@@ -118,6 +118,9 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 }
 
 /// One configuring ioctl, on a socket of the calling thread's network namespace.
+///
+/// The C libraries disagree on the type of a request's number: its constants are unsigned longs, musl's
+/// function takes an int.
 fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     // SAFETY: takes no pointer.
     let raw =
@@ -125,7 +128,7 @@ fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     // SAFETY: `raw` is open and nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: every caller passes the struct that its request reads; none is written.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, ptr::from_ref(argument)) }).map(drop)
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, ptr::from_ref(argument)) }).map(drop)
 }
 
 /// Connects over TCP with a congestion control of the kernel, which must be chosen before: one that
@@ -192,7 +195,8 @@ pub(crate) fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Resu
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control);
+    // The length's type differs between C libraries.
+    message.msg_controllen = mem::size_of_val(&control) as _;
     // SAFETY: the pointers of the message are to `buffer` and `control`, with their lengths.
     if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) } < 0 {
         return Err(io::Error::last_os_error());
@@ -233,7 +237,7 @@ impl Poll {
     /// Waits until one of them can be read or the time has passed.
     pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         let time = libc::timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: timeout.subsec_nanos().into(),
         };
         let count = self.polled.len() as libc::nfds_t;
@@ -263,10 +267,12 @@ pub(crate) fn set_exact_timers() -> io::Result<()> {
 
 /// Puts the calling thread before all threads that are not real-time threads.
 pub(crate) fn set_real_time(priority: c_int) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads `parameter`; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, policy, &parameter) }).map(drop)
+    // musl's function always fails, because the kernel means a thread where POSIX means a process.
+    // SAFETY: the kernel reads a sched_param, which is the priority alone; 0 is the calling thread.
+    let set =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, ptr::from_ref(&priority)) };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Forks the first process of the calling thread's new process namespace. When it ends, the kernel
@@ -296,12 +302,19 @@ fn init(lifeline: RawFd, report: RawFd) -> ! {
         let error: c_int = if mounted == 0 { 0 } else { *libc::__errno_location() };
         libc::write(report, ptr::from_ref(&error).cast(), size_of::<c_int>());
         libc::dup2(lifeline, 0);
-        libc::close_range(1, u32::MAX, 0);
+        close_from(1);
         let mut byte = 0_u8;
         // Nobody writes: this returns at the end of the other side.
         libc::read(0, ptr::from_mut(&mut byte).cast(), 1);
         libc::_exit(0)
     }
+}
+
+/// Closes all descriptors from `first` on. A system call of its own because musl has no function for
+/// it. Runs after `fork`: async-signal-safe.
+fn close_from(first: c_uint) {
+    // SAFETY: takes no pointer; callers use no descriptor from `first` on afterwards.
+    unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
 }
 
 /// A descriptor for a process, from its number.
@@ -378,7 +391,7 @@ fn stand_for(inner: c_int) -> ! {
     // SAFETY: system calls only, on locals.
     unsafe {
         // Among these is the pipe on which the parent waits for the inner process to exec.
-        libc::close_range(0, u32::MAX, 0);
+        close_from(0);
         let mut all: libc::sigset_t = mem::zeroed();
         libc::sigfillset(&mut all);
         let mut status = 0;
