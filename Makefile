@@ -19,8 +19,8 @@ web: web/dist/report.html ## the report viewer, which the program carries with i
 build: web ## target/release/weir
 	cargo build --release --package weir-cli
 
-quick: web ## target/quick/weir: for work on the code, see CONTRIBUTING.md
-	cargo build --profile quick --package weir-cli
+quick: web ## target/debug/weir: a changed line costs seconds, a simulation more
+	cargo build --package weir-cli
 
 # As root, where there is no cargo, it takes what `make build` made before.
 install: $(if $(shell command -v cargo),build) ## program, manual pages, completions, licences, below PREFIX

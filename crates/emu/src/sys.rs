@@ -128,7 +128,8 @@ fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     // SAFETY: `raw` is open and nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: every caller passes the struct that its request reads; none is written.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, ptr::from_ref(argument)) }).map(drop)
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, ptr::from_ref(argument)) })
+        .map(drop)
 }
 
 /// Connects over TCP with a congestion control of the kernel, which must be chosen before: one that
