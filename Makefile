@@ -6,7 +6,7 @@
 export PREFIX ?= /usr/local
 export DESTDIR
 
-WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/tsconfig.json
+WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/licences.mjs web/tsconfig.json
 
 deps: ## Debian packages that are missing, if root; says what else to install
 	scripts/deps.sh

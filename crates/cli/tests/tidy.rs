@@ -177,7 +177,7 @@ fn every_table_of_a_page_is_whole() {
         let lines: Vec<&str> = text.lines().collect();
         for table in lines.split(|line| !line.starts_with('|')).filter(|table| !table.is_empty()) {
             let head = table[0];
-            let rule = table.get(1).is_some_and(|line| line.starts_with("|-"));
+            let rule = table.get(1).is_some_and(|line| line.chars().all(|c| "|-: ".contains(c)));
             assert!(rule, "{path}: a row outside of a table: {head}");
             let odd = table.iter().find(|line| cells(line) != cells(head));
             assert_eq!(odd, None, "{path}: a row with other cells than its table");
