@@ -454,6 +454,7 @@ function callRows(): Calls {
     })),
     peers: peers.map((peer) => ({
       seed: "1",
+      controller: BROWSER,
       peer,
       cpu_percent: 48.8,
       memory_mb: 310,

@@ -12,6 +12,8 @@ import {
   type SeriesOption,
   type Surface,
 } from "../chart";
+import type { CsvTable } from "../csv";
+import { seriesData } from "../data";
 import { el } from "../dom";
 import type { Group, Series } from "../format";
 import {
@@ -120,6 +122,18 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
     ],
   };
   return { option, height };
+}
+
+/** The columns that the panels draw, over the time that is zoomed to. */
+export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]): CsvTable {
+  const drawn = view.panels.flatMap((panel) => [
+    ...(panel.capacity ? (["capacity_mbps"] as const) : []),
+    ...(panel.thin === null ? [] : [panel.thin]),
+    panel.thick,
+  ]);
+  const at = (percent: number) => (percent / 100) * view.duration_s;
+  const span = { from_s: at(zoom.start), to_s: at(zoom.end) };
+  return seriesData(scenario, { ...span, groups: view.groups, columns: drawn, events: view.events });
 }
 
 function panelAxes(view: TimeView, tops: number[]): Option {

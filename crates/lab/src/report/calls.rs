@@ -136,6 +136,7 @@ fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
         PeerRow {
             seed: run.seed(),
+            controller: run.record.info.controller.clone(),
             peer: file.name(peer),
             cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
             memory_mb: participant
