@@ -408,6 +408,109 @@ describe.skipIf(!available)("the page", () => {
     await none.page.close();
   });
 
+  test("keeps the contents at the side and says where the reader is", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "contents" });
+    const nav = page.getByRole("navigation", { name: "Contents" });
+    const top = nav.locator(".panel > ol > li > a");
+    const ids = fixture().scenarios.map(({ id }) => id);
+    expect(await top.allInnerTexts()).toEqual(["Overview", ...ids, "Definitions"]);
+    const current = nav.locator("[aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("Overview");
+    await page.evaluate(() => document.getElementById("rfc8867/5.1")!.scrollIntoView());
+    await expect.poll(() => current.innerText()).toBe("rfc8867/5.1");
+    const [side, main] = await Promise.all([nav.boundingBox(), page.locator("main").boundingBox()]);
+    expect([side!.y, side!.height]).toEqual([0, 900]);
+    expect(side!.x + side!.width).toBeLessThanOrEqual(main!.x);
+    const parts = nav.locator("ol ol a");
+    const heads = page.locator("[id='rfc8867/5.1'] h3");
+    expect(await parts.allInnerTexts()).toEqual(await heads.allInnerTexts());
+    await parts.getByText("Published findings").click();
+    await expect.poll(() => current.innerText()).toBe("Published findings");
+    const head = heads.getByText("Published findings");
+    await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
+    // A reload stays there.
+    await page.reload();
+    await expect.poll(() => current.innerText()).toBe("Published findings");
+    await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("leads through the contents by keyboard", async () => {
+    const { page } = await open({ ...looks[0]!, name: "contents-keys" });
+    const focused = () => page.evaluate(() => document.activeElement!.textContent);
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Skip the contents");
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Overview");
+    await page.keyboard.press("End");
+    expect(await focused()).toBe("Definitions");
+    await page.keyboard.press("ArrowUp");
+    expect(await focused()).toBe("demo/first-call");
+    await page.keyboard.press("Enter");
+    const current = page.locator(".contents [aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("demo/first-call");
+    // Whoever goes on by Tab is in the scenario.
+    await page.keyboard.press("Tab");
+    const section = await page.evaluate(() => document.activeElement!.closest("section")?.id);
+    expect(section).toBe("demo/first-call");
+    await page.close();
+  });
+
+  test("folds the contents on a narrow screen", async () => {
+    const { page, complaints } = await open({ ...looks[2]!, name: "contents-narrow" });
+    const panel = page.locator(".contents .panel");
+    expect(await panel.isVisible()).toBe(false);
+    const bar = page.locator(".contents summary");
+    expect(await bar.innerText()).toBe("Contents Overview");
+    await bar.focus();
+    await page.keyboard.press("Enter");
+    expect(await panel.isVisible()).toBe(true);
+    await page.screenshot({ path: `${OUT}/contents-narrow.png` });
+    await page.keyboard.press("Escape");
+    expect(await panel.isVisible()).toBe(false);
+    await bar.click();
+    await panel.getByRole("link", { name: "lund/no-jitter" }).click();
+    expect(await panel.isVisible()).toBe(false);
+    await expect.poll(() => bar.innerText()).toBe("Contents lund/no-jitter");
+    // The bar does not cover the heading that the link led to.
+    const below = await bar.boundingBox();
+    const heading = await page.locator("[id='lund/no-jitter'] h2").boundingBox();
+    expect(heading!.y).toBeGreaterThanOrEqual(below!.y + below!.height);
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("keeps the contents of hundreds of scenarios short and filtered", async () => {
+    const report = withoutValues(fixture());
+    const [first] = report.scenarios as [Scenario];
+    report.scenarios = Array.from({ length: 400 }, (_, i) => {
+      return { ...first, id: `many/${i}`, title: i % 100 === 7 ? "A rare one" : "A common one" };
+    });
+    const { page, complaints } = await open({ ...looks[0]!, name: "many", report });
+    const nav = page.getByRole("navigation", { name: "Contents" });
+    // Only the section that is read shows its parts.
+    expect(await nav.getByRole("link").count()).toBeLessThan(402 + 15);
+    await page.evaluate(() => document.getElementById("many/399")!.scrollIntoView());
+    const current = nav.locator("[aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("many/399");
+    const box = await current.boundingBox();
+    expect(box!.y).toBeGreaterThan(0);
+    expect(box!.y + box!.height).toBeLessThan(900);
+    const top = nav.locator(".panel > ol > li > a:visible");
+    await nav.getByRole("searchbox").fill("RARE many");
+    expect(await top.allInnerTexts()).toEqual(["many/7", "many/107", "many/207", "many/307"]);
+    expect(await nav.getByRole("status").innerText()).toBe("4 of 402 shown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => current.innerText()).toBe("many/7");
+    await nav.getByRole("searchbox").fill("nowhere");
+    expect(await nav.locator(".empty").isVisible()).toBe(true);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   test("shows markup in the data as text", async () => {
     const look = { name: "hostile", report: hostile(fixture()), width: 1280 } as const;
     const { page, complaints } = await open({ ...look, colorScheme: "light" });

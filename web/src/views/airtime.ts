@@ -44,8 +44,8 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
     frames.filter((frame) => frame.node === node).forEach((frame) => picture.append(bar(frame, y)));
   });
   const caption =
-    `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames; under the ` +
-    "pointer, what they are. Numbers are packets: those that arrived, of those sent.";
+    `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames. ` +
+    "Numbers are packets: those that arrived, of those sent.";
   // Its foot says which colour is what, since a file has no legend beside it.
   const foot = [`${scenario}: ${TITLE}`, caption, KINDS_IN_WORDS, airtime.command];
   const file = () => {
@@ -62,7 +62,7 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
       data: () => airtimeData(scenario, airtime),
     }),
     scroller("Frames on the air", el("div", { class: "air" }, picture)),
-    el("p", { class: "caption" }, legend(), caption),
+    el("p", { class: "caption" }, legend(), caption, " Point at a frame to see what it is."),
     command(airtime.command),
   );
 }

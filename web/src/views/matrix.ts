@@ -81,9 +81,10 @@ function legend(): HTMLElement {
       "p",
       {},
       el("b", {}, "Bold: mean utilization (%)"),
-      ", of which the media flows' mean gives the colour. Below: 95th percentile of queuing delay ",
-      "(ms). Both are means over the runs, of each flow, or of all media flows where there are more ",
-      "than two flows. Then what became of the scenario's expectations. A cell leads to its scenario.",
+      ". Below it: mean 95th percentile of queuing delay (ms). Both are means over the runs, of each ",
+      "flow; where a scenario has more than two flows, of all its media flows. The colour is the ",
+      "mean utilization of the media flows. Last: what became of the scenario's expectations. A ",
+      "cell leads to its scenario.",
     ),
     el(
       "div",

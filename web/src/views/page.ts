@@ -78,7 +78,9 @@ function freezesView(report: Report): HTMLElement | null {
   if (frozen.length === 0) return null;
   const text =
     `The picture froze in ${frozen.length} of ${plural(videos.length, "video")}: a video is one flow ` +
-    "under one controller in one scenario. Number and duration are means of a run; the longest first.";
+    "under one controller in one scenario. Number and duration are means of a run; the longest first. " +
+    "A freeze is a time between two shown frames of at least three times the mean of the last 30 such " +
+    "times, and at least 150 ms above it.";
   const [worst, others] = [frozen.slice(0, WORST_FREEZES), frozen.slice(WORST_FREEZES)];
   const more = el("summary", {}, `${others.length} more`);
   return el(

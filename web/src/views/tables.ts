@@ -228,7 +228,9 @@ export function expectationsTable(rows: Expectation[]): HTMLElement {
       { head: "Expectation", cell: (row) => row.text, kind: "prose" },
       { head: "Measured", cell: measured, kind: "number" },
       { head: "Limit", cell: (row) => row.limit },
-      { head: "Why", cell: (row) => row.why, kind: "prose" },
+      ...(rows.some(({ why }) => why !== "")
+        ? [{ head: "Why", cell: (row: Expectation) => row.why, kind: "prose" as const }]
+        : []),
     ],
     rows,
   );

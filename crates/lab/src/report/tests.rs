@@ -187,6 +187,8 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     let report = json(&[captured_call(1), captured_call(2)]);
     let calls = &report["scenarios"][0]["calls"];
     assert_shape(calls, "Calls");
+    // The page names the browser beside a peer's freezes.
+    assert_eq!(calls["peers"][0]["controller"], "chromium");
     for (rows, interface) in [
         ("setup", "SetupRow"),
         ("peers", "PeerRow"),
