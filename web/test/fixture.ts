@@ -143,7 +143,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     fairness: shared ? fairnessRows() : [],
     sim_real: call ? flows.map(comparison) : [],
     calls: call ? callRows() : null,
-    airtime: null,
+    airtime: shared ? AIRTIME : null,
   };
 }
 
@@ -398,6 +398,18 @@ const ERROR: Report["errors"][number] = {
   real_p95_ms: 80,
   sim_p95_ms: null,
   error_ms: null,
+};
+
+const AIRTIME: Scenario["airtime"] = {
+  command: `weir run ${SHARED} --controller nada --seed 1`,
+  controller: "nada",
+  from_s: 30,
+  nodes: ["ap", "caller-1", "caller-2"],
+  frames: [
+    { start_us: 0, end_us: 180, node: 1, kind: "data", mpdus: 4, decoded: 3, text: "data to ap" },
+    { start_us: 190, end_us: 224, node: 0, kind: "block-ack", mpdus: 1, decoded: 1, text: "BlockAck" },
+    { start_us: 300, end_us: 2400, node: 1, kind: "data", mpdus: 1, decoded: 0, text: "data to ap" },
+  ],
 };
 
 const PARTICIPANTS: Report["participants"][number] = {

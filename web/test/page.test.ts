@@ -333,6 +333,25 @@ describe.skipIf(!available)("the page", () => {
     await page.close();
   });
 
+  test("exports the frames on the air with their colours", async () => {
+    const { page } = await open({ ...looks[0]!, name: "air" });
+    await catchDownloads(page);
+    const air = page.locator(".part", { hasText: "On the air" });
+    const save = async (kind: string) => {
+      await air.getByRole("button", { name: `as ${kind}` }).click();
+      return Buffer.from((await nextSaved(page)).base64, "base64");
+    };
+    const svg = (await save("SVG")).toString();
+    // Some arrived, an answer, and nothing arrived, as the style sheet has them.
+    for (const fill of ["230, 159, 0", "0, 158, 115", "179, 71, 0"]) expect(svg).toContain(`rgb(${fill})`);
+    expect(svg).toContain("weir run rfc8867/5.1 --controller nada --seed 1");
+    expect((await save("PNG")).readUInt32BE(16)).toBe(2 * 960);
+    expect((await save("CSV")).toString().split("\r\n")[1]).toBe(
+      "rfc8867/5.1,nada,caller-1,data,30000000,30000180,4,3,data to ap",
+    );
+    await page.close();
+  });
+
   test("saves as CSV what is drawn: the chosen controller in the time that is zoomed to", async () => {
     const { page, complaints } = await open({ ...looks[0]!, name: "csv" });
     await catchDownloads(page);
