@@ -39,7 +39,7 @@ pub enum Command {
     Report(Report),
     /// Show how two sets of runs differ.
     Compare(Compare),
-    /// Hold scenarios to their expectations: exit 0 all hold, 1 one fails, 2 could not run.
+    /// Hold scenarios to their expectations: exit 0 none failed, 1 one failed, 2 could not run.
     Check(Check),
     /// Measure how fast simulator and controllers are on this machine.
     Bench(Bench),
@@ -87,7 +87,18 @@ pub struct Output {
 
 /// `weir list`
 #[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir list
+  weir list 'rfc8867/*'
+  weir list jitter --source lund")]
 pub struct List {
+    /// Only these: a pattern of ids ('rfc8867/*'), or a part of an id or title, or a TOML file.
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
+    /// Only those of one source, the first word of their ids.
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
     /// Print one JSON array.
     #[arg(long)]
     pub json: bool,
@@ -99,6 +110,7 @@ pub struct List {
 Examples:
   weir run lund/rmcat-ns3
   weir run 'lund/*' --controller nada,scream --seeds 5 --out runs
+  weir run 'lund/*' --controller nada,scream --seeds 20 --out runs --resume
   weir run my-scenario.toml --seed 7331 --json
   weir run delft/wifi-4/s1 --controller gcc --airtime frames.csv")]
 pub struct Run {
@@ -106,6 +118,9 @@ pub struct Run {
     pub selection: Selection,
     #[command(flatten)]
     pub output: Output,
+    /// Go on with an earlier command: records that are below DIR already are read, not made again.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
     /// Write each frame on the air of the Wi-Fi cell, of one run, to this file.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
@@ -201,11 +216,16 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Runs of one controller and engine in both folders are compared by their metrics. Where one folder has
-real calls and the other simulated runs of a scenario, each section's error follows.
+Runs of one scenario, controller and engine in both folders are compared, metric by metric: the mean over
+the seeds with its 95 % confidence interval, the change in per cent, and whether it is more than chance:
+better, worse or other with the probability p of such a difference by chance (at most 0.05), ~ where it
+may be chance, = where nothing differs, ? where there are too few seeds to tell (4 on each side tell).
+Scenarios whose text has changed are said first. Where one folder has real calls and the other simulated
+runs of a scenario, each section's error follows.
 
 Examples:
   weir compare runs-before runs-after
+  weir compare --match name runs-of-old-file runs-of-new-file
   weir compare calls runs")]
 pub struct Compare {
     /// Records before.
@@ -214,22 +234,46 @@ pub struct Compare {
     /// Records after.
     #[arg(value_name = "DIR")]
     pub after: PathBuf,
+    /// What runs of your own scenario files go together by.
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Match::Id)]
+    pub r#match: Match,
     /// Print one JSON array.
     #[arg(long)]
     pub json: bool,
 }
 
+/// What makes two own scenario files the same.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Match {
+    /// The path as the command line gave it.
+    Id,
+    /// The name of the file, whatever its folder.
+    Name,
+}
+
 /// `weir check`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
-  weir check 'rfc8867/*' --controller all --junit check.xml")]
+Exit code:
+  0  no expectation failed; those in doubt and known misses are listed, and leave the gate open
+  1  one failed, or a known miss holds now; with --strict also if one is in doubt
+  2  could not run
+
+With one seed every expectation holds or fails. With several (--seeds) it is judged by the mean, and is in
+doubt where that is on the wrong side of the limit by no more than chance (two-sided test at 0.1 %).
+
+Examples:
+  weir check 'rfc8867/*' --controller all --junit check.xml
+  weir check my-scenario.toml --controller gcc --seeds 10 --strict")]
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
     /// Print every expectation, not only those that fail or are known to be missed.
     #[arg(long)]
     pub list: bool,
+    /// Let an expectation that is in doubt fail.
+    #[arg(long)]
+    pub strict: bool,
     /// Write the outcome as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

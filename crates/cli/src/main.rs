@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod console;
 mod interrupt;
+mod layout;
 mod link;
 mod list;
 mod output;

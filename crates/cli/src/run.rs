@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,6 +16,7 @@ use weir_net::Seed;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::layout;
 use crate::output;
 use crate::select::{self, Job};
 use crate::table;
@@ -25,7 +27,9 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.airtime {
         write_airtime(&args.selection, file, &interrupt)?;
     }
-    let summaries = simulate(&args.selection, args.output.out.as_deref(), &interrupt)?;
+    let records = args.output.out.as_deref().map(|out| Records { out, resume: args.resume });
+    let runs = simulate(&args.selection, records, &interrupt)?;
+    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
     print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -50,18 +54,41 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
+/// Where the records of simulated runs go.
+#[derive(Clone, Copy)]
+pub struct Records<'a> {
+    /// The folder that they lie below.
+    pub out: &'a Path,
+    /// Those that are there already count, and are not made again.
+    pub resume: bool,
+}
+
+/// What came of one run.
+pub struct Simulated {
+    /// Its results.
+    pub summary: Summary,
+    /// How long it took at the wall clock, its record included.
+    pub took: Duration,
+}
+
 /// Makes the selected runs, and their records where a folder for them is given. The results come in
 /// the selection's order, whatever the number of jobs.
 pub fn simulate(
     selection: &Selection,
-    out: Option<&Path>,
+    records: Option<Records<'_>>,
     interrupt: &Interrupt,
-) -> anyhow::Result<Vec<Summary>> {
+) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let algorithms = select::algorithms(&selection.controller)?;
     let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
-    if let Some(out) = out {
-        refuse_existing(out, jobs.iter().map(|job| &job.info))?;
+    let mut finished = match records {
+        Some(records) => finished(records, &jobs)?,
+        None => Vec::new(),
+    };
+    finished.resize(jobs.len(), None);
+    let kept = finished.iter().flatten().count();
+    if kept > 0 {
+        eprintln!("weir: {kept} of {} runs are there already", jobs.len());
     }
     anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
     // More threads than runs would have nothing to do; 0 is one a core.
@@ -70,19 +97,39 @@ pub fn simulate(
         .num_threads(threads)
         .build()
         .context("cannot start the worker threads")?;
-    let bar = progress(jobs.len());
-    let one = |job: &Job<'_>| {
+    let bar = progress(jobs.len() - kept);
+    let one = |(job, finished): (&Job<'_>, Option<Summary>)| {
+        if let Some(summary) = finished {
+            return Ok(Simulated { summary, took: Duration::ZERO });
+        }
         interrupt.check()?;
+        let start = Instant::now();
         let record = make(job, interrupt)?;
-        if let Some(out) = out {
+        if let Some(Records { out, .. }) = records {
             record.write(out)?;
         }
         bar.inc(1);
-        Ok(record.summary())
+        Ok(Simulated { summary: record.summary(), took: start.elapsed() })
     };
-    let summaries = pool.install(|| jobs.par_iter().map(one).collect());
+    let runs = pool.install(|| jobs.par_iter().zip(finished).map(one).collect());
     bar.finish_and_clear();
-    summaries
+    runs
+}
+
+/// Before anything runs: the summary of each job whose record is there already. That is an error unless
+/// the command goes on with an earlier one.
+fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option<Summary>>> {
+    let one = |job: &Job<'_>| {
+        let folder = records.out.join(job.info.folder());
+        anyhow::ensure!(
+            records.resume || !folder.exists(),
+            "{} exists already: --resume keeps it and makes only what is missing; or choose another \
+             --out, or remove it",
+            folder.display()
+        );
+        Ok(Record::finished(records.out, &job.info, job.scenario)?)
+    };
+    jobs.iter().map(one).collect()
 }
 
 /// Simulates one run, unless the program is asked to stop.
@@ -121,7 +168,7 @@ pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     if output.json {
         output::line(&serde_json::to_string_pretty(summaries)?)?;
     } else {
-        output::print(&table::results(summaries))?;
+        output::print(&table::results(summaries).text(layout::width()))?;
         if let Some(out) = &output.out {
             output::line(&format!("\nrecords in {}; `weir report {0}` draws them", out.display()))?;
         }

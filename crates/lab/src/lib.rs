@@ -12,6 +12,7 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod shared;
+pub mod significance;
 pub mod spread;
 pub mod summary;
 pub mod whole_file;

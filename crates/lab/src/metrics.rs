@@ -4,9 +4,11 @@
 //! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
 //! ranks, as numpy does by default.
 
+mod declared;
 mod transfer;
 mod video;
 
+pub use declared::{Better, DECLARED, Declared, Need};
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
 
@@ -163,9 +165,14 @@ impl Metrics {
 
     /// Whether a dotted path names a value.
     pub fn has_path(path: &str) -> bool {
+        Self::full().at(path).is_some()
+    }
+
+    /// Values for all, to look up paths in.
+    fn full() -> Self {
         let distribution =
             Some(Distribution { mean: 0.0, p25: 0.0, p50: 0.0, p90: 0.0, p95: 0.0, max: 0.0 });
-        let full = Self {
+        Self {
             utilization: Some(0.0),
             target_utilization: Some(0.0),
             rate_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }),
@@ -183,8 +190,7 @@ impl Metrics {
             late_rate_mbps: Some(0.0),
             video: VideoMetrics::full(distribution),
             transfer: TransferMetrics::full(),
-        };
-        full.at(path).is_some()
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod airtime;
 mod events;
+mod finished;
 mod nodes;
 mod series;
 
@@ -27,6 +28,9 @@ use crate::summary::Summary;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
+
+/// The version of the program that a record names.
+const WEIR: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
@@ -56,6 +60,14 @@ pub enum RecordError {
     /// The folder is there already.
     #[error("{} exists already: choose another --out, or remove it", .0.display())]
     Exists(PathBuf),
+    /// The folder holds the record of another run.
+    #[error("{} is not this run: {why}; choose another --out, or remove it", folder.display())]
+    Another {
+        /// The folder.
+        folder: PathBuf,
+        /// What is other about it.
+        why: String,
+    },
     /// The file system refused.
     #[error("{}: {error}", path.display())]
     Io {
@@ -145,7 +157,7 @@ impl Record {
     fn run_file(&self) -> RunFile {
         RunFile {
             schema: SCHEMA,
-            weir: env!("CARGO_PKG_VERSION").into(),
+            weir: WEIR.into(),
             scenario: self.info.scenario.clone(),
             controller: self.info.controller.clone(),
             engine: self.info.engine,

@@ -1,8 +1,10 @@
 //! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
 
+mod applies;
 mod aqm;
 pub mod call;
 pub mod catalogue;
+mod changes;
 mod error;
 mod flow;
 mod network;
@@ -32,7 +34,8 @@ pub use weir_sim::{
 };
 
 pub use call::CallPlan;
-pub use error::ScenarioError;
+pub use changes::{Change, changes};
+pub use error::{ScenarioError, nearest};
 pub use parse::{parse, parse_recorded, parse_variant};
 pub use wifi::{CellNetwork, StationGroup};
 

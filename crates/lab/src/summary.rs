@@ -108,6 +108,9 @@ pub struct PaperRow {
 pub struct ExpectRow {
     /// What it says.
     pub text: String,
+    /// The flow that decided; `None` where all flows together are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Ours.
     pub measured: Option<f64>,
     /// What it is held against.
@@ -228,25 +231,30 @@ impl Summary {
         self.sections.iter().find(|section| section.name == name).map(|section| &section.shared)
     }
 
-    /// The value that an expectation judges; of several flows the worst, and none if one has none.
-    fn judged(&self, expectation: &Expectation) -> Option<f64> {
+    /// The value that an expectation judges, with the flow that it is of; of several flows the worst,
+    /// and none if one has none.
+    fn judged(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
         let section = expectation.section.as_deref();
         if Shared::names(&expectation.metric) {
-            return self.shared_part(section)?.at(&expectation.metric);
+            let part = self.shared_part(section);
+            return (None, part.and_then(|part| part.at(&expectation.metric)));
         }
         let value = |flow: &FlowSummary| flow.part(section)?.at(&expectation.metric);
         let mut media = self.flows.iter().filter(|flow| flow.kind == "media");
-        match &expectation.flow {
-            ExpectedFlow::Named(name) => self.flow(Some(name)).and_then(value),
-            ExpectedFlow::First => media.next().and_then(value),
-            ExpectedFlow::Every => {
-                let values: Option<Vec<f64>> = media.map(value).collect();
-                values?.into_iter().reduce(match expectation.condition {
-                    Condition::Above(_) => f64::min,
-                    _ => f64::max,
-                })
-            }
-        }
+        let decides = match &expectation.flow {
+            ExpectedFlow::Named(name) => self.flow(Some(name)),
+            ExpectedFlow::First => media.next(),
+            ExpectedFlow::Every => media.reduce(|worst, flow| {
+                let is_worse = match (value(worst), value(flow), expectation.condition) {
+                    (None, _, _) => false,
+                    (_, None, _) => true,
+                    (Some(worst), Some(value), Condition::Above(_)) => value < worst,
+                    (Some(worst), Some(value), _) => value > worst,
+                };
+                if is_worse { flow } else { worst }
+            }),
+        };
+        (decides.map(|flow| flow.flow.clone()), decides.and_then(value))
     }
 }
 
@@ -280,10 +288,10 @@ fn paper_rows(
 fn expect_rows(
     scenario: &Scenario,
     info: &RunInfo,
-    measured: impl Fn(&Expectation) -> Option<f64>,
+    judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
     let row = |expectation: &Expectation| {
-        let measured = measured(expectation);
+        let (flow, measured) = judged(expectation);
         let (bound, limit) = match expectation.condition {
             Condition::Below(limit) => (Bound::Below, limit),
             Condition::Above(limit) => (Bound::Above, limit),
@@ -293,6 +301,7 @@ fn expect_rows(
         };
         ExpectRow {
             text: expectation.text.clone(),
+            flow,
             measured,
             limit,
             bound,

@@ -136,10 +136,20 @@ fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
 }
 
 fn unknown(name: &str) -> CatalogueError {
-    let within = ids().filter(|id| id.starts_with(name.trim_end_matches('/')));
-    let mut near: Vec<&str> = nearest(name, ids());
-    near.extend(within);
-    near.dedup();
+    let trimmed = name.trim_end_matches('/').to_lowercase();
+    let of_source = ids().filter(|id| id.starts_with(&trimmed));
+    // An id without its source, or a part of one.
+    let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));
+    let last = |id: &'static str| id.rsplit_once('/').map_or(id, |(_, last)| last);
+    let without_source = ids().filter(|id| !nearest(&trimmed, [last(id)]).is_empty());
+    let mut near: Vec<&str> = Vec::new();
+    for id in
+        nearest(&trimmed, ids()).into_iter().chain(of_source).chain(within).chain(without_source)
+    {
+        if !near.contains(&id) {
+            near.push(id);
+        }
+    }
     near.truncate(SUGGESTIONS);
     let hint = if near.is_empty() {
         "`weir list` shows all".into()

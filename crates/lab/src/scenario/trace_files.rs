@@ -28,6 +28,11 @@ impl<'a> TraceFiles<'a> {
         Self { place: Place::Recorded(files), read: RefCell::default() }
     }
 
+    /// Whether the scenario is that of a run which was made already.
+    pub(super) fn are_recorded(&self) -> bool {
+        matches!(self.place, Place::Recorded(_))
+    }
+
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
         let text = match self.place {
             Place::None => {
