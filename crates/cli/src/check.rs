@@ -130,19 +130,21 @@ fn lines(judgements: &[&Judgement]) -> Table<'static> {
     const HEAD: [&str; 8] =
         ["scenario", "controller", "verdict", "flow", "expectation", "measured", "limit", "seeds"];
     const EXPECTATION: usize = 4;
+    const SEEDS: usize = 7;
     let rows = judgements.iter().map(|judgement| line(judgement)).collect();
     let mut table = Table {
         head: HEAD.to_vec(),
         rows,
         left: EXPECTATION + 1,
         common: vec![0, 1],
-        spare: Vec::new(),
+        spare: vec![SEEDS],
         words: Some(EXPECTATION),
     };
     // One seed has nothing to count.
     if judgements.iter().all(|judgement| judgement.seeds.len() == 1) {
-        table.head.pop();
-        table.rows.iter_mut().for_each(|row| row.truncate(HEAD.len() - 1));
+        table.head.truncate(SEEDS);
+        table.rows.iter_mut().for_each(|row| row.truncate(SEEDS));
+        table.spare.clear();
     }
     table
 }

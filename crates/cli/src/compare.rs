@@ -39,7 +39,7 @@ const METRICS: [&str; 14] = [
 ];
 /// Digits of a value that count, and decimals at most.
 const DIGITS: i32 = 4;
-const DECIMALS: i32 = 5;
+const DECIMALS: i32 = 4;
 const LEGEND: &str = "± is the mean's 95 % confidence interval. p is the probability of such a \
     difference by chance: by signed ranks where both sides have the same six seeds or more, else by rank \
     sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell, 4 on each side tell.";
@@ -219,7 +219,7 @@ fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
     set.iter().map(|entry| entry.1).collect()
 }
 
-impl Difference<'_> {
+impl<'a> Difference<'a> {
     fn means(&self) -> (Option<f64>, Option<f64>) {
         (mean(numbers(&self.before)), mean(numbers(&self.after)))
     }
@@ -243,13 +243,20 @@ impl Difference<'_> {
         Significance::of(&self.before, &self.after)
     }
 
-    fn verdict(&self) -> Verdict {
-        let sorted = |set: &[(&str, f64)]| {
-            let mut values = numbers(set);
-            values.sort_by(f64::total_cmp);
-            values
+    /// Whether each seed has the value that it had, or all runs of both sides have one.
+    fn is_equal(&self) -> bool {
+        let sorted = |set: &[(&'a str, f64)]| {
+            let mut runs = set.to_vec();
+            runs.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+            runs
         };
-        if sorted(&self.before) == sorted(&self.after) {
+        let all = || self.before.iter().chain(&self.after).map(|run| run.1);
+        let is_one = || !self.before.is_empty() && all().all(|value| value == self.before[0].1);
+        sorted(&self.before) == sorted(&self.after) || (!self.after.is_empty() && is_one())
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.is_equal() {
             return Verdict::Equal;
         }
         let Some(found) = self.significance() else { return Verdict::TooFew };
@@ -321,7 +328,10 @@ impl Difference<'_> {
         let (before, after) = self.means();
         let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
         let value = |set: &[(&str, f64)]| table::with_spread(&numbers(set), decimals(largest));
-        let percent = self.percent().map(|percent| format!("{percent:+.1} %"));
+        let percent = self.percent().map(|percent| match percent.abs() {
+            ..1_000.0 => format!("{percent:+.1}%"),
+            _ => format!("{percent:+.0}%"),
+        });
         vec![
             self.of.scenario.clone(),
             self.of.controller.clone(),
@@ -386,7 +396,7 @@ mod tests {
         assert_eq!(shown(145.4021), "145.4");
         assert_eq!(shown(1.12419), "1.124");
         assert_eq!(shown(12_345.6), "12346");
-        assert_eq!(shown(0.000_123), "0.00012");
+        assert_eq!(shown(0.012_34), "0.0123");
         assert_eq!(shown(0.0), "0");
     }
 

@@ -61,12 +61,12 @@ impl Table<'_> {
             self.needs(shown) + indent - saved
         };
         let mut left_out = Vec::new();
-        for column in &self.spare {
+        for &column in self.spare.iter().filter(|column| !self.common.contains(column)) {
             if needs(&shown) <= width {
                 break;
             }
-            shown.retain(|other| other != column);
-            left_out.push(self.head[*column]);
+            shown.retain(|&other| other != column);
+            left_out.push(self.head[column]);
         }
         let mut text = self.lines(&shown, indent, words(&shown));
         if !left_out.is_empty() {

@@ -13,9 +13,9 @@ use crate::output;
 /// Lines are at most this long, unless the terminal is wider.
 const WIDTH: usize = 80;
 /// The longest id that stands in one line with its title.
-const LONGEST_ID: usize = 32;
-/// `12345 s`
-const LENGTH_WIDTH: usize = 7;
+const LONGEST_ID: usize = 26;
+/// `3600 s`
+const LENGTH_WIDTH: usize = 6;
 
 /// Prints the scenarios that were asked for.
 pub fn list(args: &List) -> anyhow::Result<ExitCode> {
