@@ -128,14 +128,14 @@ fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
 /// A line an expectation.
 fn lines(judgements: &[&Judgement]) -> Table<'static> {
     const HEAD: [&str; 8] =
-        ["scenario", "controller", "verdict", "flow", "expectation", "measured", "limit", "seeds"];
-    const EXPECTATION: usize = 4;
+        ["scenario", "controller", "verdict", "expectation", "flow", "measured", "limit", "seeds"];
+    const EXPECTATION: usize = 3;
     const SEEDS: usize = 7;
     let rows = judgements.iter().map(|judgement| line(judgement)).collect();
     let mut table = Table {
         head: HEAD.to_vec(),
         rows,
-        left: EXPECTATION + 1,
+        left: EXPECTATION + 2,
         common: vec![0, 1],
         spare: vec![SEEDS],
         words: Some(EXPECTATION),
@@ -166,8 +166,8 @@ fn line(judgement: &Judgement) -> Vec<String> {
         scenario.clone(),
         controller.clone(),
         verdict.into(),
-        flows(judgement),
         text,
+        flows(judgement),
         measured(judgement),
         table::number(Some(row.limit), 3),
         format!("{held} of {} hold", seeds.len()),

@@ -66,7 +66,7 @@ fn what_is_in_doubt_passes_unless_the_gate_is_strict() {
     file.expects(&format!("text = \"e\"\nmetric = \"loss_ratio.mean\"\nbelow = {limit}"));
     let (code, text) = file.check(&["--seeds", "3"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("in doubt  media-1  e") && !text.contains("replay"), "{text}");
+    assert!(text.contains("in doubt  e            media-1") && !text.contains("replay"), "{text}");
     let (code, text) = file.check(&["--seeds", "3", "--strict"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("1 in doubt (--strict: failed)") && text.contains("replay"), "{text}");
@@ -98,7 +98,7 @@ fn of_every_flow_the_one_that_failed_is_named() {
     file.expects("text = \"e\"\nflow = \"every\"\nmetric = \"rate_mbps.mean\"\nabove = 0.3");
     let (code, text) = file.check(&[]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("FAILS    media-2  e"), "{text}");
+    assert!(text.contains("FAILS    e            media-2"), "{text}");
     let (_, xml) = file.junit(&[]);
     assert!(xml.contains("flow media-2"), "{xml}");
     let runs = file.weir("run", &["--json"]);
