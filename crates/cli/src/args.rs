@@ -219,7 +219,8 @@ pub struct Report {
 Runs of one scenario, controller and engine in both folders are compared, metric by metric: the mean over
 the seeds with its 95 % confidence interval, the change in per cent, and whether it is more than chance:
 better, worse or other with the probability p of such a difference by chance (at most 0.05), ~ where it
-may be chance, = where nothing differs, ? where there are too few seeds to tell (4 on each side tell).
+may be chance, = where nothing differs, ? where there are too few seeds to tell (4 on each side are
+enough). Of 20 values that only chance moves, one is expected to have a p below 0.05.
 Scenarios whose text has changed are said first. Where one folder has real calls and the other simulated
 runs of a scenario, each section's error follows.
 

@@ -1,7 +1,7 @@
 //! `weir compare`: what differs between two sets of runs, whether by more than chance, and how far
 //! simulated runs are from real calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ const DIGITS: i32 = 4;
 const DECIMALS: i32 = 4;
 const LEGEND: &str = "± is the mean's 95 % confidence interval. p is the probability of such a \
     difference by chance: by signed ranks where both sides have the same six seeds or more, else by rank \
-    sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell, 4 on each side tell.";
+    sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell (4 on each side are enough).";
 
 /// The runs below a folder, without their rows: a record is read, measured and dropped.
 struct Set {
@@ -124,6 +124,7 @@ impl Set {
         anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
         let mut set =
             Self { summaries: Vec::new(), sections: Vec::new(), scenarios: BTreeMap::new() };
+        let mut mixed = BTreeSet::new();
         for path in &folders {
             let mut record = Record::read(path)?;
             if by == Match::Name {
@@ -131,15 +132,27 @@ impl Set {
             }
             set.summaries.push(record.summary());
             set.sections.push(Sections::of(&record));
-            let id = record.info.scenario;
-            let known = set.scenarios.entry(id).or_insert_with(|| record.scenario.clone());
+            let (id, scenario) = (record.info.scenario, record.scenario);
+            let Some(known) = set.scenarios.get(&id) else {
+                set.scenarios.insert(id, scenario);
+                continue;
+            };
             anyhow::ensure!(
-                known.id == record.scenario.id,
+                known.id == scenario.id,
                 "{} holds runs of {} and of {}, which have one name: leave --match name out, or \
                  compare a folder of each",
                 folder.display(),
                 known.id,
-                record.scenario.id
+                scenario.id
+            );
+            if *known != scenario {
+                mixed.insert(id);
+            }
+        }
+        for id in mixed {
+            eprintln!(
+                "weir: {} holds runs of several texts of {id}; what has changed is told of the first",
+                folder.display()
             );
         }
         Ok(set)

@@ -42,6 +42,8 @@ impl Entry {
 
 /// How many ids an error suggests.
 const SUGGESTIONS: usize = 3;
+/// The shortest id without its source that a misspelt one is held against.
+const SHORTEST: usize = 7;
 
 /// Why a name gave no scenario; its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -141,7 +143,10 @@ fn unknown(name: &str) -> CatalogueError {
     // An id without its source, or a part of one.
     let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));
     let last = |id: &'static str| id.rsplit_once('/').map_or(id, |(_, last)| last);
-    let without_source = ids().filter(|id| !nearest(&trimmed, [last(id)]).is_empty());
+    // Of a short word two slips would leave nothing.
+    let is_long = |name: &str| name.len() >= SHORTEST;
+    let near_last = |id: &&'static str| !nearest(&trimmed, [last(id)]).is_empty();
+    let without_source = ids().filter(|id| is_long(&trimmed) && is_long(last(id)) && near_last(id));
     let mut near: Vec<&str> = Vec::new();
     for id in
         nearest(&trimmed, ids()).into_iter().chain(of_source).chain(within).chain(without_source)
