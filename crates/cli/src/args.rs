@@ -216,13 +216,13 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Runs of one scenario, controller and engine in both folders are compared, metric by metric: the mean over
-the seeds with its 95 % confidence interval, the change in per cent, and whether it is more than chance:
-better, worse or other with the probability p of such a difference by chance (at most 0.05), ~ where it
-may be chance, = where nothing differs, ? where there are too few seeds to tell (4 on each side are
-enough). Of 20 values that only chance moves, one is expected to have a p below 0.05.
-Scenarios whose text has changed are said first. Where one folder has real calls and the other simulated
-runs of a scenario, each section's error follows.
+Runs of one scenario, controller and engine in both folders are compared, metric by metric: the
+mean over the seeds with its 95 % confidence interval, the change in per cent, and whether it is
+more than chance: better, worse or other with the probability p of such a difference by chance
+(at most 0.05), ~ where it may be chance, = where nothing differs, ? where there are too few
+seeds to tell (4 on each side are enough). Of 20 values that only chance moves, one is expected
+to have a p below 0.05. Scenarios whose text has changed are said first. Where one folder has
+real calls and the other simulated runs of a scenario, each section's error follows.
 
 Examples:
   weir compare runs-before runs-after
@@ -260,8 +260,9 @@ Exit code:
   1  one failed, or a known miss holds now; with --strict also if one is in doubt
   2  could not run
 
-With one seed every expectation holds or fails. With several (--seeds) it is judged by the mean, and is in
-doubt where that is on the wrong side of the limit by no more than chance (two-sided test at 0.1 %).
+With one seed every expectation holds or fails. With several (--seeds) it is judged by the mean,
+and is in doubt where that is on the wrong side of the limit by no more than chance (two-sided
+test at 0.1 %).
 
 Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
