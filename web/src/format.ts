@@ -172,7 +172,7 @@ export interface FairnessRow {
   within_5s: number | null;
 }
 
-export type Engine = "sim" | "call";
+export type Engine = "sim" | "call" | "link";
 
 /** All runs of one controller under one engine, seen at one flow. */
 export interface Group {

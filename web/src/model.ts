@@ -17,7 +17,11 @@ import type {
 export const NONE = "–";
 
 /** Engine as it is called everywhere on the page. */
-export const ENGINE_NAME: Record<Engine, string> = { sim: "simulated", call: "real call" };
+export const ENGINE_NAME: Record<Engine, string> = {
+  sim: "simulated",
+  call: "real call",
+  link: "command",
+};
 
 /** Reads the report, or says in one line why it cannot be shown. */
 export function parseReport(text: string): Report | { problem: string } {
@@ -111,9 +115,9 @@ export function flowsOf(scenario: Scenario): string[] {
   return unique(scenario.groups.map((group) => group.flow));
 }
 
-/** Whether the controller is what moves a flow; TCP beside it has its own. */
+/** Whether the controller, or the command, is what moves a flow; TCP beside it has its own. */
 export function isMedia(flow: string): boolean {
-  return flow.startsWith("media");
+  return flow.startsWith("media") || flow.startsWith("link");
 }
 
 /** Name of a group in legends: the flow is named only where the plot shows more than one. */
@@ -183,7 +187,7 @@ export interface Matrix {
 
 export function matrixOf(report: Report): Matrix {
   const all = report.scenarios.flatMap((scenario) => scenario.groups);
-  const engines: Engine[] = ["sim", "call"];
+  const engines: Engine[] = ["sim", "call", "link"];
   const columns = engines.flatMap((engine) =>
     controllerOrder(report)
       .filter((name) => all.some((g) => g.controller === name && g.engine === engine))

@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio => continue,
+                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }

@@ -115,7 +115,7 @@ fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
     for record in records.iter().filter(|record| record.info.engine == engine) {
         let name = |record: &Record| match engine {
             Engine::Call => String::from(played(&record.info.scenario)),
-            Engine::Sim => record.info.scenario.clone(),
+            Engine::Sim | Engine::Link => record.info.scenario.clone(),
         };
         let key = |record: &Record| (name(record), record.info.controller.clone());
         match groups.iter_mut().find(|group| key(group[0]) == key(record)) {

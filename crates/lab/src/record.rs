@@ -1,5 +1,5 @@
 //! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
-//! where real browsers ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell. `docs/record-format.md`
+//! where real programs ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell. `docs/record-format.md`
 //! describes each.
 //!
 //! A folder is written beside its place and renamed at the end, so no half-made record is ever seen.
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weir::units::Timestamp;
+use weir::units::{TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
 
 use crate::calls::{Calls, Flaw};
@@ -27,6 +27,9 @@ use crate::summary::Summary;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
+
+/// The longest time of a command's run that a record tells of.
+pub const LINK_DURATION_MAX: TimeDelta = TimeDelta::from_secs(50 * 3600);
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
@@ -45,7 +48,7 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a real call has: machine, versions, lateness, candidate pair, warnings.
+    /// What only a run of real programs has: machine, versions, lateness, candidate pair, warnings.
     pub call: Option<Value>,
 }
 
@@ -97,9 +100,28 @@ struct RunFile {
     /// The variant of the scenario's text that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
+    /// How long the command of `weir link` ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
     /// Trace files that the scenario names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     traces: BTreeMap<String, String>,
+}
+
+impl RunFile {
+    /// How long a command ran; `None` of another engine.
+    fn linked_duration(&self) -> Result<Option<TimeDelta>, String> {
+        let max = LINK_DURATION_MAX.as_millis();
+        match (self.engine, self.duration_ms.map(i64::try_from)) {
+            (Engine::Link, Some(Ok(ms))) if ms <= max => Ok(Some(TimeDelta::from_millis(ms))),
+            (Engine::Link, Some(_)) => Err(format!("duration_ms must be at most {max}")),
+            (Engine::Link, None) => Err("the run of a command has no duration_ms".into()),
+            (Engine::Sim | Engine::Call, None) => Ok(None),
+            (Engine::Sim | Engine::Call, Some(_)) => {
+                Err("only a run of a command has duration_ms".into())
+            }
+        }
+    }
 }
 
 impl Record {
@@ -154,6 +176,8 @@ impl Record {
             flows: self.trace.flows.clone(),
             scenario_text: self.scenario.text.clone(),
             variant: self.scenario.variant.clone(),
+            duration_ms: (self.info.engine == Engine::Link)
+                .then(|| self.scenario.duration.as_millis().unsigned_abs()),
             traces: self.scenario.traces.clone(),
         }
     }
@@ -176,6 +200,10 @@ impl Record {
             &run.traces,
         )
         .map_err(|e| RecordError::Scenario { path: path.clone(), error: Box::new(e) })?;
+        let scenario = match run.linked_duration().map_err(damaged)? {
+            Some(duration) => scenario.linked(duration),
+            None => scenario,
+        };
         if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
             return Err(damaged("its flows are not those of its scenario".into()));
         }

@@ -22,6 +22,7 @@ mod split;
 mod tables;
 
 use weir::Algorithm;
+use weir::units::TimeDelta;
 use weir_sim::trace::Row;
 
 use crate::calls::{Calls, Flaw};
@@ -216,7 +217,7 @@ impl<'a> Chosen<'a> {
 /// nothing of a controller.
 fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
-        Traffic::Media(_) => true,
+        Traffic::Media(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         Traffic::Audio | Traffic::Udp(_) => false,
     }
@@ -258,7 +259,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
         title: shown.title.clone(),
         source: shown.source.clone(),
         description: shown.description.clone(),
-        duration_s: shown.duration.as_secs_f64(),
+        duration_s: longest(columns).as_secs_f64(),
         network: shown.network_in_words(),
         groups: flows.iter().flat_map(|flow| group(flow)).collect(),
         paper: tables::paper(shown, columns),
@@ -275,6 +276,12 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
     }
 }
 
+/// How long the longest run is: a command runs for as long as it likes.
+fn longest(columns: &[Column<'_>]) -> TimeDelta {
+    let runs = columns.iter().flat_map(|column| column.runs);
+    runs.map(|run| run.record.scenario.duration).max().unwrap_or(TimeDelta::ZERO)
+}
+
 /// A column at one flow; `None` if none of its runs has the flow.
 fn group(
     column: &Column<'_>,
@@ -289,6 +296,7 @@ fn group(
     let points: Vec<Point> = runs.iter().filter_map(|run| point(run, flow)).collect();
     let values = |of: fn(&Point) -> Option<f64>| boxes::of(points.iter().filter_map(of).collect());
     let index = first.flow_index(flow)?;
+    let duration = runs.iter().map(|run| run.record.scenario.duration).max()?;
     let events = first.record.trace.events.iter().filter(|event| event.flow == index);
     Some(Group {
         controller: column.controller.into(),
@@ -296,8 +304,8 @@ fn group(
         flow: flow.into(),
         seeds: runs.iter().map(|run| run.seed()).collect(),
         command: command(&runs),
-        series: series::average(&rows, shown.duration, detail.points),
-        events: events::thin(events, shown.duration, detail.changes),
+        series: series::average(&rows, duration, detail.points),
+        events: events::thin(events, duration, detail.changes),
         boxes: Boxes {
             utilization: values(|point| point.utilization),
             rtt_ms: values(|point| point.rtt_ms),
@@ -327,7 +335,9 @@ fn point(run: &Run<'_>, flow: &str) -> Option<Point> {
 fn command(runs: &[&Run<'_>]) -> String {
     let seeds = runs.iter().map(|run| run.record.info.seed);
     let first = &runs[0].record.info;
-    if runs.len() > 1 && seeds.eq(1..=runs.len() as u64) {
+    // `weir link` makes one run at a time.
+    let has_seeds = first.engine != Engine::Link;
+    if has_seeds && runs.len() > 1 && seeds.eq(1..=runs.len() as u64) {
         return first.command_with(&format!("--seeds {}", runs.len()));
     }
     let mut commands: Vec<String> = runs.iter().map(|run| run.record.info.command()).collect();

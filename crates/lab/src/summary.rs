@@ -20,9 +20,9 @@ pub struct Summary {
     pub schema: u32,
     /// Scenario id.
     pub scenario: String,
-    /// Controller: an algorithm's name, or the browser's.
+    /// Controller: an algorithm's name, the browser's, or the command of `weir link`.
     pub controller: String,
-    /// `sim` or `call`.
+    /// `sim`, `call` or `link`.
     pub engine: String,
     /// Seed, as a string: JSON numbers lose large integers.
     pub seed: String,
@@ -50,7 +50,7 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Name.
     pub flow: String,
-    /// What it carries: `media`, `audio`, `tcp` or `udp`.
+    /// What it carries: `media`, `audio`, `tcp`, `udp` or `link`.
     pub kind: String,
     /// Over its whole time.
     #[serde(flatten)]

@@ -39,8 +39,8 @@ export function scatterPlot(view: ScatterView, surface: Surface): Plot {
       series: view.series.map((entry) => ({
         type: "scatter",
         name: entry.label,
-        symbol: entry.engine === "call" ? "diamond" : "circle",
-        symbolSize: entry.engine === "call" ? 13 : 9,
+        symbol: entry.engine === "sim" ? "circle" : "diamond",
+        symbolSize: entry.engine === "sim" ? 9 : 13,
         itemStyle: {
           color: view.palette(entry.controller),
           opacity: 0.8,

@@ -118,7 +118,7 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
     title: TIME_TITLE,
     subject: scenario.id,
     caption:
-      "Averages over the seeds. Solid: simulated; dashed: real call. Choose one controller to " +
+      "Averages over the seeds. Solid: simulated; dashed: real call or command. Choose one controller to " +
       "see its rate changes of the first seed as dots, with reason and signals under the " +
       "pointer. Zoom with the slider or Ctrl and wheel; the arrow keys move the pointer.",
     controls: selectors(scenario, selection, () => plot.redraw()),

@@ -199,7 +199,7 @@ function panelSeries(view: TimeView, panel: Panel, index: number): SeriesOption[
       yAxisIndex: index,
       showSymbol: false,
       symbol: "none",
-      lineStyle: { color, width, type: group.engine === "call" ? [6, 3] : "solid" },
+      lineStyle: { color, width, type: group.engine === "sim" ? "solid" : [6, 3] },
       itemStyle: LEGEND_WITHOUT_SYMBOL,
       emphasis: { disabled: true },
     };

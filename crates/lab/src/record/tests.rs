@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 
+use weir::units::{DataSize, TimeDelta};
 use weir_net::Seed;
 
 use super::*;
+use crate::report::Report;
 use crate::scenario::catalogue;
 
 fn record(seed: u64) -> Record {
@@ -77,6 +79,83 @@ fn what_tcp_transferred_is_read_back_as_it_was_written() {
     // Of a packet of 1500 bytes 1448 are payload; a retransmission counts as received twice.
     assert!((0.9..=1448.0 / 1500.0).contains(&share), "{share}");
     assert_eq!(summary.metric(Some("media-1-up"), "goodput_mbps.mean"), None);
+}
+
+/// A command's run of a second, in which 100 bytes arrive each way in each row.
+fn linked() -> Record {
+    let Record { info, scenario, trace, .. } = record(1);
+    let scenario = scenario.linked(TimeDelta::from_secs(1));
+    let template = trace.rows[0];
+    let row = |index: i64, flow| Row {
+        time: Timestamp::ZERO + ROW_INTERVAL * index,
+        flow,
+        target: None,
+        received: DataSize::from_bytes(100),
+        feedback: None,
+        ..template
+    };
+    let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
+    let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
+    let call = Some(serde_json::json!({ "exit_code": 0, "bent": true }));
+    Record { info, scenario, trace: Trace { flows, rows, ..Trace::default() }, call }
+}
+
+#[test]
+fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command() {
+    let out = tempfile::tempdir().unwrap();
+    let record = linked();
+    let folder = record.write(out.path()).unwrap();
+    let again = Record::read(&folder).unwrap();
+    assert_eq!(again, record);
+    assert_eq!(again.flaw(), Some(Flaw::Bent));
+    let summary = again.summary();
+    assert_eq!(summary.flaw(), Some(Flaw::Bent));
+    assert_eq!((summary.engine.as_str(), summary.duration_s), ("link", 1.0));
+    assert_eq!(summary.metric(Some("link-down"), "rate_mbps.mean"), Some(20.0 * 800.0 / 1e6));
+    assert!(summary.expect.is_empty() && summary.paper.is_empty());
+}
+
+#[test]
+fn the_time_of_a_command_is_there_where_there_is_one_and_has_an_end() {
+    let out = tempfile::tempdir().unwrap();
+    let refused = |folder: &Path, from: &str, to: &str| {
+        let path = folder.join("run.json");
+        let good = fs::read_to_string(&path).unwrap();
+        assert!(good.contains(from), "{good}");
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let error = Record::read(folder).unwrap_err().to_string();
+        fs::write(&path, good).unwrap();
+        error
+    };
+    let folder = linked().write(out.path()).unwrap();
+    let own = ",\n  \"duration_ms\": 1000";
+    assert!(refused(&folder, own, "").contains("has no duration_ms"));
+    assert!(refused(&folder, own, ",\"duration_ms\": 1000000000").contains("at most"));
+    assert!(refused(&folder, own, ",\"duration_ms\": 500").contains("after the end"));
+    let folder = record(1).write(out.path()).unwrap();
+    let flows = "\"flows\":";
+    let foreign = refused(&folder, flows, "\"duration_ms\": 1000, \"flows\":");
+    assert!(foreign.contains("only a run of a command has duration_ms"), "{foreign}");
+}
+
+#[test]
+fn a_report_shows_a_command_beside_simulated_runs() {
+    let report =
+        |records: &[Record]| serde_json::to_value(Report::of(records, "weir report runs")).unwrap();
+    let both = report(&[linked(), record(1)]);
+    let [scenario] = both["scenarios"].as_array().unwrap().as_slice() else { panic!("one") };
+    assert_eq!(scenario["duration_s"], 40.0);
+    let groups = scenario["groups"].as_array().unwrap();
+    let group = groups.iter().find(|group| group["flow"] == "link-up").unwrap();
+    assert_eq!(group["engine"], "link");
+    assert_eq!(group["series"]["time_s"].as_array().unwrap().len(), 20);
+    let again = "weir link demo/first-call --seed 1 -- ping -c 3 10.45.0.2";
+    assert_eq!(group["command"], again);
+    // `weir link` makes one run at a time.
+    let other = Record { info: RunInfo { seed: 2, ..linked().info }, ..linked() };
+    let twice = report(&[linked(), other]).to_string();
+    assert!(twice.contains(&format!("{again} && ")), "{twice}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<SplitRow> {
     let rows = |column: &Column<'_>| match column.engine {
         Engine::Sim => simulated(scenario, column),
         Engine::Call => called(scenario, column),
+        // Of a command nobody knows what it sends.
+        Engine::Link => Vec::new(),
     };
     columns.iter().flat_map(rows).collect()
 }
