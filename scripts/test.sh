@@ -103,11 +103,10 @@ fuzz() {
 
 # ping and iperf3 through the emulator, compared with what the link was asked to be.
 emulator() {
-    local name='emulator self-test'
-    if [ "$(id -u)" -ne 0 ]; then
-        skip "$name: not root"
-    elif [ ! -e /dev/net/tun ]; then
-        skip "$name: no /dev/net/tun"
+    local name='emulator self-test' reason
+    reason=$(scripts/missing-for-emulator.sh)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
     else
         step "$name" "$target/debug/weir" link --self-test
     fi

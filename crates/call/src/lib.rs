@@ -13,6 +13,7 @@ pub mod derive;
 mod door;
 mod error;
 mod janus;
+mod link;
 mod loads;
 mod message;
 mod plan;
@@ -30,6 +31,7 @@ mod usage;
 
 pub use error::CallError;
 pub use janus::Role;
+pub use link::{LinkRun, link_record};
 pub use loads::LoadOutcome;
 pub use message::{CallSettings, Peer, RelayAccess, SetupTimes};
 pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable, network};

@@ -242,7 +242,7 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
     emulation
 }
 
-fn kernel_version() -> String {
+pub(crate) fn kernel_version() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
 }

@@ -157,11 +157,14 @@ pub struct Call {
 #[command(after_help = "\
 COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a Wi-Fi
 cell A is the station of the scenario's first flow that is at one; the other stations are simulated.
+The exit code is that of COMMAND, or 128 and the number of the signal that ended it. SIGINT, SIGTERM and
+SIGHUP go to all processes of COMMAND; whatever is left after three seconds is killed.
 
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2
   weir link demo/first-call --peer 'iperf3 -s -1' -- iperf3 -C cubic -c 10.45.0.2
   weir link demo/first-call --interactive -- ping 10.45.0.2
+  weir link demo/first-call --out runs --capture -- ping -c 5 10.45.0.2 && weir report runs
   weir link --self-test")]
 pub struct Link {
     /// Scenario id or TOML file.
@@ -173,6 +176,12 @@ pub struct Link {
     /// Change capacity, delay, jitter and loss by typing while COMMAND runs; a line shows the state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
+    /// Write a record of the run below this folder: what went each way, and what became of it.
+    #[arg(long, value_name = "DIR", conflicts_with = "self_test")]
+    pub out: Option<PathBuf>,
+    /// Keep the packet captures of both hosts in the record, as pcapng files without payload.
+    #[arg(long, requires = "out")]
+    pub capture: bool,
     /// Seed of the network's losses and jitter.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,

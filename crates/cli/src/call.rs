@@ -47,7 +47,11 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
-        let captures = Captures::new(args, scenario, &info)?;
+        let captures = Captures::new(
+            args.capture || scenario.call.capture,
+            args.output.out.as_deref(),
+            &info,
+        )?;
         let record = desk.make(scenario, info, captures.plan(), &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;

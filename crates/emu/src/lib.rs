@@ -32,7 +32,7 @@ pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
 pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::{Lateness, Stall};
-pub use link::{Ended, Running};
+pub use link::Running;
 pub use load::CpuShares;
 pub use namespaces::Host;
 pub use plan::{CellPlan, Hop, HostPlan, Plan};
@@ -44,4 +44,5 @@ pub use record::{
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};
+pub use sys::signals::Signals;
 pub use tap::{Tap, Tapped};

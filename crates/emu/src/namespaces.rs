@@ -12,7 +12,7 @@ use std::ffi::{CStr, OsStr, c_int};
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -40,6 +40,11 @@ impl Host {
     /// Its address on the emulated path.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// Its network namespace.
+    pub(crate) fn network(&self) -> BorrowedFd<'_> {
+        self.network.as_fd()
     }
 
     /// A command that will run on this host. It sees only processes of the hosts. Spawn it with
@@ -181,6 +186,8 @@ fn open_tun() -> Result<File, Error> {
         .open("/dev/net/tun");
     opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoTun,
+        // The rights to make the namespace were there: it is the device alone that refuses.
+        Some(libc::EACCES | libc::EPERM) => Error::TunDenied,
         _ => Error::system("open /dev/net/tun")(error),
     })
 }

@@ -5,6 +5,7 @@
 //! have had other threads: no allocation, no lock, no formatting. Those functions say so.
 
 pub(crate) mod packet;
+pub(crate) mod signals;
 
 use std::ffi::{CStr, c_int, c_ulong};
 use std::fs::File;
@@ -16,7 +17,6 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 fn check(result: c_int) -> io::Result<c_int> {
@@ -326,12 +326,6 @@ pub(crate) fn kill_and_reap(pid: c_int) {
     }
 }
 
-/// Sends SIGTERM to a process; that there is none any more is fine.
-pub(crate) fn terminate(process: u32) {
-    // SAFETY: takes no pointer.
-    unsafe { libc::kill(process.cast_signed(), libc::SIGTERM) };
-}
-
 /// Kills a process group; that there is none any more is fine.
 pub(crate) fn kill_group(leader: u32) {
     // SAFETY: takes no pointer.
@@ -419,58 +413,5 @@ unsafe fn block_all_signals() -> libc::sigset_t {
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, &mut old);
         old
-    }
-}
-
-const FORWARDED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// The process that gets the forwarded signals.
-static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
-
-/// While it lives, signals that would end this process go to a child instead.
-pub(crate) struct Forwarding {
-    old: [libc::sigaction; FORWARDED.len()],
-}
-
-impl Forwarding {
-    /// Starts; `None` while another one lives.
-    pub(crate) fn to(child: u32) -> Option<Self> {
-        let taken =
-            FORWARD_TO.compare_exchange(0, child.cast_signed(), Ordering::SeqCst, Ordering::SeqCst);
-        taken.ok()?;
-        let old = FORWARDED.map(|signal| {
-            // SAFETY: the handler is async-signal-safe and has the signature that SA_SIGINFO asks
-            // for; sigaction is plain data.
-            unsafe {
-                let mut new: libc::sigaction = mem::zeroed();
-                new.sa_sigaction = forward as *const () as usize;
-                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                let mut old: libc::sigaction = mem::zeroed();
-                libc::sigaction(signal, &new, &mut old);
-                old
-            }
-        });
-        Some(Self { old })
-    }
-}
-
-impl Drop for Forwarding {
-    fn drop(&mut self) {
-        for (signal, old) in FORWARDED.iter().zip(&self.old) {
-            // SAFETY: `old` is what sigaction gave for this signal.
-            unsafe { libc::sigaction(*signal, old, ptr::null_mut()) };
-        }
-        FORWARD_TO.store(0, Ordering::SeqCst);
-    }
-}
-
-/// A terminal sends Ctrl-C to the child by itself; only what another process sent is passed on.
-extern "C" fn forward(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let child = FORWARD_TO.load(Ordering::SeqCst);
-    // SAFETY: the kernel passes a valid siginfo; kill takes no pointer, and errno, the only thing
-    // that it touches, matters to no caller of this crate across a signal.
-    unsafe {
-        if child > 0 && (*info).si_code <= 0 {
-            libc::kill(child, signal);
-        }
     }
 }
