@@ -25,6 +25,7 @@ mod rights;
 mod self_test;
 mod sys;
 mod tap;
+mod user;
 
 pub use emulator::Emulator;
 pub use error::Error;
@@ -45,3 +46,4 @@ pub use record::{
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};
 pub use tap::{Tap, Tapped};
+pub use user::User;

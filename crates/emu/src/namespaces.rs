@@ -20,6 +20,7 @@ use std::thread;
 
 use crate::error::Error;
 use crate::sys;
+use crate::user::User;
 
 /// Of the network; a host's address is this and the host's number, counted from 1.
 const NETWORK: [u8; 3] = [10, 45, 0];
@@ -45,8 +46,15 @@ impl Host {
     /// A command that will run on this host. It sees only processes of the hosts. Spawn it with
     /// [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.command_as(User::Own, program)
+    }
+
+    /// The same, as a given user. `Command::uid` would take the rights away that the way to the host
+    /// needs.
+    pub fn command_as(&self, user: User, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        sys::run_on_host(&mut command, Arc::clone(&self.network), Arc::clone(&self.init));
+        let (network, init) = (Arc::clone(&self.network), Arc::clone(&self.init));
+        sys::run_on_host(&mut command, network, init, move || user.take_over());
         command
     }
 

@@ -338,17 +338,27 @@ pub(crate) fn kill_group(leader: u32) {
     unsafe { libc::killpg(leader.cast_signed(), libc::SIGKILL) };
 }
 
-/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open.
-pub(crate) fn run_on_host(command: &mut Command, network: Arc<OwnedFd>, init: Arc<OwnedFd>) {
-    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd());
-    // SAFETY: `move_child` is async-signal-safe.
+/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user` must
+/// be async-signal-safe.
+pub(crate) fn run_on_host(
+    command: &mut Command,
+    network: Arc<OwnedFd>,
+    init: Arc<OwnedFd>,
+    become_user: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+) {
+    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd(), &become_user);
+    // SAFETY: `move_child` is async-signal-safe, and `become_user` by the caller's promise.
     unsafe { command.pre_exec(enter) };
 }
 
 /// Moves a forked child into a network namespace and into the process and mount namespaces of
-/// `init`, and forks there; the inner process returns, to `exec`. The outer one stays, outside, to
+/// `init`, and forks there; the inner process becomes its user and returns, to `exec`. The outer one stays, outside, to
 /// pass signals in and the exit status out. Runs after `fork`: async-signal-safe.
-fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
+fn move_child(
+    network: RawFd,
+    init: RawFd,
+    become_user: &dyn Fn() -> io::Result<()>,
+) -> io::Result<()> {
     let mut directory = [0; libc::PATH_MAX as usize];
     // SAFETY: system calls only, on locals and on descriptors that the caller keeps open.
     unsafe {
@@ -364,6 +374,8 @@ fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         match check(libc::fork())? {
             0 => {
+                become_user()?;
+                // Last, because the kernel forgets it when the user changes.
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 libc::sigprocmask(libc::SIG_SETMASK, &old, ptr::null_mut());
                 Ok(())
@@ -371,6 +383,48 @@ fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
             pid => stand_for(pid),
         }
     }
+}
+
+/// Makes the calling process, which is root, an ordinary user without groups. Async-signal-safe.
+pub(crate) fn become_ordinary(number: u32) -> io::Result<()> {
+    // SAFETY: system calls on numbers; of no group there is nothing to point at.
+    unsafe {
+        check(libc::setgroups(0, ptr::null()))?;
+        check(libc::setresgid(number, number, number))?;
+        check(libc::setresuid(number, number, number)).map(drop)
+    }
+}
+
+/// Gives the calling process, which has one thread and is called root in its user namespace, an ordinary
+/// number in another one, where it loses all rights when it executes a program. Async-signal-safe.
+pub(crate) fn become_renamed() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    write_to(c"/proc/self/setgroups", b"deny")?;
+    write_to(c"/proc/self/uid_map", RENAMED)?;
+    write_to(c"/proc/self/gid_map", RENAMED)
+}
+
+/// A map of a user namespace: the number inside, the number outside, how many.
+const RENAMED: &[u8] = b"1000 0 1";
+
+/// Writes to a file of /proc, which takes all at once. Async-signal-safe.
+fn write_to(path: &CStr, text: &[u8]) -> io::Result<()> {
+    // SAFETY: the path is a C string, the text is as long as it is said to be, and the descriptor is
+    // this function's own.
+    unsafe {
+        let file = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
+        let written = libc::write(file, text.as_ptr().cast(), text.len());
+        let result = if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+        libc::close(file);
+        result
+    }
+}
+
+/// Whether this process is root, or is called so in its user namespace.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: takes no pointer.
+    unsafe { libc::geteuid() == 0 }
 }
 
 /// The outer process of [`move_child`]. Runs after `fork`: async-signal-safe.

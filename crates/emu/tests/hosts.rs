@@ -11,7 +11,7 @@ use std::{env, fs, process, thread};
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
     Change, Child, Emulator, Ended, Error, Hop, Host, HostPlan, Load, LoadInterval, LoadReceiver,
-    LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Traffic, Ways,
+    LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Traffic, User, Ways,
 };
 use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
@@ -449,4 +449,28 @@ fn copy_that_gets_a_signal() {
     let script = "trap 'exit 5' TERM; echo ready; for i in $(seq 1000); do sleep 0.02; done";
     let ended = run_command(emulator, &["sh", "-c", script], None).unwrap();
     process::exit(ended.exit_code.into());
+}
+
+#[test]
+fn an_ordinary_user_on_a_host_has_no_rights_and_goes_with_the_emulator() {
+    let Some(emulator) = emulator(&link(), &link()) else { return };
+    let mut command = emulator.host(0).command_as(User::ordinary(), "sh");
+    // Prints who it is, and then waits with a child that has left its session.
+    let script = "id -u; grep CapEff /proc/self/status; setsid sleep 7331.5 & exec sleep 7331.25";
+    command.args(["-c", script]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = Child::spawn(&mut command).unwrap();
+    let mut output = BufReader::new(child.inner().stdout.take().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    let user = line();
+    assert!(user.trim().parse::<u32>().unwrap() > 0, "{user}");
+    assert_eq!(line(), "CapEff:\t0000000000000000\n");
+    wait_for(|| ["sleep 7331.5", "sleep 7331.25"].iter().all(|it| !processes_with(it).is_empty()));
+    drop(child);
+    wait_for(|| processes_with("sleep 7331.25").is_empty());
+    drop(emulator);
+    wait_for(|| processes_with("sleep 7331.5").is_empty());
 }
