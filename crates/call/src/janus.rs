@@ -185,7 +185,7 @@ impl Agent {
     /// Plays its part in a call, to the end.
     pub(crate) async fn run(self, call: &Call) {
         let peer = self.peer();
-        let messages = match call.join(peer) {
+        let messages = match call.join(peer, None) {
             Ok(messages) => messages,
             Err(cause) => return call.fail(peer, cause).await,
         };

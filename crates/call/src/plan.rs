@@ -35,7 +35,7 @@ pub struct CallConfig {
     pub loads: Vec<Load>,
     /// The relay that all media takes.
     pub relay: Option<RelayHost>,
-    /// The address of this machine for people who are the peers.
+    /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
     pub serve: Option<Ipv4Addr>,
     /// What the cameras show, and the codec.
     pub picture: Picture,

@@ -38,7 +38,7 @@ pub(crate) struct Opened {
     pub(crate) relay: Option<RelayServer>,
     /// A bridge a call, if people are the peers.
     pub(crate) bridges: Vec<Bridge>,
-    /// The address that each person opens, with the name of the participant.
+    /// The addresses of which each person opens one, with the name of the participant.
     pub(crate) urls: Vec<(String, String)>,
     /// What browsers lack of their confinement, one line each.
     pub(crate) warnings: Vec<String>,
@@ -72,6 +72,7 @@ pub(crate) fn open(
     folder: &Path,
     camera: Option<&Path>,
 ) -> Result<Opened, CallError> {
+    let addresses = served_addresses(config.serve)?;
     let programs = programs(config, emulator, folder)?;
     let host = |participant: &Participant| emulator.host(participant.host);
     let server = config.participants.iter().find(|one| one.player == Player::ForwardingServer);
@@ -94,18 +95,15 @@ pub(crate) fn open(
     };
     let mut listener = 0;
     for (index, participant) in config.participants.iter().enumerate() {
-        let mut url = || {
-            let url = opened.session.url(listener, &seats(config, index));
-            // All people come to the one listener of this machine.
-            listener += usize::from(config.serve.is_none());
-            url
-        };
+        let seats = seats(config, index);
         let (kind, version) = match participant.player {
             Player::Browser(kind) => {
                 let program = programs.iter().find(|program| program.kind() == kind);
                 let program = program.expect("each browser was found above");
                 let profile = folder.join(&participant.name);
-                let browser = program.open(host(participant), &url(), &profile, camera)?;
+                let url = opened.session.url(listener, &seats);
+                listener += 1;
+                let browser = program.open(host(participant), &url, &profile, camera)?;
                 (Kind::Browser(browser), program.version.clone())
             }
             Player::ForwardingServer => {
@@ -114,14 +112,31 @@ pub(crate) fn open(
                 (Kind::Server(janus), version)
             }
             Player::Person => {
-                let url = url();
-                opened.urls.push((participant.name.clone(), url));
+                // All people come to the one listener of this machine.
+                for address in &addresses {
+                    let url = opened.session.url_at((*address).into(), 0, &seats);
+                    opened.urls.push((participant.name.clone(), url));
+                }
                 (Kind::Person, "a person's browser".into())
             }
         };
         opened.playing.push(Playing { kind, version });
     }
     Ok(opened)
+}
+
+/// At which people reach this machine.
+fn served_addresses(serve: Option<Ipv4Addr>) -> Result<Vec<Ipv4Addr>, CallError> {
+    let Some(address) = serve else { return Ok(Vec::new()) };
+    let own = weir_emu::own_addresses()
+        .map_err(CallError::system("list the addresses of this machine"))?;
+    if own.iter().any(|own| own.broadcast == Some(address) && own.address != address) {
+        return Err(CallError::Broadcast(address));
+    }
+    Ok(match address.is_unspecified() {
+        true => own.iter().map(|own| own.address).collect(),
+        false => vec![address],
+    })
 }
 
 /// One program for each kind of browser in the run.

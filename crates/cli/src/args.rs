@@ -122,7 +122,8 @@ Examples:
   weir call demo/first-call
   weir call demo/first-call --iterations 3 --out runs --json
   weir call 'delft/wired-2/*' --quick --out runs
-  weir call demo/first-call --serve=192.168.1.5")]
+  weir call demo/first-call --serve=192.168.1.5
+  weir call demo/first-call --serve=all")]
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
@@ -131,9 +132,9 @@ pub struct Call {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
     pub iterations: Option<u64>,
     /// Let people be the peers: print an address for each to open in a browser on any machine that
-    /// reaches this one at ADDRESS (default: 127.0.0.1).
+    /// reaches this one at ADDRESS (default: 127.0.0.1). `all` means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
-        default_missing_value = "127.0.0.1")]
+        default_missing_value = "127.0.0.1", value_parser = served_address)]
     pub serve: Option<Ipv4Addr>,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
@@ -150,6 +151,23 @@ pub struct Call {
     pub attempts: NonZeroUsize,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// One address of this machine, or `all`.
+fn served_address(text: &str) -> Result<Ipv4Addr, String> {
+    if text == "all" {
+        return Ok(Ipv4Addr::UNSPECIFIED);
+    }
+    let address: Ipv4Addr = text.parse().map_err(|_| {
+        "it is no IPv4 address: name one that `ip address` shows, or write --serve=all".to_owned()
+    })?;
+    let what = match address {
+        _ if address.is_unspecified() => "it means all addresses of this machine",
+        _ if address.is_multicast() => "it is the address of a group",
+        _ if address.is_broadcast() => "it is a broadcast address",
+        _ => return Ok(address),
+    };
+    Err(format!("{what}: name one that `ip address` shows, or write --serve=all"))
 }
 
 /// `weir link`

@@ -196,12 +196,15 @@ fn invite(urls: &[(String, String)]) {
     for (name, url) in urls {
         eprintln!("weir: {name} opens {url}");
     }
-    let origin = urls.first().and_then(|(_, url)| origin(url));
-    let is_this_machine = |origin: &&str| origin.starts_with("http://127.");
-    if let Some(origin) = origin.filter(|origin| !is_this_machine(origin)) {
+    let mut origins: Vec<&str> = urls.iter().filter_map(|(_, url)| origin(url)).collect();
+    origins.retain(|origin| !origin.starts_with("http://127."));
+    origins.sort_unstable();
+    origins.dedup();
+    if !origins.is_empty() {
         eprintln!(
             "weir: a browser gives this page its camera if it is Chromium, started with \
-             --unsafely-treat-insecure-origin-as-secure={origin}"
+             --unsafely-treat-insecure-origin-as-secure={}",
+            origins.join(",")
         );
     }
 }

@@ -362,12 +362,24 @@ fn a_missing_browser_is_named() {
 fn people_are_told_what_cannot_be_served() {
     let refusal = refused(&["call", "aalto/unconstrained", "--serve"]);
     assert!(refusal.contains("without one"), "{refusal}");
+    for address in ["0.0.0.0", "255.255.255.255", "224.0.0.1", "239.255.255.250", "everywhere"] {
+        let refusal = refused(&["call", "demo/first-call", &format!("--serve={address}")]);
+        assert!(refusal.contains("`ip address`") && refusal.contains("--serve=all"), "{refusal}");
+    }
     if !am_root() {
         return println!("skipped: needs root for network namespaces");
     }
     // Of a network for documentation: no machine has it.
     let refusal = refused(&["call", "demo/first-call", "--serve=192.0.2.1"]);
     let is_told = refusal.contains("this machine has no address 192.0.2.1");
+    assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
+    // An interface with a broadcast address is what most machines have.
+    let own = weir_emu::own_addresses().unwrap();
+    let Some(broadcast) = own.iter().find_map(|own| own.broadcast) else {
+        return println!("skipped: no interface of this machine has a broadcast address");
+    };
+    let refusal = refused(&["call", "demo/first-call", &format!("--serve={broadcast}")]);
+    let is_told = refusal.contains("broadcast address") && refusal.contains("--serve=all");
     assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
 }
 

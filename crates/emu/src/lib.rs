@@ -8,6 +8,7 @@
 mod emulator;
 mod error;
 mod handle;
+mod interfaces;
 mod ip;
 mod iperf;
 mod kernel_tcp;
@@ -30,6 +31,7 @@ mod user;
 pub use emulator::Emulator;
 pub use error::Error;
 pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
+pub use interfaces::{OwnAddress, own_addresses};
 pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::{Lateness, Stall};

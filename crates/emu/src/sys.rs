@@ -160,6 +160,46 @@ pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<
     Ok(socket.into())
 }
 
+/// The IPv4 addresses of the interfaces that are up in the network namespace of the calling thread, each
+/// with the broadcast address of its network if it has one.
+pub(crate) fn interface_addresses() -> io::Result<Vec<(Ipv4Addr, Option<Ipv4Addr>)>> {
+    let mut list: *mut libc::ifaddrs = ptr::null_mut();
+    // SAFETY: the kernel's answer goes to a local.
+    check(unsafe { libc::getifaddrs(&mut list) })?;
+    let mut addresses = Vec::new();
+    let mut next = list;
+    // SAFETY: getifaddrs gave a list that ends with null and lives until it is freed below. An address
+    // is null or of the family that it says; ifa_ifu is the broadcast address where the flag says so.
+    unsafe {
+        while let Some(entry) = next.as_ref() {
+            let (up, broadcast) = (libc::IFF_UP as u32, libc::IFF_BROADCAST as u32);
+            if let Some(address) = ipv4(entry.ifa_addr)
+                && entry.ifa_flags & up != 0
+            {
+                let has_broadcast = entry.ifa_flags & broadcast != 0;
+                addresses.push((address, has_broadcast.then(|| ipv4(entry.ifa_ifu)).flatten()));
+            }
+            next = entry.ifa_next;
+        }
+        libc::freeifaddrs(list);
+    }
+    Ok(addresses)
+}
+
+/// # Safety
+/// The pointer is null or to an address of the family that it says.
+unsafe fn ipv4(address: *const libc::sockaddr) -> Option<Ipv4Addr> {
+    // SAFETY: by the caller's promise an address of the family AF_INET is a sockaddr_in.
+    unsafe {
+        let family = address.as_ref()?.sa_family;
+        let is_ipv4 = family == libc::AF_INET as libc::sa_family_t;
+        is_ipv4.then(|| {
+            let address = ptr::read_unaligned(address.cast::<libc::sockaddr_in>());
+            Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes())
+        })
+    }
+}
+
 /// Bytes of datagrams that a socket may hold, beyond what the kernel allows everybody.
 const ROOM: c_int = 64 << 20;
 

@@ -468,9 +468,9 @@ fn an_ordinary_user_on_a_host_has_no_rights_and_goes_with_the_emulator() {
     let user = line();
     assert!(user.trim().parse::<u32>().unwrap() > 0, "{user}");
     assert_eq!(line(), "CapEff:\t0000000000000000\n");
-    wait_for(|| ["sleep 7331.5", "sleep 7331.25"].iter().all(|it| !processes_with(it).is_empty()));
+    wait_for(|| ["7331.5", "7331.25"].iter().all(|it| !processes_with(it).is_empty()));
     drop(child);
-    wait_for(|| processes_with("sleep 7331.25").is_empty());
+    wait_for(|| processes_with("7331.25").is_empty());
     drop(emulator);
-    wait_for(|| processes_with("sleep 7331.5").is_empty());
+    wait_for(|| processes_with("7331.5").is_empty());
 }
