@@ -12,6 +12,7 @@ import { fill, fixture, hostile, withoutValues } from "./fixture";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
+  // The tests may be root's, for whom Chromium has no sandbox. It opens only pages of these tests.
   "--no-sandbox",
   "--disable-gpu",
   "--no-first-run",

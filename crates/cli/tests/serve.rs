@@ -23,6 +23,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// That weir's own peers would have; a person's browser has none of the lab's other flags.
 const CHROMIUM: [&str; 6] = [
     "--headless=new",
+    // It is root's, as the test is, and opens only the page of `weir`.
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
