@@ -150,9 +150,9 @@ mod tests {
     fn a_folder_below_one_of_root_alone_is_closed() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("profile");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let cause = closed(&inside).unwrap();
         assert!(cause.contains(&folder.path().display().to_string()), "{cause}");
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(closed(Path::new("/usr/bin")), None);
     }
 }

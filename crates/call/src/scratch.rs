@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::{Builder, TempDir};
@@ -30,7 +30,8 @@ impl Scratch {
         // The number of the process is for people; what follows it is random.
         let name = format!("{prefix}{}-", std::process::id());
         for _ in 0..TRIES {
-            let folder = Builder::new().prefix(&name).tempdir_in(parent)?;
+            let mut builder = Builder::new();
+            let folder = builder.prefix(&name).permissions(private()).tempdir_in(parent)?;
             match lock(folder.path()) {
                 Lock::Taken(file) => return Ok(Self { folder, _lock: Some(file) }),
                 // Nobody can take it for dead, nor can anybody remove it later.
@@ -49,6 +50,10 @@ impl Scratch {
     pub(crate) fn close(self) -> io::Result<()> {
         self.folder.close()
     }
+}
+
+fn private() -> fs::Permissions {
+    fs::Permissions::from_mode(0o700)
 }
 
 /// Removes folders that no living process holds. One that cannot be removed waits for the next time.

@@ -84,6 +84,15 @@ fn processes_with(text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Waits for something that other processes do; gives up after a minute, which is a failure.
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// The processes that live in a network namespace or hold it open.
 fn holders_of(namespace: &str) -> Vec<PathBuf> {
     let links_to = |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.as_os_str() == namespace);
