@@ -163,7 +163,9 @@ fn try_out(
     user: User,
     sandbox: bool,
 ) -> Result<(), String> {
-    let profile = folder.join(format!("try-{}-{user:?}-{sandbox}", kind.name()));
+    // Short, because Chromium makes a socket in there, whose path may have 107 bytes.
+    let letters = [&kind.name()[..1], if user == User::Own { "o" } else { "u" }];
+    let profile = folder.join(format!("{}{}", letters.concat(), u8::from(sandbox)));
     if user == User::Nobody
         && let Some(cause) = confinement::closed(folder)
     {

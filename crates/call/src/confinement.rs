@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(20);
 /// What Chromium says where it can have no sandbox.
 const UNUSABLE: &str = "No usable sandbox";
+/// In the line in which Chromium gives up.
+const FATAL: &str = ":FATAL:";
 const CURE: &str = "users may not make user namespaces here, and there is no setuid helper: 'sysctl -w \
     user.max_user_namespaces=10000', or apt-get install chromium-sandbox";
 
@@ -56,7 +58,8 @@ impl Confinement {
             return Self { user: ordinary, sandbox: false, warning };
         }
         let lacks = if has_sandbox { " without its sandbox" } else { "" };
-        let who = if ordinary == User::Own { "" } else { " as root" };
+        // In a user namespace of its own, the lab's user is root by name alone.
+        let who = if ordinary == User::Nobody { " as root" } else { "" };
         let warning = Some(format!("{name} runs{who}{lacks}: {reason}"));
         Self { user: User::Own, sandbox: false, warning }
     }
@@ -89,8 +92,10 @@ fn reason(log: &str, status: &str) -> String {
     if log.contains(UNUSABLE) {
         return CURE.into();
     }
-    match log.lines().rfind(|line| !line.trim().is_empty()) {
-        Some(last) => printable(&format!("it ended ({status}): {}", last.trim())),
+    // What comes after its own last word is of the program that reports crashes.
+    let fatal = log.lines().find(|line| line.contains(FATAL));
+    match fatal.or(log.lines().rfind(|line| !line.trim().is_empty())) {
+        Some(word) => printable(&format!("it ended ({status}): {}", word.trim())),
         None => format!("it ended ({status})"),
     }
 }
@@ -143,6 +148,7 @@ mod tests {
                     dangerously, you can try using --no-sandbox.\n";
         assert_eq!(reason(said, "exit status: 0"), CURE);
         assert_eq!(reason("a\nb\n\n", "signal: 6"), "it ended (signal: 6): b");
+        assert_eq!(reason("a:FATAL:x\nb\n", "signal: 6"), "it ended (signal: 6): a:FATAL:x");
         assert_eq!(reason("", "signal: 6"), "it ended (signal: 6)");
     }
 

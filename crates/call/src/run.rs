@@ -30,7 +30,7 @@ use crate::stats::CandidatePair;
 use crate::usage::{Usage, Watch};
 
 /// Temporary folders of runs begin so. Not `weir-call-`: an earlier version held no lock on those.
-const FOLDERS: &str = "weir-scratch-";
+const FOLDERS: &str = "weir-run-";
 /// Time between two `getStats` reports of a page.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// From the beginning of a call, or of its browsers, until media can flow: 3 s on a free machine.

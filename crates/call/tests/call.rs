@@ -57,7 +57,7 @@ fn run(config: &CallConfig) -> Option<CallOutcome> {
 
 /// Folders of this process's calls, and processes that run in one.
 fn leftovers() -> Vec<String> {
-    let prefix = format!("weir-scratch-{}-", std::process::id());
+    let prefix = format!("weir-run-{}-", std::process::id());
     let is_ours = |text: &str| text.contains(&prefix);
     let folders = fs::read_dir(std::env::temp_dir()).unwrap();
     let folders = folders.flatten().map(|entry| entry.path().display().to_string());
