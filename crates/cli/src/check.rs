@@ -35,7 +35,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         judgements.iter().filter(|one| !one.outcome.passes()).map(replay).collect();
     replays.dedup();
     for replay in replays {
-        output::line(&replay)?;
+        output::line(&output::escaped(&replay))?;
     }
     let requirements = requirements(&verdicts(&judgements));
     if !requirements.is_empty() {

@@ -49,7 +49,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
     if args.json {
         let changes = differences.iter().map(to_json);
         let rows: Vec<_> = changes.chain(lines.iter().map(sim_real::Line::to_json)).collect();
-        output::line(&serde_json::to_string_pretty(&rows)?)?;
+        output::json(&serde_json::to_string_pretty(&rows)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !differences.is_empty() {

@@ -14,7 +14,7 @@ pub fn list(args: &List) -> anyhow::Result<ExitCode> {
     let scenarios = catalogue::find("*")?;
     if args.json {
         let entries: Vec<_> = scenarios.iter().map(entry).collect();
-        output::line(&serde_json::to_string_pretty(&entries)?)?;
+        output::json(&serde_json::to_string_pretty(&entries)?)?;
     } else {
         let row = |scenario: &Scenario| {
             let seconds = format!("{:.0} s", scenario.duration.as_secs_f64());

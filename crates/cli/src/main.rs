@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         args::Command::Validate(args) => validate::validate(&args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("weir: {error:#}");
+        eprintln!("weir: {}", output::escaped(&format!("{error:#}")));
         let interrupted = error.is::<interrupt::Interrupted>();
         ExitCode::from(if interrupted { INTERRUPTED } else { COULD_NOT_RUN })
     })
@@ -63,7 +63,7 @@ fn told(error: &clap::Error) -> ExitCode {
     if is_help || !error.use_stderr() {
         error.exit();
     }
-    eprintln!("weir: {}", one_line(&error.to_string()));
+    eprintln!("weir: {}", output::escaped(&one_line(&error.to_string())));
     ExitCode::from(COULD_NOT_RUN)
 }
 

@@ -1,5 +1,6 @@
 //! `weir run`: simulate scenarios, several at a time.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -7,11 +8,12 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use weir::units::Timestamp;
-use weir_lab::record::{Record, airtime};
+use weir_lab::record::{self, Writer, airtime};
 use weir_lab::run::RunInfo;
-use weir_lab::summary::Summary;
+use weir_lab::summary::{Measurer, Summary};
 use weir_lab::whole_file;
 use weir_net::Seed;
+use weir_sim::Trace;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -44,10 +46,19 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
     anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(job.algorithm);
     config.airtime = Timestamp::ZERO..Timestamp::MAX;
-    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
-    let trace = trace.ok_or(Interrupted)?;
-    whole_file::write(file, &airtime::emit(&trace))
-        .with_context(|| format!("cannot write {}", file.display()))
+    let seed = Seed::new(job.info.seed);
+    let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
+        let mut out = out;
+        airtime::write_header(&mut out)?;
+        let take = |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.frames);
+        let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
+        anyhow::ensure!(is_whole, Interrupted);
+        Ok(())
+    };
+    whole_file::write_with(file, emit).map_err(|error| match error.is::<Interrupted>() {
+        true => error,
+        false => error.context(format!("cannot write {}", file.display())),
+    })
 }
 
 /// Makes the selected runs, and their records where a folder for them is given. The results come in
@@ -73,31 +84,44 @@ pub fn simulate(
     let bar = progress(jobs.len());
     let one = |job: &Job<'_>| {
         interrupt.check()?;
-        let record = make(job, interrupt)?;
-        if let Some(out) = out {
-            record.write(out)?;
-        }
+        let summary = make(job, out, interrupt)?;
         bar.inc(1);
-        Ok(record.summary())
+        Ok(summary)
     };
     let summaries = pool.install(|| jobs.par_iter().map(one).collect());
     bar.finish_and_clear();
     summaries
 }
 
-/// Simulates one run, unless the program is asked to stop.
-fn make(job: &Job<'_>, interrupt: &Interrupt) -> anyhow::Result<Record> {
-    let config = job.scenario.sim_config(job.algorithm);
-    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
-    let trace = trace.ok_or(Interrupted)?;
-    Ok(Record { info: job.info.clone(), scenario: job.scenario.clone(), trace, call: None })
+/// Simulates one run, unless the program is asked to stop. What it leaves is measured and written as it
+/// comes, so that a run of any length takes little memory.
+fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Summary> {
+    let Job { scenario, info, algorithm } = job;
+    let config = scenario.sim_config(*algorithm);
+    let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let mut measurer = Measurer::new(scenario, info, &names);
+    let mut writer = out.map(|out| Writer::create(out, info, scenario)).transpose()?;
+    let take = |part: &mut Trace| {
+        measurer.add(part);
+        writer.as_mut().map_or(Ok(()), |writer| writer.add(part))
+    };
+    let seed = Seed::new(info.seed);
+    let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
+    anyhow::ensure!(is_whole, Interrupted);
+    let summary = measurer.finish(None);
+    if let Some(writer) = writer {
+        writer.finish(&summary, None)?;
+    }
+    Ok(summary)
 }
 
-/// Before anything runs: none of the records may be there already.
+/// Before anything runs: none of the records may be there already. What killed runs left half-made is
+/// removed.
 pub fn refuse_existing<'a>(
     out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,
 ) -> anyhow::Result<()> {
+    record::clean(out);
     for info in runs {
         let folder = out.join(info.folder());
         anyhow::ensure!(
@@ -119,11 +143,12 @@ fn progress(length: usize) -> ProgressBar {
 /// Prints results as JSON or as a table.
 pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        output::line(&serde_json::to_string_pretty(summaries)?)?;
+        output::json(&serde_json::to_string_pretty(summaries)?)?;
     } else {
         output::print(&table::results(summaries))?;
         if let Some(out) = &output.out {
-            output::line(&format!("\nrecords in {}; `weir report {0}` draws them", out.display()))?;
+            let out = output::escaped(&out.display().to_string());
+            output::line(&format!("\nrecords in {out}; `weir report {out}` draws them"))?;
         }
     }
     Ok(())

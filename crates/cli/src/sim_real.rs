@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use weir_lab::calls::counting;
-use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
+use weir_lab::metrics::{Metrics, capacity_changes, mean};
 use weir_lab::record::Record;
 use weir_lab::run::Engine;
 use weir_lab::spread::{Spread, differ_by_chance};
@@ -186,7 +186,7 @@ fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     let within = changes.iter().filter(|change| {
         change.up && (from_s..to_s).contains(&(change.time.as_secs_f64() + ALIGNMENT_S))
     });
-    mean(within.filter_map(|change| time_to_90_percent(rows, change)).collect())
+    mean(within.filter_map(|change| change.reached_s).collect())
 }
 
 /// As text.

@@ -5,8 +5,12 @@ use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_lab::summary::{FlowSummary, Summary};
 
+use crate::output;
+
 /// Columns aligned by width: the first to the left, numbers to the right.
 pub fn aligned(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
+    let escaped = |row: &Vec<String>| row.iter().map(|cell| output::escaped(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].chars().count()]).max().unwrap_or(0)

@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod cell;
+pub mod files;
 pub mod gate;
 pub mod metrics;
 pub mod record;
@@ -14,4 +15,5 @@ pub mod scenario;
 pub mod shared;
 pub mod spread;
 pub mod summary;
+mod unfinished;
 pub mod whole_file;

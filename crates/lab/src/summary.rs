@@ -1,14 +1,19 @@
 //! The result of one run in numbers: what `--json` prints and `summary.json` holds.
 
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
-use weir_sim::trace::Trace;
+use weir_sim::trace::{NodeRow, Row, Trace};
 
 use crate::calls::{Calls, Flaw};
-use crate::metrics::Metrics;
+use crate::cell::CellMeter;
+use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
-use crate::shared::{Received, Shared, rows_by_flow};
+use crate::shared::{Shared, without_load};
 
 /// Version of the summary's shape.
 pub const SCHEMA: u32 = 1;
@@ -147,53 +152,9 @@ impl Bound {
 impl Summary {
     /// Measures a run. `scenario` says which sections, published values and assertions apply.
     pub fn of(scenario: &Scenario, info: &RunInfo, trace: &Trace, calls: Option<Calls>) -> Self {
-        let rows = rows_by_flow(scenario, trace);
-        let flow = |(index, name): (usize, &String)| {
-            let rows = &rows[index];
-            let arrivals = scenario.arrivals(index);
-            let section = |section: &Section| {
-                let from = rows.partition_point(|row| row.time <= section.from);
-                let to = rows.partition_point(|row| row.time <= section.to);
-                SectionSummary {
-                    name: section.name.clone(),
-                    from_s: section.from.as_secs_f64(),
-                    to_s: section.to.as_secs_f64(),
-                    metrics: Metrics::of_part(rows, from..to, &arrivals),
-                }
-            };
-            FlowSummary {
-                flow: name.clone(),
-                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
-                metrics: Metrics::of(rows, &arrivals),
-                sections: scenario.sections.iter().map(section).collect(),
-            }
-        };
-        let flows: Vec<FlowSummary> = trace.flows.iter().enumerate().map(flow).collect();
-        let received = Received::of(trace);
-        let shared = |part| Shared::of(scenario, &received, &part);
-        let whole = shared(Timestamp::ZERO..Timestamp::ZERO + scenario.duration);
-        let section = |section: &Section| SharedSection {
-            name: section.name.clone(),
-            shared: shared(section.from..section.to),
-        };
-        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
-        let mut summary = Self {
-            schema: SCHEMA,
-            scenario: info.scenario.clone(),
-            controller: info.controller.clone(),
-            engine: info.engine.as_str().into(),
-            seed: info.seed.to_string(),
-            duration_s: scenario.duration.as_secs_f64(),
-            shared: whole,
-            sections,
-            flows,
-            paper: Vec::new(),
-            expect: Vec::new(),
-            calls,
-        };
-        summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
-        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
-        summary
+        let mut measurer = Measurer::new(scenario, info, &trace.flows);
+        measurer.add(trace);
+        measurer.finish(calls)
     }
 
     /// Why its values do not count, if they do not.
@@ -248,6 +209,116 @@ impl Summary {
             }
         }
     }
+}
+
+/// Measures a run as its rows come.
+#[derive(Debug)]
+pub struct Measurer<'a> {
+    scenario: &'a Scenario,
+    info: &'a RunInfo,
+    names: Vec<String>,
+    flows: Vec<FlowMeter>,
+    /// Over the whole time, then over each section.
+    cell: Vec<CellMeter>,
+}
+
+impl<'a> Measurer<'a> {
+    /// `scenario` says which sections, published values and assertions apply.
+    pub fn new(scenario: &'a Scenario, info: &'a RunInfo, flows: &[String]) -> Self {
+        let sections: Vec<Range<Timestamp>> =
+            scenario.sections.iter().map(|section| section.from..section.to).collect();
+        let spool = Arc::default();
+        let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
+        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.cell.as_ref(), part);
+        Self {
+            scenario,
+            info,
+            names: flows.to_vec(),
+            flows: (0..flows.len()).map(meter).collect(),
+            cell: iter::once(whole(scenario)).chain(sections.iter().cloned()).map(cell).collect(),
+        }
+    }
+
+    /// Measures the next part of the run.
+    pub fn add(&mut self, trace: &Trace) {
+        for row in &trace.rows {
+            self.add_row(row);
+        }
+        trace.node_rows.iter().for_each(|row| self.add_node_row(row));
+    }
+
+    /// The next row. Returns it as it is measured: without what loads take of its capacity.
+    pub fn add_row(&mut self, row: &Row) -> Row {
+        let row = without_load(self.scenario, row);
+        self.flows[row.flow].push(&row);
+        row
+    }
+
+    /// The next row of a node.
+    pub fn add_node_row(&mut self, row: &NodeRow) {
+        self.cell.iter_mut().for_each(|part| part.push(row));
+    }
+
+    /// What the run was, when all is there.
+    pub fn finish(self, calls: Option<Calls>) -> Summary {
+        self.finish_with_changes(calls).0
+    }
+
+    /// The same, and the steps of each flow's capacity.
+    pub fn finish_with_changes(self, calls: Option<Calls>) -> (Summary, Vec<Vec<CapacityChange>>) {
+        let Self { scenario, info, names, flows, cell } = self;
+        let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
+        for ((index, name), meter) in names.into_iter().enumerate().zip(flows) {
+            let measured = meter.finish();
+            let section = |(section, metrics): (&Section, Metrics)| SectionSummary {
+                name: section.name.clone(),
+                from_s: section.from.as_secs_f64(),
+                to_s: section.to.as_secs_f64(),
+                metrics,
+            };
+            summaries.push(FlowSummary {
+                flow: name,
+                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
+                metrics: measured.whole,
+                sections: scenario.sections.iter().zip(measured.parts).map(section).collect(),
+            });
+            changes.push(measured.changes);
+            received.push(measured.received);
+        }
+        let mut cell = cell.into_iter().map(CellMeter::finish);
+        let mut shared = |part: Range<Timestamp>| {
+            let cell = cell.next().expect("each part has its meter");
+            Shared::of(scenario, &received, &part, cell)
+        };
+        let whole = shared(whole(scenario));
+        let section = |section: &Section| SharedSection {
+            name: section.name.clone(),
+            shared: shared(section.from..section.to),
+        };
+        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
+        let mut summary = Summary {
+            schema: SCHEMA,
+            scenario: info.scenario.clone(),
+            controller: info.controller.clone(),
+            engine: info.engine.as_str().into(),
+            seed: info.seed.to_string(),
+            duration_s: scenario.duration.as_secs_f64(),
+            shared: whole,
+            sections,
+            flows: summaries,
+            paper: Vec::new(),
+            expect: Vec::new(),
+            calls,
+        };
+        summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
+        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
+        (summary, changes)
+    }
+}
+
+/// The time of a run.
+fn whole(scenario: &Scenario) -> Range<Timestamp> {
+    Timestamp::ZERO..Timestamp::ZERO + scenario.duration
 }
 
 impl FlowSummary {

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use weir_net::Seed;
 
 use super::*;
-use crate::scenario::catalogue;
+use crate::scenario::{self, catalogue};
 
 fn record(seed: u64) -> Record {
     let scenario = catalogue::find("demo/first-call").unwrap().remove(0);
@@ -176,10 +176,11 @@ proptest::proptest! {
     #[test]
     fn any_text_in_a_record_is_read_or_refused(text in ".{0,200}", line in "[0-9,a-z-]{0,80}") {
         let flows = ["media-1".to_string()];
-        let _ = events::parse(&text, &flows);
-        let _ = series::parse(&text, &flows);
-        let header = String::from_utf8(series::emit(&Trace::default())).unwrap();
-        let _ = series::parse(&format!("{header}{line}\n"), &flows);
+        let _ = events::parse_line(&text, &flows);
+        for lines in [[text.as_str(), ""], [series::HEADER, &line]] {
+            let mut reader = series::SeriesReader::new(&flows, weir::units::Timestamp::from_secs(9));
+            let _ = lines.map(|line| reader.read(line));
+        }
     }
 }
 
@@ -189,4 +190,78 @@ fn links_below_a_folder_are_not_followed() {
     let folder = record(1).write(out.path()).unwrap();
     std::os::unix::fs::symlink(out.path(), out.path().join("upwards")).unwrap();
     assert_eq!(find(out.path()).unwrap(), [folder]);
+}
+
+#[test]
+fn only_regular_files_of_a_record_are_read() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    for name in ["run.json", "series.csv", "events.jsonl", "call.json"] {
+        let path = folder.join(name);
+        let good = fs::read(&path).ok();
+        let make = |how: &str| {
+            let _ = fs::remove_file(&path);
+            match how {
+                "pipe" => drop(std::process::Command::new("mkfifo").arg(&path).status().unwrap()),
+                "folder" => fs::create_dir(&path).unwrap(),
+                device => std::os::unix::fs::symlink(device, &path).unwrap(),
+            }
+        };
+        for how in ["/dev/zero", "pipe", "folder"] {
+            make(how);
+            let error = Record::read(&folder).unwrap_err().to_string();
+            let wanted = format!("{name}: is no regular file: only such files are read");
+            assert!(error.ends_with(&wanted), "{how}: {error}");
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+        }
+        if let Some(good) = good {
+            fs::write(&path, good).unwrap();
+        }
+    }
+    assert!(Record::read(&folder).is_ok());
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    let series = fs::OpenOptions::new().write(true).open(folder.join("series.csv")).unwrap();
+    series.set_len(1 << 40).unwrap();
+    let error = Record::read(&folder).unwrap_err().to_string();
+    assert!(error.ends_with("is too long"), "{error}");
+}
+
+#[test]
+fn a_column_that_comes_late_is_empty_in_the_rows_before() {
+    use weir::units::{DataSize, TimeDelta, Timestamp};
+    use weir_sim::trace::{Row, Transfer, Video};
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("series.csv");
+    let size = |bytes| DataSize::from_bytes(bytes);
+    let row = |ms| Row { time: Timestamp::from_millis(ms), ..Row::default() };
+    let transfer = Some(Transfer { goodput: size(7), retransmitted_packets: 8 });
+    let video = Some(Video { frozen: TimeDelta::from_millis(3), ..Video::default() });
+    let rows = [
+        row(50),
+        Row { feedback: Some(size(5)), ..row(100) },
+        Row { transfer, ..row(150) },
+        Row { video, feedback: Some(size(6)), transfer, ..row(200) },
+        row(250),
+    ];
+    let flows = ["x".to_string()];
+    let written = |parts: &[&[Row]]| {
+        let _ = fs::remove_file(&path);
+        let mut file = series::SeriesFile::create(path.clone()).unwrap();
+        parts.iter().for_each(|rows| file.write(&flows, rows).unwrap());
+        file.finish().unwrap();
+        fs::read_to_string(&path).unwrap()
+    };
+    let whole = written(&[&rows]);
+    assert_eq!(whole.lines().next().unwrap().split(',').count(), 25);
+    let one_by_one: Vec<&[Row]> = rows.chunks(1).collect();
+    assert_eq!(written(&one_by_one), whole);
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    let mut reader = series::SeriesReader::new(&flows, Timestamp::from_secs(1));
+    let read: Vec<Row> = whole.lines().filter_map(|line| reader.read(line).unwrap()).collect();
+    assert_eq!(read, rows);
 }

@@ -37,7 +37,7 @@ fn row(
     part: Option<usize>,
 ) -> Option<LoadRow> {
     let mean = |value: fn(&Metrics) -> Option<f64>| {
-        let of_run = |run: &Run<'_>| {
+        let of_run = |run: &Run| {
             let summary = run.flow(flow)?;
             match part {
                 None => value(&summary.metrics),

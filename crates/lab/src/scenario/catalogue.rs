@@ -1,12 +1,15 @@
 //! The scenarios that the program carries with it, and how a command line names them.
 
-use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use super::Scenario;
 use super::error::{ScenarioError, nearest, printable, quoted};
 use super::parse::{self, parse, parse_variant};
+use crate::files;
+
+/// Bytes of a scenario file: far more than anybody writes.
+const TEXT_MAX: u64 = 16_000_000;
 
 /// Id and text of every file below `scenarios/`, by id.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
@@ -100,9 +103,11 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
 }
 
 fn read_file(id: &str, path: &str, variant: Option<&str>) -> Result<Scenario, CatalogueError> {
-    let text = fs::read_to_string(path).map_err(|error| CatalogueError::Unreadable {
-        path: printable(&quoted(path)),
-        why: printable(&error.to_string()),
+    let text = files::read_text(Path::new(path), TEXT_MAX).map_err(|error| {
+        CatalogueError::Unreadable {
+            path: printable(&quoted(path)),
+            why: printable(&error.to_string()),
+        }
     })?;
     Ok(read_text(id, &text, variant, Path::new(path).parent())?)
 }
