@@ -1,26 +1,45 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: install web build demo test lint bench clean
+.PHONY: deps test-deps web build quick demo test lint third-party bench install uninstall clean
 
-WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/tsconfig.json
+export PREFIX ?= /usr/local
+export DESTDIR
 
-install: ## Debian packages that are missing, if root; says what else to install
-	scripts/install.sh
+WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/licences.mjs web/tsconfig.json
+
+deps: ## Debian packages that are missing, if root; says what else to install
+	scripts/deps.sh
+
+test-deps: ## the same, and what tests and lint need: a nightly compiler, cargo-fuzz
+	scripts/deps.sh --test
 
 web: web/dist/report.html ## the report viewer, which the program carries with it
 
 build: web ## target/release/weir
 	cargo build --release --package weir-cli
 
-demo: install build ## simulate, call, report; the last line is the report's path
+quick: web ## target/debug/weir: a changed line costs seconds, a simulation more
+	cargo build --package weir-cli
+
+# As root, where there is no cargo, it takes what `make build` made before.
+install: $(if $(shell command -v cargo),build) ## program, manual pages, completions, licences, below PREFIX
+	scripts/install-program.sh install
+
+uninstall: ## removes what `make install` with the same PREFIX made, and nothing else
+	scripts/install-program.sh uninstall
+
+demo: deps build ## simulate, call, report; the last line is the report's path
 	scripts/demo.sh
 
-test: web ## every test there is; says what it skipped and why
+test: test-deps web ## installs what is missing; every test there is; says what it skipped and why
 	scripts/test.sh
 
 lint: web ## format, clippy and docs without a warning
 	scripts/lint.sh
+
+third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
+	node scripts/third-party.mjs
 
 bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir --bench controllers

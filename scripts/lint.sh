@@ -1,5 +1,5 @@
 #!/bin/sh
-# Format, clippy and documentation, each without a warning.
+# Format, clippy and documentation, each without a warning; the program for musl; THIRD-PARTY.md up to date.
 set -eux
 cd "$(dirname "$0")/.."
 
@@ -8,3 +8,12 @@ cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml --check
 rustfmt --edition 2024 --check bench/peers/src/main.rs
 cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+node scripts/third-party.mjs --check
+
+# The program also builds without glibc, whose types and functions differ.
+musl=x86_64-unknown-linux-musl
+if rustup target list --installed 2> /dev/null | grep -qx "$musl"; then
+    cargo check --package weir-cli --target "$musl"
+else
+    echo "lint: skipped: the check for musl: rustup target add $musl"
+fi

@@ -2,7 +2,7 @@
 # Every test there is. At the end: what was skipped and why, and one line with the totals.
 #
 # A test that finds its machine wanting prints "skipped: REASON" and returns; cargo calls that passed, this
-# script does not. Needs web/node_modules: `make test` sees to it.
+# script does not. Needs web/node_modules and wants what scripts/deps.sh installs: `make test` sees to both.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -84,9 +84,12 @@ rust() {
 # Each fuzz target for a few seconds from nothing; a find is a failure.
 fuzz() {
     local reason=
-    if ! command -v cargo-fuzz > /dev/null; then
+    # Cargo finds its own folder of programs, which need not be on the path.
+    if ! cargo fuzz --version > /dev/null 2>&1; then
         reason='no cargo-fuzz: cargo install cargo-fuzz --locked'
-    elif ! rustup toolchain list 2> /dev/null | grep -q '^nightly'; then
+    elif ! command -v c++ > /dev/null; then
+        reason='no C++ compiler: apt-get install g++'
+    elif ! rustup toolchain list 2> /dev/null | grep -q '^nightly-[a-z]'; then
         reason='no nightly compiler: rustup toolchain install nightly --profile minimal'
     fi
     local file name
@@ -103,11 +106,10 @@ fuzz() {
 
 # ping and iperf3 through the emulator, compared with what the link was asked to be.
 emulator() {
-    local name='emulator self-test'
-    if [ "$(id -u)" -ne 0 ]; then
-        skip "$name: not root"
-    elif [ ! -e /dev/net/tun ]; then
-        skip "$name: no /dev/net/tun"
+    local name='emulator self-test' reason
+    reason=$(scripts/missing-for-emulator.sh)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
     else
         step "$name" "$target/debug/weir" link --self-test
     fi

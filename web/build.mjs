@@ -4,6 +4,7 @@
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
+import { licences } from "./licences.mjs";
 
 const PLACEHOLDER = "/*WEIR_DATA*/";
 
@@ -15,21 +16,39 @@ const bundle = async (entry) => {
     write: false,
     format: "iife",
     target: "es2022",
-    legalComments: "none",
+    legalComments: "eof",
     logLevel: "warning",
+    metafile: true,
   });
-  return result.outputFiles[0].text;
+  return { text: result.outputFiles[0].text, inputs: Object.keys(result.metafile.inputs) };
 };
 
-const script = await bundle("src/main.ts");
-const style = await bundle("src/style.css");
+/** A comment with the licences of all packages that a file of the bundle is from. */
+const notices = async (inputs) => {
+  const folders = inputs.map((path) => path.match(/^node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0]);
+  const parts = [];
+  for (const folder of [...new Set(folders)].filter(Boolean).sort()) {
+    const { name, version, license } = JSON.parse(await readFile(`${folder}/package.json`, "utf8"));
+    parts.push(`${name} ${version}, ${license}`, ...(await licences(folder, license)));
+  }
+  const text = ["This page contains:", ...parts].join("\n\n");
+  if (/--!?>/.test(text)) {
+    throw new Error("a licence holds what would end its comment");
+  }
+  return `<!--\n${text}\n-->\n`;
+};
+
+const { text: script, inputs } = await bundle("src/main.ts");
+const { text: style } = await bundle("src/style.css");
 if (/<\/(script|style)/i.test(script + style)) {
   throw new Error("the bundle holds a closing tag that would end its own element");
 }
 
 const template = await readFile("src/index.html", "utf8");
 // Replacement functions, because "$&" in minified code is a pattern in a replacement string.
+const comment = await notices(inputs);
 const page = template
+  .replace("</html>", (end) => comment + end)
   .replace("/*WEIR_STYLE*/", () => style.trim())
   .replace("/*WEIR_SCRIPT*/", () => script.trim());
 if (page.split(PLACEHOLDER).length !== 2) {

@@ -1,20 +1,12 @@
 // A plot on the page: drawn when it comes into view, redrawn for width and theme, exported as a
 // file, and named for readers who do not see it.
 
-import {
-  FONT,
-  FONT_SIZE,
-  WHOLE,
-  createChart,
-  renderSvg,
-  textWidth,
-  type Chart,
-  type Plot,
-  type Surface,
-} from "./chart";
-import { command, download, el } from "./dom";
+import { WHOLE, createChart, renderSvg, type Chart, type Plot, type Surface } from "./chart";
+import type { CsvTable } from "./csv";
+import { command, el } from "./dom";
+import { framed, innerWidth, plotHead } from "./exports";
 import { plural } from "./model";
-import { onThemeChange, theme } from "./theme";
+import { onThemeChange } from "./theme";
 
 export interface FigureSpec {
   /** Heading, and the first part of the exported file's name. */
@@ -28,6 +20,8 @@ export interface FigureSpec {
   description: () => string;
   commands: () => string[];
   build: (surface: Surface) => Plot;
+  /** The numbers that the plot shows at this zoom. */
+  data: (zoom: Surface["zoom"]) => CsvTable;
   /** Called once with the chart, to attach behaviour. */
   attach?: (chart: Chart, surface: HTMLElement) => void;
 }
@@ -39,8 +33,6 @@ export interface Figure {
 }
 
 const EXPORT_WIDTH = 960;
-const EXPORT_MARGIN = 16;
-const PNG_SCALE = 2;
 
 const waiting = new Map<Element, () => void>();
 const viewObserver = new IntersectionObserver(
@@ -80,20 +72,12 @@ export function figure(spec: FigureSpec): Figure {
   describe();
   drawWhenSeen(surface, draw, () => chart !== null);
 
+  const { title, subject } = spec;
   const svg = () => exportSvg(spec, zoomOf(chart));
-  const name = fileName(`${spec.subject} ${spec.title}`);
   const element = el(
     "figure",
     { class: "plot" },
-    el(
-      "div",
-      { class: "plot-head" },
-      el("h3", {}, spec.title),
-      exportButton("SVG", spec, async () =>
-        download(`${name}.svg`, new Blob([svg()], { type: "image/svg+xml" })),
-      ),
-      exportButton("PNG", spec, async () => download(`${name}.png`, await rasterize(svg()))),
-    ),
+    plotHead({ title, subject, svg, data: () => spec.data(zoomOf(chart)) }),
     spec.controls ?? null,
     surface,
     el("figcaption", {}, spec.caption),
@@ -124,13 +108,6 @@ function drawWhenSeen(surface: HTMLElement, draw: () => void, drawn: () => boole
   });
 }
 
-function exportButton(kind: string, spec: FigureSpec, act: () => Promise<void>): HTMLElement {
-  const label = `Save ${spec.title} of ${spec.subject} as ${kind}`;
-  const button = el("button", { type: "button", class: "export", "aria-label": label }, kind);
-  button.addEventListener("click", act);
-  return button;
-}
-
 function commandList(commands: string[]): HTMLElement {
   if (commands.length === 1) return command(commands[0] as string);
   const list = el("ul", {}, ...commands.map((text) => el("li", {}, command(text))));
@@ -145,65 +122,10 @@ function zoomOf(chart: Chart | null): Surface["zoom"] {
   return { start: start ?? WHOLE.start, end: end ?? WHOLE.end };
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-const FOOT_LINE = 16;
-
 /** The plot as a file, with the subject and the commands that reproduce it under it. */
 function exportSvg(spec: FigureSpec, zoom: Surface["zoom"]): string {
-  const width = EXPORT_WIDTH - 2 * EXPORT_MARGIN;
+  const width = innerWidth(EXPORT_WIDTH);
   const plot = spec.build({ width, zoom, screen: false });
-  const lines = [`${spec.subject}: ${spec.title}`, ...spec.commands()].flatMap((line) =>
-    wrap(line, width),
-  );
-  const height = plot.height + lines.length * FOOT_LINE + 3 * EXPORT_MARGIN;
-  const page = new DOMParser().parseFromString(renderSvg(plot, width), "image/svg+xml");
-  const root = page.documentElement;
-  const add = (tag: string, attributes: Record<string, string | number>, ...children: Node[]) => {
-    const node = page.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-    node.append(...children);
-    root.append(node);
-  };
-  const drawing = [...root.childNodes];
-  root.setAttribute("width", String(EXPORT_WIDTH));
-  root.setAttribute("height", String(height));
-  root.setAttribute("viewBox", `0 0 ${EXPORT_WIDTH} ${height}`);
-  add("rect", { width: EXPORT_WIDTH, height, fill: theme().background });
-  add("g", { transform: `translate(${EXPORT_MARGIN},${EXPORT_MARGIN})` }, ...drawing);
-  lines.forEach((line, i) => {
-    const y = plot.height + 2 * EXPORT_MARGIN + (i + 0.75) * FOOT_LINE;
-    const look = { fill: theme().muted, "font-family": FONT, "font-size": FONT_SIZE };
-    add("text", { x: EXPORT_MARGIN, y, ...look }, page.createTextNode(line));
-  });
-  return new XMLSerializer().serializeToString(page);
-}
-
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && textWidth(`${last} ${word}`) <= width) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else {
-      lines.push(word);
-    }
-  }
-  return lines;
-}
-
-async function rasterize(svg: string): Promise<Blob> {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = image.naturalWidth * PNG_SCALE;
-  canvas.height = image.naturalHeight * PNG_SCALE;
-  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob === null ? reject(new Error("no image")) : resolve(blob)));
-  });
-}
-
-function fileName(text: string): string {
-  return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  const foot = [`${spec.subject}: ${spec.title}`, ...spec.commands()];
+  return framed(renderSvg(plot, width), EXPORT_WIDTH, plot.height, foot);
 }

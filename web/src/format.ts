@@ -172,7 +172,7 @@ export interface FairnessRow {
   within_5s: number | null;
 }
 
-export type Engine = "sim" | "call";
+export type Engine = "sim" | "call" | "link";
 
 /** All runs of one controller under one engine, seen at one flow. */
 export interface Group {
@@ -262,7 +262,7 @@ export interface Box {
   outliers: number[];
 }
 
-/** One run. */
+/** One run of a group, at the group's flow. */
 export interface Point {
   seed: string;
   throughput_mbps: number | null;
@@ -386,6 +386,7 @@ export interface SetupRow {
 /** A peer's program and what it showed. */
 export interface PeerRow {
   seed: string;
+  controller: string;
   peer: string;
   /** Of one core. */
   cpu_percent: number | null;

@@ -2,9 +2,9 @@
 
 import { drawAll } from "./figure";
 import { el } from "./dom";
-import { controllerOrder, parseReport } from "./model";
+import { controllerOrder, linkTo, parseReport } from "./model";
 import { paletteOf } from "./theme";
-import { scenarioLink } from "./views/matrix";
+import { contentsView } from "./views/contents";
 import { pageView } from "./views/page";
 
 declare global {
@@ -28,9 +28,15 @@ function start(): void {
     for (const details of document.querySelectorAll("details")) details.open = true;
     drawAll();
   });
+  const sections = [...main.querySelectorAll<HTMLElement>("section, footer")];
+  document.body.classList.add("with-contents");
+  document.body.prepend(
+    el("a", { class: "skip", href: "#report" }, "Skip the contents"),
+    contentsView(report, sections),
+  );
   // The sections did not exist when the browser looked for the address's target.
-  const sections = [...main.querySelectorAll("section")];
-  sections.find((section) => scenarioLink(section.id) === location.hash)?.scrollIntoView();
+  const targets = [...main.querySelectorAll("[id]")];
+  targets.find(({ id }) => linkTo(id) === location.hash)?.scrollIntoView();
 }
 
 start();

@@ -17,7 +17,11 @@ import type {
 export const NONE = "–";
 
 /** Engine as it is called everywhere on the page. */
-export const ENGINE_NAME: Record<Engine, string> = { sim: "simulated", call: "real call" };
+export const ENGINE_NAME: Record<Engine, string> = {
+  sim: "simulated",
+  call: "real call",
+  link: "command",
+};
 
 /** Reads the report, or says in one line why it cannot be shown. */
 export function parseReport(text: string): Report | { problem: string } {
@@ -70,6 +74,17 @@ export function formatSignal(value: number | null): string {
   return Math.abs(value) >= 1e4 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
 }
 
+/** Address of an element of the page. */
+export function linkTo(id: string): string {
+  return `#${encodeURIComponent(id)}`;
+}
+
+/** Whether every word of the query is in the text, whatever their case. */
+export function wordsMatch(text: string, query: string): boolean {
+  const within = text.toLowerCase();
+  return query.toLowerCase().split(/\s+/).every((word) => within.includes(word));
+}
+
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
@@ -111,9 +126,9 @@ export function flowsOf(scenario: Scenario): string[] {
   return unique(scenario.groups.map((group) => group.flow));
 }
 
-/** Whether the controller is what moves a flow; TCP beside it has its own. */
+/** Whether the controller, or the command, is what moves a flow; TCP beside it has its own. */
 export function isMedia(flow: string): boolean {
-  return flow.startsWith("media");
+  return flow.startsWith("media") || flow.startsWith("link");
 }
 
 /** Name of a group in legends: the flow is named only where the plot shows more than one. */
@@ -183,7 +198,7 @@ export interface Matrix {
 
 export function matrixOf(report: Report): Matrix {
   const all = report.scenarios.flatMap((scenario) => scenario.groups);
-  const engines: Engine[] = ["sim", "call"];
+  const engines: Engine[] = ["sim", "call", "link"];
   const columns = engines.flatMap((engine) =>
     controllerOrder(report)
       .filter((name) => all.some((g) => g.controller === name && g.engine === engine))
@@ -285,6 +300,11 @@ function lowerBound(length: number, reached: (index: number) => boolean): number
   return low;
 }
 
+/** Index of the last of `count` headings, given from the top down, at or above a line; -1 if none. */
+export function lastAbove(count: number, top: (index: number) => number, line: number): number {
+  return lowerBound(count, (i) => top(i) > line) - 1;
+}
+
 /** The values of a series at the grid point nearest to `time`. */
 export type Sample = { [K in Exclude<keyof Series, "time_s">]: number | null };
 
@@ -359,7 +379,7 @@ export interface ScatterPoint {
   scenario: string;
 }
 
-/** One legend entry of a scatter: all runs of one controller under one engine. */
+/** One legend entry of a scatter: all media flows and runs of one controller under one engine. */
 export interface ScatterSeries {
   controller: string;
   engine: Engine;
@@ -367,7 +387,7 @@ export interface ScatterSeries {
   points: ScatterPoint[];
 }
 
-/** Runs that have both metrics; `y` is scaled, so that a ratio can be shown in per cent. */
+/** A point a media flow and run that has both metrics; `y` is scaled, so that a ratio can be shown in per cent. */
 export function scatterOf(
   scenarios: Scenario[],
   x: PointMetric,
@@ -393,6 +413,57 @@ export function scatterOf(
 
 function pick(group: Group): { controller: string; engine: Engine } {
   return { controller: group.controller, engine: group.engine };
+}
+
+// Freezes
+
+/** How often the picture of one video froze, on average of its runs. */
+export interface FreezeRow {
+  scenario: string;
+  controller: string;
+  engine: Engine;
+  /** The flow; of a real call, who saw the picture. */
+  flow: string;
+  runs: number;
+  freezes: number;
+  frozen_s: number | null;
+}
+
+/** Every video of which freezes were counted, that which froze longest first. */
+export function freezesOf(report: Report): FreezeRow[] {
+  const rows = report.scenarios.flatMap((it) => [...simulatedFreezes(it), ...realFreezes(it)]);
+  return rows.sort((a, b) => (b.frozen_s ?? 0) - (a.frozen_s ?? 0) || b.freezes - a.freezes);
+}
+
+function simulatedFreezes(scenario: Scenario): FreezeRow[] {
+  return scenario.video.flatMap((row) => {
+    const { controller, engine, flow, freezes, frozen_s } = row;
+    const group = scenario.groups.find(
+      (g) => g.controller === controller && g.engine === engine && g.flow === flow,
+    );
+    const runs = group?.seeds.length ?? 0;
+    const counted = { scenario: scenario.id, controller, engine, flow, runs, frozen_s };
+    return freezes === null ? [] : [{ ...counted, freezes }];
+  });
+}
+
+/** In a real call each peer tells what it saw; a run is one seed. */
+function realFreezes(scenario: Scenario): FreezeRow[] {
+  const seen = (scenario.calls?.peers ?? []).filter(({ freezes }) => freezes !== null);
+  const key = ({ controller, peer }: { controller: string; peer: string }) => `${controller}\n${peer}`;
+  return unique(seen.map(key)).map((name) => {
+    const rows = seen.filter((row) => key(row) === name);
+    const { controller, peer } = rows[0] as (typeof rows)[number];
+    return {
+      scenario: scenario.id,
+      controller,
+      engine: "call",
+      flow: `seen by ${peer}`,
+      runs: rows.length,
+      freezes: mean(rows.map((row) => row.freezes)) ?? 0,
+      frozen_s: mean(rows.map((row) => row.frozen_s)),
+    };
+  });
 }
 
 // Simulated beside real

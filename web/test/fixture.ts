@@ -143,7 +143,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     fairness: shared ? fairnessRows() : [],
     sim_real: call ? flows.map(comparison) : [],
     calls: call ? callRows() : null,
-    airtime: null,
+    airtime: shared ? AIRTIME : null,
   };
 }
 
@@ -400,6 +400,18 @@ const ERROR: Report["errors"][number] = {
   error_ms: null,
 };
 
+const AIRTIME: Scenario["airtime"] = {
+  command: `weir run ${SHARED} --controller nada --seed 1`,
+  controller: "nada",
+  from_s: 30,
+  nodes: ["ap", "caller-1", "caller-2"],
+  frames: [
+    { start_us: 0, end_us: 180, node: 1, kind: "data", mpdus: 4, decoded: 3, text: "data to ap" },
+    { start_us: 190, end_us: 224, node: 0, kind: "block-ack", mpdus: 1, decoded: 1, text: "BlockAck" },
+    { start_us: 300, end_us: 2400, node: 1, kind: "data", mpdus: 1, decoded: 0, text: "data to ap" },
+  ],
+};
+
 const PARTICIPANTS: Report["participants"][number] = {
   scenario: "demo/first-call",
   controller: "chromium",
@@ -454,6 +466,7 @@ function callRows(): Calls {
     })),
     peers: peers.map((peer) => ({
       seed: "1",
+      controller: BROWSER,
       peer,
       cpu_percent: 48.8,
       memory_mb: 310,

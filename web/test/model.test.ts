@@ -11,8 +11,11 @@ import {
   formatNumber,
   formatPercent,
   formatSignal,
+  freezesOf,
   groupLabel,
   hasSeries,
+  lastAbove,
+  linkTo,
   matrixOf,
   mean,
   nearestIndex,
@@ -26,6 +29,7 @@ import {
   thinEvents,
   verdictsOf,
   warningsOf,
+  wordsMatch,
 } from "../src/model";
 import { emptyGroup, fill, fixture, hostile, withoutValues } from "./fixture";
 
@@ -287,3 +291,56 @@ test("a cell of many flows is one line, the mean of the media flows", () => {
   expect(cell.lines.map((line) => line.flow)).toEqual(["2 media flows"]);
   expect(cell.lines[0]!.utilization).toBe(cell.utilization);
 });
+
+test("freezes are told of simulated flows and of what real peers saw, the longest first", () => {
+  const rows = freezesOf(fixture());
+  expect(rows).toHaveLength(6 + 2);
+  expect(rows.map((row) => row.frozen_s)).toEqual([4, 3.2, 2.4, 1.6, 0.8, 0.4, 0.4, 0].map(near));
+  expect(rows[0]).toEqual({
+    scenario: "demo/first-call",
+    controller: "scream",
+    engine: "sim",
+    flow: "media-1-down",
+    runs: 5,
+    freezes: 5,
+    frozen_s: 4,
+  });
+  expect(rows[5]).toMatchObject({ controller: "gcc-chromium", engine: "call", flow: "seen by a" });
+});
+
+test("freezes of a real call are the mean over its seeds, and one that counts none has no row", () => {
+  const report = fixture();
+  const call = scenario(report, "demo/first-call");
+  call.video = [];
+  const [a, b] = call.calls!.peers;
+  b!.freezes = null;
+  call.calls!.peers.push({ ...a!, seed: "2", freezes: 2, frozen_s: 1 });
+  call.calls!.peers.push({ ...a!, seed: "1", controller: "gcc", freezes: 9, frozen_s: null });
+  expect(freezesOf(report).map(({ controller, flow, runs, freezes, frozen_s }) => {
+    return [controller, flow, runs, freezes, frozen_s];
+  })).toEqual([
+    ["gcc-chromium", "seen by a", 2, 1.5, 0.7],
+    ["gcc", "seen by a", 1, 9, null],
+  ]);
+});
+
+test("the heading that is read is the last one at or above the line", () => {
+  const tops = [-900, -20, 90, 400];
+  const at = (line: number) => lastAbove(tops.length, (i) => tops[i]!, line);
+  expect([-1000, -900, 89, 90, 5000].map(at)).toEqual([-1, 0, 1, 2, 3]);
+  expect(lastAbove(0, () => 0, 10)).toBe(-1);
+});
+
+test("a filter finds entries by all of its words", () => {
+  expect(wordsMatch("lund/no-jitter Long path", "LONG lund")).toBe(true);
+  expect(wordsMatch("lund/no-jitter Long path", "long short")).toBe(false);
+  expect(wordsMatch("anything", " ")).toBe(true);
+});
+
+test("a link names an element whatever its id holds", () => {
+  expect(linkTo("lund/no-jitter:on the air")).toBe("#lund%2Fno-jitter%3Aon%20the%20air");
+});
+
+function near(value: number) {
+  return expect.closeTo(value);
+}

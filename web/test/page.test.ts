@@ -7,11 +7,12 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Report } from "../src/format";
+import type { Report, Scenario } from "../src/format";
 import { fill, fixture, hostile, withoutValues } from "./fixture";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
+  // The tests may be root's, for whom Chromium has no sandbox. It opens only pages of these tests.
   "--no-sandbox",
   "--disable-gpu",
   "--no-first-run",
@@ -163,6 +164,10 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];
 
+/** A column of a CSV file: words and counts, or a name that ends with its unit. */
+const COLUMN =
+  /^((scenario|engine|controller|flow|peer|stream|seed|runs|packets)|\w+_(s|ms|us|mbps|kbps|percent)(\.\w+)?)$/;
+
 function expectComplete(plot: Drawn): void {
   const names = AXES.find(([title]) => title.test(plot.title))?.[1];
   expect(names, `axes of ${plot.title}`).toBeDefined();
@@ -300,7 +305,7 @@ describe.skipIf(!available)("the page", () => {
     await page.close();
   });
 
-  test("exports the plot of each kind as SVG and PNG with its command", async () => {
+  test("exports the plot of each kind as SVG, PNG and CSV", async () => {
     const { page, complaints } = await open({ ...looks[1]!, name: "export" });
     await catchDownloads(page);
     const kinds = new Map((await drawnPlots(page)).map(({ title }, i) => [title.slice(0, 8), i]));
@@ -320,7 +325,208 @@ describe.skipIf(!available)("the page", () => {
       const png = await save("PNG");
       expect(png.subarray(1, 4).toString()).toBe("PNG");
       expect(png.readUInt32BE(16)).toBe(2 * 960);
+      const [head, ...rows] = (await save("CSV")).toString().trimEnd().split("\r\n");
+      for (const column of head!.split(",")) expect(column).toMatch(COLUMN);
+      expect(rows.length).toBeGreaterThan(0);
+      for (const row of rows) expect(row.split(",").length).toBe(head!.split(",").length);
     }
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("exports the frames on the air with their colours", async () => {
+    const { page } = await open({ ...looks[0]!, name: "air" });
+    await catchDownloads(page);
+    const air = page.locator(".part", { hasText: "On the air" });
+    const save = async (kind: string) => {
+      await air.getByRole("button", { name: `as ${kind}` }).click();
+      return Buffer.from((await nextSaved(page)).base64, "base64");
+    };
+    const svg = (await save("SVG")).toString();
+    // Some arrived, an answer, and nothing arrived, as the style sheet has them.
+    for (const fill of ["230, 159, 0", "0, 158, 115", "179, 71, 0"]) expect(svg).toContain(`rgb(${fill})`);
+    expect(svg).toContain("weir run rfc8867/5.1 --controller nada --seed 1");
+    expect((await save("PNG")).readUInt32BE(16)).toBe(2 * 960);
+    expect((await save("CSV")).toString().split("\r\n")[1]).toBe(
+      "rfc8867/5.1,nada,caller-1,data,30000000,30000180,4,3,data to ap",
+    );
+    await page.close();
+  });
+
+  test("saves as CSV what is drawn: the chosen controller in the time that is zoomed to", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "csv" });
+    await catchDownloads(page);
+    const scenario = page.locator("section.scenario").first();
+    await scenario.getByLabel("Controller").selectOption("nada");
+    const surface = scenario.locator(".surface").first();
+    await pointAt(surface, 0.5);
+    await page.keyboard.down("Control");
+    for (let i = 0; i < 10; i++) await page.mouse.wheel(0, -200);
+    await page.keyboard.up("Control");
+    await expect.poll(() => surface.locator("svg text").allTextContents()).not.toContain("200");
+    await scenario.getByRole("button", { name: "as CSV" }).first().click();
+    const { name, base64 } = await nextSaved(page);
+    expect(name).toBe("lund-rmcat-ns3-rate-delay-and-loss-over-time.csv");
+    const lines = Buffer.from(base64, "base64").toString().trimEnd().split("\r\n");
+    expect(lines[0]).toBe(
+      "scenario,engine,controller,flow,runs,time_s,capacity_mbps,target_mbps,received_mbps," +
+        "queuing_delay_ms,rtt_ms,loss_percent,from_mbps,reason,state,signals",
+    );
+    const rows = lines.slice(1).map((line) => line.split(","));
+    expect(new Set(rows.map((row) => row[2]))).toEqual(new Set(["nada"]));
+    const times = rows.map((row) => Number(row[5]));
+    expect(Math.min(...times)).toBeGreaterThan(0);
+    expect(Math.max(...times)).toBeLessThan(200);
+    expect(rows.some((row) => row[13] === "ramp-up")).toBe(true);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("says what a dot of a scatter is: a flow and a run", async () => {
+    const { page } = await open({ ...looks[0]!, name: "dots" });
+    const captions = page.locator("figure.plot", { hasText: "against queuing delay" });
+    const texts = await captions.locator("figcaption").allInnerTexts();
+    expect(texts.length).toBe(1 + 6);
+    for (const text of texts) expect(text).toContain("A dot is one media flow in one run.");
+    const series = await captions.first().locator(".surface").getAttribute("aria-label");
+    expect(series).toContain("gcc-draft, simulated, 35 dots: mean");
+    await page.close();
+  });
+
+  test("has no part for what no paper published", async () => {
+    const report = fixture();
+    const [own, cited] = report.scenarios as [Scenario, Scenario];
+    Object.assign(own, { paper: [], findings: [] });
+    Object.assign(cited, { findings: [] });
+    const { page } = await open({ ...looks[0]!, name: "own", report });
+    const heads = (i: number) => page.locator("section.scenario").nth(i).locator("h3").allInnerTexts();
+    const published = async (i: number) => (await heads(i)).filter((it) => /publish/i.test(it));
+    expect(await published(0)).toEqual([]);
+    expect(await published(1)).toEqual(["Published values"]);
+    expect(await published(2)).toEqual(["Published values", "Published findings"]);
+    await page.close();
+  });
+
+  test("shows freezes at the top, the longest first", async () => {
+    const { page } = await open({ ...looks[0]!, name: "freezes" });
+    const part = page.locator("#overview .freezes");
+    expect(await part.locator("tbody tr").first().locator("td").allInnerTexts()).toEqual(
+      ["demo/first-call", "scream", "5.0", "4.0", "media-1-down", "simulated", "5"],
+    );
+    expect(await part.locator("p").innerText()).toContain("froze in 7 of 8 videos");
+    expect(await part.locator("tbody tr").count()).toBe(7);
+    const [above, below] = await Promise.all([part.boundingBox(), page.locator(".matrix").boundingBox()]);
+    expect(above!.y + above!.height).toBeLessThan(below!.y);
+    expect(above!.y).toBeLessThan(400);
+    await part.getByRole("link").first().click();
+    expect(page.url()).toContain("#demo%2Ffirst-call");
+    await page.close();
+    const report = fixture();
+    for (const scenario of report.scenarios) Object.assign(scenario, { video: [], calls: null });
+    const none = await open({ ...looks[0]!, name: "no-freezes", report });
+    expect(await none.page.locator(".freezes").count()).toBe(0);
+    await none.page.close();
+  });
+
+  test("keeps the contents at the side and says where the reader is", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "contents" });
+    const nav = page.getByRole("navigation", { name: "Contents" });
+    const top = nav.locator(".panel > ol > li > a");
+    const ids = fixture().scenarios.map(({ id }) => id);
+    expect(await top.allInnerTexts()).toEqual(["Overview", ...ids, "Definitions"]);
+    const current = nav.locator("[aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("Overview");
+    await page.evaluate(() => document.getElementById("rfc8867/5.1")!.scrollIntoView());
+    await expect.poll(() => current.innerText()).toBe("rfc8867/5.1");
+    const [side, main] = await Promise.all([nav.boundingBox(), page.locator("main").boundingBox()]);
+    expect([side!.y, side!.height]).toEqual([0, 900]);
+    expect(side!.x + side!.width).toBeLessThanOrEqual(main!.x);
+    const parts = nav.locator("ol ol a");
+    const heads = page.locator("[id='rfc8867/5.1'] h3");
+    expect(await parts.allInnerTexts()).toEqual(await heads.allInnerTexts());
+    await parts.getByText("Published findings").click();
+    await expect.poll(() => current.innerText()).toBe("Published findings");
+    const head = heads.getByText("Published findings");
+    await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
+    // A reload stays there.
+    await page.reload();
+    await expect.poll(() => current.innerText()).toBe("Published findings");
+    await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("leads through the contents by keyboard", async () => {
+    const { page } = await open({ ...looks[0]!, name: "contents-keys" });
+    const focused = () => page.evaluate(() => document.activeElement!.textContent);
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Skip the contents");
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Overview");
+    await page.keyboard.press("End");
+    expect(await focused()).toBe("Definitions");
+    await page.keyboard.press("ArrowUp");
+    expect(await focused()).toBe("demo/first-call");
+    await page.keyboard.press("Enter");
+    const current = page.locator(".contents [aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("demo/first-call");
+    // Whoever goes on by Tab is in the scenario.
+    await page.keyboard.press("Tab");
+    const section = await page.evaluate(() => document.activeElement!.closest("section")?.id);
+    expect(section).toBe("demo/first-call");
+    await page.close();
+  });
+
+  test("folds the contents on a narrow screen", async () => {
+    const { page, complaints } = await open({ ...looks[2]!, name: "contents-narrow" });
+    const panel = page.locator(".contents .panel");
+    expect(await panel.isVisible()).toBe(false);
+    const bar = page.locator(".contents summary");
+    expect(await bar.innerText()).toBe("Contents Overview");
+    await bar.focus();
+    await page.keyboard.press("Enter");
+    expect(await panel.isVisible()).toBe(true);
+    await page.screenshot({ path: `${OUT}/contents-narrow.png` });
+    await page.keyboard.press("Escape");
+    expect(await panel.isVisible()).toBe(false);
+    await bar.click();
+    await panel.getByRole("link", { name: "lund/no-jitter" }).click();
+    expect(await panel.isVisible()).toBe(false);
+    await expect.poll(() => bar.innerText()).toBe("Contents lund/no-jitter");
+    // The bar does not cover the heading that the link led to.
+    const below = await bar.boundingBox();
+    const heading = await page.locator("[id='lund/no-jitter'] h2").boundingBox();
+    expect(heading!.y).toBeGreaterThanOrEqual(below!.y + below!.height);
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("keeps the contents of hundreds of scenarios short and filtered", async () => {
+    const report = withoutValues(fixture());
+    const [first] = report.scenarios as [Scenario];
+    report.scenarios = Array.from({ length: 400 }, (_, i) => {
+      return { ...first, id: `many/${i}`, title: i % 100 === 7 ? "A rare one" : "A common one" };
+    });
+    const { page, complaints } = await open({ ...looks[0]!, name: "many", report });
+    const nav = page.getByRole("navigation", { name: "Contents" });
+    // Only the section that is read shows its parts.
+    expect(await nav.getByRole("link").count()).toBeLessThan(402 + 15);
+    await page.evaluate(() => document.getElementById("many/399")!.scrollIntoView());
+    const current = nav.locator("[aria-current=location]");
+    await expect.poll(() => current.innerText()).toBe("many/399");
+    const box = await current.boundingBox();
+    expect(box!.y).toBeGreaterThan(0);
+    expect(box!.y + box!.height).toBeLessThan(900);
+    const top = nav.locator(".panel > ol > li > a:visible");
+    await nav.getByRole("searchbox").fill("RARE many");
+    expect(await top.allInnerTexts()).toEqual(["many/7", "many/107", "many/207", "many/307"]);
+    expect(await nav.getByRole("status").innerText()).toBe("4 of 402 shown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => current.innerText()).toBe("many/7");
+    await nav.getByRole("searchbox").fill("nowhere");
+    expect(await nav.locator(".empty").isVisible()).toBe(true);
     expect(complaints).toEqual([]);
     await page.close();
   });
@@ -351,7 +557,7 @@ describe.skipIf(!available)("the page", () => {
     expect(notes).toEqual([
       "No values over time were recorded.",
       "No box: each controller ran with one seed, or nothing was measured.",
-      "No run has both a throughput and a queuing delay.",
+      "No media flow has both a throughput and a queuing delay.",
     ]);
     expect(await page.locator("main").innerText()).not.toMatch(/\b(null|NaN|undefined)\b/);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
@@ -364,7 +570,7 @@ describe.skipIf(!available)("the page", () => {
     const { page, complaints } = await open({ ...looks[0]!, name: "empty", report });
     expect(await page.locator(".empty").allInnerTexts()).toEqual([
       "No runs: the report has no scenario with results.",
-      "No run has both a utilization and a queuing delay.",
+      "No media flow has both a utilization and a queuing delay.",
       "The report defines no metric.",
       "No scenario was run.",
     ]);

@@ -7,9 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use weir_emu::{Child, Host};
+use weir_emu::{Child, Host, User};
 use weir_lab::scenario::call::BrowserKind;
 
+use crate::confinement::{self, Confinement, NO_SANDBOX};
 use crate::error::{CallError, variable};
 use crate::message::printable;
 
@@ -44,10 +45,8 @@ user_pref('media.gmp-manager.updateEnabled', false);
 ";
 
 /// Chromium without a window, without its own traffic, and with a camera that needs no permission.
-const FLAGS: [&str; 14] = [
+const FLAGS: [&str; 13] = [
     "--headless=new",
-    // The lab is root, and Chromium has no sandbox for root.
-    "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -64,6 +63,9 @@ const FLAGS: [&str; 14] = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE 10.45.0.*",
 ];
 
+/// A page that every browser has.
+const EMPTY_PAGE: &str = "about:blank";
+
 /// A browser of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -71,21 +73,36 @@ pub(crate) struct Program {
     path: PathBuf,
     /// As it calls itself.
     pub(crate) version: String,
+    confinement: Confinement,
 }
 
 impl Program {
-    /// The one that the environment names, or the first one on the path.
-    pub(crate) fn find(kind: BrowserKind) -> Result<Self, CallError> {
+    /// The one that the environment names, or the first one on the path. It is tried out on `host`, in
+    /// new folders below `folder`.
+    pub(crate) fn find(kind: BrowserKind, host: &Host, folder: &Path) -> Result<Self, CallError> {
         let search_path = std::env::var_os("PATH").unwrap_or_default();
         let path = find_in(kind, std::env::var_os(variable(kind)), &search_path)?;
-        let output = Command::new(&path)
+        // On a host, so that even this goes with the lab.
+        let output = host
+            .command(&path)
             .arg("--version")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output()
             .map_err(CallError::system("ask the browser for its version"))?;
         let version = printable(String::from_utf8_lossy(&output.stdout).trim());
-        Ok(Self { kind, path, version })
+        let attempt = |user, sandbox| try_out(kind, &path, host, folder, user, sandbox);
+        let confinement = Confinement::find(kind, User::ordinary(), attempt);
+        Ok(Self { kind, path, version, confinement })
+    }
+
+    pub(crate) fn kind(&self) -> BrowserKind {
+        self.kind
+    }
+
+    /// What keeps it less confined than it should be.
+    pub(crate) fn warning(&self) -> Option<&String> {
+        self.confinement.warning.as_ref()
     }
 
     /// Opens `url` on `host`. `profile` is a new folder's name.
@@ -96,13 +113,14 @@ impl Program {
         profile: &Path,
         camera: Option<&Path>,
     ) -> Result<Browser, CallError> {
-        fs::create_dir(profile).map_err(CallError::system("make the browser's folder"))?;
+        let Confinement { user, sandbox, .. } = self.confinement;
+        user.make_folder(profile).map_err(CallError::system("make the browser's folder"))?;
         let log = profile.join("weir.log");
         let output = File::create(&log).map_err(CallError::system("make the browser's log"))?;
-        let mut command = host.command(&self.path);
+        let mut command = command(host, user, &self.path, profile);
         match self.kind {
             BrowserKind::Chromium => {
-                command.args(FLAGS).arg(option("--user-data-dir=", profile));
+                chromium(&mut command, profile, sandbox);
                 if let Some(file) = camera {
                     command.arg(option("--use-file-for-fake-video-capture=", file));
                 }
@@ -113,15 +131,58 @@ impl Program {
                 command.args(["--headless", "--no-remote", "--profile"]).arg(profile);
             }
         }
-        // What it wants to keep in the user's folders goes with the profile.
-        for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"] {
-            command.env_remove(variable);
-        }
-        command.env("HOME", profile).env("TMPDIR", profile).arg(url);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
+        command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
         let mut child = Child::spawn(&mut command)?;
         Ok(Browser { pid: child.inner().id(), child, log })
     }
+}
+
+/// A browser on a host. What it wants to keep in the user's folders goes with the profile.
+fn command(host: &Host, user: User, path: &Path, profile: &Path) -> Command {
+    let mut command = host.command_as(user, path);
+    for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"] {
+        command.env_remove(variable);
+    }
+    command.current_dir(profile).env("HOME", profile).env("TMPDIR", profile);
+    command
+}
+
+fn chromium(command: &mut Command, profile: &Path, sandbox: bool) {
+    command.args(FLAGS).arg(option("--user-data-dir=", profile));
+    if !sandbox {
+        command.arg(NO_SANDBOX);
+    }
+}
+
+/// Whether a browser starts as this user: Chromium shows an empty page, Firefox says its version.
+fn try_out(
+    kind: BrowserKind,
+    path: &Path,
+    host: &Host,
+    folder: &Path,
+    user: User,
+    sandbox: bool,
+) -> Result<(), String> {
+    // Short, because Chromium makes a socket in there, whose path may have 107 bytes.
+    let letters = [&kind.name()[..1], if user == User::Own { "o" } else { "u" }];
+    let profile = folder.join(format!("{}{}", letters.concat(), u8::from(sandbox)));
+    if user == User::Nobody
+        && let Some(cause) = confinement::closed(folder)
+    {
+        return Err(cause);
+    }
+    user.make_folder(&profile).map_err(|error| error.to_string())?;
+    let mut command = command(host, user, path, &profile);
+    match kind {
+        BrowserKind::Chromium => {
+            chromium(&mut command, &profile, sandbox);
+            command.args(["--dump-dom", EMPTY_PAGE]);
+        }
+        BrowserKind::Firefox => {
+            command.arg("--version");
+        }
+    }
+    confinement::try_out(command, &profile)
 }
 
 /// A running browser; dropping it kills it.

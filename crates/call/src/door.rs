@@ -10,13 +10,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -137,6 +138,16 @@ impl Listener for Door {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// The address of this machine at which a connection reached it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReachedAt(pub(crate) Option<IpAddr>);
+
+impl Connected<IncomingStream<'_, Door>> for ReachedAt {
+    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+        Self(stream.io().asked.stream.local_addr().ok().map(|address| address.ip()))
     }
 }
 

@@ -26,6 +26,12 @@ pub enum CallError {
     /// People were to reach this machine where it is not.
     #[error("this machine has no address {0}: name one that `ip address` shows")]
     NoAddress(Ipv4Addr),
+    /// People were to reach this machine at an address of a whole network.
+    #[error(
+        "{0} is the broadcast address of a network, which no connection can have: name one address that \
+         `ip address` shows, or write --serve=all"
+    )]
+    Broadcast(Ipv4Addr),
     /// The network could not be emulated.
     #[error(transparent)]
     Emulator(#[from] weir_emu::Error),

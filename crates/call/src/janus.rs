@@ -6,16 +6,16 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::net::UnixDatagram;
 use tokio::sync::{mpsc, watch};
-use weir_emu::{Child, Host};
+use weir_emu::{Child, Host, User};
 
 use crate::error::CallError;
 use crate::message::{Candidate, LabMessage, Peer, PeerMessage, SetupTimes, printable};
@@ -25,6 +25,7 @@ use crate::signalling::{Call, Misdeed};
 const ROOM: u64 = 1;
 /// No message of Janus is longer: a session description is some 10 KiB.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
+const WRITTEN_BY_ALL: u32 = 0o666;
 /// For an answer of Janus.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// For its start, which makes keys and certificates: on a busy machine that takes a while.
@@ -48,13 +49,14 @@ pub(crate) struct Janus {
 impl Janus {
     /// Starts one on a host. `folder` is a new folder's name.
     pub(crate) fn start(host: &Host, folder: &Path) -> Result<Self, CallError> {
-        let version = version()?;
+        let version = version(host)?;
         let failed = CallError::system;
-        fs::create_dir(folder).map_err(failed("make the server's folder"))?;
+        let user = User::ordinary();
+        user.make_folder(folder).map_err(failed("make the server's folder"))?;
         configure(folder).map_err(failed("write the server's configuration"))?;
         let mut starts = 1;
         let mut child = loop {
-            let mut child = spawn(host, folder)?;
+            let mut child = spawn(host, user, folder)?;
             match wait_for_socket(&mut child, folder).map_err(failed("start janus"))? {
                 None => break child,
                 Some(_) if starts < STARTS => starts += 1,
@@ -81,11 +83,11 @@ impl Janus {
     }
 }
 
-fn spawn(host: &Host, folder: &Path) -> Result<Child, CallError> {
+fn spawn(host: &Host, user: User, folder: &Path) -> Result<Child, CallError> {
     let log = fs::File::create(folder.join("log"));
     let log = log.map_err(CallError::system("make the server's log"))?;
-    let mut command = host.command("janus");
-    command.arg("--configs-folder").arg(folder);
+    let mut command = host.command_as(user, "janus");
+    command.current_dir(folder).env("HOME", folder).arg("--configs-folder").arg(folder);
     // It writes its log to one or the other.
     let copy = log.try_clone().map_err(CallError::system("make the server's log"))?;
     command.stdin(Stdio::null()).stdout(copy).stderr(log);
@@ -116,8 +118,8 @@ fn socket(folder: &Path) -> PathBuf {
 }
 
 /// Whether this machine has a Janus, and which.
-fn version() -> Result<String, CallError> {
-    let output = Command::new("janus").arg("--help").stdin(Stdio::null()).output();
+fn version(host: &Host) -> Result<String, CallError> {
+    let output = host.command("janus").arg("--help").stdin(Stdio::null()).output();
     let output = output.map_err(|_| CallError::NoJanus)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.lines().find_map(|line| line.strip_prefix("Janus version:"));
@@ -183,7 +185,7 @@ impl Agent {
     /// Plays its part in a call, to the end.
     pub(crate) async fn run(self, call: &Call) {
         let peer = self.peer();
-        let messages = match call.join(peer) {
+        let messages = match call.join(peer, None) {
             Ok(messages) => messages,
             Err(cause) => return call.fail(peer, cause).await,
         };
@@ -307,8 +309,11 @@ struct Line {
 impl Line {
     async fn open(folder: &Path, call: usize) -> Result<Self, Misdeed> {
         let failed = |error: io::Error| error.to_string();
-        let bound =
-            UnixDatagram::bind(folder.join(format!("agent-{call}.sock"))).map_err(failed)?;
+        let path = folder.join(format!("agent-{call}.sock"));
+        let bound = UnixDatagram::bind(&path).map_err(failed)?;
+        // Janus may be another user; nobody else can enter the folder.
+        let writable = fs::Permissions::from_mode(WRITTEN_BY_ALL);
+        fs::set_permissions(&path, writable).map_err(failed)?;
         bound.connect(socket(folder)).map_err(failed)?;
         let mut line = Self { socket: bound, session: 0, handle: 0, has_asked: false };
         line.session = line.create(json!({"janus": "create"})).await?;

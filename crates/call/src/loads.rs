@@ -106,6 +106,8 @@ fn iperf(traffic: &Traffic) -> Iperf {
         Traffic::Udp(udp) => {
             Iperf::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
         }
-        Traffic::Media(_) | Traffic::Audio => unreachable!("the plan makes no load of media"),
+        Traffic::Media(_) | Traffic::Audio | Traffic::Link => {
+            unreachable!("the plan makes no load of media")
+        }
     }
 }

@@ -35,7 +35,7 @@ pub struct CallConfig {
     pub loads: Vec<Load>,
     /// The relay that all media takes.
     pub relay: Option<RelayHost>,
-    /// The address of this machine for people who are the peers.
+    /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
     pub serve: Option<Ipv4Addr>,
     /// What the cameras show, and the codec.
     pub picture: Picture,
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio => continue,
+                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }

@@ -38,8 +38,10 @@ pub(crate) struct Opened {
     pub(crate) relay: Option<RelayServer>,
     /// A bridge a call, if people are the peers.
     pub(crate) bridges: Vec<Bridge>,
-    /// The address that each person opens, with the name of the participant.
+    /// The addresses of which each person opens one, with the name of the participant.
     pub(crate) urls: Vec<(String, String)>,
+    /// What browsers lack of their confinement, one line each.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Playing {
@@ -70,11 +72,8 @@ pub(crate) fn open(
     folder: &Path,
     camera: Option<&Path>,
 ) -> Result<Opened, CallError> {
-    let programs = config.participants.iter().map(|participant| match participant.player {
-        Player::Browser(kind) => Program::find(kind).map(Some),
-        Player::Person | Player::ForwardingServer => Ok(None),
-    });
-    let programs = programs.collect::<Result<Vec<_>, CallError>>()?;
+    let addresses = served_addresses(config.serve)?;
+    let programs = programs(config, emulator, folder)?;
     let host = |participant: &Participant| emulator.host(participant.host);
     let server = config.participants.iter().find(|one| one.player == Player::ForwardingServer);
     let mut janus =
@@ -86,20 +85,25 @@ pub(crate) fn open(
     let bridges = bridges(config, emulator)?;
     let access = relay.as_ref().map(|relay| &relay.access);
     let session = session(config, emulator, janus.as_ref(), access, &bridges)?;
-    let mut opened = Opened { session, playing: Vec::new(), relay, bridges, urls: Vec::new() };
+    let mut opened = Opened {
+        session,
+        playing: Vec::new(),
+        relay,
+        bridges,
+        urls: Vec::new(),
+        warnings: programs.iter().filter_map(Program::warning).cloned().collect(),
+    };
     let mut listener = 0;
-    for (index, (participant, program)) in config.participants.iter().zip(&programs).enumerate() {
-        let mut url = || {
-            let url = opened.session.url(listener, &seats(config, index));
-            // All people come to the one listener of this machine.
-            listener += usize::from(config.serve.is_none());
-            url
-        };
+    for (index, participant) in config.participants.iter().enumerate() {
+        let seats = seats(config, index);
         let (kind, version) = match participant.player {
-            Player::Browser(_) => {
-                let program = program.as_ref().expect("each browser was found above");
+            Player::Browser(kind) => {
+                let program = programs.iter().find(|program| program.kind() == kind);
+                let program = program.expect("each browser was found above");
                 let profile = folder.join(&participant.name);
-                let browser = program.open(host(participant), &url(), &profile, camera)?;
+                let url = opened.session.url(listener, &seats);
+                listener += 1;
+                let browser = program.open(host(participant), &url, &profile, camera)?;
                 (Kind::Browser(browser), program.version.clone())
             }
             Player::ForwardingServer => {
@@ -108,14 +112,48 @@ pub(crate) fn open(
                 (Kind::Server(janus), version)
             }
             Player::Person => {
-                let url = url();
-                opened.urls.push((participant.name.clone(), url));
+                // All people come to the one listener of this machine.
+                for address in &addresses {
+                    let url = opened.session.url_at((*address).into(), 0, &seats);
+                    opened.urls.push((participant.name.clone(), url));
+                }
                 (Kind::Person, "a person's browser".into())
             }
         };
         opened.playing.push(Playing { kind, version });
     }
     Ok(opened)
+}
+
+/// At which people reach this machine.
+fn served_addresses(serve: Option<Ipv4Addr>) -> Result<Vec<Ipv4Addr>, CallError> {
+    let Some(address) = serve else { return Ok(Vec::new()) };
+    let own = weir_emu::own_addresses()
+        .map_err(CallError::system("list the addresses of this machine"))?;
+    if own.iter().any(|own| own.broadcast == Some(address) && own.address != address) {
+        return Err(CallError::Broadcast(address));
+    }
+    Ok(match address.is_unspecified() {
+        true => own.iter().map(|own| own.address).collect(),
+        false => vec![address],
+    })
+}
+
+/// One program for each kind of browser in the run.
+fn programs(
+    config: &CallConfig,
+    emulator: &Emulator,
+    folder: &Path,
+) -> Result<Vec<Program>, CallError> {
+    let mut programs: Vec<Program> = Vec::new();
+    for participant in &config.participants {
+        if let Player::Browser(kind) = participant.player
+            && programs.iter().all(|program| program.kind() != kind)
+        {
+            programs.push(Program::find(kind, emulator.host(participant.host), folder)?);
+        }
+    }
+    Ok(programs)
 }
 
 fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, CallError> {

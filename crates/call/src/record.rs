@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
-    DirectionRecord, Emulation, FlowRecord, SAMPLE_INTERVAL, Sample, Traffic as Passed,
+    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, Traffic as Passed,
 };
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
@@ -80,7 +80,7 @@ pub fn warnings(record: &Record) -> Vec<String> {
 }
 
 /// What the emulator saw of a flow: the pairs of hosts that its packets go between, and the links.
-struct Path<'a> {
+pub(crate) struct Path<'a> {
     flow: usize,
     start: Timestamp,
     stop: Timestamp,
@@ -113,8 +113,18 @@ impl<'a> Path<'a> {
         Self { flow: index, start, stop, legs: legs.collect(), links: links.collect() }
     }
 
+    /// Between the two hosts of `weir link`, over all hops.
+    pub(crate) fn of_link(flow: &Flow, index: usize, emulation: &'a Emulation) -> Self {
+        let hops = emulation.hops.iter();
+        let (leg, links) = match flow.direction {
+            Direction::Up => (emulation.flow(0, 1), hops.map(|hop| &hop.up).collect()),
+            Direction::Down => (emulation.flow(1, 0), hops.map(|hop| &hop.down).collect()),
+        };
+        Self { flow: index, start: flow.start, stop: flow.stop, legs: vec![leg], links }
+    }
+
     /// A row a sample, while the flow is active.
-    fn rows(&self, intervals: &[Interval]) -> Vec<Row> {
+    pub(crate) fn rows(&self, intervals: &[Interval]) -> Vec<Row> {
         let of_legs = self.legs.iter().flatten().map(|leg| leg.samples.len());
         let of_links = self.links.iter().map(|link| link.samples.len());
         let samples = of_legs.chain(of_links).max().unwrap_or(0);
@@ -194,32 +204,18 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
 }
 
 fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Value {
-    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } =
-        &outcome.emulation;
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     let participants = config.participants.iter().zip(&outcome.participants);
-    json!({
+    let mut call = json!({
         "browser": versions.join(", "),
         "relay": outcome.relay,
         "kernel": outcome.kernel,
-        "engines": engines(config),
+        "engines": engines(&config.network, "browsers, codecs"),
         "warnings": warnings_of(config, outcome),
-        "bent": !outcome.emulation.bent().is_empty(),
         "attempts": attempts,
-        "lateness_us": lateness(&outcome.emulation),
-        "released_first": real_time,
-        "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
-        "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
-        "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
-        "changes": changes.iter().map(|(time, change)| json!({
-            "time_s": time.as_secs_f64(),
-            "change": change.to_string(),
-        })).collect::<Vec<_>>(),
-        "foreign_packets": foreign_packets,
-        "refused_packets": refused_packets,
         "picture": {
             "width": config.picture.width,
             "height": config.picture.height,
@@ -247,15 +243,39 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
                 peer_json(call.number, name, &result.peers[end])
             })
         }).collect::<Vec<_>>(),
-    })
+    });
+    add_emulation(&mut call, &outcome.emulation);
+    call
 }
 
-/// What was real and what simulated, the stations of a cell by name.
-fn engines(config: &CallConfig) -> String {
-    let programs = "real: browsers, codecs, kernel; simulated: the network between the hosts";
-    let Some(cell) = &config.network.cell else { return programs.into() };
+/// Adds what the emulator knows of any run.
+pub(crate) fn add_emulation(to: &mut Value, emulation: &Emulation) {
+    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
+    let own = json!({
+        "bent": !emulation.bent().is_empty(),
+        "lateness_us": lateness(emulation),
+        "released_first": real_time,
+        "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
+        "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
+        "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
+        "changes": changes.iter().map(|(time, change)| json!({
+            "time_s": time.as_secs_f64(),
+            "change": change.to_string(),
+        })).collect::<Vec<_>>(),
+        "foreign_packets": foreign_packets,
+        "refused_packets": refused_packets,
+    });
+    if let (Value::Object(to), Value::Object(own)) = (to, own) {
+        to.extend(own);
+    }
+}
+
+/// What was real and what simulated, the stations of a cell by name. `real` are the programs.
+pub(crate) fn engines(network: &Plan, real: &str) -> String {
+    let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
+    let Some(cell) = &network.cell else { return programs };
     let is_real = |node: usize| {
-        let stations = config.network.hosts.iter().filter_map(|host| host.station);
+        let stations = network.hosts.iter().filter_map(|host| host.station);
         stations.into_iter().any(|own| own.station.0 == node)
     };
     let names = |real: bool| {
@@ -271,14 +291,11 @@ fn engines(config: &CallConfig) -> String {
 }
 
 fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let bent = outcome.emulation.bent();
-    let bent = bent.iter().map(|bent| format!("this machine bent the run: {bent}"));
+    let bent = bent_warnings(&outcome.emulation).into_iter();
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
-    let typed = outcome.emulation.changes.iter().map(|(time, change)| {
-        format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
-    });
+    let typed = change_warnings(&outcome.emulation).into_iter();
     let wanted = config.picture.codec.name();
     let peers = outcome.calls.iter().flat_map(|call| Peer::ALL.map(|peer| (call, peer)));
     let encoded = peers.filter_map(|(call, peer)| {
@@ -294,6 +311,20 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     });
     let notes = outcome.notes.iter().cloned();
     bent.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
+}
+
+/// Why the run is disturbed.
+pub(crate) fn bent_warnings(emulation: &Emulation) -> Vec<String> {
+    let bent = emulation.bent();
+    bent.iter().map(|bent| format!("this machine bent the run: {bent}")).collect()
+}
+
+/// What was typed.
+pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
+    let typed = emulation.changes.iter().map(|(time, change)| {
+        format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
+    });
+    typed.collect()
 }
 
 /// The last that a peer told of what it sends.

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use weir_emu::{Child, Host};
+use weir_emu::{Child, Host, User};
 use weir_lab::scenario::call::Relay;
 
 use crate::error::CallError;
@@ -34,17 +34,23 @@ pub(crate) struct RelayServer {
 }
 
 impl RelayServer {
-    /// Starts one on a host, and waits until it listens.
+    /// Starts one on a host, and waits until it listens. Its files are in a new folder below `folder`.
     pub(crate) fn start(host: &Host, transport: Relay, folder: &Path) -> Result<Self, CallError> {
-        let version = version()?;
+        let version = version(host)?;
+        let user = User::ordinary();
+        let folder = &folder.join("relay");
+        user.make_folder(folder).map_err(CallError::system("make the relay's folder"))?;
         let log = File::create(folder.join("relay.log"));
         let log = log.map_err(CallError::system("make the relay's log"))?;
         let address = host.address().to_string();
-        let mut command = host.command(PROGRAM);
+        let mut command = host.command_as(user, PROGRAM);
+        command.current_dir(folder).env("HOME", folder);
         command.args(["-n", "--no-cli", "--no-tls", "--no-dtls", "--no-multicast-peers"]);
         command.args(["--listening-ip", &address, "--relay-ip", &address]);
         command.args(["--lt-cred-mech", "--realm", "weir", "--user", &format!("{USER}:{USER}")]);
         command.args(["--log-file", "stdout", "--pidfile"]).arg(folder.join("relay.pid"));
+        // Its own one is not for every user.
+        command.arg("--userdb").arg(folder.join("relay.db"));
         command.stdin(Stdio::null()).stdout(log).stderr(Stdio::null());
         let child = Child::spawn(&mut command)?;
         let started = Instant::now();
@@ -69,8 +75,8 @@ impl RelayServer {
 }
 
 /// Whether this machine has a relay, and which.
-fn version() -> Result<String, CallError> {
-    let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
+fn version(host: &Host) -> Result<String, CallError> {
+    let output = host.command(PROGRAM).arg("--version").stdin(Stdio::null()).output();
     let output = output.map_err(|_| CallError::NoRelay)?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(printable(&format!("coturn {}", text.lines().last().unwrap_or_default().trim())))

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulation, Emulator, Handle};
+use weir_emu::{Emulation, Emulator, Handle, User};
 
 use crate::bridge::Bridge;
 use crate::camera;
@@ -22,12 +22,15 @@ use crate::loads::{LoadOutcome, Loads};
 use crate::message::SetupTimes;
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
+use crate::scratch::Scratch;
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
 use crate::stats::CandidatePair;
 use crate::usage::{Usage, Watch};
 
+/// Temporary folders of runs begin so. Not `weir-call-`: an earlier version held no lock on those.
+const FOLDERS: &str = "weir-run-";
 /// Time between two `getStats` reports of a page.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// From the beginning of a call, or of its browsers, until media can flow: 3 s on a free machine.
@@ -128,7 +131,8 @@ pub struct PlayerOutcome {
 
 /// Makes the calls of one run. `cancel` ends it early, with [`CallError::Cancelled`].
 ///
-/// Whatever the result, no process, folder or namespace is left behind.
+/// Whatever the result, no process, folder or namespace is left behind. If this process is killed, its
+/// temporary folder stays until the next call.
 ///
 /// # Errors
 /// Where something is missing on this machine. A call that fails is a result.
@@ -137,17 +141,22 @@ pub fn run_call(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CallOutcome, CallError> {
-    let camera = camera::file(&config.picture);
     // Locals are dropped in reverse: the programs end before their folder is removed.
-    let folder = tempfile::Builder::new()
-        .prefix(&format!("weir-call-{}-", std::process::id()))
-        .tempdir()
+    let folder = Scratch::new_in(&std::env::temp_dir(), FOLDERS)
         .map_err(CallError::system("make a temporary folder"))?;
+    let user = User::ordinary();
+    user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
     let mut emulator = Emulator::new(&config.network, config.seed)?;
+    // On a host, so that it goes with the lab.
+    let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
+    let camera = camera::file(&config.picture, ffmpeg).and_then(|file| match user {
+        User::Nobody => camera::lend(&file, folder.path()),
+        User::Own | User::Renamed => Ok(file),
+    });
     let plan = CapturePlan { folder: folder.path().into(), comment: String::new() };
     let recording = Recording::start(emulator.hosts(), config.capture.as_ref().unwrap_or(&plan))?;
     let file = camera.as_deref().ok();
-    let Opened { session, playing, relay, bridges, urls } =
+    let Opened { session, playing, relay, bridges, urls, warnings } =
         players::open(config, &emulator, folder.path(), file)?;
     let loads = Loads::open(config, &emulator)?;
     let states = config.calls.iter().enumerate().map(|(index, call)| {
@@ -188,7 +197,7 @@ pub fn run_call(
     let participants = run.players.into_iter().zip(usages).map(outcome).collect();
     let calls = run.states.into_iter().map(|state| state.into_result(start)).collect();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;
-    let notes = camera.err().into_iter().chain(failed_loads).collect();
+    let notes = warnings.into_iter().chain(camera.err()).chain(failed_loads).collect();
     let relay = relay.map(|relay| relay.version);
     Ok(CallOutcome {
         calls,
@@ -242,7 +251,7 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
     emulation
 }
 
-fn kernel_version() -> String {
+pub(crate) fn kernel_version() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
 }

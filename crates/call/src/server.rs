@@ -9,21 +9,21 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
-use crate::door::Door;
+use crate::door::{Door, ReachedAt};
 use crate::janus::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
@@ -83,8 +83,9 @@ impl Session {
         let seated = shared.clone();
         let serve = move || {
             runtime.block_on(async move {
+                let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 for listener in listeners {
-                    let serving = axum::serve(Door::new(listener, &seated.token), router.clone());
+                    let serving = axum::serve(Door::new(listener, &seated.token), service.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {
@@ -103,7 +104,13 @@ impl Session {
     /// The address at the listener with this index for a browser that has these seats: calls by
     /// index, and the peer that it is in each.
     pub fn url(&self, listener: usize, seats: &[(usize, Peer)]) -> String {
-        let base = format!("http://{}/{}", self.addresses[listener], self.shared.token);
+        self.url_at(self.addresses[listener].ip(), listener, seats)
+    }
+
+    /// The same for a browser that reaches the listener at one of several addresses.
+    pub(crate) fn url_at(&self, ip: IpAddr, listener: usize, seats: &[(usize, Peer)]) -> String {
+        let address = SocketAddr::new(ip, self.addresses[listener].port());
+        let base = format!("http://{address}/{}", self.shared.token);
         match seats {
             [(call, peer)] => format!("{base}/call/{call}/{}", peer.name()),
             _ => {
@@ -216,15 +223,15 @@ async fn style(shared: State<Arc<Shared>>, Path(token): Path<String>) -> Respons
 async fn socket(
     State(shared): State<Arc<Shared>>,
     Path((token, call, peer)): Seat,
+    ConnectInfo(ReachedAt(address)): ConnectInfo<ReachedAt>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     if token != shared.token || shared.calls.get(call).is_none() {
         return StatusCode::NOT_FOUND.into_response();
     }
-    upgrade
-        .max_message_size(MESSAGE_BYTES_MAX)
-        .max_frame_size(MESSAGE_BYTES_MAX)
-        .on_upgrade(move |socket| async move { shared.calls[call].serve(peer, socket).await })
+    upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX).on_upgrade(
+        move |socket| async move { shared.calls[call].serve(peer, address, socket).await },
+    )
 }
 
 impl Shared {

@@ -4,6 +4,7 @@
 //! length, in number and in order; one that breaks a rule is dropped with its cause in an event, and
 //! the lab and the other calls go on.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -88,6 +89,8 @@ struct Seat {
     described: bool,
     connected: bool,
     playing: bool,
+    /// The address of this machine at which its page reached it.
+    reached: Option<IpAddr>,
     outbox: Option<mpsc::Sender<LabMessage>>,
 }
 
@@ -159,14 +162,18 @@ impl Call {
     }
 
     /// Gives the seat of `peer` to a connection; its messages will come out of the receiver.
-    pub(crate) fn join(&self, peer: Peer) -> Result<mpsc::Receiver<LabMessage>, Misdeed> {
+    pub(crate) fn join(
+        &self,
+        peer: Peer,
+        reached: Option<IpAddr>,
+    ) -> Result<mpsc::Receiver<LabMessage>, Misdeed> {
         let (outbox, messages) = mpsc::channel(OUTBOX_MESSAGES);
         {
             let seat = &mut self.state().seats[peer.index()];
             if seat.taken {
                 return Err(format!("{peer} has joined this call already"));
             }
-            *seat = Seat { taken: true, outbox: Some(outbox), ..Seat::default() };
+            *seat = Seat { taken: true, reached, outbox: Some(outbox), ..Seat::default() };
         }
         self.send(peer, LabMessage::Config(Box::new(PageConfig::of(&self.settings, peer))))?;
         Ok(messages)
@@ -198,7 +205,7 @@ impl Call {
                 None => self.relay(peer, LabMessage::Candidate { candidate }),
                 // Whatever its own addresses are, the other one reaches it over the bridge.
                 Some(bridge) => {
-                    let candidate = candidate.at(bridge[peer.other().index()]);
+                    let candidate = candidate.at(self.towards(peer.other(), bridge));
                     self.relay(peer, LabMessage::Candidate { candidate })
                 }
             },
@@ -214,6 +221,18 @@ impl Call {
             PeerMessage::Failed { cause } => {
                 self.emit(peer, EventKind::Failed(format!("{peer}: {}", printable(&cause))))
             }
+        }
+    }
+
+    /// Where a peer sends its media: the socket of the bridge, at the address that its page came to if the
+    /// socket is at all addresses of this machine.
+    fn towards(&self, peer: Peer, bridge: [SocketAddr; 2]) -> SocketAddr {
+        let socket = bridge[peer.index()];
+        match self.state().seats[peer.index()].reached {
+            Some(reached) if socket.ip().is_unspecified() => {
+                SocketAddr::new(reached, socket.port())
+            }
+            _ => socket,
         }
     }
 
@@ -265,9 +284,9 @@ impl Call {
         self.emit(from.other(), EventKind::Failed(cause))
     }
 
-    /// Serves a connection that wants the seat of `peer`, to its end.
-    pub(crate) async fn serve(&self, peer: Peer, mut socket: WebSocket) {
-        let messages = match self.join(peer) {
+    /// Serves a connection that wants the seat of `peer`, to its end. It reached this machine at `address`.
+    pub(crate) async fn serve(&self, peer: Peer, address: Option<IpAddr>, mut socket: WebSocket) {
+        let messages = match self.join(peer, address) {
             Ok(messages) => messages,
             Err(cause) => return refuse(socket, cause).await,
         };

@@ -171,7 +171,9 @@ fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), Str
     let on_path = match (route.bridge, route.relay) {
         (Some(bridge), _) => {
             let socket = bridge[peer.index()];
-            pair.remote.address == Some(socket.ip()) && pair.remote.port == socket.port()
+            // At all addresses of this machine the port tells.
+            let is_there = socket.ip().is_unspecified() || pair.remote.address == Some(socket.ip());
+            is_there && pair.remote.port == socket.port()
         }
         (None, None) => {
             let is_near = pair.local.address.is_some() && is(&pair.local, near, &["host", "prflx"]);

@@ -57,7 +57,7 @@ fn run(config: &CallConfig) -> Option<CallOutcome> {
 
 /// Folders of this process's calls, and processes that run in one.
 fn leftovers() -> Vec<String> {
-    let prefix = format!("weir-call-{}-", std::process::id());
+    let prefix = format!("weir-run-{}-", std::process::id());
     let is_ours = |text: &str| text.contains(&prefix);
     let folders = fs::read_dir(std::env::temp_dir()).unwrap();
     let folders = folders.flatten().map(|entry| entry.path().display().to_string());
@@ -322,6 +322,59 @@ fn chromium_and_firefox_understand_each_other_both_ways() {
         assert!(receiving(&outcome, 0) >= 5, "{browser}");
         assert!(outcome.calls[0].peers[0].first_frame_ms.is_some(), "{browser}");
     }
+}
+
+/// Processes below this one whose command line holds a text: the status file of each.
+fn statuses_below(text: &str) -> Vec<String> {
+    let status = |pid: u32, name: &str| {
+        fs::read(format!("/proc/{pid}/{name}"))
+            .map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "))
+            .unwrap_or_default()
+    };
+    let field = |status: &str, name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+        line.unwrap_or_default().to_owned()
+    };
+    let parent = |pid: u32| field(&status(pid, "status"), "PPid").parse().unwrap_or(0);
+    let is_below = |pid: u32| {
+        let above = std::iter::successors(Some(pid), |pid| Some(parent(*pid)));
+        above.take_while(|pid| *pid > 1).any(|pid| pid == std::process::id())
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| status(*pid, "cmdline").contains(text) && is_below(*pid))
+        .map(|pid| status(pid, "status"))
+        .collect()
+}
+
+#[test]
+fn browsers_run_as_an_ordinary_user_and_chromium_in_its_sandbox() {
+    let _alone = alone();
+    let (mut renderers, mut firefoxes, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut look = |progress: Progress<'_>| {
+        if matches!(progress, Progress::Running { time, .. } if time > Timestamp::from_secs(1)) {
+            renderers = statuses_below("--type=renderer");
+            firefoxes = statuses_below("firefox");
+            open = statuses_below("--no-sandbox");
+        }
+    };
+    let scenario = scenario("browser = { b = \"firefox\" }\n", "[[flow]]\n");
+    let config = CallConfig::of(&scenario, 1).unwrap();
+    let outcome = match run_call(&config, &AtomicBool::new(false), &mut look) {
+        Err(error) if is_missing_a_part(&error) => return println!("skipped: {error}"),
+        outcome => outcome.unwrap(),
+    };
+    assert_eq!(outcome.calls[0].failure, None);
+    if let Some(warning) = outcome.notes.iter().find(|note| note.contains(" runs ")) {
+        return println!("skipped: {warning}");
+    }
+    assert!(!renderers.is_empty() && !firefoxes.is_empty());
+    for status in renderers.iter().chain(&firefoxes) {
+        assert!(!status.contains("\nUid:\t0\t"), "{status}");
+    }
+    // Filters of system calls are the second layer of the sandbox.
+    assert!(renderers.iter().all(|status| status.contains("\nSeccomp:\t2\n")), "{renderers:?}");
+    assert_eq!(open, [""; 0]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,10 +15,13 @@ Examples:
   weir report runs -o report.html
   weir link demo/first-call -- ping -c 5 10.45.0.2";
 
+/// The version as in records, and the commit that the program was built from.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_REVISION"), ")");
+
 /// Congestion control of real-time media: how does a call behave on this network under this
 /// controller, and why?
 #[derive(Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "weir", version = VERSION, after_help = EXAMPLES)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -39,12 +43,16 @@ pub enum Command {
     Report(Report),
     /// Show how two sets of runs differ.
     Compare(Compare),
-    /// Hold scenarios to their expectations: exit 0 all hold, 1 one fails, 2 could not run.
+    /// Hold scenarios to their expectations: exit 0 none failed, 1 one failed, 2 could not run.
     Check(Check),
     /// Measure how fast simulator and controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures: exit 0 all within the limits, 1 one is not, 2 could not run.
     Validate(Validate),
+    /// Print the completions of a shell.
+    Completions(Completions),
+    /// Write the manual pages.
+    Man(Man),
 }
 
 impl Command {
@@ -87,7 +95,18 @@ pub struct Output {
 
 /// `weir list`
 #[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir list
+  weir list 'rfc8867/*'
+  weir list jitter --source lund")]
 pub struct List {
+    /// Only these: a pattern of ids ('rfc8867/*'), or a part of an id or title, or a TOML file.
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
+    /// Only those of one source, the first word of their ids.
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
     /// Print one JSON array.
     #[arg(long)]
     pub json: bool,
@@ -99,6 +118,7 @@ pub struct List {
 Examples:
   weir run lund/rmcat-ns3
   weir run 'lund/*' --controller nada,scream --seeds 5 --out runs
+  weir run 'lund/*' --controller nada,scream --seeds 20 --out runs --resume
   weir run my-scenario.toml --seed 7331 --json
   weir run delft/wifi-4/s1 --controller gcc --airtime frames.csv")]
 pub struct Run {
@@ -106,6 +126,9 @@ pub struct Run {
     pub selection: Selection,
     #[command(flatten)]
     pub output: Output,
+    /// Go on with an earlier command: records that are below DIR already are read, not made again.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
     /// Write each frame on the air of the Wi-Fi cell, of one run, to this file.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
@@ -122,7 +145,8 @@ Examples:
   weir call demo/first-call
   weir call demo/first-call --iterations 3 --out runs --json
   weir call 'delft/wired-2/*' --quick --out runs
-  weir call demo/first-call --serve=192.168.1.5")]
+  weir call demo/first-call --serve=192.168.1.5
+  weir call demo/first-call --serve=all")]
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
@@ -131,9 +155,9 @@ pub struct Call {
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
     pub iterations: Option<u64>,
     /// Let people be the peers: print an address for each to open in a browser on any machine that
-    /// reaches this one at ADDRESS (default: 127.0.0.1).
+    /// reaches this one at ADDRESS (default: 127.0.0.1). `all` means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
-        default_missing_value = "127.0.0.1")]
+        default_missing_value = "127.0.0.1", value_parser = served_address)]
     pub serve: Option<Ipv4Addr>,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
@@ -152,16 +176,36 @@ pub struct Call {
     pub output: Output,
 }
 
+/// One address of this machine, or `all`.
+fn served_address(text: &str) -> Result<Ipv4Addr, String> {
+    if text == "all" {
+        return Ok(Ipv4Addr::UNSPECIFIED);
+    }
+    let address: Ipv4Addr = text.parse().map_err(|_| {
+        "it is no IPv4 address: name one that `ip address` shows, or write --serve=all".to_owned()
+    })?;
+    let what = match address {
+        _ if address.is_unspecified() => "it means all addresses of this machine",
+        _ if address.is_multicast() => "it is the address of a group",
+        _ if address.is_broadcast() => "it is a broadcast address",
+        _ => return Ok(address),
+    };
+    Err(format!("{what}: name one that `ip address` shows, or write --serve=all"))
+}
+
 /// `weir link`
 #[derive(ClapArgs)]
 #[command(after_help = "\
 COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a Wi-Fi
 cell A is the station of the scenario's first flow that is at one; the other stations are simulated.
+The exit code is that of COMMAND, or 128 and the number of the signal that ended it. SIGINT, SIGTERM and
+SIGHUP go to all processes of COMMAND; whatever is left after three seconds is killed.
 
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2
   weir link demo/first-call --peer 'iperf3 -s -1' -- iperf3 -C cubic -c 10.45.0.2
   weir link demo/first-call --interactive -- ping 10.45.0.2
+  weir link demo/first-call --out runs --capture -- ping -c 5 10.45.0.2 && weir report runs
   weir link --self-test")]
 pub struct Link {
     /// Scenario id or TOML file.
@@ -173,6 +217,12 @@ pub struct Link {
     /// Change capacity, delay, jitter and loss by typing while COMMAND runs; a line shows the state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
+    /// Write a record of the run below this folder: what went each way, and what became of it.
+    #[arg(long, value_name = "DIR", conflicts_with = "self_test")]
+    pub out: Option<PathBuf>,
+    /// Keep the packet captures of both hosts in the record, as pcapng files without payload.
+    #[arg(long, requires = "out")]
+    pub capture: bool,
     /// Seed of the network's losses and jitter.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,
@@ -201,11 +251,17 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Runs of one controller and engine in both folders are compared by their metrics. Where one folder has
+Runs of one scenario, controller and engine in both folders are compared, metric by metric: the
+mean over the seeds with its 95 % confidence interval, the change in per cent, and whether it is
+more than chance: better, worse or other with the probability p of such a difference by chance
+(at most 0.05), ~ where it may be chance, = where nothing differs, ? where there are too few
+seeds to tell (4 on each side are enough). Of 20 values that only chance moves, one is expected
+to have a p below 0.05. Scenarios whose text has changed are said first. Where one folder has
 real calls and the other simulated runs of a scenario, each section's error follows.
 
 Examples:
   weir compare runs-before runs-after
+  weir compare --match name runs-of-old-file runs-of-new-file
   weir compare calls runs")]
 pub struct Compare {
     /// Records before.
@@ -214,22 +270,47 @@ pub struct Compare {
     /// Records after.
     #[arg(value_name = "DIR")]
     pub after: PathBuf,
+    /// What runs of your own scenario files go together by.
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Match::Id)]
+    pub r#match: Match,
     /// Print one JSON array.
     #[arg(long)]
     pub json: bool,
 }
 
+/// What makes two own scenario files the same.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Match {
+    /// The path as the command line gave it.
+    Id,
+    /// The name of the file, whatever its folder.
+    Name,
+}
+
 /// `weir check`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Example:
-  weir check 'rfc8867/*' --controller all --junit check.xml")]
+Exit code:
+  0  no expectation failed; those in doubt and known misses are listed, and leave the gate open
+  1  one failed, or a known miss holds now; with --strict also if one is in doubt
+  2  could not run
+
+With one seed every expectation holds or fails. With several (--seeds) it is judged by the mean,
+and is in doubt where that is on the wrong side of the limit by no more than chance (two-sided
+test at 0.1 %).
+
+Examples:
+  weir check 'rfc8867/*' --controller all --junit check.xml
+  weir check my-scenario.toml --controller gcc --seeds 10 --strict")]
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
     /// Print every expectation, not only those that fail or are known to be missed.
     #[arg(long)]
     pub list: bool,
+    /// Let an expectation that is in doubt fail.
+    #[arg(long)]
+    pub strict: bool,
     /// Write the outcome as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -275,4 +356,27 @@ pub enum Model {
     Wifi,
     /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
     Emulator,
+}
+
+/// `weir completions`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  weir completions bash > ~/.local/share/bash-completion/completions/weir
+  weir completions fish > ~/.config/fish/completions/weir.fish")]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// `weir man`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example:
+  weir man pages && man pages/weir-run.1")]
+pub struct Man {
+    /// Folder for weir.1 and a page a command.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }

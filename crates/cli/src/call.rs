@@ -47,7 +47,11 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
-        let captures = Captures::new(args, scenario, &info)?;
+        let captures = Captures::new(
+            args.capture || scenario.call.capture,
+            args.output.out.as_deref(),
+            &info,
+        )?;
         let record = desk.make(scenario, info, captures.plan(), &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;
@@ -196,12 +200,15 @@ fn invite(urls: &[(String, String)]) {
     for (name, url) in urls {
         eprintln!("weir: {name} opens {url}");
     }
-    let origin = urls.first().and_then(|(_, url)| origin(url));
-    let is_this_machine = |origin: &&str| origin.starts_with("http://127.");
-    if let Some(origin) = origin.filter(|origin| !is_this_machine(origin)) {
+    let mut origins: Vec<&str> = urls.iter().filter_map(|(_, url)| origin(url)).collect();
+    origins.retain(|origin| !origin.starts_with("http://127."));
+    origins.sort_unstable();
+    origins.dedup();
+    if !origins.is_empty() {
         eprintln!(
             "weir: a browser gives this page its camera if it is Chromium, started with \
-             --unsafely-treat-insecure-origin-as-secure={origin}"
+             --unsafely-treat-insecure-origin-as-secure={}",
+            origins.join(",")
         );
     }
 }

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use weir_call::capture::CapturePlan;
 use weir_lab::run::RunInfo;
-use weir_lab::scenario::Scenario;
-
-use crate::args::Call;
 
 /// The folder of one run's captures. One that never came into a record stays, because a call that
 /// failed or was interrupted is what somebody wants to look into.
@@ -19,10 +16,9 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Makes the folder, if the command line or the scenario asks for captures and there is a place.
-    pub fn new(args: &Call, scenario: &Scenario, info: &RunInfo) -> anyhow::Result<Self> {
-        let wanted = args.capture || scenario.call.capture;
-        let Some(out) = args.output.out.as_ref().filter(|_| wanted) else {
+    /// Makes the folder, if captures are wanted and there is a place.
+    pub fn new(wanted: bool, out: Option<&Path>, info: &RunInfo) -> anyhow::Result<Self> {
+        let Some(out) = out.filter(|_| wanted) else {
             return Ok(Self { plan: None, settled: true });
         };
         let folder = PathBuf::from(format!("{}.captures", out.join(info.folder()).display()));
@@ -48,6 +44,15 @@ impl Captures {
         self.settled = true;
         Ok(())
     }
+
+    /// Removes them: of a command that never ran.
+    pub fn discard(mut self) {
+        if let Some(CapturePlan { folder, .. }) = &self.plan {
+            // Where even this fails there is an error to be told that says more.
+            let _ = fs::remove_dir_all(folder);
+        }
+        self.settled = true;
+    }
 }
 
 impl Drop for Captures {
@@ -57,7 +62,7 @@ impl Drop for Captures {
         };
         // An empty folder is of no use; the removal of another one fails.
         if fs::remove_dir(folder).is_err() {
-            eprintln!("weir: the packets of the call that was not recorded: {}", folder.display());
+            eprintln!("weir: the packets of the run that was not recorded: {}", folder.display());
         }
     }
 }

@@ -1,53 +1,57 @@
 //! `weir check`: scenarios as a gate.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use weir_lab::gate::{Judgement, Outcome, Verdict, judge, verdicts};
+use weir_lab::summary::{Bound, Summary};
 use weir_lab::whole_file;
 
 use crate::args::Check;
 use crate::interrupt::Interrupt;
+use crate::layout::{self, Table};
 use crate::output;
-use crate::run::simulate;
+use crate::run::{Simulated, simulate};
 use crate::table;
 
 /// Runs, prints what became of the expectations, and says by exit code whether the gate is open.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
-    let judgements = judge(&simulate(&args.selection, None, &Interrupt::listen()?)?);
+    let runs = simulate(&args.selection, None, &Interrupt::listen()?)?;
+    let times = times(&runs);
+    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
+    let judgements = judge(&summaries);
     anyhow::ensure!(
         !judgements.is_empty(),
         "none of these scenarios expects anything of these controllers: add [[expect]] to them"
     );
     output::print(&matrix(&judgements))?;
     let shown = |judgement: &&Judgement| args.list || judgement.outcome != Outcome::Holds;
-    let lines: Vec<Vec<String>> = judgements.iter().filter(shown).map(line).collect();
-    if !lines.is_empty() {
-        const HEAD: [&str; 7] =
-            ["scenario", "controller", "verdict", "expectation", "measured", "limit", "seeds"];
-        // One seed has nothing to count.
-        let several = judgements.iter().any(|judgement| judgement.seeds.len() > 1);
-        let head = &HEAD[..HEAD.len() - usize::from(!several)];
-        output::print(&format!("\n{}", table::aligned(head, &lines, 4)))?;
+    let shown: Vec<&Judgement> = judgements.iter().filter(shown).collect();
+    if !shown.is_empty() {
+        output::print(&format!("\n{}", lines(&shown).text(layout::width())))?;
     }
+    let passes = |judgement: &Judgement| judgement.outcome.passes(args.strict);
     let mut replays: Vec<String> =
-        judgements.iter().filter(|one| !one.outcome.passes()).map(replay).collect();
+        judgements.iter().filter(|one| !passes(one)).map(replay).collect();
     replays.dedup();
     for replay in replays {
-        output::line(&replay)?;
+        output::line(&output::escaped(&replay))?;
     }
     let requirements = requirements(&verdicts(&judgements));
     if !requirements.is_empty() {
         output::print(&format!("\nRequirements of RFC 8836\n{requirements}"))?;
     }
     if let Some(path) = &args.junit {
-        whole_file::write(path, junit(&judgements)?.as_bytes())
+        whole_file::write(path, junit(&judgements, &times, args.strict)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let count = |outcome| judgements.iter().filter(|one| one.outcome == outcome).count();
     let doubt = match count(Outcome::InDoubt) {
         0 => String::new(),
+        count if args.strict => format!(" {count} in doubt (--strict: failed),"),
         count => format!(" {count} in doubt,"),
     };
     output::line(&format!(
@@ -59,8 +63,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         count(Outcome::KnownMiss),
         count(Outcome::MissIsGone)
     ))?;
-    let is_open = judgements.iter().all(|judgement| judgement.outcome.passes());
-    Ok(if is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if judgements.iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The names in the order in which they come first.
@@ -88,7 +91,13 @@ fn matrix(judgements: &[Judgement]) -> String {
     };
     let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
     let head: Vec<&str> = std::iter::once("scenario").chain(controllers.iter().copied()).collect();
-    table::aligned(&head, &rows, head.len())
+    fitting(&head, rows)
+}
+
+/// A table of words: one too wide goes to the lines below the first column.
+fn fitting(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let table = Table { head: head.to_vec(), left: head.len(), rows, ..Table::default() };
+    Table { common: vec![0], ..table }.text(layout::width())
 }
 
 /// `pass`, `2 FAIL`, `1 doubt`, `1 miss`, or a dash where nothing is expected.
@@ -116,8 +125,32 @@ fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
     }
 }
 
+/// A line an expectation.
+fn lines(judgements: &[&Judgement]) -> Table<'static> {
+    const HEAD: [&str; 8] =
+        ["scenario", "controller", "verdict", "expectation", "flow", "measured", "limit", "seeds"];
+    const EXPECTATION: usize = 3;
+    const SEEDS: usize = 7;
+    let rows = judgements.iter().map(|judgement| line(judgement)).collect();
+    let mut table = Table {
+        head: HEAD.to_vec(),
+        rows,
+        left: EXPECTATION + 2,
+        common: vec![0, 1],
+        spare: vec![SEEDS],
+        words: Some(EXPECTATION),
+    };
+    // One seed has nothing to count.
+    if judgements.iter().all(|judgement| judgement.seeds.len() == 1) {
+        table.head.truncate(SEEDS);
+        table.rows.iter_mut().for_each(|row| row.truncate(SEEDS));
+        table.spare.clear();
+    }
+    table
+}
+
 fn line(judgement: &Judgement) -> Vec<String> {
-    let Judgement { scenario, controller, row, confidence, outcome, seeds, held } = judgement;
+    let Judgement { scenario, controller, row, outcome, seeds, held, .. } = judgement;
     let verdict = match outcome {
         Outcome::Holds => "holds",
         Outcome::Fails => "FAILS",
@@ -129,16 +162,27 @@ fn line(judgement: &Judgement) -> Vec<String> {
         (Some(why), Outcome::KnownMiss) => format!("{} ({why})", row.text),
         _ => row.text.clone(),
     };
-    let measured = table::number(row.measured, 3);
     vec![
         scenario.clone(),
         controller.clone(),
         verdict.into(),
         text,
-        confidence.map_or(measured.clone(), |half| format!("{measured} ± {half:.3}")),
+        flows(judgement),
+        measured(judgement),
         table::number(Some(row.limit), 3),
         format!("{held} of {} hold", seeds.len()),
     ]
+}
+
+/// The flows that decided, or `all` where all flows together are measured.
+fn flows(judgement: &Judgement) -> String {
+    if judgement.flows.is_empty() { "all".into() } else { judgement.flows.join(", ") }
+}
+
+/// The value, over several seeds with its interval.
+fn measured(judgement: &Judgement) -> String {
+    let interval = judgement.confidence.map(|half| format!(" ± {half:.3}"));
+    table::number(judgement.row.measured, 3) + &interval.unwrap_or_default()
 }
 
 /// Requirements by controllers; empty if none was tested.
@@ -165,21 +209,40 @@ fn requirements(verdicts: &[Verdict]) -> String {
     }
     let head: Vec<&str> =
         std::iter::once("requirement").chain(controllers.iter().copied()).collect();
-    table::aligned(&head, &rows, head.len())
+    fitting(&head, rows)
 }
 
-fn junit(judgements: &[Judgement]) -> anyhow::Result<String> {
+/// How long the runs of each scenario and controller took together.
+fn times(runs: &[Simulated]) -> HashMap<(String, String), Duration> {
+    let mut times = HashMap::new();
+    for Simulated { summary, took } in runs {
+        let key = (summary.scenario.clone(), summary.controller.clone());
+        *times.entry(key).or_default() += *took;
+    }
+    times
+}
+
+/// A suite a scenario and controller, a case an expectation. The time of a suite is that of its runs,
+/// and each of its cases has an equal part of it.
+fn junit(
+    judgements: &[Judgement],
+    times: &HashMap<(String, String), Duration>,
+    strict: bool,
+) -> anyhow::Result<String> {
     let mut report = quick_junit::Report::new("weir check");
+    report.set_time(times.values().sum());
     let of_suite =
         |a: &Judgement, b: &Judgement| (&a.scenario, &a.controller) == (&b.scenario, &b.controller);
     for judgements in judgements.chunk_by(of_suite) {
         let Judgement { scenario, controller, .. } = &judgements[0];
+        let time = times.get(&(scenario.clone(), controller.clone())).copied().unwrap_or_default();
         let mut suite = TestSuite::new(format!("{scenario} {controller}"));
+        suite.set_time(time);
         for judgement in judgements {
-            let mut case = TestCase::new(judgement.row.text.clone(), status(judgement));
-            if judgement.outcome == Outcome::InDoubt {
-                case.set_system_out(doubt(judgement));
-            }
+            let mut case = TestCase::new(judgement.row.text.clone(), status(judgement, strict));
+            case.set_classname(class_name(scenario, controller));
+            case.set_time(time / judgements.len() as u32);
+            case.set_system_out(in_words(judgement));
             suite.add_test_case(case);
         }
         report.add_test_suite(suite);
@@ -187,34 +250,41 @@ fn junit(judgements: &[Judgement]) -> anyhow::Result<String> {
     Ok(report.to_string()?)
 }
 
-/// What a success that is none beyond doubt says of itself: the schema knows no outcome between.
-fn doubt(judgement: &Judgement) -> String {
-    let Judgement { row, confidence, held, seeds, .. } = judgement;
-    let (measured, half) = (table::number(row.measured, 3), table::number(*confidence, 3));
+/// `rfc8867.5_1.gcc`: readers of JUnit files make folders of what stands between dots.
+fn class_name(scenario: &str, controller: &str) -> String {
+    let scenario = scenario.replace('.', "_").replace('/', ".");
+    format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
+}
+
+/// What was measured of whom, and whether there is doubt.
+fn in_words(judgement: &Judgement) -> String {
+    let Judgement { row, confidence, outcome, held, seeds, .. } = judgement;
+    let doubt = if *outcome == Outcome::InDoubt { "in doubt: " } else { "" };
+    let interval = confidence.map_or("", |_| " (95 %)");
+    let bound = match row.bound {
+        Bound::Above => "at least",
+        Bound::Below => "at most",
+    };
     format!(
-        "in doubt: {measured} ± {half} (95 %), limit {}; {held} of {} seeds hold",
+        "{doubt}measured {}{interval}, limit {bound} {}; flow {}; {held} of {} seeds hold",
+        measured(judgement),
         row.limit,
+        flows(judgement),
         seeds.len()
     )
 }
 
-fn status(judgement: &Judgement) -> TestCaseStatus {
-    let row = &judgement.row;
-    let measured = table::number(row.measured, 3);
+fn status(judgement: &Judgement, strict: bool) -> TestCaseStatus {
     let mut status = match judgement.outcome {
-        Outcome::Holds | Outcome::InDoubt => return TestCaseStatus::success(),
         Outcome::KnownMiss => TestCaseStatus::skipped(),
-        Outcome::Fails | Outcome::MissIsGone => {
-            TestCaseStatus::non_success(NonSuccessKind::Failure)
-        }
+        outcome if outcome.passes(strict) => return TestCaseStatus::success(),
+        _ => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
-    let limit = row.limit;
-    status.set_message(match (&row.known_miss, judgement.outcome) {
-        (Some(_), Outcome::MissIsGone) => {
-            format!("a known miss holds now: measured {measured}, limit {limit}")
-        }
-        (Some(why), _) => format!("known miss: {why}; measured {measured}, limit {limit}"),
-        (None, _) => format!("measured {measured}, limit {limit}"),
+    let words = in_words(judgement);
+    status.set_message(match (&judgement.row.known_miss, judgement.outcome) {
+        (Some(_), Outcome::MissIsGone) => format!("a known miss holds now: {words}"),
+        (Some(why), _) => format!("known miss: {why}; {words}"),
+        (None, _) => words,
     });
     status.set_description(replay(judgement));
     status

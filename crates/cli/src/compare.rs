@@ -1,20 +1,27 @@
-//! `weir compare`: what differs between two sets of runs, and how far simulated runs are from real calls.
+//! `weir compare`: what differs between two sets of runs, whether by more than chance, and how far
+//! simulated runs are from real calls.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_lab::calls::counting;
-use weir_lab::metrics::mean;
+use weir_lab::metrics::{Better, Declared, mean};
 use weir_lab::record::{self, Record};
+use weir_lab::scenario::{Change, Scenario, changes};
+use weir_lab::significance::Significance;
+use weir_lab::spread::Spread;
 use weir_lab::summary::Summary;
 
-use crate::args::Compare;
+use crate::args::{Compare, Match};
+use crate::layout::{self, Table, wrapped};
 use crate::output;
-use crate::sim_real;
+use crate::sim_real::{self, Sections};
 use crate::table;
 
-const METRICS: [&str; 7] = [
+/// What is compared of each flow that has it.
+const METRICS: [&str; 14] = [
     "utilization",
     "rate_mbps.mean",
     "queuing_delay_ms.mean",
@@ -22,120 +29,396 @@ const METRICS: [&str; 7] = [
     "rtt_ms.mean",
     "loss_ratio.mean",
     "responsiveness_s",
+    "residual_loss_ratio",
+    "frame_rate",
+    "frame_delay_ms.mean",
+    "frame_delay_ms.p95",
+    "freeze_count",
+    "freeze_duration_s",
+    "goodput_mbps.mean",
 ];
+/// Digits of a value that count, and decimals at most.
+const DIGITS: i32 = 4;
+const DECIMALS: i32 = 4;
+const LEGEND: &str = "± is the mean's 95 % confidence interval. p is the probability of such a \
+    difference by chance: by signed ranks where both sides have the same six seeds or more, else by rank \
+    sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell (4 on each side are enough).";
 
-struct Difference {
-    scenario: String,
-    controller: String,
-    engine: String,
-    flow: String,
-    metric: &'static str,
-    before: f64,
-    after: f64,
+/// The runs below a folder, without their rows: a record is read, measured and dropped.
+struct Set {
+    summaries: Vec<Summary>,
+    sections: Vec<Sections>,
+    /// The scenario of each id, as its first record has it.
+    scenarios: BTreeMap<String, Scenario>,
 }
 
-/// Prints the metrics of flows that both sets have, averaged over each set's seeds; and where one has
-/// real calls of a scenario and the other simulated runs, the error of each section.
+/// A metric of a flow, before and after: a value a seed.
+struct Difference<'a> {
+    of: &'a Summary,
+    flow: &'a str,
+    metric: &'static str,
+    before: Vec<(&'a str, f64)>,
+    after: Vec<(&'a str, f64)>,
+}
+
+/// What became of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Better,
+    Worse,
+    /// It differs by more than chance, and neither is better.
+    Other,
+    MayBeChance,
+    Equal,
+    TooFew,
+}
+
+/// Prints the metrics of flows that both sets have, over each set's seeds; and where one has real calls
+/// of a scenario and the other simulated runs, the error of each section.
 pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let lines = sim_real::lines(&before, &after);
-    let differences = differences(&summaries(&before), &summaries(&after));
-    anyhow::ensure!(
-        !differences.is_empty() || !lines.is_empty(),
-        "no scenario stands in both {} and {}, under one controller and engine or real and simulated",
-        args.before.display(),
-        args.after.display()
-    );
+    let before = Set::read(&args.before, args.r#match)?;
+    let after = Set::read(&args.after, args.r#match)?;
+    let lines = sim_real::lines(&before.sections, &after.sections);
+    let differences = differences(&before.summaries, &after.summaries);
+    if differences.is_empty() && lines.is_empty() {
+        let own = [&before, &after].iter().all(|set| set.scenarios.keys().any(|id| is_own(id)));
+        let hint = if own && args.r#match == Match::Id {
+            "; --match name takes own files of one name for one scenario"
+        } else {
+            ""
+        };
+        anyhow::bail!(
+            "no scenario stands in both {} and {}, under one controller and engine or real and \
+             simulated{hint}",
+            args.before.display(),
+            args.after.display()
+        );
+    }
+    let changed = changed(&before, &after);
     if args.json {
-        let changes = differences.iter().map(to_json);
-        let rows: Vec<_> = changes.chain(lines.iter().map(sim_real::Line::to_json)).collect();
-        output::line(&serde_json::to_string_pretty(&rows)?)?;
+        let rows = differences.iter().map(Difference::to_json);
+        let rows = rows.chain(lines.iter().map(sim_real::Line::to_json));
+        let rows: Vec<Value> = rows.chain(changed.iter().map(change_to_json)).collect();
+        output::json(&serde_json::to_string_pretty(&rows)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let width = layout::width();
+    if !changed.is_empty() {
+        let lines: String = changed.iter().map(change_in_words).collect();
+        output::print(&format!("The scenario has changed:\n{lines}\n"))?;
+    }
     if !differences.is_empty() {
-        const HEAD: [&str; 8] =
-            ["scenario", "controller", "engine", "flow", "metric", "before", "after", "change"];
-        let rows: Vec<_> = differences.iter().map(to_cells).collect();
-        output::print(&table::aligned(&HEAD, &rows, 5))?;
+        output::print(&in_table(&differences).text(width))?;
+        let legend = wrapped(LEGEND, width.unwrap_or(100)).join("\n");
+        output::print(&format!("\n{legend}\n"))?;
     }
     if !lines.is_empty() {
-        output::print(&sim_real::table(&lines))?;
+        output::print(&sim_real::table(&lines, width))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// All records below a folder.
-fn read(folder: &Path) -> anyhow::Result<Vec<Record>> {
-    let folders = record::find(folder)?;
-    anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
-    folders.iter().map(|folder| Ok(Record::read(folder)?)).collect()
-}
-
-fn summaries(records: &[Record]) -> Vec<Summary> {
-    records.iter().map(Record::summary).collect()
-}
-
-fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference> {
-    let mut differences: Vec<Difference> = Vec::new();
-    for summary in before {
-        let key = (&summary.scenario, &summary.controller, &summary.engine);
-        let done = |d: &Difference| (&d.scenario, &d.controller, &d.engine) == key;
-        if differences.iter().any(done) {
-            continue;
+impl Set {
+    fn read(folder: &Path, by: Match) -> anyhow::Result<Self> {
+        let folders = record::find(folder)?;
+        anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
+        let mut set =
+            Self { summaries: Vec::new(), sections: Vec::new(), scenarios: BTreeMap::new() };
+        let mut mixed = BTreeSet::new();
+        for path in &folders {
+            let mut record = Record::read(path)?;
+            if by == Match::Name {
+                record.info.scenario = file_name(&record.info.scenario).into();
+            }
+            set.summaries.push(record.summary());
+            set.sections.push(Sections::of(&record));
+            let (id, scenario) = (record.info.scenario, record.scenario);
+            let Some(known) = set.scenarios.get(&id) else {
+                set.scenarios.insert(id, scenario);
+                continue;
+            };
+            anyhow::ensure!(
+                known.id == scenario.id,
+                "{} holds runs of {} and of {}, which have one name: leave --match name out, or \
+                 compare a folder of each",
+                folder.display(),
+                known.id,
+                scenario.id
+            );
+            if *known != scenario {
+                mixed.insert(id);
+            }
         }
-        let of_run = |set: &'a [Summary]| {
-            let same = |run: &&Summary| (&run.scenario, &run.controller, &run.engine) == key;
-            counting(set.iter().filter(same).collect(), |run| run.flaw())
+        for id in mixed {
+            eprintln!(
+                "weir: {} holds runs of several texts of {id}; what has changed is told of the first",
+                folder.display()
+            );
+        }
+        Ok(set)
+    }
+}
+
+/// Whether an id is the path of a file outside the catalogue.
+fn is_own(id: &str) -> bool {
+    id.ends_with(".toml") || id.contains(".toml/")
+}
+
+/// Of an own file its name, with the variant behind it; of the catalogue the id.
+fn file_name(id: &str) -> &str {
+    let end = match id.find(".toml/") {
+        Some(start) => start + ".toml".len(),
+        None if is_own(id) => id.len(),
+        None => return id,
+    };
+    &id[id[..end].rfind('/').map_or(0, |slash| slash + 1)..]
+}
+
+/// What has changed in the scenarios that both sets have.
+fn changed(before: &Set, after: &Set) -> Vec<(String, Change)> {
+    let both =
+        before.scenarios.iter().filter_map(|(id, old)| Some((id, old, after.scenarios.get(id)?)));
+    let of_each = both.flat_map(|(id, old, new)| {
+        changes(old, new).into_iter().map(move |change| (id.clone(), change))
+    });
+    of_each.collect()
+}
+
+fn change_in_words((id, change): &(String, Change)) -> String {
+    let Change { key, before, after } = change;
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not there".into());
+    let line = format!("{id}: {key} {} -> {}", shown(before), shown(after));
+    format!("{}\n", output::escaped(&line))
+}
+
+fn change_to_json((id, change): &(String, Change)) -> Value {
+    json!({
+        "scenario": id,
+        "changed_key": change.key,
+        "before": change.before,
+        "after": change.after,
+    })
+}
+
+/// Every metric of every flow that either set has, of the runs that both sets have.
+fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference<'a>> {
+    let mut differences = Vec::new();
+    let after_groups = table::groups(after);
+    for old in table::groups(before) {
+        let key = |run: &'a Summary| (&run.scenario, &run.controller, &run.engine);
+        let Some(new) = after_groups.iter().find(|group| key(group[0]) == key(old[0])) else {
+            continue;
         };
-        let sets = [of_run(before), of_run(after)];
-        for flow in &summary.flows {
+        let of = old[0];
+        let [old, new] = [old, new.clone()].map(|group| counting(group, |run| run.flaw()));
+        for flow in &of.flows {
             for metric in METRICS {
-                let over_seeds = |set: &[&Summary]| {
-                    mean(
-                        set.iter().filter_map(|run| run.metric(Some(&flow.flow), metric)).collect(),
-                    )
+                let values = |set: &[&'a Summary]| {
+                    let value = |run: &&'a Summary| {
+                        Some((run.seed.as_str(), run.metric(Some(&flow.flow), metric)?))
+                    };
+                    set.iter().filter_map(value).collect::<Vec<_>>()
                 };
-                let [before, after] = sets.each_ref().map(|set| over_seeds(set));
-                let (Some(before), Some(after)) = (before, after) else {
-                    continue;
-                };
-                differences.push(Difference {
-                    scenario: summary.scenario.clone(),
-                    controller: summary.controller.clone(),
-                    engine: summary.engine.clone(),
-                    flow: flow.flow.clone(),
-                    metric,
-                    before,
-                    after,
-                });
+                let (before, after) = (values(&old), values(&new));
+                if !before.is_empty() || !after.is_empty() {
+                    differences.push(Difference { of, flow: &flow.flow, metric, before, after });
+                }
             }
         }
     }
     differences
 }
 
-fn to_json(difference: &Difference) -> serde_json::Value {
-    json!({
-        "scenario": difference.scenario,
-        "controller": difference.controller,
-        "engine": difference.engine,
-        "flow": difference.flow,
-        "metric": difference.metric,
-        "before": difference.before,
-        "after": difference.after,
-        "change": difference.after - difference.before,
-    })
+fn numbers(set: &[(&str, f64)]) -> Vec<f64> {
+    set.iter().map(|entry| entry.1).collect()
 }
 
-fn to_cells(difference: &Difference) -> Vec<String> {
-    vec![
-        difference.scenario.clone(),
-        difference.controller.clone(),
-        difference.engine.clone(),
-        difference.flow.clone(),
-        difference.metric.into(),
-        table::number(Some(difference.before), 4),
-        table::number(Some(difference.after), 4),
-        format!("{:+.4}", difference.after - difference.before),
-    ]
+impl<'a> Difference<'a> {
+    fn means(&self) -> (Option<f64>, Option<f64>) {
+        (mean(numbers(&self.before)), mean(numbers(&self.after)))
+    }
+
+    fn change(&self) -> Option<f64> {
+        let (before, after) = self.means();
+        Some(after? - before?)
+    }
+
+    /// `None` where nothing was before that a share could be of.
+    fn percent(&self) -> Option<f64> {
+        let before = self.means().0?;
+        let change = self.change()?;
+        if change == 0.0 {
+            return Some(0.0);
+        }
+        (before != 0.0).then(|| change / before.abs() * 100.0)
+    }
+
+    fn significance(&self) -> Option<Significance> {
+        Significance::of(&self.before, &self.after)
+    }
+
+    /// Whether each seed has the value that it had, or all runs of both sides have one.
+    fn is_equal(&self) -> bool {
+        let sorted = |set: &[(&'a str, f64)]| {
+            let mut runs = set.to_vec();
+            runs.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+            runs
+        };
+        let all = || self.before.iter().chain(&self.after).map(|run| run.1);
+        let is_one = || !self.before.is_empty() && all().all(|value| value == self.before[0].1);
+        sorted(&self.before) == sorted(&self.after) || (!self.after.is_empty() && is_one())
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.is_equal() {
+            return Verdict::Equal;
+        }
+        let Some(found) = self.significance() else { return Verdict::TooFew };
+        if !found.is_significant() {
+            return Verdict::MayBeChance;
+        }
+        let rises = self.change().map(|change| change > 0.0);
+        match (Declared::of(self.metric).map(|declared| declared.better), rises) {
+            (Some(Better::Higher), Some(true)) | (Some(Better::Lower), Some(false)) => {
+                Verdict::Better
+            }
+            (Some(Better::Higher), Some(false)) | (Some(Better::Lower), Some(true)) => {
+                Verdict::Worse
+            }
+            _ => Verdict::Other,
+        }
+    }
+
+    fn verdict_in_words(&self) -> String {
+        let p = self.significance().map_or(String::new(), |found| format!(" p={:.3}", found.p));
+        match self.verdict() {
+            Verdict::Better => format!("better{p}"),
+            Verdict::Worse => format!("worse{p}"),
+            Verdict::Other => format!("other{p}"),
+            Verdict::MayBeChance => format!("~{p}"),
+            Verdict::Equal => "=".into(),
+            Verdict::TooFew => "?".into(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let interval =
+            |set: &[(&str, f64)]| Spread::of(&numbers(set)).map(|spread| spread.confidence);
+        let (before, after) = self.means();
+        let found = self.significance();
+        json!({
+            "scenario": self.of.scenario,
+            "controller": self.of.controller,
+            "engine": self.of.engine,
+            "flow": self.flow,
+            "metric": self.metric,
+            "before": before,
+            "before_confidence": interval(&self.before),
+            "before_runs": self.before.len(),
+            "after": after,
+            "after_confidence": interval(&self.after),
+            "after_runs": self.after.len(),
+            "change": self.change(),
+            "change_percent": self.percent(),
+            "better": match Declared::of(self.metric).map(|declared| declared.better) {
+                Some(Better::Higher) => Some("higher"),
+                Some(Better::Lower) => Some("lower"),
+                _ => None,
+            },
+            "verdict": match self.verdict() {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Other => "other",
+                Verdict::MayBeChance => "chance",
+                Verdict::Equal => "equal",
+                Verdict::TooFew => "too few",
+            },
+            "p": found.map(|found| found.p),
+            "test": found.map(|found| found.test.name()),
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        let (before, after) = self.means();
+        let largest = before.unwrap_or_default().abs().max(after.unwrap_or_default().abs());
+        let value = |set: &[(&str, f64)]| table::with_spread(&numbers(set), decimals(largest));
+        let percent = self.percent().map(|percent| match percent.abs() {
+            ..1_000.0 => format!("{percent:+.1}%"),
+            _ => format!("{percent:+.0}%"),
+        });
+        vec![
+            self.of.scenario.clone(),
+            self.of.controller.clone(),
+            self.of.engine.clone(),
+            self.flow.into(),
+            self.metric.into(),
+            value(&self.before),
+            value(&self.after),
+            percent.unwrap_or_else(|| "-".into()),
+            self.verdict_in_words(),
+            format!("{}, {}", self.before.len(), self.after.len()),
+        ]
+    }
+}
+
+/// Decimals that leave a value its digits that count.
+fn decimals(value: f64) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
+    (DIGITS - 1 - value.log10().floor() as i32).clamp(0, DECIMALS) as usize
+}
+
+fn in_table(differences: &[Difference<'_>]) -> Table<'static> {
+    const HEAD: [&str; 10] = [
+        "scenario",
+        "controller",
+        "engine",
+        "flow",
+        "metric",
+        "before",
+        "after",
+        "change",
+        "verdict",
+        "seeds",
+    ];
+    Table {
+        head: HEAD.to_vec(),
+        rows: differences.iter().map(Difference::to_cells).collect(),
+        left: 5,
+        common: vec![0, 1, 2, 3],
+        spare: vec![9],
+        words: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_own_file_goes_by_its_name_and_one_of_the_catalogue_by_its_id() {
+        assert_eq!(file_name("a/b/mine.toml"), "mine.toml");
+        assert_eq!(file_name("mine.toml"), "mine.toml");
+        assert_eq!(file_name("/a/mine.toml/far/er"), "mine.toml/far/er");
+        assert_eq!(file_name("lund/rmcat-ns3"), "lund/rmcat-ns3");
+    }
+
+    #[test]
+    fn four_digits_count() {
+        let shown = |value: f64| format!("{value:.*}", decimals(value));
+        assert_eq!(shown(145.4021), "145.4");
+        assert_eq!(shown(1.12419), "1.124");
+        assert_eq!(shown(12_345.6), "12346");
+        assert_eq!(shown(0.012_34), "0.0123");
+        assert_eq!(shown(0.0), "0");
+    }
+
+    #[test]
+    fn each_compared_metric_is_declared_and_has_a_better_side() {
+        for metric in METRICS {
+            let better = Declared::of(metric).map(|declared| declared.better);
+            assert!(better.is_some_and(|better| better != Better::Neither), "{metric}");
+        }
+    }
 }

@@ -4,17 +4,23 @@ use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use weir_emu::{Emulator, Ended, HostPlan, Plan, Running, self_test};
+use anyhow::Context;
+use weir_call::capture::{CapturePlan, Recorded, Recording};
+use weir_call::{LinkRun, link_record};
+use weir_emu::{Emulation, Emulator, HostPlan, Plan, Running, Signals, self_test};
+use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::{Scenario, catalogue};
 use weir_net::Seed;
-use weir_net::wifi::{AccessCategory, Association, NodeId};
 
 use crate::args::Link;
+use crate::captures::Captures;
 use crate::console::Console;
-use crate::output;
+use crate::{output, run};
 
 /// How often what was typed is looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// SIGTERM, by which `quit` asks the command to end.
+const TERMINATE: i32 = 15;
 
 /// Runs the command, or the self-test, and passes its exit code on.
 pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
@@ -31,16 +37,67 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
         found.len() + 1,
         scenario.id
     );
-    let emulator = Emulator::new(&plan(&scenario), Seed::new(args.seed))?;
-    let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
-    let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
-    anyhow::ensure!(
-        peer.as_ref().is_none_or(|words| !words.is_empty()),
-        "--peer is empty: write a command, such as --peer 'iperf3 -s -1'"
-    );
-    let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
-    let ended = run(emulator, &command, peer.as_deref(), args.interactive)?;
-    let emulation = &ended.emulation;
+    let info = info(args, &scenario);
+    if let Some(out) = &args.out {
+        run::refuse_existing(out, std::iter::once(&info))?;
+    }
+    // Until the record is written: a signal ends the command, and leaves no half of a record.
+    let signals = Signals::listen().context("cannot listen for signals")?;
+    let plan = plan(&scenario);
+    let emulator = Emulator::new(&plan, Seed::new(args.seed))?;
+    let captures = Captures::new(args.capture, args.out.as_deref(), &info)?;
+    let ended = match run_command(args, emulator, captures.plan(), &signals) {
+        Ok(ended) => ended,
+        Err(error) => {
+            captures.discard();
+            return Err(error);
+        }
+    };
+    tell(&ended.emulation);
+    if let Some(out) = &args.out {
+        let run = LinkRun {
+            command: &args.command,
+            peer: args.peer.as_deref(),
+            exit_code: ended.exit_code,
+            plan: &plan,
+            emulation: &ended.emulation,
+            captures: &ended.captures,
+        };
+        let record = link_record(&scenario, info, &run).write(out)?;
+        captures.move_to(&record)?;
+        eprintln!("weir: recorded in {}", record.display());
+    }
+    Ok(ExitCode::from(ended.exit_code))
+}
+
+/// A command goes by its own words.
+fn info(args: &Link, scenario: &Scenario) -> RunInfo {
+    let command = args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let controller = match &args.peer {
+        None => command,
+        Some(peer) => format!("--peer {} -- {command}", quoted(peer)),
+    };
+    RunInfo { scenario: scenario.id.clone(), controller, engine: Engine::Link, seed: args.seed }
+}
+
+/// A word as a shell reads it, in one line.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    if word.contains(char::is_control) {
+        let escaped = word.chars().map(|c| match c {
+            '\\' | '\'' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            c => c.into(),
+        });
+        return format!("$'{}'", escaped.collect::<String>());
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn tell(emulation: &Emulation) {
     if let Some(p99) = emulation.lateness.quantile(0.99) {
         let (packets, p99, max) =
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
@@ -49,17 +106,13 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     for bent in emulation.bent() {
         eprintln!("weir: this machine bent the run: {bent}");
     }
-    Ok(ExitCode::from(ended.exit_code))
 }
 
 /// Host A before all bottlenecks, host B behind them. In a Wi-Fi cell A is the station of the first flow
 /// that is at one, else the first station; all others are simulated.
 fn plan(scenario: &Scenario) -> Plan {
     let network = weir_call::network(scenario);
-    let first =
-        |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
-    let of_flow = scenario.flows.iter().find_map(|flow| flow.station);
-    let station = of_flow.or_else(|| scenario.cell.as_ref().map(first));
+    let station = scenario.link_station();
     if let (Some(own), Some(cell)) = (station, &network.cell) {
         let name = cell.config.names().nth(own.station.0).unwrap_or_default();
         eprintln!(
@@ -70,30 +123,66 @@ fn plan(scenario: &Scenario) -> Plan {
     Plan { hosts, ..network }
 }
 
+/// A command that has ended.
+struct Ended {
+    exit_code: u8,
+    emulation: Emulation,
+    captures: Vec<Recorded>,
+}
+
 /// Runs the command to its end. What is typed changes the network or goes to the command, not both.
-fn run(
+fn run_command(
+    args: &Link,
     emulator: Emulator,
-    command: &[OsString],
-    peer: Option<&[OsString]>,
-    interactive: bool,
-) -> Result<Ended, weir_emu::Error> {
-    if !interactive {
-        return Running::start(emulator, command, peer, Stdio::inherit())?.wait();
-    }
-    let mut running = Running::start(emulator, command, peer, Stdio::null())?;
+    capture: Option<CapturePlan>,
+    signals: &Signals,
+) -> anyhow::Result<Ended> {
+    let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
+    let peer: Option<Vec<OsString>> = args.peer.as_ref().map(words);
+    anyhow::ensure!(
+        peer.as_ref().is_none_or(|words| !words.is_empty()),
+        "--peer is empty: write a command, such as --peer 'iperf3 -s -1'"
+    );
+    let command: Vec<OsString> = args.command.iter().map(OsString::from).collect();
+    let recording = capture.map(|plan| Recording::start(emulator.hosts(), &plan)).transpose()?;
+    let input = if args.interactive { Stdio::null() } else { Stdio::inherit() };
+    let mut running = Running::start(emulator, &command, peer.as_deref(), input, Some(signals))?;
+    let exit_code = if args.interactive { steer(&mut running)? } else { running.wait()? };
+    // Before the hosts go, and their interfaces with them.
+    let captures = recording.map(Recording::stop).transpose()?.unwrap_or_default();
+    Ok(Ended { exit_code, emulation: running.stop()?, captures })
+}
+
+/// Lets somebody change the network until the command ends.
+fn steer(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
     let console = Console::start();
-    while !running.has_ended()? {
-        if !console.tick(&running.handle()) {
-            running.terminate();
-            break;
+    loop {
+        if let Some(code) = running.poll(TICK)? {
+            return Ok(code);
         }
-        std::thread::sleep(TICK);
+        if !console.tick(&running.handle()) {
+            running.end(TERMINATE);
+            return running.wait();
+        }
     }
-    running.wait()
 }
 
 fn test() -> anyhow::Result<ExitCode> {
     let result = self_test()?;
     output::print(&result.to_string())?;
     Ok(if result.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_take_it_apart() {
+        assert_eq!(quoted("--time=3"), "--time=3");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("ping $WEIR_PEER"), "'ping $WEIR_PEER'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted("it's\n"), "$'it\\'s\\u000a'");
+    }
 }

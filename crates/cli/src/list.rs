@@ -1,29 +1,99 @@
-//! `weir list`: the scenarios.
+//! `weir list`: the scenarios, source by source.
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use serde_json::json;
-use weir_lab::scenario::{Scenario, catalogue};
+use weir_lab::scenario::{Scenario, catalogue, nearest};
 
 use crate::args::List;
+use crate::layout::{self, wrapped};
 use crate::output;
-use crate::table;
 
-/// Prints the catalogue.
+/// Lines are at most this long, unless the terminal is wider.
+const WIDTH: usize = 80;
+/// The longest id that stands in one line with its title.
+const LONGEST_ID: usize = 26;
+/// `3600 s`
+const LENGTH_WIDTH: usize = 6;
+
+/// Prints the scenarios that were asked for.
 pub fn list(args: &List) -> anyhow::Result<ExitCode> {
-    let scenarios = catalogue::find("*")?;
+    let scenarios = chosen(args)?;
     if args.json {
         let entries: Vec<_> = scenarios.iter().map(entry).collect();
-        output::line(&serde_json::to_string_pretty(&entries)?)?;
-    } else {
-        let row = |scenario: &Scenario| {
-            let seconds = format!("{:.0} s", scenario.duration.as_secs_f64());
-            vec![scenario.id.clone(), seconds, scenario.title.clone()]
-        };
-        let rows: Vec<_> = scenarios.iter().map(row).collect();
-        output::print(&table::aligned(&["scenario", "length", "title"], &rows, 3))?;
+        output::json(&serde_json::to_string_pretty(&entries)?)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let width = layout::width().unwrap_or(WIDTH).max(WIDTH);
+    let groups = scenarios.chunk_by(|a, b| source(a) == source(b));
+    let texts: Vec<String> = groups.map(|group| text(group, width)).collect();
+    output::print(&texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The scenarios that the pattern and the source leave, by id.
+fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
+    let pattern = args.pattern.as_deref();
+    let is_word = |pattern: &&str| !pattern.contains(['*', '?', '[']) && !pattern.contains(".toml");
+    let selected = pattern.filter(|pattern| !is_word(pattern)).unwrap_or("*");
+    let mut scenarios = catalogue::find(selected)?;
+    if let Some(wanted) = &args.source {
+        let mut sources: Vec<String> = scenarios.iter().map(source).map(String::from).collect();
+        sources.dedup();
+        scenarios.retain(|scenario| source(scenario).eq_ignore_ascii_case(wanted));
+        if scenarios.is_empty() {
+            let near = nearest(&wanted.to_lowercase(), sources.iter().map(String::as_str));
+            let hint = near.first().map(|near| format!("; did you mean {near}?"));
+            let known = || format!("; there are {}", sources.join(", "));
+            bail!("no scenario has the source '{wanted}'{}", hint.unwrap_or_else(known));
+        }
+    }
+    if let Some(word) = pattern.filter(is_word) {
+        let lower = word.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&lower);
+        scenarios.retain(|scenario| has(&scenario.id) || has(&scenario.title));
+        if scenarios.is_empty() {
+            // The catalogue knows what a misspelt id may stand for.
+            catalogue::find(word)?;
+            bail!("of this source no scenario has '{word}' in its id or title");
+        }
+    }
+    Ok(scenarios)
+}
+
+/// The folder of a scenario of the catalogue; of an own file the whole path.
+fn source(scenario: &Scenario) -> &str {
+    match scenario.id.split_once('/') {
+        Some((source, _)) if !scenario.id.contains(".toml") => source,
+        _ => &scenario.id,
+    }
+}
+
+/// The scenarios of one source under its name, with their titles.
+fn text(group: &[Scenario], width: usize) -> String {
+    let count = match group.len() {
+        1 => "1 scenario".into(),
+        count => format!("{count} scenarios"),
+    };
+    let mut text = format!("{}: {count}\n", source(&group[0]));
+    let id_widths = group.iter().map(|scenario| scenario.id.chars().count());
+    let id_width = id_widths.filter(|&width| width <= LONGEST_ID).max().unwrap_or(0);
+    for Scenario { id, title, duration, .. } in group {
+        let length = format!("{:.0} s", duration.as_secs_f64());
+        let room = width - (2 + id_width + 2 + LENGTH_WIDTH + 2);
+        for (index, title) in wrapped(title, room).iter().enumerate() {
+            let is_first = index == 0;
+            let is_long = id.chars().count() > id_width;
+            if is_first && is_long {
+                text += &format!("  {id}\n");
+            }
+            let id = if is_first && !is_long { id } else { "" };
+            let length = if is_first { &length } else { "" };
+            text += &format!("  {id:id_width$}  {length:>LENGTH_WIDTH$}  {title}\n");
+        }
+    }
+    text
 }
 
 fn entry(scenario: &Scenario) -> serde_json::Value {

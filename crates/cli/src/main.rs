@@ -7,10 +7,13 @@ mod call;
 mod captures;
 mod check;
 mod compare;
+mod completions;
 mod console;
 mod interrupt;
+mod layout;
 mod link;
 mod list;
+mod man;
 mod output;
 mod report;
 mod run;
@@ -48,9 +51,11 @@ fn main() -> ExitCode {
         args::Command::Check(args) => check::check(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
+        args::Command::Completions(args) => completions::completions(&args),
+        args::Command::Man(args) => man::man(&args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("weir: {error:#}");
+        eprintln!("weir: {}", output::escaped(&format!("{error:#}")));
         let interrupted = error.is::<interrupt::Interrupted>();
         ExitCode::from(if interrupted { INTERRUPTED } else { COULD_NOT_RUN })
     })
@@ -63,7 +68,7 @@ fn told(error: &clap::Error) -> ExitCode {
     if is_help || !error.use_stderr() {
         error.exit();
     }
-    eprintln!("weir: {}", one_line(&error.to_string()));
+    eprintln!("weir: {}", output::escaped(&one_line(&error.to_string())));
     ExitCode::from(COULD_NOT_RUN)
 }
 

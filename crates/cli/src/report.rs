@@ -1,13 +1,12 @@
 //! `weir report`: one HTML file over recorded runs.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_lab::record::{self, Record};
+use weir_lab::record;
 use weir_lab::report::Report as Document;
 
 use crate::args::Report;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::output;
 
 /// Reads the records and writes the report.
@@ -20,14 +19,10 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
     }
     // From here on a signal ends the program between two files, not within one.
     let interrupt = Interrupt::listen()?;
-    let read = |folder: &PathBuf| {
-        interrupt.check()?;
-        Ok(Record::read(folder)?)
-    };
-    let records = folders.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    let document = Document::of(&records, &command(args));
+    let document = Document::of(&folders, &command(args), &interrupt.flag())?;
+    let document = document.ok_or(Interrupted)?;
     document.write_html(&args.output)?;
-    output::line(&args.output.display().to_string())?;
+    output::line(&output::escaped(&args.output.display().to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 

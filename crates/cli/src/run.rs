@@ -1,20 +1,24 @@
 //! `weir run`: simulate scenarios, several at a time.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use weir::units::Timestamp;
-use weir_lab::record::{Record, airtime};
+use weir_lab::record::{self, Record, Writer, airtime};
 use weir_lab::run::RunInfo;
-use weir_lab::summary::Summary;
+use weir_lab::summary::{Measurer, Summary};
 use weir_lab::whole_file;
 use weir_net::Seed;
+use weir_sim::Trace;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::layout;
 use crate::output;
 use crate::select::{self, Job};
 use crate::table;
@@ -25,7 +29,9 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.airtime {
         write_airtime(&args.selection, file, &interrupt)?;
     }
-    let summaries = simulate(&args.selection, args.output.out.as_deref(), &interrupt)?;
+    let records = args.output.out.as_deref().map(|out| Records { out, resume: args.resume });
+    let runs = simulate(&args.selection, records, &interrupt)?;
+    let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
     print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -44,24 +50,56 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
     anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(job.algorithm);
     config.airtime = Timestamp::ZERO..Timestamp::MAX;
-    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
-    let trace = trace.ok_or(Interrupted)?;
-    whole_file::write(file, &airtime::emit(&trace))
-        .with_context(|| format!("cannot write {}", file.display()))
+    let seed = Seed::new(job.info.seed);
+    let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
+        let mut out = out;
+        airtime::write_header(&mut out)?;
+        let take = |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.frames);
+        let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
+        anyhow::ensure!(is_whole, Interrupted);
+        Ok(())
+    };
+    whole_file::write_with(file, emit).map_err(|error| match error.is::<Interrupted>() {
+        true => error,
+        false => error.context(format!("cannot write {}", file.display())),
+    })
+}
+
+/// Where the records of simulated runs go.
+#[derive(Clone, Copy)]
+pub struct Records<'a> {
+    /// The folder that they lie below.
+    pub out: &'a Path,
+    /// Those that are there already count, and are not made again.
+    pub resume: bool,
+}
+
+/// What came of one run.
+pub struct Simulated {
+    /// Its results.
+    pub summary: Summary,
+    /// How long it took at the wall clock, its record included.
+    pub took: Duration,
 }
 
 /// Makes the selected runs, and their records where a folder for them is given. The results come in
 /// the selection's order, whatever the number of jobs.
 pub fn simulate(
     selection: &Selection,
-    out: Option<&Path>,
+    records: Option<Records<'_>>,
     interrupt: &Interrupt,
-) -> anyhow::Result<Vec<Summary>> {
+) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let algorithms = select::algorithms(&selection.controller)?;
     let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
-    if let Some(out) = out {
-        refuse_existing(out, jobs.iter().map(|job| &job.info))?;
+    let mut finished = match records {
+        Some(records) => finished(records, &jobs)?,
+        None => Vec::new(),
+    };
+    finished.resize(jobs.len(), None);
+    let kept = finished.iter().flatten().count();
+    if kept > 0 {
+        eprintln!("weir: {kept} of {} runs are there already", jobs.len());
     }
     anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
     // More threads than runs would have nothing to do; 0 is one a core.
@@ -70,34 +108,68 @@ pub fn simulate(
         .num_threads(threads)
         .build()
         .context("cannot start the worker threads")?;
-    let bar = progress(jobs.len());
-    let one = |job: &Job<'_>| {
-        interrupt.check()?;
-        let record = make(job, interrupt)?;
-        if let Some(out) = out {
-            record.write(out)?;
+    let bar = progress(jobs.len() - kept);
+    let one = |(job, finished): (&Job<'_>, Option<Summary>)| {
+        if let Some(summary) = finished {
+            return Ok(Simulated { summary, took: Duration::ZERO });
         }
+        interrupt.check()?;
+        let start = Instant::now();
+        let summary = make(job, records.map(|records| records.out), interrupt)?;
         bar.inc(1);
-        Ok(record.summary())
+        Ok(Simulated { summary, took: start.elapsed() })
     };
-    let summaries = pool.install(|| jobs.par_iter().map(one).collect());
+    let runs = pool.install(|| jobs.par_iter().zip(finished).map(one).collect());
     bar.finish_and_clear();
-    summaries
+    runs
 }
 
-/// Simulates one run, unless the program is asked to stop.
-fn make(job: &Job<'_>, interrupt: &Interrupt) -> anyhow::Result<Record> {
-    let config = job.scenario.sim_config(job.algorithm);
-    let trace = weir_sim::run_unless(&config, Seed::new(job.info.seed), &interrupt.flag());
-    let trace = trace.ok_or(Interrupted)?;
-    Ok(Record { info: job.info.clone(), scenario: job.scenario.clone(), trace, call: None })
+/// Before anything runs: the summary of each job whose record is there already. That is an error unless
+/// the command goes on with an earlier one. What killed runs left half-made is removed.
+fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option<Summary>>> {
+    record::clean(records.out);
+    let one = |job: &Job<'_>| {
+        let folder = records.out.join(job.info.folder());
+        anyhow::ensure!(
+            records.resume || !folder.exists(),
+            "{} exists already: --resume keeps it and makes only what is missing; or choose another \
+             --out, or remove it",
+            folder.display()
+        );
+        Ok(Record::finished(records.out, &job.info, job.scenario)?)
+    };
+    jobs.iter().map(one).collect()
 }
 
-/// Before anything runs: none of the records may be there already.
+/// Simulates one run, unless the program is asked to stop. What it leaves is measured and written as it
+/// comes, so that a run of any length takes little memory.
+fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Summary> {
+    let Job { scenario, info, algorithm } = job;
+    let config = scenario.sim_config(*algorithm);
+    let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let mut measurer = Measurer::new(scenario, info, &names);
+    let mut writer = out.map(|out| Writer::create(out, info, scenario)).transpose()?;
+    let take = |part: &mut Trace| {
+        measurer.add(part);
+        writer.as_mut().map_or(Ok(()), |writer| writer.add(part))
+    };
+    let seed = Seed::new(info.seed);
+    let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
+    anyhow::ensure!(is_whole, Interrupted);
+    let summary = measurer.finish(None);
+    if let Some(writer) = writer {
+        writer.finish(&summary, None)?;
+    }
+    Ok(summary)
+}
+
+/// Before anything runs: none of the records may be there already. What killed runs left half-made is
+/// removed.
 pub fn refuse_existing<'a>(
     out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,
 ) -> anyhow::Result<()> {
+    record::clean(out);
     for info in runs {
         let folder = out.join(info.folder());
         anyhow::ensure!(
@@ -119,11 +191,12 @@ fn progress(length: usize) -> ProgressBar {
 /// Prints results as JSON or as a table.
 pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     if output.json {
-        output::line(&serde_json::to_string_pretty(summaries)?)?;
+        output::json(&serde_json::to_string_pretty(summaries)?)?;
     } else {
-        output::print(&table::results(summaries))?;
+        output::print(&table::results(summaries).text(layout::width()))?;
         if let Some(out) = &output.out {
-            output::line(&format!("\nrecords in {}; `weir report {0}` draws them", out.display()))?;
+            let out = output::escaped(&out.display().to_string());
+            output::line(&format!("\nrecords in {out}; `weir report {out}` draws them"))?;
         }
     }
     Ok(())

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use weir::Algorithm;
+use weir::controllers::UnknownAlgorithm;
 use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::{Scenario, catalogue};
+use weir_lab::scenario::{Scenario, catalogue, nearest};
 
 use crate::args::Selection;
 
@@ -39,13 +40,23 @@ pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
     }
     let mut algorithms = Vec::new();
     for name in list.split(',').map(str::trim) {
-        let algorithm: Algorithm =
-            name.parse().with_context(|| format!("--controller '{name}'"))?;
+        let algorithm = algorithm(name).with_context(|| format!("--controller '{name}'"))?;
         if !algorithms.contains(&algorithm) {
             algorithms.push(algorithm);
         }
     }
     Ok(algorithms)
+}
+
+/// The controller of a name; an error says which one a misspelt name is likely to stand for.
+fn algorithm(name: &str) -> anyhow::Result<Algorithm> {
+    name.parse().map_err(|unknown: UnknownAlgorithm| {
+        let names = Algorithm::ALL.map(Algorithm::name);
+        match nearest(&name.to_lowercase(), names).first() {
+            Some(near) => anyhow!("unknown controller; did you mean '{near}'?"),
+            None => unknown.into(),
+        }
+    })
 }
 
 /// The seeds that were asked for.

@@ -2,13 +2,14 @@
 //! `weir compare`.
 
 use serde_json::json;
-use weir_lab::calls::counting;
-use weir_lab::metrics::{Metrics, capacity_changes, mean, time_to_90_percent};
+use weir_lab::calls::{Flaw, counting};
+use weir_lab::metrics::{Metrics, capacity_changes, mean};
 use weir_lab::record::Record;
 use weir_lab::run::Engine;
 use weir_lab::spread::{Spread, differ_by_chance};
 use weir_sim::trace::Row;
 
+use crate::layout::{Table, wrapped};
 use crate::table;
 
 /// How far a simulated run may be from a real one: share of the rate, ms of the queuing delay's 95th
@@ -86,14 +87,69 @@ pub struct Line {
     time_s: Pair,
 }
 
+/// What is compared of one run: small, so that all runs are held at once without their rows.
+pub struct Sections {
+    scenario: String,
+    controller: String,
+    engine: Engine,
+    flaw: Option<Flaw>,
+    /// A value each flow of media and section, in the scenario's order, and over the whole time.
+    values: Vec<SectionValues>,
+}
+
+/// A flow over a section.
+#[derive(Clone)]
+struct SectionValues {
+    flow: String,
+    section: String,
+    rate_mbps: Option<f64>,
+    delay_ms: Option<f64>,
+    time_s: Option<f64>,
+}
+
+impl Sections {
+    /// Measures a run.
+    pub fn of(record: &Record) -> Self {
+        let Record { info, scenario, .. } = record;
+        let whole = (String::from("all"), 0.0, scenario.duration.as_secs_f64());
+        let sections = scenario.sections.iter().map(|section| {
+            (section.name.clone(), section.from.as_secs_f64(), section.to.as_secs_f64())
+        });
+        let spans: Vec<_> = sections.chain([whole]).collect();
+        let mut values = Vec::new();
+        // The goals are those of a controller, and only media has one.
+        for flow in scenario.flows.iter().filter(|flow| flow.media().is_some()) {
+            let rows = rows(record, &flow.name).unwrap_or_default();
+            values.extend(spans.iter().map(|(section, from_s, to_s)| SectionValues {
+                flow: flow.name.clone(),
+                section: section.clone(),
+                rate_mbps: rate_mbps(&rows, *from_s, *to_s),
+                delay_ms: delay_ms(&rows, *from_s, *to_s),
+                time_s: time_s(&rows, *from_s, *to_s),
+            }));
+        }
+        Self {
+            scenario: info.scenario.clone(),
+            controller: info.controller.clone(),
+            engine: info.engine,
+            flaw: record.flaw(),
+            values,
+        }
+    }
+
+    fn at(&self, flow: &str, section: &str) -> Option<&SectionValues> {
+        self.values.iter().find(|values| values.flow == flow && values.section == section)
+    }
+}
+
 /// The lines of all scenarios of which the one set has real calls and the other simulated runs.
-pub fn lines(before: &[Record], after: &[Record]) -> Vec<Line> {
+pub fn lines(before: &[Sections], after: &[Sections]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (real, simulated) in [(before, after), (after, before)] {
         let groups = groups(real, Engine::Call);
         for of_real in &groups {
             for of_sim in self::groups(simulated, Engine::Sim) {
-                if played(&of_real[0].info.scenario) == played(&of_sim[0].info.scenario) {
+                if played(&of_real[0].scenario) == played(&of_sim[0].scenario) {
                     lines.extend(lines_of(of_real, &of_sim));
                 }
             }
@@ -110,61 +166,48 @@ fn played(scenario: &str) -> &str {
 
 /// The runs of an engine that differ by their seed alone, together: without those of which a call failed,
 /// and without those that the machine bent, where there are others.
-fn groups(records: &[Record], engine: Engine) -> Vec<Vec<&Record>> {
-    let mut groups: Vec<Vec<&Record>> = Vec::new();
-    for record in records.iter().filter(|record| record.info.engine == engine) {
-        let name = |record: &Record| match engine {
-            Engine::Call => String::from(played(&record.info.scenario)),
-            Engine::Sim => record.info.scenario.clone(),
+fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
+    let mut groups: Vec<Vec<&Sections>> = Vec::new();
+    for run in runs.iter().filter(|run| run.engine == engine) {
+        let name = |run: &Sections| match engine {
+            Engine::Call => String::from(played(&run.scenario)),
+            Engine::Sim | Engine::Link => run.scenario.clone(),
         };
-        let key = |record: &Record| (name(record), record.info.controller.clone());
-        match groups.iter_mut().find(|group| key(group[0]) == key(record)) {
-            Some(group) => group.push(record),
-            None => groups.push(vec![record]),
+        let key = |run: &Sections| (name(run), run.controller.clone());
+        match groups.iter_mut().find(|group| key(group[0]) == key(run)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
         }
     }
-    let counted = groups.into_iter().map(|group| counting(group, |record| record.flaw()));
+    let counted = groups.into_iter().map(|group| counting(group, |run| run.flaw));
     counted.filter(|group| !group.is_empty()).collect()
 }
 
-fn lines_of(real: &[&Record], simulated: &[&Record]) -> Vec<Line> {
-    let scenario = &simulated[0].scenario;
-    let whole = (String::from("all"), 0.0, scenario.duration.as_secs_f64());
-    let sections = scenario.sections.iter().map(|section| {
-        (section.name.clone(), section.from.as_secs_f64(), section.to.as_secs_f64())
-    });
-    let spans: Vec<_> = sections.chain([whole]).collect();
-    let mut lines = Vec::new();
-    // The goals are those of a controller, and only media has one.
-    let media = scenario.flows.iter().filter(|flow| flow.media().is_some());
-    for flow in media.map(|flow| &flow.name) {
-        for (section, from_s, to_s) in &spans {
-            let pair = |value: fn(&[Row], f64, f64) -> Option<f64>, limit, relative| {
-                let over_runs = |runs: &[&Record]| {
-                    let rows = runs.iter().filter_map(|run| rows(run, flow));
-                    rows.filter_map(|rows| value(&rows, *from_s, *to_s)).collect()
-                };
-                Pair { real: over_runs(real), simulated: over_runs(simulated), limit, relative }
+fn lines_of(real: &[&Sections], simulated: &[&Sections]) -> Vec<Line> {
+    let line = |SectionValues { flow, section, .. }: &SectionValues| {
+        let pair = |value: fn(&SectionValues) -> Option<f64>, limit, relative| {
+            let over_runs = |runs: &[&Sections]| {
+                runs.iter().filter_map(|run| value(run.at(flow, section)?)).collect()
             };
-            lines.push(Line {
-                scenario: simulated[0].info.scenario.clone(),
-                flow: flow.clone(),
-                real: real[0].info.controller.clone(),
-                simulated: simulated[0].info.controller.clone(),
-                section: section.clone(),
-                rate_mbps: pair(rate_mbps, RATE_LIMIT, true),
-                delay_ms: pair(delay_ms, DELAY_LIMIT_MS, false),
-                time_s: pair(time_s, TIME_LIMIT_S, false),
-            });
+            Pair { real: over_runs(real), simulated: over_runs(simulated), limit, relative }
+        };
+        Line {
+            scenario: simulated[0].scenario.clone(),
+            flow: flow.clone(),
+            real: real[0].controller.clone(),
+            simulated: simulated[0].controller.clone(),
+            section: section.clone(),
+            rate_mbps: pair(|values| values.rate_mbps, RATE_LIMIT, true),
+            delay_ms: pair(|values| values.delay_ms, DELAY_LIMIT_MS, false),
+            time_s: pair(|values| values.time_s, TIME_LIMIT_S, false),
         }
-    }
-    lines
+    };
+    simulated[0].values.iter().map(line).collect()
 }
 
 fn rows(run: &Record, flow: &str) -> Option<Vec<Row>> {
     let index = run.trace.flows.iter().position(|name| name == flow)?;
-    let rows: Vec<Row> = run.trace.rows.iter().filter(|row| row.flow == index).copied().collect();
-    (!rows.is_empty()).then_some(rows)
+    Some(run.trace.rows.iter().filter(|row| row.flow == index).copied().collect())
 }
 
 fn metrics(rows: &[Row], from_s: f64, to_s: f64) -> Metrics {
@@ -186,11 +229,11 @@ fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     let within = changes.iter().filter(|change| {
         change.up && (from_s..to_s).contains(&(change.time.as_secs_f64() + ALIGNMENT_S))
     });
-    mean(within.filter_map(|change| time_to_90_percent(rows, change)).collect())
+    mean(within.filter_map(|change| change.reached_s).collect())
 }
 
-/// As text.
-pub fn table(lines: &[Line]) -> String {
+/// As text, within a width if there is one.
+pub fn table(lines: &[Line], width: Option<usize>) -> String {
     const HEAD: [&str; 15] = [
         "scenario",
         "flow",
@@ -208,20 +251,30 @@ pub fn table(lines: &[Line]) -> String {
         "sim",
         "goal",
     ];
-    let rows: Vec<_> = lines.iter().map(to_cells).collect();
+    let table = Table {
+        head: HEAD.to_vec(),
+        rows: lines.iter().map(to_cells).collect(),
+        left: 5,
+        common: vec![0, 1, 2, 3, 5],
+        // The errors, then the times: what the goal is missed by stands last.
+        spare: vec![8, 11, 12, 13],
+        words: Some(14),
+    };
     let verdicts: Vec<_> =
         lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-    format!(
-        "{}{} of {} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, time to 90 % of \
+    let legend = format!(
+        "{} of {} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, time to 90 % of \
          a new capacity 1.5 s; {} more within the spread: beyond it by no more than chance (Welch's \
-         t-test, 5 %); {} missed\n± is the mean's 95 % confidence interval\n",
-        table::aligned(&HEAD, &rows, 5),
+         t-test, 5 %); {} missed\n± is the mean's 95 % confidence interval",
         count(Verdict::Met),
         verdicts.len(),
         count(Verdict::WithinSpread),
         count(Verdict::Missed),
-    )
+    );
+    let legend = legend.lines().flat_map(|line| wrapped(line, width.unwrap_or(usize::MAX)));
+    let legend: String = legend.map(|line| line + "\n").collect();
+    table.text(width) + &legend
 }
 
 impl Line {

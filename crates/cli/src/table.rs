@@ -1,26 +1,17 @@
 //! Results as text tables.
 
+use std::collections::HashMap;
+
 use weir_lab::calls::{Flaw, counting};
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_lab::summary::{FlowSummary, Summary};
+use weir_lab::summary::Summary;
+
+use crate::layout::Table;
 
 /// Columns aligned by width: the first to the left, numbers to the right.
 pub fn aligned(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let text = padded.collect::<Vec<String>>().join("  ");
-        format!("{}\n", text.trim_end())
-    };
-    let head: Vec<String> = head.iter().map(|cell| cell.to_string()).collect();
-    std::iter::once(line(&head)).chain(rows.iter().map(|row| line(row))).collect()
+    Table { head: head.to_vec(), rows: rows.to_vec(), left, ..Table::default() }.text(None)
 }
 
 /// A number with so many decimals, or a dash.
@@ -35,41 +26,73 @@ pub fn with_spread(values: &[f64], decimals: usize) -> String {
     format!("{}{}", number(mean(values.to_vec()), decimals), spread.unwrap_or_default())
 }
 
-/// One line a scenario, controller and flow, averaged over the seeds.
-pub fn results(summaries: &[Summary]) -> String {
-    const HEAD: [&str; 10] = [
-        "scenario",
-        "controller",
-        "engine",
-        "flow",
-        "seeds",
-        "utilization",
-        "rate Mbit/s",
-        "queue p95 ms",
-        "RTT mean ms",
-        "loss %",
-    ];
+/// Columns of numbers: name, path of the metric, factor and decimals.
+const MEASURED: [(&str, &str, f64, usize); 7] = [
+    ("utilization", "utilization", 1.0, 3),
+    ("rate Mbit/s", "rate_mbps.mean", 1.0, 3),
+    ("queue p95 ms", "queuing_delay_ms.p95", 1.0, 1),
+    ("RTT mean ms", "rtt_ms.mean", 1.0, 1),
+    ("loss %", "loss_ratio.mean", 100.0, 2),
+    ("freezes", "freeze_count", 1.0, 1),
+    ("frozen s", "freeze_duration_s", 1.0, 2),
+];
+const KEYS: [&str; 5] = ["scenario", "controller", "engine", "flow", "seeds"];
+/// The columns of a video that is shown.
+const OF_VIDEO: [&str; 2] = ["freezes", "frozen s"];
+/// What goes first where there is too little room: what the other columns tell most of.
+const SPARE: [&str; 5] = ["utilization", "RTT mean ms", "frozen s", "loss %", "freezes"];
+
+/// One line a scenario, controller and flow: means over the seeds, with their 95 % confidence intervals.
+pub fn results(summaries: &[Summary]) -> Table<'static> {
+    let has_video = summaries
+        .iter()
+        .flat_map(|summary| &summary.flows)
+        .any(|flow| flow.metrics.video.freeze_count.is_some());
+    let columns: Vec<_> =
+        MEASURED.iter().filter(|column| has_video || !OF_VIDEO.contains(&column.0)).collect();
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut seen = Vec::new();
-    for summary in summaries {
-        let key = (&summary.scenario, &summary.controller, &summary.engine);
-        if seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
-        let same = |other: &&Summary| (&other.scenario, &other.controller, &other.engine) == key;
-        let group: Vec<&Summary> = summaries.iter().filter(same).collect();
+    for group in groups(summaries) {
+        let first = group[0];
         let with = |flaw: Option<Flaw>| group.iter().filter(|run| run.flaw() == flaw).count();
         let seeds = seeds(with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Bent)));
         let group = counting(group, |run| run.flaw());
-        for flow in &summary.flows {
-            let over_seeds = |path: &str| {
-                mean(group.iter().filter_map(|run| run.metric(Some(&flow.flow), path)).collect())
+        for flow in &first.flows {
+            let over_seeds = |(_, path, factor, decimals): &(&str, &str, f64, usize)| {
+                let values = group.iter().filter_map(|run| run.metric(Some(&flow.flow), path));
+                with_spread(&values.map(|value| value * factor).collect::<Vec<_>>(), *decimals)
             };
-            rows.push(line(summary, flow, seeds.clone(), over_seeds));
+            let keys = [&first.scenario, &first.controller, &first.engine, &flow.flow, &seeds];
+            let keys = keys.into_iter().cloned();
+            rows.push(keys.chain(columns.iter().map(|column| over_seeds(column))).collect());
         }
     }
-    aligned(&HEAD, &rows, 4)
+    let head: Vec<&str> = KEYS.into_iter().chain(columns.iter().map(|column| column.0)).collect();
+    let at = |name: &&str| head.iter().position(|column| column == name);
+    Table {
+        left: KEYS.len() - 1,
+        common: ["scenario", "engine", "seeds"].iter().filter_map(at).collect(),
+        spare: SPARE.iter().filter_map(at).collect(),
+        words: None,
+        rows,
+        head,
+    }
+}
+
+/// The runs that differ by their seed alone, together, in the order in which they come first.
+pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
+    fn key(run: &Summary) -> (&str, &str, &str) {
+        (&run.scenario, &run.controller, &run.engine)
+    }
+    let mut indices: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    let mut groups: Vec<Vec<&Summary>> = Vec::new();
+    for summary in summaries {
+        let index = *indices.entry(key(summary)).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => group.push(summary),
+            None => groups.push(vec![summary]),
+        }
+    }
+    groups
 }
 
 /// How many runs a mean is of, and how many do not count because a call failed or the machine bent them.
@@ -88,26 +111,6 @@ fn seeds(sound: usize, failed: usize, bent: usize) -> String {
         [] => shown,
         runs => format!("{shown} ({} left out)", runs.join(", ")),
     }
-}
-
-fn line(
-    summary: &Summary,
-    flow: &FlowSummary,
-    seeds: String,
-    over_seeds: impl Fn(&str) -> Option<f64>,
-) -> Vec<String> {
-    vec![
-        summary.scenario.clone(),
-        summary.controller.clone(),
-        summary.engine.clone(),
-        flow.flow.clone(),
-        seeds,
-        number(over_seeds("utilization"), 3),
-        number(over_seeds("rate_mbps.mean"), 3),
-        number(over_seeds("queuing_delay_ms.p95"), 1),
-        number(over_seeds("rtt_ms.mean"), 1),
-        number(over_seeds("loss_ratio.mean").map(|ratio| ratio * 100.0), 2),
-    ]
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! The command line as a user meets it: the contract of `--json`, equal bytes, and bad input.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use weir::Algorithm;
-
-const NOBODY: u32 = 65_534;
 
 fn weir() -> Command {
     Command::new(env!("CARGO_BIN_EXE_weir"))
@@ -365,6 +362,10 @@ fn a_missing_browser_is_named() {
 fn people_are_told_what_cannot_be_served() {
     let refusal = refused(&["call", "aalto/unconstrained", "--serve"]);
     assert!(refusal.contains("without one"), "{refusal}");
+    for address in ["0.0.0.0", "255.255.255.255", "224.0.0.1", "239.255.255.250", "everywhere"] {
+        let refusal = refused(&["call", "demo/first-call", &format!("--serve={address}")]);
+        assert!(refusal.contains("`ip address`") && refusal.contains("--serve=all"), "{refusal}");
+    }
     if !am_root() {
         return println!("skipped: needs root for network namespaces");
     }
@@ -372,94 +373,14 @@ fn people_are_told_what_cannot_be_served() {
     let refusal = refused(&["call", "demo/first-call", "--serve=192.0.2.1"]);
     let is_told = refusal.contains("this machine has no address 192.0.2.1");
     assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
-}
-
-/// The program as nobody runs it: a copy outside of the build folder, which nobody may not enter, and
-/// its folder.
-fn program_of_nobody() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::Builder::new().prefix("weir-test-").tempdir().unwrap();
-    let program = folder.path().join("weir");
-    fs::copy(env!("CARGO_BIN_EXE_weir"), &program).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(folder.path(), open).unwrap();
-    (folder, program)
-}
-
-fn as_nobody(program: &str, args: &[&str]) -> Output {
-    let mut command = Command::new(program);
-    command.args(args).current_dir("/").uid(NOBODY).gid(NOBODY).output().unwrap()
-}
-
-/// Whether this machine lets nobody make a user namespace; else it prints that a test is skipped.
-fn nobody_has_user_namespaces() -> bool {
-    if !am_root() {
-        println!("skipped: needs root to become another user");
-        return false;
-    }
-    let tried = as_nobody("unshare", &["--user", "--map-root-user", "true"]).status.success();
-    if !tried {
-        println!("skipped: this machine lets only root make user namespaces");
-    }
-    tried
-}
-
-#[test]
-fn a_user_namespace_is_enough_to_emulate_a_network() {
-    if !nobody_has_user_namespaces() {
-        return;
-    }
-    let (_folder, program) = program_of_nobody();
-    let output = as_nobody(
-        program.to_str().unwrap(),
-        &["link", "demo/first-call", "--", "sh", "-c", "ping -n -c 1 -W 5 $WEIR_PEER && exit 9"],
-    );
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(9), "{stderr}{stdout}");
-    assert!(stdout.contains(" 0% packet loss"), "{stdout}");
-}
-
-#[test]
-fn without_rights_the_emulator_says_in_one_line_what_to_grant() {
-    if !nobody_has_user_namespaces() {
-        return;
-    }
-    // A user namespace in which neither another one nor any capability is to be had.
-    let (_folder, program) = program_of_nobody();
-    let script = format!(
-        "echo 0 > /proc/sys/user/max_user_namespaces && \
-         exec setpriv --bounding-set=-all {} link demo/first-call -- true",
-        program.display()
-    );
-    let args = ["--user", "--map-root-user", "sh", "-c", &script];
-    let output = as_nobody("unshare", &args);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("sudo") && stderr.contains("max_user_namespaces"), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
-}
-
-#[test]
-fn typed_lines_change_the_network_and_end_the_command() {
-    if !am_root() {
-        println!("skipped: needs root for network namespaces");
-        return;
-    }
-    let mut child = weir()
-        .args(["link", "demo/first-call", "--interactive", "--", "sleep", "31.4158"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, b"loss up 3%\ncapacity 0Mbps\ncapacity -1Mbps\nquit\n")
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{stderr}");
-    assert!(stderr.contains("weir: loss 3 % up\n"), "{stderr}");
-    assert!(stderr.contains("weir: capacity 0.000 Mbit/s\n"), "{stderr}");
-    assert!(stderr.contains("'-1Mbps' must not be negative"), "{stderr}");
+    // An interface with a broadcast address is what most machines have.
+    let own = weir_emu::own_addresses().unwrap();
+    let Some(broadcast) = own.iter().find_map(|own| own.broadcast) else {
+        return println!("skipped: no interface of this machine has a broadcast address");
+    };
+    let refusal = refused(&["call", "demo/first-call", &format!("--serve={broadcast}")]);
+    let is_told = refusal.contains("broadcast address") && refusal.contains("--serve=all");
+    assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
 }
 
 #[test]
@@ -472,7 +393,8 @@ fn an_interrupted_run_leaves_no_half_made_record() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for(|| fs::read_dir(folder.path()).is_ok_and(|mut entries| entries.next().is_some()));
+    let is_run = |entry: fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+    wait_for(|| fs::read_dir(folder.path()).unwrap().flatten().any(is_run));
     signal(child.id(), libc::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let below = |name: String| name.replace(&out, "");
@@ -504,31 +426,6 @@ fn a_long_run_is_interrupted_within_itself() {
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
 }
 
-#[test]
-fn link_passes_the_exit_code_on_and_a_signal_ends_the_command() {
-    if !am_root() {
-        println!("skipped: needs root for network namespaces");
-        return;
-    }
-    let ended = run(&["link", "demo/first-call", "--", "sh", "-c", "exit 7"]);
-    assert_eq!(ended.status.code(), Some(7), "{}", String::from_utf8_lossy(&ended.stderr));
-    let missing = run(&["link", "demo/first-call", "--", "absent-program"]);
-    assert_eq!(missing.status.code(), Some(2));
-    let folder = tempfile::tempdir().unwrap();
-    let started = folder.path().join("started");
-    let script = format!("touch {}; exec sleep 31.4159", started.display());
-    let mut child = weir()
-        .args(["link", "demo/first-call", "--", "sh", "-c", &script])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for(|| started.exists());
-    // Not SIGINT: whoever runs tests in the background may have made all of them ignore it.
-    signal(child.id(), libc::SIGTERM);
-    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGTERM));
-    wait_for(|| !processes().contains("31.4159"));
-}
-
 fn am_root() -> bool {
     // SAFETY: geteuid reads a number of the calling process and cannot fail.
     unsafe { libc::geteuid() == 0 }
@@ -538,14 +435,6 @@ fn signal(process: u32, signal: libc::c_int) {
     // SAFETY: the process is a child that has not been waited for, so the number is still its own.
     let result = unsafe { libc::kill(process as libc::pid_t, signal) };
     assert_eq!(result, 0);
-}
-
-/// Command lines of all processes.
-fn processes() -> String {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let command = |path: &Path| fs::read(path.join("cmdline")).ok();
-    let lines = entries.filter_map(|entry| command(&entry.path()));
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ") + "\n").collect()
 }
 
 /// Waits for something that another process does; gives up after a minute, which is a failure.

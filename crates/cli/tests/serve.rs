@@ -23,6 +23,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// That weir's own peers would have; a person's browser has none of the lab's other flags.
 const CHROMIUM: [&str; 6] = [
     "--headless=new",
+    // It is root's, as the test is, and opens only the page of `weir`.
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
@@ -68,6 +69,12 @@ impl Lab {
 
     /// Video between two people, up and, if asked for, down, served to the other machines.
     fn serve(&self, duration: &str, flows: &str, options: &[&str]) -> Served {
+        let address = self.emulator.host(0).address().to_string();
+        self.serve_at(&address, duration, flows, options)
+    }
+
+    /// The same at one address or at all.
+    fn serve_at(&self, address: &str, duration: &str, flows: &str, options: &[&str]) -> Served {
         let scenario = self.folder.path().join("mine.toml");
         let text = format!(
             "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"{duration}\"\n\
@@ -78,14 +85,19 @@ impl Lab {
         fs::write(&scenario, text).unwrap();
         let host = self.emulator.host(0);
         let mut command = host.command(env!("CARGO_BIN_EXE_weir"));
-        command.arg("call").arg(&scenario).arg(format!("--serve={}", host.address()));
+        command.arg("call").arg(&scenario).arg(format!("--serve={address}"));
         command.arg("--out").arg(self.out()).args(options).env("TMPDIR", self.temporary());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut weir = Child::spawn(&mut command).unwrap();
         let mut stderr = BufReader::new(weir.inner().stderr.take().unwrap());
         let names: &[&str] =
             if flows.contains("count = 2") { &["a1", "b1", "a2", "b2"] } else { &["a", "b"] };
-        let url = |name: &&str| after(&format!("weir: {name} opens "), &mut stderr);
+        // At all addresses weir prints a line for each; the others come to this one.
+        let here = format!("http://{}:", host.address());
+        let url = |name: &&str| {
+            let rest = after(&format!("weir: {name} opens {here}"), &mut stderr);
+            format!("{here}{rest}")
+        };
         let urls = names.iter().map(url).collect();
         let named = after("weir: a browser gives this page its camera", &mut stderr);
         let option = named.rsplit(' ').next().unwrap_or_default().to_owned();
@@ -216,6 +228,20 @@ fn two_people_on_other_machines_call_over_the_scenarios_network() {
         assert!(times(&call, peer, "send_bps") > 0 && times(&call, peer, "receive_bps") > 0);
     }
     assert_eq!(entries(&lab.temporary()), [""; 0].map(PathBuf::from));
+}
+
+#[test]
+fn people_who_reach_the_machine_at_any_of_its_addresses_call_each_other() {
+    let Some(lab) = Lab::new() else { return };
+    let mut served = lab.serve_at("all", "4s", "[[flow]]\n", &[]);
+    let Some(_a) = lab.open(1, &served, &served.option) else { return };
+    let Some(_b) = lab.open(2, &served, "--mute-audio") else { return };
+    let mut stderr = String::new();
+    served.stderr.read_to_string(&mut stderr).unwrap();
+    assert!(served.weir.wait().unwrap().success(), "{stderr}");
+    let call = recorded(&lab.out());
+    assert_eq!(call["calls"][0]["failure"], Value::Null, "{stderr}");
+    assert!(times(&call, 1, "receive_bps") > 0);
 }
 
 #[test]

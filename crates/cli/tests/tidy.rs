@@ -163,6 +163,36 @@ fn no_file_names_a_folder_of_somebodys_machine() {
 }
 
 #[test]
+fn every_table_of_a_page_is_whole() {
+    // A bar within code is none of the table's.
+    let cells = |line: &str| {
+        let outside = line.replace("\\|", "").split('`').step_by(2).collect::<String>();
+        outside.matches('|').count()
+    };
+    let mut pages = with_ending("docs", ".md");
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"];
+    pages.extend(others.map(|path| (path.to_owned(), read(path))));
+    for (path, text) in &pages {
+        let text: String = text.split("```").step_by(2).collect();
+        let lines: Vec<&str> = text.lines().collect();
+        for table in lines.split(|line| !line.starts_with('|')).filter(|table| !table.is_empty()) {
+            let head = table[0];
+            let rule = table.get(1).is_some_and(|line| line.chars().all(|c| "|-: ".contains(c)));
+            assert!(rule, "{path}: a row outside of a table: {head}");
+            let odd = table.iter().find(|line| cells(line) != cells(head));
+            assert_eq!(odd, None, "{path}: a row with other cells than its table");
+        }
+    }
+}
+
+#[test]
+fn no_manifest_has_an_empty_key() {
+    for (path, text) in with_ending("", "Cargo.toml") {
+        assert!(!text.contains("= \"\""), "{path}: fill the key or leave it out");
+    }
+}
+
+#[test]
 fn no_source_file_is_too_long() {
     for (path, text) in with_ending("crates", ".rs") {
         let lines = text.lines().count();

@@ -206,7 +206,10 @@ impl Mover {
                         self.network.set(now, change);
                     }
                     // Without an owner there is no run.
-                    Ok(Command::Stop) | Err(_) => return Ok(self),
+                    Ok(Command::Stop) | Err(_) => {
+                        self.release(Instant::now());
+                        return Ok(self);
+                    }
                 }
             }
             for host in 0..self.tuns.len() {

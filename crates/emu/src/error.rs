@@ -19,6 +19,13 @@ pub enum Error {
          /dev/net/tun'"
     )]
     NoTun,
+    /// There is a TUN device, but this user may not open it.
+    #[error(
+        "/dev/net/tun is there, but may not be opened: run weir with sudo, or let every user open it \
+         ('sudo chmod 0666 /dev/net/tun', and to keep it so the udev rule \
+         'KERNEL==\"tun\", MODE=\"0666\"'); a container needs '--device /dev/net/tun'"
+    )]
+    TunDenied,
     /// A program could not be started.
     #[error("cannot run '{program}': {error}")]
     Spawn {

@@ -8,6 +8,7 @@
 mod emulator;
 mod error;
 mod handle;
+mod interfaces;
 mod ip;
 mod iperf;
 mod kernel_tcp;
@@ -25,14 +26,16 @@ mod rights;
 mod self_test;
 mod sys;
 mod tap;
+mod user;
 
 pub use emulator::Emulator;
 pub use error::Error;
 pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
+pub use interfaces::{OwnAddress, own_addresses};
 pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::{Lateness, Stall};
-pub use link::{Ended, Running};
+pub use link::Running;
 pub use load::CpuShares;
 pub use namespaces::Host;
 pub use plan::{CellPlan, Hop, HostPlan, Plan};
@@ -44,4 +47,6 @@ pub use record::{
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};
+pub use sys::signals::Signals;
 pub use tap::{Tap, Tapped};
+pub use user::User;

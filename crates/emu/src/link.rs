@@ -1,10 +1,11 @@
 //! A command inside the emulated network: what `weir link` runs.
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::emulator::Emulator;
 use crate::error::Error;
@@ -12,36 +13,44 @@ use crate::handle::Handle;
 use crate::namespaces::Host;
 use crate::process::Child;
 use crate::record::Emulation;
-use crate::sys;
+use crate::sys::{self, signals::Signals};
 
 /// The path of the far end's network namespace as host A sees it: the first process lives there.
 const PEER_NETWORK: &str = "/proc/1/ns/net";
 
-/// A command that has ended, and the run.
-#[derive(Debug)]
-pub struct Ended {
-    /// The command's exit code; 128 and the signal's number if a signal ended it, as shells say it.
-    pub exit_code: u8,
-    /// What the link did meanwhile.
-    pub emulation: Emulation,
-}
+/// What a command that was asked to end may take to do so.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// A command that runs on host A, the first of two; dropping it kills everything on the hosts.
-pub struct Running {
-    child: process::Child,
-    _forwarding: Option<sys::Forwarding>,
+#[derive(Debug)]
+pub struct Running<'a> {
+    /// The process that stands for the command outside of the hosts.
+    stand_in: process::Child,
+    /// The same, to wait for.
+    ended: OwnedFd,
+    signals: Option<&'a Signals>,
+    ending: Option<Ending>,
     _peer: Option<Child>,
     emulator: Emulator,
 }
 
-impl Running {
+/// The command was asked to end.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// By this signal.
+    signal: c_int,
+    /// From here on it is not waited for.
+    give_up: Instant,
+}
+
+impl<'a> Running<'a> {
     /// Starts `command` on host A and, if given, `peer_command` on host B. The run starts with
     /// `command`.
     ///
     /// `command` has the caller's terminal, except for the input if `input` says so, and finds in its
     /// environment `WEIR_HOST` (its address), `WEIR_PEER` (the far end's) and `WEIR_PEER_NETNS`, for
-    /// `nsenter --net=$WEIR_PEER_NETNS`. The output of `peer_command` goes to stderr. Signals that
-    /// would end this process go to `command` instead.
+    /// `nsenter --net=$WEIR_PEER_NETNS`. The output of `peer_command` goes to stderr. What `signals`
+    /// hears ends the command, as [`Running::end`] does.
     ///
     /// # Panics
     /// If a command has no first word.
@@ -50,6 +59,7 @@ impl Running {
         command: &[OsString],
         peer_command: Option<&[OsString]>,
         input: Stdio,
+        signals: Option<&'a Signals>,
     ) -> Result<Self, Error> {
         let peer = peer_command.map(|words| start_peer(emulator.host(1), words)).transpose()?;
         let mut near = words_on(emulator.host(0), command);
@@ -58,9 +68,10 @@ impl Running {
             .env("WEIR_PEER", emulator.host(1).address().to_string())
             .env("WEIR_PEER_NETNS", PEER_NETWORK);
         emulator.start();
-        let child = near.spawn().map_err(Error::spawn(near.get_program()))?;
-        let forwarding = sys::Forwarding::to(child.id());
-        Ok(Self { child, _forwarding: forwarding, _peer: peer, emulator })
+        let stand_in = near.spawn().map_err(Error::spawn(near.get_program()))?;
+        let ended = sys::open_process(stand_in.id().cast_signed());
+        let ended = ended.map_err(Error::system("open a child process"))?;
+        Ok(Self { stand_in, ended, signals, ending: None, _peer: peer, emulator })
     }
 
     /// To change and to watch the network.
@@ -68,24 +79,57 @@ impl Running {
         self.emulator.handle()
     }
 
-    /// Whether the command has ended.
-    pub fn has_ended(&mut self) -> Result<bool, Error> {
-        let status = self.child.try_wait().map_err(Error::system("wait for the command"))?;
-        Ok(status.is_some())
+    /// Asks every process of the command to end, those that left its process group too; whatever is
+    /// left after three seconds counts as ended by the signal.
+    pub fn end(&mut self, signal: i32) {
+        sys::signals::signal_network(self.emulator.host(0).network(), self.stand_in.id(), signal);
+        let give_up = Instant::now() + GRACE;
+        self.ending.get_or_insert(Ending { signal, give_up });
     }
 
-    /// Asks the command to end.
-    pub fn terminate(&self) {
-        sys::terminate(self.child.id());
+    /// Waits for the end of the command, but no longer than `patience`; its exit code if it has ended:
+    /// 128 and the signal's number if a signal ended it, as shells say it.
+    pub fn poll(&mut self, patience: Duration) -> Result<Option<u8>, Error> {
+        let waiting = Error::system("wait for the command");
+        let left = self.ending.map(|it| it.give_up.saturating_duration_since(Instant::now()));
+        let told = self.signals.map(AsFd::as_fd);
+        let mut poll = sys::Poll::new([self.ended.as_fd()].into_iter().chain(told));
+        let waited = poll.wait(left.map_or(patience, |left| left.min(patience)));
+        if let Some(status) = waited.and_then(|()| self.stand_in.try_wait()).map_err(waiting)? {
+            return Ok(Some(exit_code(status)));
+        }
+        if let Some(signal) = self.signals.and_then(Signals::take) {
+            self.end(signal);
+        }
+        let overdue = self.ending.filter(|it| Instant::now() >= it.give_up);
+        Ok(overdue.map(|it| code_of_signal(it.signal)))
     }
 
-    /// Waits until the command ends. The run ends with it, and everything else on the hosts.
-    pub fn wait(mut self) -> Result<Ended, Error> {
-        let status = self.child.wait().map_err(Error::system("wait for the command"))?;
-        let code = status.code().or(status.signal().map(|signal| 128 + signal));
-        let exit_code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX);
-        Ok(Ended { exit_code, emulation: self.emulator.stop()? })
+    /// Waits until the command ends; its exit code as [`Running::poll`] has it.
+    pub fn wait(&mut self) -> Result<u8, Error> {
+        loop {
+            if let Some(code) = self.poll(Duration::MAX)? {
+                return Ok(code);
+            }
+        }
     }
+
+    /// Ends the run, and everything that still runs on the hosts.
+    pub fn stop(mut self) -> Result<Emulation, Error> {
+        let emulation = self.emulator.stop()?;
+        // With the command gone it ends by itself.
+        self.stand_in.wait().map_err(Error::system("wait for the command"))?;
+        Ok(emulation)
+    }
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.or(status.signal().map(code_of_signal)).unwrap_or(u8::MAX)
+}
+
+fn code_of_signal(signal: c_int) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
 fn words_on(host: &Host, words: &[OsString]) -> Command {

@@ -12,7 +12,7 @@ use std::ffi::{CStr, OsStr, c_int};
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use std::thread;
 
 use crate::error::Error;
 use crate::sys;
+use crate::user::User;
 
 /// Of the network; a host's address is this and the host's number, counted from 1.
 const NETWORK: [u8; 3] = [10, 45, 0];
@@ -42,11 +43,23 @@ impl Host {
         self.address
     }
 
+    /// Its network namespace.
+    pub(crate) fn network(&self) -> BorrowedFd<'_> {
+        self.network.as_fd()
+    }
+
     /// A command that will run on this host. It sees only processes of the hosts. Spawn it with
     /// [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.command_as(User::Own, program)
+    }
+
+    /// The same, as a given user. `Command::uid` would take the rights away that the way to the host
+    /// needs.
+    pub fn command_as(&self, user: User, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        sys::run_on_host(&mut command, Arc::clone(&self.network), Arc::clone(&self.init));
+        let (network, init) = (Arc::clone(&self.network), Arc::clone(&self.init));
+        sys::run_on_host(&mut command, network, init, move || user.take_over());
         command
     }
 
@@ -181,6 +194,8 @@ fn open_tun() -> Result<File, Error> {
         .open("/dev/net/tun");
     opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoTun,
+        // The rights to make the namespace were there: it is the device alone that refuses.
+        Some(libc::EACCES | libc::EPERM) => Error::TunDenied,
         _ => Error::system("open /dev/net/tun")(error),
     })
 }

@@ -323,6 +323,11 @@ impl Network {
         self.samples += 1;
     }
 
+    /// Samples what has happened since the last sample: the interval that the end of the run cuts short.
+    pub(crate) fn finish(&mut self) {
+        self.take_samples(self.next_sample());
+    }
+
     /// What has happened, by hop and by pair of hosts.
     pub(crate) fn into_record(self) -> NetworkRecord {
         let directions: Vec<DirectionRecord> =

@@ -109,7 +109,9 @@ impl RealTime {
 
     /// What has happened since the start.
     pub(crate) fn into_record(self) -> NetworkRecord {
-        self.run.map(|run| run.network.into_record()).unwrap_or_default()
+        let Some(Clocked { mut network, .. }) = self.run else { return NetworkRecord::default() };
+        network.finish();
+        network.into_record()
     }
 }
 

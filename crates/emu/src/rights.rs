@@ -22,14 +22,14 @@ pub fn gain_rights() {
 }
 
 fn has_rights() -> io::Result<bool> {
-    Ok(holds(&fs::read_to_string("/proc/self/status")?))
+    Ok(holds(&fs::read_to_string("/proc/self/status")?, &NEEDED))
 }
 
-/// Whether the effective capabilities of a status file are enough.
-fn holds(status: &str) -> bool {
+/// Whether a status file has these among the effective capabilities.
+pub(crate) fn holds(status: &str, needed: &[u32]) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    bits.is_some_and(|bits| NEEDED.iter().all(|capability| bits & (1 << capability) != 0))
+    bits.is_some_and(|bits| needed.iter().all(|capability| bits & (1 << capability) != 0))
 }
 
 #[cfg(test)]
@@ -38,9 +38,9 @@ mod tests {
 
     #[test]
     fn root_has_the_rights_and_roots_namesake_in_a_container_may_not() {
-        assert!(holds("Name:\tweir\nCapEff:\t000001ffffffffff\n"));
-        assert!(!holds("CapEff:\t00000000a80425fb\n"));
-        assert!(!holds("CapEff:\t0000000000000000\n"));
-        assert!(!holds(""));
+        assert!(holds("Name:\tweir\nCapEff:\t000001ffffffffff\n", &NEEDED));
+        assert!(!holds("CapEff:\t00000000a80425fb\n", &NEEDED));
+        assert!(!holds("CapEff:\t0000000000000000\n", &NEEDED));
+        assert!(!holds("", &NEEDED));
     }
 }

@@ -5,8 +5,9 @@
 //! have had other threads: no allocation, no lock, no formatting. Those functions say so.
 
 pub(crate) mod packet;
+pub(crate) mod signals;
 
-use std::ffi::{CStr, c_int, c_ulong};
+use std::ffi::{CStr, c_int, c_uint, c_ulong};
 use std::fs::File;
 use std::io;
 use std::mem;
@@ -16,7 +17,6 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 fn check(result: c_int) -> io::Result<c_int> {
@@ -118,6 +118,9 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 }
 
 /// One configuring ioctl, on a socket of the calling thread's network namespace.
+///
+/// The C libraries disagree on the type of a request's number: its constants are unsigned longs, musl's
+/// function takes an int.
 fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     // SAFETY: takes no pointer.
     let raw =
@@ -125,7 +128,8 @@ fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
     // SAFETY: `raw` is open and nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: every caller passes the struct that its request reads; none is written.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, ptr::from_ref(argument)) }).map(drop)
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, ptr::from_ref(argument)) })
+        .map(drop)
 }
 
 /// Connects over TCP with a congestion control of the kernel, which must be chosen before: one that
@@ -160,6 +164,46 @@ pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<
     Ok(socket.into())
 }
 
+/// The IPv4 addresses of the interfaces that are up in the network namespace of the calling thread, each
+/// with the broadcast address of its network if it has one.
+pub(crate) fn interface_addresses() -> io::Result<Vec<(Ipv4Addr, Option<Ipv4Addr>)>> {
+    let mut list: *mut libc::ifaddrs = ptr::null_mut();
+    // SAFETY: the kernel's answer goes to a local.
+    check(unsafe { libc::getifaddrs(&mut list) })?;
+    let mut addresses = Vec::new();
+    let mut next = list;
+    // SAFETY: getifaddrs gave a list that ends with null and lives until it is freed below. An address
+    // is null or of the family that it says; ifa_ifu is the broadcast address where the flag says so.
+    unsafe {
+        while let Some(entry) = next.as_ref() {
+            let (up, broadcast) = (libc::IFF_UP as u32, libc::IFF_BROADCAST as u32);
+            if let Some(address) = ipv4(entry.ifa_addr)
+                && entry.ifa_flags & up != 0
+            {
+                let has_broadcast = entry.ifa_flags & broadcast != 0;
+                addresses.push((address, has_broadcast.then(|| ipv4(entry.ifa_ifu)).flatten()));
+            }
+            next = entry.ifa_next;
+        }
+        libc::freeifaddrs(list);
+    }
+    Ok(addresses)
+}
+
+/// # Safety
+/// The pointer is null or to an address of the family that it says.
+unsafe fn ipv4(address: *const libc::sockaddr) -> Option<Ipv4Addr> {
+    // SAFETY: by the caller's promise an address of the family AF_INET is a sockaddr_in.
+    unsafe {
+        let family = address.as_ref()?.sa_family;
+        let is_ipv4 = family == libc::AF_INET as libc::sa_family_t;
+        is_ipv4.then(|| {
+            let address = ptr::read_unaligned(address.cast::<libc::sockaddr_in>());
+            Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes())
+        })
+    }
+}
+
 /// Bytes of datagrams that a socket may hold, beyond what the kernel allows everybody.
 const ROOM: c_int = 64 << 20;
 
@@ -192,7 +236,8 @@ pub(crate) fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Resu
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control);
+    // The length's type differs between C libraries.
+    message.msg_controllen = mem::size_of_val(&control) as _;
     // SAFETY: the pointers of the message are to `buffer` and `control`, with their lengths.
     if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) } < 0 {
         return Err(io::Error::last_os_error());
@@ -233,7 +278,7 @@ impl Poll {
     /// Waits until one of them can be read or the time has passed.
     pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         let time = libc::timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: timeout.subsec_nanos().into(),
         };
         let count = self.polled.len() as libc::nfds_t;
@@ -263,10 +308,12 @@ pub(crate) fn set_exact_timers() -> io::Result<()> {
 
 /// Puts the calling thread before all threads that are not real-time threads.
 pub(crate) fn set_real_time(priority: c_int) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads `parameter`; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, policy, &parameter) }).map(drop)
+    // musl's function always fails, because the kernel means a thread where POSIX means a process.
+    // SAFETY: the kernel reads a sched_param, which is the priority alone; 0 is the calling thread.
+    let set =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, ptr::from_ref(&priority)) };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Forks the first process of the calling thread's new process namespace. When it ends, the kernel
@@ -296,12 +343,19 @@ fn init(lifeline: RawFd, report: RawFd) -> ! {
         let error: c_int = if mounted == 0 { 0 } else { *libc::__errno_location() };
         libc::write(report, ptr::from_ref(&error).cast(), size_of::<c_int>());
         libc::dup2(lifeline, 0);
-        libc::close_range(1, u32::MAX, 0);
+        close_from(1);
         let mut byte = 0_u8;
         // Nobody writes: this returns at the end of the other side.
         libc::read(0, ptr::from_mut(&mut byte).cast(), 1);
         libc::_exit(0)
     }
+}
+
+/// Closes all descriptors from `first` on. A system call of its own because musl has no function for
+/// it. Runs after `fork`: async-signal-safe.
+fn close_from(first: c_uint) {
+    // SAFETY: takes no pointer; callers use no descriptor from `first` on afterwards.
+    unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
 }
 
 /// A descriptor for a process, from its number.
@@ -326,29 +380,33 @@ pub(crate) fn kill_and_reap(pid: c_int) {
     }
 }
 
-/// Sends SIGTERM to a process; that there is none any more is fine.
-pub(crate) fn terminate(process: u32) {
-    // SAFETY: takes no pointer.
-    unsafe { libc::kill(process.cast_signed(), libc::SIGTERM) };
-}
-
 /// Kills a process group; that there is none any more is fine.
 pub(crate) fn kill_group(leader: u32) {
     // SAFETY: takes no pointer.
     unsafe { libc::killpg(leader.cast_signed(), libc::SIGKILL) };
 }
 
-/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open.
-pub(crate) fn run_on_host(command: &mut Command, network: Arc<OwnedFd>, init: Arc<OwnedFd>) {
-    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd());
-    // SAFETY: `move_child` is async-signal-safe.
+/// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user` must
+/// be async-signal-safe.
+pub(crate) fn run_on_host(
+    command: &mut Command,
+    network: Arc<OwnedFd>,
+    init: Arc<OwnedFd>,
+    become_user: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+) {
+    let enter = move || move_child(network.as_raw_fd(), init.as_raw_fd(), &become_user);
+    // SAFETY: `move_child` is async-signal-safe, and `become_user` by the caller's promise.
     unsafe { command.pre_exec(enter) };
 }
 
 /// Moves a forked child into a network namespace and into the process and mount namespaces of
-/// `init`, and forks there; the inner process returns, to `exec`. The outer one stays, outside, to
+/// `init`, and forks there; the inner process becomes its user and returns, to `exec`. The outer one stays, outside, to
 /// pass signals in and the exit status out. Runs after `fork`: async-signal-safe.
-fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
+fn move_child(
+    network: RawFd,
+    init: RawFd,
+    become_user: &dyn Fn() -> io::Result<()>,
+) -> io::Result<()> {
     let mut directory = [0; libc::PATH_MAX as usize];
     // SAFETY: system calls only, on locals and on descriptors that the caller keeps open.
     unsafe {
@@ -364,6 +422,8 @@ fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         match check(libc::fork())? {
             0 => {
+                become_user()?;
+                // Last, because the kernel forgets it when the user changes.
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 libc::sigprocmask(libc::SIG_SETMASK, &old, ptr::null_mut());
                 Ok(())
@@ -373,12 +433,54 @@ fn move_child(network: RawFd, init: RawFd) -> io::Result<()> {
     }
 }
 
+/// Makes the calling process, which is root, an ordinary user without groups. Async-signal-safe.
+pub(crate) fn become_ordinary(number: u32) -> io::Result<()> {
+    // SAFETY: system calls on numbers; of no group there is nothing to point at.
+    unsafe {
+        check(libc::setgroups(0, ptr::null()))?;
+        check(libc::setresgid(number, number, number))?;
+        check(libc::setresuid(number, number, number)).map(drop)
+    }
+}
+
+/// Gives the calling process, which has one thread and is called root in its user namespace, an ordinary
+/// number in another one, where it loses all rights when it executes a program. Async-signal-safe.
+pub(crate) fn become_renamed() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    write_to(c"/proc/self/setgroups", b"deny")?;
+    write_to(c"/proc/self/uid_map", RENAMED)?;
+    write_to(c"/proc/self/gid_map", RENAMED)
+}
+
+/// A map of a user namespace: the number inside, the number outside, how many.
+const RENAMED: &[u8] = b"1000 0 1";
+
+/// Writes to a file of /proc, which takes all at once. Async-signal-safe.
+fn write_to(path: &CStr, text: &[u8]) -> io::Result<()> {
+    // SAFETY: the path is a C string, the text is as long as it is said to be, and the descriptor is
+    // this function's own.
+    unsafe {
+        let file = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
+        let written = libc::write(file, text.as_ptr().cast(), text.len());
+        let result = if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+        libc::close(file);
+        result
+    }
+}
+
+/// Whether this process is root, or is called so in its user namespace.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: takes no pointer.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// The outer process of [`move_child`]. Runs after `fork`: async-signal-safe.
 fn stand_for(inner: c_int) -> ! {
     // SAFETY: system calls only, on locals.
     unsafe {
         // Among these is the pipe on which the parent waits for the inner process to exec.
-        libc::close_range(0, u32::MAX, 0);
+        close_from(0);
         let mut all: libc::sigset_t = mem::zeroed();
         libc::sigfillset(&mut all);
         let mut status = 0;
@@ -419,58 +521,5 @@ unsafe fn block_all_signals() -> libc::sigset_t {
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, &mut old);
         old
-    }
-}
-
-const FORWARDED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// The process that gets the forwarded signals.
-static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
-
-/// While it lives, signals that would end this process go to a child instead.
-pub(crate) struct Forwarding {
-    old: [libc::sigaction; FORWARDED.len()],
-}
-
-impl Forwarding {
-    /// Starts; `None` while another one lives.
-    pub(crate) fn to(child: u32) -> Option<Self> {
-        let taken =
-            FORWARD_TO.compare_exchange(0, child.cast_signed(), Ordering::SeqCst, Ordering::SeqCst);
-        taken.ok()?;
-        let old = FORWARDED.map(|signal| {
-            // SAFETY: the handler is async-signal-safe and has the signature that SA_SIGINFO asks
-            // for; sigaction is plain data.
-            unsafe {
-                let mut new: libc::sigaction = mem::zeroed();
-                new.sa_sigaction = forward as *const () as usize;
-                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                let mut old: libc::sigaction = mem::zeroed();
-                libc::sigaction(signal, &new, &mut old);
-                old
-            }
-        });
-        Some(Self { old })
-    }
-}
-
-impl Drop for Forwarding {
-    fn drop(&mut self) {
-        for (signal, old) in FORWARDED.iter().zip(&self.old) {
-            // SAFETY: `old` is what sigaction gave for this signal.
-            unsafe { libc::sigaction(*signal, old, ptr::null_mut()) };
-        }
-        FORWARD_TO.store(0, Ordering::SeqCst);
-    }
-}
-
-/// A terminal sends Ctrl-C to the child by itself; only what another process sent is passed on.
-extern "C" fn forward(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let child = FORWARD_TO.load(Ordering::SeqCst);
-    // SAFETY: the kernel passes a valid siginfo; kill takes no pointer, and errno, the only thing
-    // that it touches, matters to no caller of this crate across a signal.
-    unsafe {
-        if child > 0 && (*info).si_code <= 0 {
-            libc::kill(child, signal);
-        }
     }
 }

@@ -10,8 +10,9 @@ use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
-    Change, Child, Emulator, Ended, Error, Hop, Host, HostPlan, Load, LoadInterval, LoadReceiver,
-    LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Traffic, Ways,
+    Change, Child, Emulation, Emulator, Error, Hop, Host, HostPlan, Load, LoadInterval,
+    LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, Traffic, User,
+    Ways,
 };
 use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
@@ -36,7 +37,7 @@ fn emulator(up: &LinkConfig, down: &LinkConfig) -> Option<Emulator> {
 fn emulator_of(plan: &Plan) -> Option<Emulator> {
     match Emulator::new(plan, Seed::new(1)) {
         Ok(emulator) => Some(emulator),
-        Err(error @ (Error::NotRoot | Error::NoTun)) => {
+        Err(error @ (Error::NotRoot | Error::NoTun | Error::TunDenied)) => {
             println!("skipped: {error}");
             None
         }
@@ -65,12 +66,14 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
+/// The command's exit code, and the run.
 fn run_command(
     emulator: Emulator,
     command: &[&str],
     peer: Option<&[OsString]>,
-) -> Result<Ended, Error> {
-    Running::start(emulator, &words(command), peer, Stdio::inherit())?.wait()
+) -> Result<(u8, Emulation), Error> {
+    let mut running = Running::start(emulator, &words(command), peer, Stdio::inherit(), None)?;
+    Ok((running.wait()?, running.stop()?))
 }
 
 /// The processes, zombies not counted, whose command line contains a text.
@@ -82,6 +85,15 @@ fn processes_with(text: &str) -> Vec<PathBuf> {
             String::from_utf8_lossy(&line).contains(text)
         })
         .collect()
+}
+
+/// Waits for something that other processes do; gives up after a minute, which is a failure.
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The processes that live in a network namespace or hold it open.
@@ -242,15 +254,15 @@ fn a_command_finds_its_peer_and_its_exit_code_is_passed_on() {
          test $(readlink $WEIR_PEER_NETNS) != $(readlink /proc/self/ns/net) && exit 7",
         expected.display()
     );
-    let ended = run_command(emulator, &["sh", "-c", &script], None).unwrap();
-    assert_eq!(ended.exit_code, 7);
+    let (code, _) = run_command(emulator, &["sh", "-c", &script], None).unwrap();
+    assert_eq!(code, 7);
 }
 
 #[test]
 fn a_command_that_a_signal_ends_gives_the_code_that_shells_give() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
-    let ended = run_command(emulator, &["sh", "-c", "kill -TERM $$"], None).unwrap();
-    assert_eq!(ended.exit_code, 128 + 15);
+    let (code, _) = run_command(emulator, &["sh", "-c", "kill -TERM $$"], None).unwrap();
+    assert_eq!(code, 128 + 15);
 }
 
 #[test]
@@ -269,7 +281,7 @@ fn a_peer_command_runs_at_the_far_end() {
     // The peer listens on nothing: the command starts when the peer has ended.
     let ended = run_command(emulator, &["test", "-e", made.to_str().unwrap()], Some(&peer));
     let _ = fs::remove_file(&made);
-    assert_eq!(ended.unwrap().exit_code, 0);
+    assert_eq!(ended.unwrap().0, 0);
 }
 
 /// Receivers' bytes of two loads through one queue, by load; `None` without iperf3.
@@ -447,6 +459,32 @@ fn copy_that_gets_a_signal() {
     }
     let emulator = emulator(&link(), &link()).unwrap();
     let script = "trap 'exit 5' TERM; echo ready; for i in $(seq 1000); do sleep 0.02; done";
-    let ended = run_command(emulator, &["sh", "-c", script], None).unwrap();
-    process::exit(ended.exit_code.into());
+    let signals = Signals::listen().unwrap();
+    let command = words(&["sh", "-c", script]);
+    let running = Running::start(emulator, &command, None, Stdio::inherit(), Some(&signals));
+    process::exit(running.unwrap().wait().unwrap().into());
+}
+
+#[test]
+fn an_ordinary_user_on_a_host_has_no_rights_and_goes_with_the_emulator() {
+    let Some(emulator) = emulator(&link(), &link()) else { return };
+    let mut command = emulator.host(0).command_as(User::ordinary(), "sh");
+    // Prints who it is, and then waits with a child that has left its session.
+    let script = "id -u; grep CapEff /proc/self/status; setsid sleep 7331.5 & exec sleep 7331.25";
+    command.args(["-c", script]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = Child::spawn(&mut command).unwrap();
+    let mut output = BufReader::new(child.inner().stdout.take().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    let user = line();
+    assert!(user.trim().parse::<u32>().unwrap() > 0, "{user}");
+    assert_eq!(line(), "CapEff:\t0000000000000000\n");
+    wait_for(|| ["7331.5", "7331.25"].iter().all(|it| !processes_with(it).is_empty()));
+    drop(child);
+    wait_for(|| processes_with("7331.25").is_empty());
+    drop(emulator);
+    wait_for(|| processes_with("7331.5").is_empty());
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use weir::units::Timestamp;
+use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_sim::trace::{NODE_INTERVAL, NodeRow};
 
-use crate::metrics::mean;
+use crate::metrics::RunningMean;
 use crate::scenario::CellNetwork;
 
 /// The word for the access point.
@@ -41,59 +41,9 @@ pub struct NodeMetrics {
 }
 
 impl NodeMetrics {
-    /// The metrics of every group, and of the access point, over a part of a run.
-    pub(crate) fn of_groups(
-        cell: &CellNetwork,
-        rows: &[NodeRow],
-        part: &Range<Timestamp>,
-    ) -> BTreeMap<String, Self> {
-        let from = rows.partition_point(|row| row.time <= part.start);
-        let to = rows.partition_point(|row| row.time <= part.end);
-        let rows = &rows[from..to];
-        let metrics = |(name, nodes): (String, Range<usize>)| {
-            let own: Vec<&NodeRow> = rows.iter().filter(|row| nodes.contains(&row.node)).collect();
-            (name, Self::of(&own, nodes.len()))
-        };
-        Self::names(cell).map(metrics).collect()
-    }
-
     fn names(cell: &CellNetwork) -> impl Iterator<Item = (String, Range<usize>)> {
         let groups = cell.groups.iter().map(|group| (group.name.clone(), group.nodes.clone()));
         std::iter::once((ACCESS_POINT.to_string(), 0..1)).chain(groups)
-    }
-
-    fn of(rows: &[&NodeRow], nodes: usize) -> Self {
-        let seconds = NODE_INTERVAL.as_secs_f64() * rows.len() as f64 / nodes as f64;
-        let sum = |value: fn(&NodeRow) -> u64| -> f64 {
-            rows.iter().map(|row| value(row)).sum::<u64>() as f64
-        };
-        let mbps = |bits: f64| if seconds > 0.0 { bits / 1e6 / seconds } else { 0.0 };
-        let lost = sum(|row| row.lost_packets);
-        let sent = sum(|row| row.delivered_packets) + lost;
-        let dropped = sum(|row| row.dropped_packets);
-        let attempts = sum(|row| row.attempts);
-        let airtime: f64 = rows.iter().map(|row| row.airtime.as_secs_f64()).sum();
-        let level = |row: &&NodeRow| {
-            let (excess, capacity) = (row.excess?.as_bps_f64(), row.capacity?.as_bps_f64());
-            (capacity > 0.0).then(|| excess / capacity)
-        };
-        Self {
-            offered_mbps: mbps(sum(|row| row.offered.as_bits())),
-            delivered_mbps: mbps(sum(|row| row.delivered.as_bits())),
-            loss_ratio: ratio(lost, sent + dropped),
-            drop_ratio: ratio(dropped, sent + dropped),
-            attempts_per_packet: ratio(attempts, sent),
-            failure_ratio: ratio(sum(|row| row.failures), attempts),
-            airtime_share: ratio(airtime, seconds).unwrap_or(0.0),
-            queue_bytes: mean(rows.iter().map(|row| row.queue.as_bytes() as f64).collect()),
-            excess_mbps: mean(
-                rows.iter().filter_map(|row| Some(row.excess?.as_mbps_f64())).collect(),
-            ),
-            capacity_mbps: mean(
-                rows.iter().filter_map(|row| Some(row.capacity?.as_mbps_f64())).collect(),
-            ),
-            congestion_level: mean(rows.iter().filter_map(level).collect()),
-        }
     }
 
     /// Values for every group, to tell which paths there are.
@@ -115,13 +65,99 @@ impl NodeMetrics {
     }
 }
 
+/// Takes the rows of a cell's nodes and measures every group, and the access point, over a part of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct CellMeter {
+    part: Range<Timestamp>,
+    groups: Vec<(String, Range<usize>, NodeMeter)>,
+}
+
+impl CellMeter {
+    /// Without a cell it measures nothing.
+    pub(crate) fn new(cell: Option<&CellNetwork>, part: Range<Timestamp>) -> Self {
+        let groups = cell.into_iter().flat_map(NodeMetrics::names);
+        let groups = groups.map(|(name, nodes)| (name, nodes, NodeMeter::default())).collect();
+        Self { part, groups }
+    }
+
+    pub(crate) fn push(&mut self, row: &NodeRow) {
+        if self.part.start < row.time && row.time <= self.part.end {
+            let own = self.groups.iter_mut().filter(|(_, nodes, _)| nodes.contains(&row.node));
+            own.for_each(|(_, _, meter)| meter.push(row));
+        }
+    }
+
+    pub(crate) fn finish(self) -> BTreeMap<String, NodeMetrics> {
+        let groups = self.groups.into_iter();
+        groups.map(|(name, nodes, meter)| (name, meter.metrics(nodes.len()))).collect()
+    }
+}
+
+/// Sums over the rows of some nodes so far.
+#[derive(Clone, Debug, Default)]
+struct NodeMeter {
+    rows: u64,
+    sum: NodeRow,
+    airtime_s: f64,
+    queue_bytes: RunningMean,
+    excess_mbps: RunningMean,
+    capacity_mbps: RunningMean,
+    level: RunningMean,
+}
+
+impl NodeMeter {
+    fn push(&mut self, row: &NodeRow) {
+        let sum = &mut self.sum;
+        self.rows += 1;
+        sum.offered += row.offered;
+        sum.delivered += row.delivered;
+        sum.delivered_packets += row.delivered_packets;
+        sum.dropped_packets += row.dropped_packets;
+        sum.lost_packets += row.lost_packets;
+        sum.attempts += row.attempts;
+        sum.failures += row.failures;
+        self.airtime_s += row.airtime.as_secs_f64();
+        self.queue_bytes.push(row.queue.as_bytes() as f64);
+        self.excess_mbps.extend(row.excess.map(Bitrate::as_mbps_f64));
+        self.capacity_mbps.extend(row.capacity.map(Bitrate::as_mbps_f64));
+        if let (Some(excess), Some(capacity)) = (row.excess, row.capacity) {
+            self.level.extend(ratio(excess.as_bps_f64(), capacity.as_bps_f64()));
+        }
+    }
+
+    fn metrics(&self, nodes: usize) -> NodeMetrics {
+        let sum = &self.sum;
+        let seconds = NODE_INTERVAL.as_secs_f64() * self.rows as f64 / nodes as f64;
+        let mbps = |size: DataSize| {
+            if seconds > 0.0 { size.as_bits() as f64 / 1e6 / seconds } else { 0.0 }
+        };
+        let lost = sum.lost_packets as f64;
+        let sent = sum.delivered_packets as f64 + lost;
+        let dropped = sum.dropped_packets as f64;
+        let attempts = sum.attempts as f64;
+        NodeMetrics {
+            offered_mbps: mbps(sum.offered),
+            delivered_mbps: mbps(sum.delivered),
+            loss_ratio: ratio(lost, sent + dropped),
+            drop_ratio: ratio(dropped, sent + dropped),
+            attempts_per_packet: ratio(attempts, sent),
+            failure_ratio: ratio(sum.failures as f64, attempts),
+            airtime_share: ratio(self.airtime_s, seconds).unwrap_or(0.0),
+            queue_bytes: self.queue_bytes.value(),
+            excess_mbps: self.excess_mbps.value(),
+            capacity_mbps: self.capacity_mbps.value(),
+            congestion_level: self.level.value(),
+        }
+    }
+}
+
 fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
 #[cfg(test)]
 mod tests {
-    use weir::units::{Bitrate, DataSize, TimeDelta};
+    use weir::units::TimeDelta;
 
     use super::*;
 
@@ -141,7 +177,9 @@ mod tests {
             ..NodeRow::default()
         };
         let rows = [row(1, 500, 62_500, 0), row(2, 500, 125_000, 2)];
-        let metrics = NodeMetrics::of(&rows.iter().collect::<Vec<_>>(), 2);
+        let mut meter = NodeMeter::default();
+        rows.iter().for_each(|row| meter.push(row));
+        let metrics = meter.metrics(2);
         assert_eq!(metrics.delivered_mbps, 3.0); // 187,500 B in half a second
         assert_eq!(metrics.loss_ratio, Some(0.25));
         assert_eq!(metrics.attempts_per_packet, Some(1.5));
@@ -149,6 +187,6 @@ mod tests {
         assert_eq!(metrics.airtime_share, 0.2);
         assert_eq!(metrics.congestion_level, Some(0.1));
         assert_eq!(metrics.drop_ratio, Some(0.0));
-        assert_eq!(NodeMetrics::of(&[], 1).loss_ratio, None);
+        assert_eq!(NodeMeter::default().metrics(1).loss_ratio, None);
     }
 }

@@ -21,9 +21,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the gate stays open.
-    pub const fn passes(self) -> bool {
-        matches!(self, Self::Holds | Self::InDoubt | Self::KnownMiss)
+    /// Whether the gate stays open; a strict one closes where there is doubt.
+    pub const fn passes(self, strict: bool) -> bool {
+        match self {
+            Self::Holds | Self::KnownMiss => true,
+            Self::InDoubt => !strict,
+            Self::Fails | Self::MissIsGone => false,
+        }
     }
 }
 
@@ -37,6 +41,9 @@ pub struct Judgement {
     /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the seeds,
     /// `None` if a seed has no value.
     pub row: ExpectRow,
+    /// The flows that decided with the seeds that miss it; with all seeds, where none does. Empty where
+    /// all flows together are measured.
+    pub flows: Vec<String>,
     /// Half the width of the mean's 95 % confidence interval; `None` of fewer than two seeds.
     pub confidence: Option<f64>,
     /// The seeds.
@@ -91,6 +98,7 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
             scenario: first.scenario.clone(),
             controller: first.controller.clone(),
             row: ExpectRow { measured, pass: holds, ..row.clone() },
+            flows: deciding(runs, index, held == runs.len()),
             confidence: spread.map(|spread| spread.confidence),
             seeds: runs.iter().map(|run| run.seed.clone()).collect(),
             held,
@@ -98,6 +106,18 @@ fn judge_group(runs: &[&Summary]) -> Vec<Judgement> {
         }
     };
     first.expect.iter().enumerate().map(judgement).collect()
+}
+
+/// The flows that decided, each once, in the order of the runs.
+fn deciding(runs: &[&Summary], index: usize, all_hold: bool) -> Vec<String> {
+    let rows = runs.iter().filter_map(|run| run.expect.get(index));
+    let mut flows: Vec<String> = Vec::new();
+    for flow in rows.filter(|row| all_hold || !row.pass).filter_map(|row| row.flow.as_ref()) {
+        if !flows.contains(flow) {
+            flows.push(flow.clone());
+        }
+    }
+    flows
 }
 
 /// Whether a controller meets a requirement of RFC 8836.
@@ -173,6 +193,7 @@ mod tests {
         let (bound, limit) = (Bound::Above, 0.8);
         ExpectRow {
             text: text.into(),
+            flow: Some("media-1".into()),
             measured,
             limit,
             bound,
@@ -210,7 +231,7 @@ mod tests {
         assert_eq!(outcome(&[None], false), Outcome::Fails);
         assert_eq!(outcome(&[Some(0.79)], true), Outcome::KnownMiss);
         assert_eq!(outcome(&[Some(0.8)], true), Outcome::MissIsGone);
-        assert!(Outcome::KnownMiss.passes() && !Outcome::MissIsGone.passes());
+        assert!(Outcome::KnownMiss.passes(true) && !Outcome::MissIsGone.passes(false));
     }
 
     #[test]
@@ -219,13 +240,24 @@ mod tests {
         assert_eq!(outcome(&[Some(0.7), Some(0.85)], false), Outcome::InDoubt);
         assert_eq!(outcome(&[Some(0.7), Some(0.7)], false), Outcome::Fails);
         assert_eq!(outcome(&[Some(0.9), None], false), Outcome::Fails);
-        assert!(Outcome::InDoubt.passes() && !Outcome::Fails.passes());
+        assert!(Outcome::InDoubt.passes(false) && !Outcome::InDoubt.passes(true));
         // Mean 0.78, standard error 0.002: ten of them below the limit, with three degrees of freedom.
         let near = [0.776, 0.778, 0.782, 0.784].map(Some);
         assert_eq!(outcome(&near, false), Outcome::InDoubt);
         // With nine degrees of freedom the same values are beyond doubt.
         let near: Vec<_> = near.iter().cycle().take(10).copied().collect();
         assert_eq!(outcome(&near, false), Outcome::Fails);
+    }
+
+    #[test]
+    fn the_flows_that_decided_are_those_of_the_seeds_that_miss_it() {
+        let of = |value: f64, flow: &str| {
+            let row = row("e", Some(value), false);
+            run("nada", vec![ExpectRow { flow: Some(flow.into()), ..row }])
+        };
+        let runs = [of(0.9, "media-1"), of(0.1, "media-3"), of(0.1, "media-2"), of(0.1, "media-3")];
+        assert_eq!(judge(&runs)[0].flows, ["media-3", "media-2"]);
+        assert_eq!(judge(&runs[..1])[0].flows, ["media-1"]);
     }
 
     #[test]

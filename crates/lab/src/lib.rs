@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod cell;
+pub mod files;
 pub mod gate;
 pub mod metrics;
 pub mod record;
@@ -12,6 +13,8 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod shared;
+pub mod significance;
 pub mod spread;
 pub mod summary;
+mod unfinished;
 pub mod whole_file;

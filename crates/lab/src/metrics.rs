@@ -3,33 +3,35 @@
 //! Time is weighed by rows of 50 ms: a percentile of the queuing delay is one over the rows that have
 //! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
 //! ranks, as numpy does by default.
+//!
+//! Rows are measured one after the other as they come, so that a run of any length takes little memory.
 
+mod changes;
+mod column;
+mod declared;
+mod meter;
+mod rows;
+mod spans;
+mod tally;
 mod transfer;
 mod video;
 
+pub use changes::CapacityChange;
+pub use column::Spool;
+pub use declared::{Better, DECLARED, Declared, Need};
+pub use meter::{FlowMeter, Measured};
+pub use rows::Received;
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Row};
+use weir::units::Timestamp;
+use weir_sim::trace::Row;
 
 /// Rows in a second, over which rates and loss ratios are taken.
 const ROWS_PER_SECOND: usize = 20;
-/// A controller has responded once its output differs by this much (lund, section 5.2).
-const RESPONSE: Bitrate = Bitrate::from_kbps(250);
-/// Rows over which a rate is held against the watermarks of an oscillation: 500 ms [RFC8868 §3].
-const OSCILLATION_WINDOW: usize = 10;
-/// The low and the high watermark, over the mean.
-const OSCILLATION_LOW: f64 = 0.75;
-const OSCILLATION_HIGH: f64 = 1.25;
-/// Rows in which oscillations are sought at least: 5 s.
-const OSCILLATION_SPAN: usize = 100;
-/// A flow has converged once its rate is this near to where it ends up.
-const CONVERGED: f64 = 0.1;
-
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeanStd {
@@ -117,42 +119,9 @@ impl Metrics {
     /// Metrics over rows of one flow, by rising time. `arrivals` are the times at which other flows came
     /// or went.
     pub fn of(rows: &[Row], arrivals: &[Timestamp]) -> Self {
-        Self::of_part(rows, 0..rows.len(), arrivals)
-    }
-
-    /// Metrics over a part of a flow's rows; what is held against the whole time has all of them.
-    pub fn of_part(all: &[Row], part: Range<usize>, arrivals: &[Timestamp]) -> Self {
-        let rows = &all[part];
-        let least_rtt = all.iter().filter_map(|row| row.rtt).min().unwrap_or_default();
-        let changes = capacity_changes(rows);
-        let spans = spans(rows, &changes, arrivals);
-        let response = |up: Option<bool>| {
-            let wanted = changes.iter().filter(|change| up.is_none_or(|up| change.up == up));
-            mean(wanted.filter_map(|change| response_time(rows, change)).collect())
-        };
-        Self {
-            utilization: utilization(rows),
-            target_utilization: mean(
-                rows.iter().filter_map(|row| Some(row.target? / usable(row.capacity?)?)).collect(),
-            ),
-            rate_mbps: rate_mbps(rows),
-            queuing_delay_ms: distribution_ms(rows.iter().filter_map(|row| row.queuing_delay)),
-            rtt_ms: distribution_ms(rows.iter().filter_map(|row| row.rtt)),
-            rtt_above_min_ms: distribution_ms(
-                rows.iter().filter_map(|row| Some(row.rtt? - least_rtt)),
-            ),
-            loss_ratio: loss_ratio(rows),
-            feedback_ratio: feedback_ratio(rows),
-            responsiveness_s: response(None),
-            responsiveness_up_s: response(Some(true)),
-            responsiveness_down_s: response(Some(false)),
-            convergence_s: convergence_s(&spans),
-            oscillations_per_min: oscillations_per_min(&spans),
-            target_rate_mbps: target_rate_mbps(rows),
-            late_rate_mbps: target_rate_mbps(&rows[rows.len() / 2..]),
-            video: VideoMetrics::of(rows),
-            transfer: TransferMetrics::of(rows),
-        }
+        let mut meter = FlowMeter::new(&[], arrivals.to_vec(), &Arc::default());
+        rows.iter().for_each(|row| meter.push(row));
+        meter.finish().whole
     }
 
     /// The value at a dotted path such as `rtt_ms.max`; `None` where it does not apply or the path
@@ -164,9 +133,14 @@ impl Metrics {
 
     /// Whether a dotted path names a value.
     pub fn has_path(path: &str) -> bool {
+        Self::full().at(path).is_some()
+    }
+
+    /// Values for all, to look up paths in.
+    fn full() -> Self {
         let distribution =
             Some(Distribution { mean: 0.0, p25: 0.0, p50: 0.0, p90: 0.0, p95: 0.0, max: 0.0 });
-        let full = Self {
+        Self {
             utilization: Some(0.0),
             target_utilization: Some(0.0),
             rate_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }),
@@ -184,9 +158,15 @@ impl Metrics {
             late_rate_mbps: Some(0.0),
             video: VideoMetrics::full(distribution),
             transfer: TransferMetrics::full(),
-        };
-        full.at(path).is_some()
+        }
     }
+}
+
+/// The steps of the capacity that lie between rows of one flow.
+pub fn capacity_changes(rows: &[Row]) -> Vec<CapacityChange> {
+    let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
+    rows.iter().for_each(|row| meter.push(row));
+    meter.finish().changes
 }
 
 /// Mean of the values; `None` of no values.
@@ -202,197 +182,76 @@ pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * (position - below))
 }
 
-/// A capacity that carries anything; `None` in an outage.
-fn usable(capacity: Bitrate) -> Option<Bitrate> {
-    (capacity > Bitrate::ZERO).then_some(capacity)
+/// A mean of what comes one by one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunningMean {
+    sum: f64,
+    count: u64,
 }
 
-/// Received bits over what the bottleneck could carry while the rows last.
-pub fn utilization(rows: &[Row]) -> Option<f64> {
-    let (mut received, mut carried) = (0, 0.0);
-    for row in rows {
-        received += row.received.as_bits();
-        carried += row.capacity?.as_bps_f64() * ROW_INTERVAL.as_secs_f64();
+impl RunningMean {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
     }
-    (carried > 0.0).then(|| received as f64 / carried)
-}
 
-fn rate_mbps(rows: &[Row]) -> Option<MeanStd> {
-    let received: Vec<DataSize> = rows.iter().map(|row| row.received).collect();
-    rate_over(&received)
-}
-
-/// Of what came in each row: the mean over the time, the standard deviation of whole seconds.
-fn rate_over(sizes: &[DataSize]) -> Option<MeanStd> {
-    let rate = |sizes: &[DataSize]| {
-        let total: DataSize = sizes.iter().copied().sum();
-        (total / (ROW_INTERVAL * sizes.len() as i64)).as_mbps_f64()
-    };
-    let seconds: Vec<f64> = sizes.chunks_exact(ROWS_PER_SECOND).map(rate).collect();
-    let of_seconds = mean(seconds.clone())?;
-    let squares = seconds.iter().map(|rate| (rate - of_seconds) * (rate - of_seconds)).collect();
-    Some(MeanStd { mean: rate(sizes), std: mean(squares)?.sqrt() })
-}
-
-fn target_rate_mbps(rows: &[Row]) -> Option<f64> {
-    mean(rows.iter().filter_map(|row| row.target.map(Bitrate::as_mbps_f64)).collect())
-}
-
-fn received_rate(rows: &[Row]) -> Bitrate {
-    rows.iter().map(|row| row.received).sum::<DataSize>() / (ROW_INTERVAL * rows.len() as i64)
-}
-
-fn distribution_ms(values: impl Iterator<Item = TimeDelta>) -> Option<Distribution> {
-    let mut sorted: Vec<TimeDelta> = values.collect();
-    sorted.sort_unstable();
-    let sorted: Vec<f64> = sorted.into_iter().map(TimeDelta::as_millis_f64).collect();
-    Some(Distribution {
-        mean: mean(sorted.clone())?,
-        p25: percentile(&sorted, 0.25)?,
-        p50: percentile(&sorted, 0.5)?,
-        p90: percentile(&sorted, 0.9)?,
-        p95: percentile(&sorted, 0.95)?,
-        max: *sorted.last()?,
-    })
-}
-
-fn loss_ratio(rows: &[Row]) -> Option<MeanMax> {
-    let ratio = |sent: u64, lost: u64| (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0));
-    let (mut sent, mut lost) = (0, 0);
-    let (mut max, mut second): (f64, (u64, u64)) = (0.0, (0, 0));
-    for (index, row) in rows.iter().enumerate() {
-        (sent, lost) = (sent + row.sent_packets, lost + row.lost_packets);
-        second = (second.0 + row.sent_packets, second.1 + row.lost_packets);
-        if let Some(out) = index.checked_sub(ROWS_PER_SECOND).map(|out| &rows[out]) {
-            second = (second.0 - out.sent_packets, second.1 - out.lost_packets);
-        }
-        if index + 1 >= ROWS_PER_SECOND {
-            max = ratio(second.0, second.1).map_or(max, |ratio| max.max(ratio));
-        }
+    /// `None` of no values.
+    pub(crate) fn value(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
     }
-    Some(MeanMax { mean: ratio(sent, lost)?, max })
 }
 
-/// `None` if nothing was sent, or nobody knows what came back.
-fn feedback_ratio(rows: &[Row]) -> Option<f64> {
-    let feedback: DataSize = rows.iter().map(|row| row.feedback).sum::<Option<_>>()?;
-    let sent: DataSize = rows.iter().map(|row| row.sent).sum();
-    (sent > DataSize::ZERO).then(|| feedback.as_bytes() as f64 / sent.as_bytes() as f64)
-}
-
-/// A step of the capacity, at the boundary before row `first`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CapacityChange {
-    /// Index of the first row with the new capacity.
-    pub first: usize,
-    /// When it came.
-    pub time: Timestamp,
-    /// Whether the capacity rose.
-    pub up: bool,
-    /// The new capacity.
-    pub capacity: Bitrate,
-}
-
-/// The steps of the capacity that lie between rows.
-pub fn capacity_changes(rows: &[Row]) -> Vec<CapacityChange> {
-    let pairs = rows.windows(2).enumerate();
-    let change = |(index, pair): (usize, &[Row])| {
-        let (old, new) = (pair[0].capacity?, pair[1].capacity?);
-        (old != new).then_some(CapacityChange {
-            first: index + 1,
-            time: pair[0].time,
-            up: new > old,
-            capacity: new,
-        })
-    };
-    pairs.filter_map(change).collect()
-}
-
-/// As lund, 5.2: the target at the change is compared with each later one, 50 ms apart, until they
-/// differ by 250 kbit/s. The search goes on past the next change, as the paper's counter does; a
-/// change that is never answered does not count.
-fn response_time(rows: &[Row], change: &CapacityChange) -> Option<f64> {
-    let before = rows[change.first - 1].target?;
-    let answered = rows[change.first..].iter().find(|row| {
-        row.target.is_some_and(|target| {
-            target.saturating_sub(before) >= RESPONSE || before.saturating_sub(target) >= RESPONSE
-        })
-    })?;
-    Some((answered.time - change.time).as_secs_f64())
-}
-
-/// The rows between changes: of the capacity, or of who else is there.
-fn spans<'a>(
-    rows: &'a [Row],
-    changes: &[CapacityChange],
-    arrivals: &[Timestamp],
-) -> Vec<&'a [Row]> {
-    let after = |time: &Timestamp| rows.partition_point(|row| row.time <= *time);
-    let mut bounds: Vec<usize> = changes.iter().map(|change| change.first).collect();
-    bounds.extend(arrivals.iter().map(after));
-    bounds.extend([0, rows.len()]);
-    bounds.sort_unstable();
-    bounds.dedup();
-    bounds.windows(2).map(|pair| &rows[pair[0]..pair[1]]).collect()
-}
-
-fn convergence_s(spans: &[&[Row]]) -> Option<f64> {
-    let converged = |span: &[Row]| {
-        if span.len() < 2 * ROWS_PER_SECOND {
-            return None;
-        }
-        let end = received_rate(&span[span.len() / 2..]).as_bps_f64();
-        // Nothing to converge to in an outage. A flow beside a load that takes all may still receive.
-        if end == 0.0 && span.first().is_some_and(|row| row.capacity == Some(Bitrate::ZERO)) {
-            return None;
-        }
-        let near =
-            |second: &[Row]| (received_rate(second).as_bps_f64() - end).abs() <= CONVERGED * end;
-        let index = span.windows(ROWS_PER_SECOND).position(near)?;
-        // The second that is near ends here.
-        Some((ROW_INTERVAL * (index + ROWS_PER_SECOND) as i64).as_secs_f64())
-    };
-    mean(spans.iter().copied().filter_map(converged).collect())
-}
-
-/// After the example of [RFC8868 §3]: passages from below a low watermark to above a high one.
-fn oscillations_per_min(spans: &[&[Row]]) -> Option<f64> {
-    let (mut swings, mut seconds) = (0, 0.0);
-    for span in spans {
-        let late = &span[span.len() / 2..];
-        let steady = received_rate(late).as_bps_f64();
-        // Too short to tell a swing from a passage.
-        if late.len() < OSCILLATION_SPAN || steady == 0.0 {
-            continue;
-        }
-        let mut is_low = false;
-        for half_second in late.chunks_exact(OSCILLATION_WINDOW) {
-            let rate = received_rate(half_second).as_bps_f64() / steady;
-            if is_low && rate > OSCILLATION_HIGH {
-                swings += 1;
-            }
-            is_low = rate < OSCILLATION_LOW || (is_low && rate <= OSCILLATION_HIGH);
-        }
-        seconds += ROW_INTERVAL.as_secs_f64() * late.len() as f64;
+impl Extend<f64> for RunningMean {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
     }
-    (seconds > 0.0).then(|| f64::from(swings) * 60.0 / seconds)
 }
 
-/// Time from a capacity change until the received rate of a second first reaches 90 % of the new
-/// capacity; `None` if the next change or the end comes first, or if there is no capacity any more.
-pub fn time_to_90_percent(rows: &[Row], change: &CapacityChange) -> Option<f64> {
-    let capacity = usable(change.capacity)?;
-    let span = &rows[change.first..];
-    let end = span.iter().position(|row| row.capacity != Some(change.capacity));
-    let span = &span[..end.unwrap_or(span.len())];
-    let reached = |second: &[Row]| received_rate(second) / capacity >= 0.9;
-    let index = span.windows(ROWS_PER_SECOND).position(reached)?;
-    Some((ROW_INTERVAL * (index + ROWS_PER_SECOND) as i64).as_secs_f64())
+impl FromIterator<f64> for RunningMean {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut mean = Self::default();
+        mean.extend(values);
+        mean
+    }
+}
+
+/// The sum of the last second's rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    last: [u64; ROWS_PER_SECOND],
+    rows: usize,
+    sum: u64,
+}
+
+impl Window {
+    /// The sum with this row.
+    fn push(&mut self, value: u64) -> u64 {
+        let oldest = &mut self.last[self.rows % ROWS_PER_SECOND];
+        self.sum = self.sum + value - std::mem::replace(oldest, value);
+        self.rows += 1;
+        self.sum
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= ROWS_PER_SECOND
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
+    use weir::units::{Bitrate, DataSize, TimeDelta};
+    use weir_sim::trace::ROW_INTERVAL;
+
+    use super::spans::OSCILLATION_WINDOW;
     use super::*;
+
+    fn measured(rows: &[Row], parts: &[Range<Timestamp>]) -> Measured {
+        let mut meter = FlowMeter::new(parts, Vec::new(), &Arc::default());
+        rows.iter().for_each(|row| meter.push(row));
+        meter.finish()
+    }
 
     fn kbps(kbps: u64) -> Option<Bitrate> {
         Some(Bitrate::from_kbps(kbps))
@@ -430,9 +289,10 @@ mod tests {
         let size = DataSize::from_bytes;
         let row = |feedback| Row { sent: size(1_000), feedback, ..Row::default() };
         let rows = [row(Some(size(0))), row(Some(size(90)))];
-        assert_eq!(feedback_ratio(&rows), Some(0.045));
-        assert_eq!(feedback_ratio(&[rows[0], row(None)]), None);
-        assert_eq!(feedback_ratio(&[]), None);
+        let ratio = |rows: &[Row]| Metrics::of(rows, &[]).feedback_ratio;
+        assert_eq!(ratio(&rows), Some(0.045));
+        assert_eq!(ratio(&[rows[0], row(None)]), None);
+        assert_eq!(ratio(&[]), None);
     }
 
     #[test]
@@ -511,7 +371,8 @@ mod tests {
     // Section 5.3.4 of the Delft thesis.
     #[test]
     fn a_part_s_rtt_is_held_against_the_least_of_the_whole_time() {
-        let late = Metrics::of_part(&rows(), 80..160, &[]);
+        let late = Timestamp::from_secs(4)..Timestamp::from_secs(8);
+        let late = measured(&rows(), &[late]).parts.remove(0);
         let above = late.rtt_above_min_ms.unwrap();
         assert_eq!((above.mean, above.p25, above.max), (50.0, 50.0, 50.0));
         assert_eq!(late.rtt_ms.unwrap().mean, 100.0);
@@ -548,17 +409,16 @@ mod tests {
         assert_eq!(Metrics::of(&rows[100..], &[]).utilization, None);
         assert_eq!(Metrics::of(&rows[100..], &[]).target_utilization, None);
         assert_eq!(Metrics::of(&rows[100..], &[]).convergence_s, None);
-        assert_eq!(time_to_90_percent(&rows, &capacity_changes(&rows)[0]), None);
+        assert_eq!(capacity_changes(&rows)[0].reached_s, None);
     }
 
     #[test]
     fn ninety_percent_of_a_new_capacity_is_reached_or_not() {
-        let rows = rows();
-        let change = capacity_changes(&rows)[0];
-        assert_eq!(time_to_90_percent(&rows, &change), Some(1.0));
-        let slow: Vec<Row> =
-            rows.iter().map(|row| Row { received: DataSize::from_bytes(100), ..*row }).collect();
-        assert_eq!(time_to_90_percent(&slow, &change), None);
+        let reached = |rows: &[Row]| measured(rows, &[]).changes[0].reached_s;
+        assert_eq!(reached(&rows()), Some(1.0));
+        let slow = |row: Row| Row { received: DataSize::from_bytes(100), ..row };
+        let slow: Vec<Row> = rows().into_iter().map(slow).collect();
+        assert_eq!(reached(&slow), None);
     }
 
     #[test]

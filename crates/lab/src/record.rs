@@ -1,14 +1,19 @@
 //! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
-//! where real browsers ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell. `docs/record-format.md`
+//! where real programs ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell. `docs/record-format.md`
 //! describes each.
 //!
-//! A folder is written beside its place and renamed at the end, so no half-made record is ever seen.
+//! A folder is written under a hidden name and moved to its place at the end, so no half-made record is
+//! ever seen. Rows are written and read as they come, so that a run of any length takes little memory.
 //! A simulated run's record holds nothing of the machine: equal seeds give equal bytes anywhere.
 
 pub mod airtime;
 mod events;
+mod finished;
+mod lines;
 mod nodes;
+mod reader;
 mod series;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,16 +22,25 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weir::units::Timestamp;
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
+use weir::units::TimeDelta;
+use weir_sim::trace::Trace;
 
 use crate::calls::{Calls, Flaw};
+use crate::files;
 use crate::run::{Engine, RunInfo};
-use crate::scenario::{self, Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::Summary;
+
+pub use reader::{Reader, Scenarios};
+pub use writer::{Writer, clean};
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
+
+/// The longest time of a command's run that a record tells of.
+pub const LINK_DURATION_MAX: TimeDelta = TimeDelta::from_secs(50 * 3600);
+/// The version of the program that a record names.
+const WEIR: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
@@ -35,6 +49,9 @@ const AIRTIME: &str = "airtime.csv";
 const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
+
+/// More than a scenario with its traces has, or a call of hours.
+const JSON_MAX: u64 = 1 << 28;
 
 /// A run with all that was noted of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +62,7 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a real call has: machine, versions, lateness, candidate pair, warnings.
+    /// What only a run of real programs has: machine, versions, lateness, candidate pair, warnings.
     pub call: Option<Value>,
 }
 
@@ -56,6 +73,14 @@ pub enum RecordError {
     /// The folder is there already.
     #[error("{} exists already: choose another --out, or remove it", .0.display())]
     Exists(PathBuf),
+    /// The folder holds the record of another run.
+    #[error("{} is not this run: {why}; choose another --out, or remove it", folder.display())]
+    Another {
+        /// The folder.
+        folder: PathBuf,
+        /// What is other about it.
+        why: String,
+    },
     /// The file system refused.
     #[error("{}: {error}", path.display())]
     Io {
@@ -97,6 +122,9 @@ struct RunFile {
     /// The variant of the scenario's text that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
+    /// How long the command of `weir link` ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
     /// Trace files that the scenario names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     traces: BTreeMap<String, String>,
@@ -116,95 +144,48 @@ impl Record {
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.
     pub fn write(&self, out: &Path) -> Result<PathBuf, RecordError> {
-        let folder = out.join(self.info.folder());
-        if folder.exists() {
-            return Err(RecordError::Exists(folder));
-        }
-        let parent = folder.parent().expect("a record's folder has two levels");
-        fs::create_dir_all(parent).map_err(io_error(parent))?;
-        let unfinished = Unfinished::new(&folder)?;
-        let write = |name: &str, bytes: Vec<u8>| {
-            let path = unfinished.path.join(name);
-            fs::write(&path, bytes).map_err(io_error(&path))
-        };
-        write(RUN, pretty(&self.run_file()))?;
-        write(SERIES, series::emit(&self.trace))?;
-        write(EVENTS, events::emit(&self.trace))?;
-        if self.scenario.cell.is_some() {
-            write(NODES, nodes::emit(&self.trace))?;
-            write(AIRTIME, airtime::emit(&self.trace))?;
-        }
-        write(SUMMARY, pretty(&self.summary()))?;
-        if let Some(call) = &self.call {
-            write(CALL, pretty(call))?;
-        }
-        unfinished.rename_to(&folder)?;
-        Ok(folder)
-    }
-
-    fn run_file(&self) -> RunFile {
-        RunFile {
-            schema: SCHEMA,
-            weir: env!("CARGO_PKG_VERSION").into(),
-            scenario: self.info.scenario.clone(),
-            controller: self.info.controller.clone(),
-            engine: self.info.engine,
-            seed: self.info.seed.to_string(),
-            command: self.info.command(),
-            flows: self.trace.flows.clone(),
-            scenario_text: self.scenario.text.clone(),
-            variant: self.scenario.variant.clone(),
-            traces: self.scenario.traces.clone(),
-        }
+        let mut writer = Writer::create(out, &self.info, &self.scenario)?;
+        writer.add(&self.trace)?;
+        writer.finish(&self.summary(), self.call.as_ref())
     }
 
     /// Reads a record's folder.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
-        let path = folder.join(RUN);
-        let damaged = |what: String| RecordError::Damaged { path: path.clone(), what };
-        let run: RunFile =
-            serde_json::from_str(&read_text(&path)?).map_err(|e| damaged(e.to_string()))?;
-        if run.schema != SCHEMA {
-            let what = format!("record version {}, this weir reads version {SCHEMA}", run.schema);
-            return Err(damaged(what));
+        Reader::open(folder, &Scenarios::default())?.record()
+    }
+}
+
+impl RunFile {
+    fn of(info: &RunInfo, scenario: &Scenario) -> Self {
+        Self {
+            schema: SCHEMA,
+            weir: WEIR.into(),
+            scenario: info.scenario.clone(),
+            controller: info.controller.clone(),
+            engine: info.engine,
+            seed: info.seed.to_string(),
+            command: info.command(),
+            flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
+            scenario_text: scenario.text.clone(),
+            variant: scenario.variant.clone(),
+            duration_ms: (info.engine == Engine::Link)
+                .then(|| scenario.duration.as_millis().unsigned_abs()),
+            traces: scenario.traces.clone(),
         }
-        let seed = run.seed.parse().map_err(|_| damaged(format!("seed '{}'", run.seed)))?;
-        let scenario = scenario::parse_recorded(
-            &run.scenario,
-            &run.scenario_text,
-            run.variant.as_deref(),
-            &run.traces,
-        )
-        .map_err(|e| RecordError::Scenario { path: path.clone(), error: Box::new(e) })?;
-        if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
-            return Err(damaged("its flows are not those of its scenario".into()));
+    }
+
+    /// How long a command ran; `None` of another engine.
+    fn linked_duration(&self) -> Result<Option<TimeDelta>, String> {
+        let max = LINK_DURATION_MAX.as_millis();
+        match (self.engine, self.duration_ms.map(i64::try_from)) {
+            (Engine::Link, Some(Ok(ms))) if ms <= max => Ok(Some(TimeDelta::from_millis(ms))),
+            (Engine::Link, Some(_)) => Err(format!("duration_ms must be at most {max}")),
+            (Engine::Link, None) => Err("the run of a command has no duration_ms".into()),
+            (Engine::Sim | Engine::Call, None) => Ok(None),
+            (Engine::Sim | Engine::Call, Some(_)) => {
+                Err("only a run of a command has duration_ms".into())
+            }
         }
-        let mut trace = Trace { flows: run.flows, ..Trace::default() };
-        let series_path = folder.join(SERIES);
-        trace.rows = series::parse(&read_text(&series_path)?, &trace.flows)
-            .and_then(|rows| within(rows, Timestamp::ZERO + scenario.duration + ROW_INTERVAL))
-            .map_err(|what| RecordError::Damaged { path: series_path, what })?;
-        let events_path = folder.join(EVENTS);
-        trace.events = events::parse(&read_text(&events_path)?, &trace.flows)
-            .map_err(|what| RecordError::Damaged { path: events_path, what })?;
-        if let Some(cell) = &scenario.cell {
-            trace.nodes = cell.names().map(String::from).collect();
-            let path = folder.join(NODES);
-            trace.node_rows = nodes::parse(&read_text(&path)?, &trace.nodes)
-                .map_err(|what| RecordError::Damaged { path, what })?;
-            let path = folder.join(AIRTIME);
-            trace.frames = airtime::parse(&read_text(&path)?, &trace.nodes)
-                .map_err(|what| RecordError::Damaged { path, what })?;
-        }
-        let call_path = folder.join(CALL);
-        let call = if call_path.exists() { Some(read_json(&call_path)?) } else { None };
-        let info = RunInfo {
-            scenario: run.scenario,
-            controller: run.controller,
-            engine: run.engine,
-            seed,
-        };
-        Ok(Self { info, scenario, trace, call })
     }
 }
 
@@ -228,61 +209,24 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     Ok(found)
 }
 
-/// The rows, if none lies behind the end of the run: what a reader keeps a row of time would have no end.
-fn within(rows: Vec<Row>, end: Timestamp) -> Result<Vec<Row>, String> {
-    match rows.last().filter(|last| last.time > end) {
-        Some(last) => Err(format!("a row at {} ms, after the end", last.time.as_millis())),
-        None => Ok(rows),
-    }
-}
-
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RecordError + use<> {
     let path = path.to_path_buf();
     move |error| RecordError::Io { path, error }
 }
 
-fn read_text(path: &Path) -> Result<String, RecordError> {
-    let bytes = fs::read(path).map_err(io_error(path))?;
-    let not_text = |_| RecordError::Damaged { path: path.into(), what: "is not text".into() };
-    String::from_utf8(bytes).map_err(not_text)
+fn damaged(path: &Path, what: String) -> RecordError {
+    RecordError::Damaged { path: path.into(), what }
 }
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, RecordError> {
-    let text = read_text(path)?;
-    let damaged =
-        |e: serde_json::Error| RecordError::Damaged { path: path.into(), what: e.to_string() };
-    serde_json::from_str(&text).map_err(damaged)
+    let text = files::read_text(path, JSON_MAX).map_err(io_error(path))?;
+    serde_json::from_str(&text).map_err(|error| damaged(path, error.to_string()))
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serializes");
     bytes.push(b'\n');
     bytes
-}
-
-/// A folder that vanishes unless it is renamed to its final name.
-struct Unfinished {
-    path: PathBuf,
-}
-
-impl Unfinished {
-    fn new(folder: &Path) -> Result<Self, RecordError> {
-        let name = folder.file_name().expect("a record's folder has a name").to_string_lossy();
-        let path = folder.with_file_name(format!(".{name}.{}", std::process::id()));
-        fs::create_dir(&path).map_err(io_error(&path))?;
-        Ok(Self { path })
-    }
-
-    fn rename_to(self, folder: &Path) -> Result<(), RecordError> {
-        fs::rename(&self.path, folder).map_err(io_error(folder))
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // After the rename there is nothing here any more, and then this fails as it should.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }
 
 #[cfg(test)]

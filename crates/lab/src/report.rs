@@ -16,47 +16,45 @@ mod format;
 mod judged;
 mod loads;
 mod page;
+mod read;
 mod series;
 mod sim_real;
 mod split;
 mod tables;
 
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
 use weir::Algorithm;
-use weir_sim::trace::Row;
+use weir::units::TimeDelta;
 
 use crate::calls::{Calls, Flaw};
 use crate::gate::Judgement;
-use crate::metrics;
-use crate::record::Record;
-use crate::run::Engine;
+use crate::metrics::{self, CapacityChange};
+use crate::record::{Reader, RecordError};
+use crate::run::{Engine, RunInfo};
 use crate::scenario::{Flow, PaperValue, Traffic};
-use crate::shared::rows_by_flow;
 use crate::summary::{FlowSummary, Summary};
+use airtime::Frames;
 use format::{Boxes, Group, Histogram, Point, Scenario};
+use read::Drawings;
 
 pub use format::Report;
 pub use page::ReportError;
 
-/// A run and what was measured of it.
-struct Run<'a> {
-    record: &'a Record,
+/// A run and what the page needs of it.
+struct Run {
+    record: Reader,
     summary: Summary,
-    /// Rows of each flow, as the trace counts them.
-    rows: Vec<Vec<Row>>,
+    /// The steps of each flow's capacity, where simulated runs stand beside calls.
+    changes: Vec<Vec<CapacityChange>>,
+    frames: Frames,
 }
 
-impl<'a> Run<'a> {
-    fn of(record: &'a Record) -> Self {
-        let rows = rows_by_flow(&record.scenario, &record.trace);
-        Self { record, summary: record.summary(), rows }
-    }
-
+impl Run {
     fn flow_index(&self, flow: &str) -> Option<usize> {
-        self.record.trace.flows.iter().position(|name| name == flow)
-    }
-
-    fn rows(&self, flow: &str) -> Option<&[Row]> {
-        self.flow_index(flow).map(|index| self.rows[index].as_slice())
+        self.record.flows.iter().position(|name| name == flow)
     }
 
     fn flow(&self, flow: &str) -> Option<&FlowSummary> {
@@ -68,32 +66,56 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Which runs of a column, by flaw, are what.
+struct Parts {
+    shown: Range<usize>,
+    left_out: Range<usize>,
+    counted: Range<usize>,
+}
+
+/// Of runs with these flaws, by rising flaw.
+fn parts(flaws: &[Option<Flaw>]) -> Parts {
+    let all = flaws.len();
+    let sound = flaws.partition_point(|flaw| flaw.is_none());
+    let counted = flaws.partition_point(|flaw| *flaw != Some(Flaw::Bent));
+    let (shown, left_out) = match sound {
+        0 => (counted..all, 0..counted),
+        _ => (0..sound, sound..all),
+    };
+    Parts { shown, left_out, counted: if counted == 0 { 0..all } else { 0..counted } }
+}
+
+/// Whether two runs stand in one column.
+fn is_of_column(a: &RunInfo, b: &RunInfo) -> bool {
+    (a.engine, &a.controller) == (b.engine, &b.controller)
+}
+
 /// All runs of one controller under one engine, by seed.
 struct Column<'a> {
     controller: &'a str,
     engine: Engine,
     /// Those without a flaw; where there is none, those that the machine bent.
-    runs: &'a [Run<'a>],
+    runs: &'a [Run],
     /// The others.
-    left_out: &'a [Run<'a>],
+    left_out: &'a [Run],
     /// Those that tell of calls, failed ones among them: not what the machine bent, unless there is
     /// nothing else.
-    counted: &'a [Run<'a>],
+    counted: &'a [Run],
 }
 
 impl<'a> Column<'a> {
     /// `runs` are not empty, of one controller and engine, and by flaw: none, a failed call, bent.
-    fn of(runs: &'a [Run<'a>]) -> Self {
+    fn of(runs: &'a [Run]) -> Self {
         let info = &runs[0].record.info;
-        let sound = runs.partition_point(|run| run.record.flaw().is_none());
-        let counted = runs.partition_point(|run| run.record.flaw() != Some(Flaw::Bent));
-        let (shown, left_out) = match sound {
-            0 => (&runs[counted..], &runs[..counted]),
-            _ => runs.split_at(sound),
-        };
-        let counted = if counted == 0 { runs } else { &runs[..counted] };
-        let (controller, engine) = (&info.controller, info.engine);
-        Self { controller, engine, runs: shown, left_out, counted }
+        let flaws: Vec<Option<Flaw>> = runs.iter().map(|run| run.record.flaw()).collect();
+        let Parts { shown, left_out, counted } = parts(&flaws);
+        Self {
+            controller: &info.controller,
+            engine: info.engine,
+            runs: &runs[shown],
+            left_out: &runs[left_out],
+            counted: &runs[counted],
+        }
     }
 
     /// Whether the machine bent all runs whose values are shown.
@@ -102,7 +124,7 @@ impl<'a> Column<'a> {
     }
 
     /// Mean over the runs that have the value.
-    fn mean(&self, value: impl Fn(&Run<'_>) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
         metrics::mean(self.runs.iter().filter_map(value).collect())
     }
 
@@ -114,27 +136,23 @@ impl<'a> Column<'a> {
 }
 
 impl Report {
-    /// Measures the records. `command` is the command that makes this report.
-    pub fn of(records: &[Record], command: &str) -> Self {
-        let controllers = controllers(records);
-        let rank = |name: &str| controllers.iter().position(|controller| controller == name);
-        let mut sorted: Vec<&Record> = records.iter().collect();
-        let key = |record: &Record| {
-            let info = &record.info;
-            let column = (info.scenario.clone(), info.engine, rank(&info.controller));
-            (column, record.flaw(), info.seed)
-        };
-        // Calls with one seed differ: their content orders them, whatever the order of the files.
-        sorted.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a).cmp(&content(b))));
-        // The same record given twice is one run.
-        sorted.dedup();
-        let runs: Vec<Run<'_>> = sorted.into_iter().map(Run::of).collect();
-        let of_scenario = |a: &Run<'_>, b: &Run<'_>| a.summary.scenario == b.summary.scenario;
+    /// Measures the records of these folders. `command` is the command that makes this report; `None` once
+    /// somebody has set `stop`.
+    pub fn of(
+        folders: &[PathBuf],
+        command: &str,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, RecordError> {
+        let read = read::runs(folders, stop)?;
+        Ok(read.map(|(runs, drawings)| Self::of_runs(&runs, &drawings, command)))
+    }
+
+    fn of_runs(runs: &[Run], drawings: &Drawings, command: &str) -> Self {
+        let of_scenario = |a: &Run, b: &Run| a.summary.scenario == b.summary.scenario;
         let chosen: Vec<Chosen<'_>> = runs.chunk_by(of_scenario).map(Chosen::of).collect();
-        let groups = chosen.iter().map(|chosen| chosen.columns.len() * chosen.flows.len()).sum();
-        let (judgements, detail) = (judged::judge(&runs), Detail::of(groups));
+        let judgements = judged::judge(runs);
         let scenarios: Vec<Scenario> =
-            chosen.iter().map(|chosen| scenario(chosen, &judgements, detail)).collect();
+            chosen.iter().map(|chosen| scenario(chosen, &judgements, drawings)).collect();
         let title = match scenarios.as_slice() {
             [only] => format!("Weir report: {}", only.id),
             _ => "Weir report".into(),
@@ -145,11 +163,11 @@ impl Report {
             command: command.into(),
             generator: format!("weir {}", env!("CARGO_PKG_VERSION")),
             definitions: definitions::of(
-                runs.iter().map(|run| &run.record.scenario),
+                runs.iter().map(|run| &*run.record.scenario),
                 scenarios.iter().any(|scenario| !scenario.sim_real.is_empty()),
                 scenarios.iter().any(|scenario| scenario.calls.is_some()),
             ),
-            controllers,
+            controllers: controllers(runs.iter().map(|run| &run.record.info)),
             verdicts: judged::verdicts(&judgements),
             then_and_now: chosen
                 .iter()
@@ -170,17 +188,12 @@ impl Report {
 }
 
 /// The algorithms in their own order, then the browsers by name.
-fn controllers(records: &[Record]) -> Vec<String> {
+fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
     let rank = |name: &str| Algorithm::ALL.iter().position(|algorithm| algorithm.name() == name);
-    let mut names: Vec<String> = records.iter().map(|r| r.info.controller.clone()).collect();
+    let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
     names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
     names.dedup();
     names
-}
-
-/// All of a record as text: equal for equal records.
-fn content(record: &Record) -> String {
-    format!("{record:?}")
 }
 
 /// The runs of one scenario, and the flows of it that are shown.
@@ -194,29 +207,35 @@ struct Chosen<'a> {
 
 impl<'a> Chosen<'a> {
     /// `runs` are not empty, of one scenario, and by engine, controller, flaw and seed.
-    fn of(runs: &'a [Run<'a>]) -> Self {
-        let of_column = |a: &Run<'_>, b: &Run<'_>| {
-            let (a, b) = (&a.record.info, &b.record.info);
-            (a.engine, &a.controller) == (b.engine, &b.controller)
-        };
-        let shown = &runs[0].record.scenario;
-        let mut flows: Vec<&str> = Vec::new();
-        for flow in runs.iter().flat_map(|run| &run.record.trace.flows) {
-            let described = shown.flows.iter().find(|candidate| candidate.name == *flow);
-            if described.is_none_or(is_drawn) && !flows.contains(&flow.as_str()) {
-                flows.push(flow);
-            }
+    fn of(runs: &'a [Run]) -> Self {
+        let of_column = |a: &Run, b: &Run| is_of_column(&a.record.info, &b.record.info);
+        Self {
+            id: &runs[0].record.info.scenario,
+            shown: &runs[0].record.scenario,
+            columns: runs.chunk_by(of_column).map(Column::of).collect(),
+            flows: drawn_flows(runs.iter().map(|run| &run.record)),
         }
-        let columns = runs.chunk_by(of_column).map(Column::of).collect();
-        Self { id: &runs[0].record.info.scenario, shown, columns, flows }
     }
+}
+
+/// The flows of a scenario's runs that are drawn, as the first run describes them.
+fn drawn_flows<'a>(records: impl Iterator<Item = &'a Reader> + Clone) -> Vec<&'a str> {
+    let Some(first) = records.clone().next() else { return Vec::new() };
+    let mut flows: Vec<&str> = Vec::new();
+    for flow in records.flat_map(|record| &record.flows) {
+        let described = first.scenario.flows.iter().find(|candidate| candidate.name == *flow);
+        if described.is_none_or(is_drawn) && !flows.contains(&flow.as_str()) {
+            flows.push(flow);
+        }
+    }
+    flows
 }
 
 /// Audio, loads at a given rate and short transfers are a test's surroundings: dozens of curves that say
 /// nothing of a controller.
 fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
-        Traffic::Media(_) => true,
+        Traffic::Media(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         Traffic::Audio | Traffic::Udp(_) => false,
     }
@@ -250,15 +269,16 @@ impl Detail {
     }
 }
 
-fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Scenario {
+fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) -> Scenario {
     let Chosen { id, shown, columns, flows } = chosen;
-    let group = |flow| columns.iter().filter_map(move |column| group(column, flow, shown, detail));
+    let group =
+        |flow| columns.iter().filter_map(move |column| group(column, flow, shown, drawings));
     Scenario {
         id: (*id).into(),
         title: shown.title.clone(),
         source: shown.source.clone(),
         description: shown.description.clone(),
-        duration_s: shown.duration.as_secs_f64(),
+        duration_s: longest(columns).as_secs_f64(),
         network: shown.network_in_words(),
         groups: flows.iter().flat_map(|flow| group(flow)).collect(),
         paper: tables::paper(shown, columns),
@@ -275,29 +295,33 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], detail: Detail) -> Sc
     }
 }
 
+/// How long the longest run is: a command runs for as long as it likes.
+fn longest(columns: &[Column<'_>]) -> TimeDelta {
+    let runs = columns.iter().flat_map(|column| column.runs);
+    runs.map(|run| run.record.scenario.duration).max().unwrap_or(TimeDelta::ZERO)
+}
+
 /// A column at one flow; `None` if none of its runs has the flow.
 fn group(
     column: &Column<'_>,
     flow: &str,
     shown: &crate::scenario::Scenario,
-    detail: Detail,
+    drawings: &Drawings,
 ) -> Option<Group> {
-    let runs: Vec<&Run<'_>> =
-        column.runs.iter().filter(|run| run.flow_index(flow).is_some()).collect();
-    let first = runs.first()?;
-    let rows: Vec<&[Row]> = runs.iter().filter_map(|run| run.rows(flow)).collect();
+    let runs: Vec<&Run> = column.runs.iter().filter(|run| run.flow_index(flow).is_some()).collect();
+    let info = &runs.first()?.record.info;
+    let key = (info.scenario.clone(), info.engine, info.controller.clone(), flow.into());
+    let drawn = drawings.get(&key)?;
     let points: Vec<Point> = runs.iter().filter_map(|run| point(run, flow)).collect();
     let values = |of: fn(&Point) -> Option<f64>| boxes::of(points.iter().filter_map(of).collect());
-    let index = first.flow_index(flow)?;
-    let events = first.record.trace.events.iter().filter(|event| event.flow == index);
     Some(Group {
         controller: column.controller.into(),
         engine: column.engine,
         flow: flow.into(),
         seeds: runs.iter().map(|run| run.seed()).collect(),
         command: command(&runs),
-        series: series::average(&rows, shown.duration, detail.points),
-        events: events::thin(events, shown.duration, detail.changes),
+        series: drawn.average.series(drawn.grid.as_ref()?),
+        events: drawn.events.clone(),
         boxes: Boxes {
             utilization: values(|point| point.utilization),
             rtt_ms: values(|point| point.rtt_ms),
@@ -310,7 +334,7 @@ fn group(
     })
 }
 
-fn point(run: &Run<'_>, flow: &str) -> Option<Point> {
+fn point(run: &Run, flow: &str) -> Option<Point> {
     let metrics = &run.flow(flow)?.metrics;
     Some(Point {
         seed: run.seed(),
@@ -324,10 +348,12 @@ fn point(run: &Run<'_>, flow: &str) -> Option<Point> {
 }
 
 /// The command that makes these runs again: one for seeds 1 to N, else one a seed.
-fn command(runs: &[&Run<'_>]) -> String {
+fn command(runs: &[&Run]) -> String {
     let seeds = runs.iter().map(|run| run.record.info.seed);
     let first = &runs[0].record.info;
-    if runs.len() > 1 && seeds.eq(1..=runs.len() as u64) {
+    // `weir link` makes one run at a time.
+    let has_seeds = first.engine != Engine::Link;
+    if has_seeds && runs.len() > 1 && seeds.eq(1..=runs.len() as u64) {
         return first.command_with(&format!("--seeds {}", runs.len()));
     }
     let mut commands: Vec<String> = runs.iter().map(|run| run.record.info.command()).collect();
@@ -336,11 +362,7 @@ fn command(runs: &[&Run<'_>]) -> String {
 }
 
 /// What the records warn of, and runs of another text than the one that the report shows.
-fn warnings(
-    runs: &[&Run<'_>],
-    left_out: &[Run<'_>],
-    shown: &crate::scenario::Scenario,
-) -> Vec<String> {
+fn warnings(runs: &[&Run], left_out: &[Run], shown: &crate::scenario::Scenario) -> Vec<String> {
     let mut warnings: Vec<String> = left_out.iter().map(left_out_in_words).collect();
     for run in runs {
         let mut warn = |text: &str| {
@@ -358,20 +380,20 @@ fn warnings(
 }
 
 /// What a real run's record warns of.
-fn noted<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a str> {
+fn noted(run: &Run) -> impl Iterator<Item = &str> {
     let call = run.record.call.as_ref();
     let noted = call.and_then(|call| call.get("warnings")?.as_array());
     noted.into_iter().flatten().filter_map(|text| text.as_str())
 }
 
-fn left_out_in_words(run: &Run<'_>) -> String {
+fn left_out_in_words(run: &Run) -> String {
     let why = noted(run).collect::<Vec<_>>().join("; ");
     format!("seed {} is left out of all values: {why}", run.seed())
 }
 
 /// The histogram of the run that released its packets latest, by the 99th percentile.
-fn worst_lateness(runs: &[&Run<'_>]) -> Option<Histogram> {
-    let histogram = |run: &&Run<'_>| -> Option<Histogram> {
+fn worst_lateness(runs: &[&Run]) -> Option<Histogram> {
+    let histogram = |run: &&Run| -> Option<Histogram> {
         let value = run.record.call.as_ref()?.get("lateness_us")?;
         let histogram: Histogram = serde_json::from_value(value.clone()).ok()?;
         (histogram.edges.len() == histogram.counts.len() + 1).then_some(histogram)
@@ -383,6 +405,19 @@ fn worst_lateness(runs: &[&Run<'_>]) -> Option<Histogram> {
 fn rounded(value: f64, decimals: i32) -> f64 {
     let scale = 10_f64.powi(decimals);
     (value * scale).round() / scale
+}
+
+#[cfg(test)]
+impl Report {
+    /// The report of records that are written first.
+    pub(crate) fn of_records(records: &[crate::record::Record], command: &str) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let write = |(index, record): (usize, &crate::record::Record)| {
+            record.write(&place.path().join(index.to_string())).unwrap()
+        };
+        let folders: Vec<PathBuf> = records.iter().enumerate().map(write).collect();
+        Self::of(&folders, command, &AtomicBool::new(false)).unwrap().unwrap()
+    }
 }
 
 #[cfg(test)]

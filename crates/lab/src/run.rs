@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+/// What a folder's name has of a command, in characters: a file system takes 255 bytes.
+const NAME_MAX: usize = 100;
+
 /// What made a run's packets move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -12,6 +15,8 @@ pub enum Engine {
     Sim,
     /// The wall clock: real browsers through the emulator.
     Call,
+    /// The wall clock: any command through the emulator.
+    Link,
 }
 
 impl Engine {
@@ -20,6 +25,7 @@ impl Engine {
         match self {
             Self::Sim => "sim",
             Self::Call => "call",
+            Self::Link => "link",
         }
     }
 }
@@ -29,7 +35,8 @@ impl Engine {
 pub struct RunInfo {
     /// Scenario id.
     pub scenario: String,
-    /// Controller: an algorithm's name, or the browser's.
+    /// Controller: an algorithm's name, or the browser's. Of [`Engine::Link`] the command, as a shell
+    /// reads it; before it `--peer PEER --` where another one ran at the far end.
     pub controller: String,
     /// What moved the packets.
     pub engine: Engine,
@@ -49,6 +56,10 @@ impl RunInfo {
         match self.engine {
             Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
             Engine::Call => format!("weir call {scenario} {seeds}"),
+            Engine::Link if controller.starts_with("--peer ") => {
+                format!("weir link {scenario} {seeds} {controller}")
+            }
+            Engine::Link => format!("weir link {scenario} {seeds} -- {controller}"),
         }
     }
 
@@ -56,7 +67,38 @@ impl RunInfo {
     pub fn folder(&self) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();
-        let run = format!("{}-{}-seed{}", self.controller, self.engine.as_str(), self.seed);
-        Path::new(scenario.trim_start_matches('.')).join(run)
+        let controller: String = self.controller.chars().map(safe).take(NAME_MAX).collect();
+        let run = format!("{controller}-{}-seed{}", self.engine.as_str(), self.seed);
+        Path::new(scenario.trim_start_matches('.')).join(run.trim_start_matches(['.', '-']))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(controller: &str) -> RunInfo {
+        let (scenario, controller) = ("demo/first-call".into(), controller.into());
+        RunInfo { scenario, controller, engine: Engine::Link, seed: 7 }
+    }
+
+    #[test]
+    fn the_run_of_a_command_says_how_to_make_it_again() {
+        let ping = link("ping -c 3 10.45.0.2").command();
+        assert_eq!(ping, "weir link demo/first-call --seed 7 -- ping -c 3 10.45.0.2");
+        let iperf3 = link("--peer 'iperf3 -s -1' -- iperf3 -c 10.45.0.2").command();
+        assert_eq!(
+            iperf3,
+            "weir link demo/first-call --seed 7 --peer 'iperf3 -s -1' -- iperf3 -c 10.45.0.2"
+        );
+    }
+
+    #[test]
+    fn the_folder_of_a_command_has_a_plain_name() {
+        let folder = |command: &str| link(command).folder().display().to_string();
+        let ping = "demo__first-call/ping_-c_3_10.45.0.2-link-seed7";
+        assert_eq!(folder("ping -c 3 10.45.0.2"), ping);
+        assert_eq!(folder("../../x\n"), "demo__first-call/_.._x_-link-seed7");
+        assert!(folder(&"x".repeat(1_000)).len() < 150);
     }
 }

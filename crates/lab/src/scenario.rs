@@ -1,8 +1,10 @@
 //! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
 
+mod applies;
 mod aqm;
 pub mod call;
 pub mod catalogue;
+mod changes;
 mod error;
 mod flow;
 mod network;
@@ -25,6 +27,7 @@ use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
+use weir_net::wifi::{AccessCategory, NodeId};
 
 pub use weir_sim::{
     Association, Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp,
@@ -32,7 +35,8 @@ pub use weir_sim::{
 };
 
 pub use call::CallPlan;
-pub use error::ScenarioError;
+pub use changes::{Change, changes};
+pub use error::{ScenarioError, nearest};
 pub use parse::{parse, parse_recorded, parse_variant};
 pub use wifi::{CellNetwork, StationGroup};
 
@@ -114,6 +118,8 @@ pub enum Traffic {
     Tcp(Tcp),
     /// Packets at a given rate.
     Udp(Udp),
+    /// Whatever a command sends: no scenario file has it, only the record of `weir link`.
+    Link,
 }
 
 /// Video under a controller.
@@ -241,7 +247,7 @@ impl Expectation {
 }
 
 impl Flow {
-    /// The word for what it carries: `media`, `audio`, `tcp` or `udp`.
+    /// The word for what it carries: `media`, `audio`, `tcp`, `udp` or `link`.
     pub const fn kind(&self) -> &'static str {
         flow::kind(&self.traffic)
     }
@@ -250,7 +256,7 @@ impl Flow {
     pub fn media(&self) -> Option<&Media> {
         match &self.traffic {
             Traffic::Media(media) => Some(media),
-            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) => None,
+            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link => None,
         }
     }
 }
@@ -280,7 +286,7 @@ impl Scenario {
             let lasting = match &flow.traffic {
                 Traffic::Media(_) => true,
                 Traffic::Tcp(tcp) => tcp.short.is_none(),
-                Traffic::Audio | Traffic::Udp(_) => false,
+                Traffic::Audio | Traffic::Udp(_) | Traffic::Link => false,
             };
             lasting && *other != index && flow.direction == own.direction
         };
@@ -289,6 +295,45 @@ impl Scenario {
             pauses.chain([flow.start, flow.stop]).collect::<Vec<_>>()
         };
         self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
+    }
+
+    /// The station that host A of `weir link` is: that of the first flow that is at one, else the first;
+    /// `None` without a Wi-Fi cell.
+    pub fn link_station(&self) -> Option<Association> {
+        let first =
+            |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
+        let of_flow = self.flows.iter().find_map(|flow| flow.station);
+        of_flow.or_else(|| self.cell.as_ref().map(first))
+    }
+
+    /// The same network for so long under whatever a command sends each way: what `weir link` records.
+    /// Sections, published values and assertions are about the scenario's own flows, and go with them.
+    pub fn linked(self, duration: TimeDelta) -> Self {
+        let station = self.link_station();
+        let flow = |direction| Flow {
+            name: match direction {
+                Direction::Up => "link-up".into(),
+                Direction::Down => "link-down".into(),
+            },
+            direction,
+            station,
+            hops: 0..self.hops.len(),
+            access_delay: TimeDelta::ZERO,
+            start: Timestamp::ZERO,
+            stop: Timestamp::ZERO + duration,
+            pauses: Vec::new(),
+            call: None,
+            traffic: Traffic::Link,
+        };
+        Self {
+            flows: vec![flow(Direction::Up), flow(Direction::Down)],
+            duration,
+            sections: Vec::new(),
+            paper: Vec::new(),
+            findings: Vec::new(),
+            expectations: Vec::new(),
+            ..self
+        }
     }
 
     /// What UDP flows send at a time over the bottlenecks that a media flow crosses, its way.
@@ -339,6 +384,7 @@ impl Scenario {
                 Traffic::Audio => weir_sim::Traffic::Udp(audio()),
                 Traffic::Tcp(tcp) => weir_sim::Traffic::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => weir_sim::Traffic::Udp(udp.clone()),
+                Traffic::Link => unreachable!("a command is run and not simulated"),
             },
         };
         weir_sim::Config {

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
-use weir_sim::trace::{NodeRow, ROW_INTERVAL, Row, Trace};
+use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::cell::NodeMetrics;
-use crate::metrics::mean;
+use crate::metrics::{Received, RunningMean};
 use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared [RFC8868 §3].
@@ -66,14 +66,17 @@ pub struct Ratio {
 }
 
 impl Shared {
-    /// Measures a part of a run.
-    pub fn of(scenario: &Scenario, received: &Received<'_>, part: &Range<Timestamp>) -> Self {
+    /// Measures a part of a run, by what each flow received.
+    pub fn of(
+        scenario: &Scenario,
+        received: &[Received],
+        part: &Range<Timestamp>,
+        cell: BTreeMap<String, NodeMetrics>,
+    ) -> Self {
         Self {
             link: link(scenario, received, part),
             fairness: fairness(scenario, received, part),
-            cell: scenario.cell.as_ref().map_or_else(BTreeMap::new, |cell| {
-                NodeMetrics::of_groups(cell, received.nodes, part)
-            }),
+            cell,
         }
     }
 
@@ -104,45 +107,12 @@ impl Shared {
     }
 }
 
-/// What each flow had received by the end of each row, from the run's beginning on, and what the nodes of
-/// a cell did.
-#[derive(Clone, Debug)]
-pub struct Received<'a> {
-    /// A flow's sums; the first is zero.
-    sums: Vec<Vec<u64>>,
-    nodes: &'a [NodeRow],
-}
-
-impl<'a> Received<'a> {
-    /// Adds up the rows of a run.
-    pub fn of(trace: &'a Trace) -> Self {
-        let last = trace.rows.last().map_or(0, |row| index(row.time));
-        let mut sums = vec![vec![0; last + 1]; trace.flows.len()];
-        for row in &trace.rows {
-            sums[row.flow][index(row.time)] = row.received.as_bits();
-        }
-        for sums in &mut sums {
-            for index in 1..sums.len() {
-                sums[index] += sums[index - 1];
-            }
-        }
-        Self { sums, nodes: &trace.node_rows }
-    }
-
-    /// Bits that a flow received in a time.
-    fn bits(&self, flow: usize, time: &Range<Timestamp>) -> f64 {
-        let sums = &self.sums[flow];
-        let at = |time: Timestamp| sums[index(time).min(sums.len() - 1)];
-        (at(time.end) - at(time.start)) as f64
-    }
-}
-
 /// Rows that end by a time.
 fn index(time: Timestamp) -> usize {
     ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize
 }
 
-fn link(scenario: &Scenario, received: &Received<'_>, part: &Range<Timestamp>) -> LinkSummary {
+fn link(scenario: &Scenario, received: &[Received], part: &Range<Timestamp>) -> LinkSummary {
     let Some(direction) = scenario.flows.first().map(|flow| flow.direction) else {
         return LinkSummary { utilization: None, hops: BTreeMap::new() };
     };
@@ -153,7 +123,8 @@ fn link(scenario: &Scenario, received: &Received<'_>, part: &Range<Timestamp>) -
         };
         let start = crossing().map(|(_, flow)| flow.start).min()?.max(part.start);
         let stop = crossing().map(|(_, flow)| flow.stop).max()?.min(part.end);
-        let bits: f64 = crossing().map(|(index, _)| received.bits(index, &(start..stop))).sum();
+        let bits = |index: usize| received[index].within(&(start..stop)).as_bits() as f64;
+        let bits: f64 = crossing().map(|(index, _)| bits(index)).sum();
         let carried = carried(scenario, hop, direction, &(start..stop))?;
         (carried > 0.0).then(|| bits / carried)
     };
@@ -188,7 +159,7 @@ fn carried(
 
 fn fairness(
     scenario: &Scenario,
-    received: &Received<'_>,
+    received: &[Received],
     part: &Range<Timestamp>,
 ) -> Option<Fairness> {
     let direction = scenario.flows.first()?.direction;
@@ -205,7 +176,8 @@ fn fairness(
     }
     let spans = together(media.iter().map(|flow| flow.1), part);
     let throughputs = |window: &Range<Timestamp>| -> Vec<f64> {
-        media.iter().map(|(index, _, priority)| received.bits(*index, window) / priority).collect()
+        let bits = |index: usize| received[index].within(window).as_bits() as f64;
+        media.iter().map(|(index, _, priority)| bits(*index) / priority).collect()
     };
     let mut totals = vec![0.0; media.len()];
     for span in &spans {
@@ -256,13 +228,14 @@ fn ratio(windows: impl Iterator<Item = Vec<f64>>) -> Option<Ratio> {
         // Nobody is worse off than another where nothing arrives.
         if most == 0.0 { 1.0 } else { throughputs.into_iter().fold(most, f64::min) / most }
     };
-    let ratios: Vec<f64> = windows.map(worst).collect();
-    let within = ratios.iter().filter(|&&ratio| ratio * FAIR_RATIO >= 1.0).count();
-    Some(Ratio {
-        mean: mean(ratios.clone())?,
-        min: ratios.iter().copied().reduce(f64::min)?,
-        within: within as f64 / ratios.len() as f64,
-    })
+    let (mut mean, mut min, mut within) =
+        (RunningMean::default(), f64::INFINITY, RunningMean::default());
+    for ratio in windows.map(worst) {
+        mean.push(ratio);
+        min = min.min(ratio);
+        within.push(f64::from(u8::from(ratio * FAIR_RATIO >= 1.0)));
+    }
+    Some(Ratio { mean: mean.value()?, min, within: within.value()? })
 }
 
 /// `(sum x)^2 / (n * sum x^2)`.
@@ -272,20 +245,13 @@ fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// The rows of each flow. What UDP flows of the same way take at their given rate is not counted as
-/// capacity of a media flow: a load that does not yield is how a scenario may change the capacity
-/// [RFC8867 §5.1].
-pub fn rows_by_flow(scenario: &Scenario, trace: &Trace) -> Vec<Vec<Row>> {
-    let mut counts = vec![0; trace.flows.len()];
-    trace.rows.iter().for_each(|row| counts[row.flow] += 1);
-    let mut rows: Vec<Vec<Row>> = counts.into_iter().map(Vec::with_capacity).collect();
-    for row in &trace.rows {
-        let flow = scenario.flows.get(row.flow);
-        let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL));
-        let capacity = row.capacity.map(|rate| rate.saturating_sub(load.unwrap_or_default()));
-        rows[row.flow].push(Row { capacity, ..*row });
-    }
-    rows
+/// A row with the capacity that its flow is measured by: what UDP flows of the same way take at their
+/// given rate is not counted as capacity of a media flow, since a load that does not yield is how a
+/// scenario may change the capacity [RFC8867 §5.1].
+pub fn without_load(scenario: &Scenario, row: &Row) -> Row {
+    let flow = scenario.flows.get(row.flow);
+    let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL)).unwrap_or_default();
+    Row { capacity: row.capacity.map(|rate| rate.saturating_sub(load)), ..*row }
 }
 
 #[cfg(test)]

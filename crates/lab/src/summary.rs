@@ -1,14 +1,19 @@
 //! The result of one run in numbers: what `--json` prints and `summary.json` holds.
 
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
-use weir_sim::trace::Trace;
+use weir_sim::trace::{NodeRow, Row, Trace};
 
 use crate::calls::{Calls, Flaw};
-use crate::metrics::Metrics;
+use crate::cell::CellMeter;
+use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
-use crate::shared::{Received, Shared, rows_by_flow};
+use crate::shared::{Shared, without_load};
 
 /// Version of the summary's shape.
 pub const SCHEMA: u32 = 1;
@@ -20,9 +25,9 @@ pub struct Summary {
     pub schema: u32,
     /// Scenario id.
     pub scenario: String,
-    /// Controller: an algorithm's name, or the browser's.
+    /// Controller: an algorithm's name, the browser's, or the command of `weir link`.
     pub controller: String,
-    /// `sim` or `call`.
+    /// `sim`, `call` or `link`.
     pub engine: String,
     /// Seed, as a string: JSON numbers lose large integers.
     pub seed: String,
@@ -50,7 +55,7 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Name.
     pub flow: String,
-    /// What it carries: `media`, `audio`, `tcp` or `udp`.
+    /// What it carries: `media`, `audio`, `tcp`, `udp` or `link`.
     pub kind: String,
     /// Over its whole time.
     #[serde(flatten)]
@@ -108,6 +113,9 @@ pub struct PaperRow {
 pub struct ExpectRow {
     /// What it says.
     pub text: String,
+    /// The flow that decided; `None` where all flows together are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Ours.
     pub measured: Option<f64>,
     /// What it is held against.
@@ -147,53 +155,9 @@ impl Bound {
 impl Summary {
     /// Measures a run. `scenario` says which sections, published values and assertions apply.
     pub fn of(scenario: &Scenario, info: &RunInfo, trace: &Trace, calls: Option<Calls>) -> Self {
-        let rows = rows_by_flow(scenario, trace);
-        let flow = |(index, name): (usize, &String)| {
-            let rows = &rows[index];
-            let arrivals = scenario.arrivals(index);
-            let section = |section: &Section| {
-                let from = rows.partition_point(|row| row.time <= section.from);
-                let to = rows.partition_point(|row| row.time <= section.to);
-                SectionSummary {
-                    name: section.name.clone(),
-                    from_s: section.from.as_secs_f64(),
-                    to_s: section.to.as_secs_f64(),
-                    metrics: Metrics::of_part(rows, from..to, &arrivals),
-                }
-            };
-            FlowSummary {
-                flow: name.clone(),
-                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
-                metrics: Metrics::of(rows, &arrivals),
-                sections: scenario.sections.iter().map(section).collect(),
-            }
-        };
-        let flows: Vec<FlowSummary> = trace.flows.iter().enumerate().map(flow).collect();
-        let received = Received::of(trace);
-        let shared = |part| Shared::of(scenario, &received, &part);
-        let whole = shared(Timestamp::ZERO..Timestamp::ZERO + scenario.duration);
-        let section = |section: &Section| SharedSection {
-            name: section.name.clone(),
-            shared: shared(section.from..section.to),
-        };
-        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
-        let mut summary = Self {
-            schema: SCHEMA,
-            scenario: info.scenario.clone(),
-            controller: info.controller.clone(),
-            engine: info.engine.as_str().into(),
-            seed: info.seed.to_string(),
-            duration_s: scenario.duration.as_secs_f64(),
-            shared: whole,
-            sections,
-            flows,
-            paper: Vec::new(),
-            expect: Vec::new(),
-            calls,
-        };
-        summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
-        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
-        summary
+        let mut measurer = Measurer::new(scenario, info, &trace.flows);
+        measurer.add(trace);
+        measurer.finish(calls)
     }
 
     /// Why its values do not count, if they do not.
@@ -228,26 +192,141 @@ impl Summary {
         self.sections.iter().find(|section| section.name == name).map(|section| &section.shared)
     }
 
-    /// The value that an expectation judges; of several flows the worst, and none if one has none.
-    fn judged(&self, expectation: &Expectation) -> Option<f64> {
+    /// The value that an expectation judges, with the flow that it is of; of several flows the worst,
+    /// and none if one has none.
+    fn judged(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
         let section = expectation.section.as_deref();
         if Shared::names(&expectation.metric) {
-            return self.shared_part(section)?.at(&expectation.metric);
+            let part = self.shared_part(section);
+            return (None, part.and_then(|part| part.at(&expectation.metric)));
         }
         let value = |flow: &FlowSummary| flow.part(section)?.at(&expectation.metric);
         let mut media = self.flows.iter().filter(|flow| flow.kind == "media");
-        match &expectation.flow {
-            ExpectedFlow::Named(name) => self.flow(Some(name)).and_then(value),
-            ExpectedFlow::First => media.next().and_then(value),
-            ExpectedFlow::Every => {
-                let values: Option<Vec<f64>> = media.map(value).collect();
-                values?.into_iter().reduce(match expectation.condition {
-                    Condition::Above(_) => f64::min,
-                    _ => f64::max,
-                })
-            }
+        let decides = match &expectation.flow {
+            ExpectedFlow::Named(name) => self.flow(Some(name)),
+            ExpectedFlow::First => media.next(),
+            ExpectedFlow::Every => media.reduce(|worst, flow| {
+                let is_worse = match (value(worst), value(flow), expectation.condition) {
+                    (None, _, _) => false,
+                    (_, None, _) => true,
+                    (Some(worst), Some(value), Condition::Above(_)) => value < worst,
+                    (Some(worst), Some(value), _) => value > worst,
+                };
+                if is_worse { flow } else { worst }
+            }),
+        };
+        (decides.map(|flow| flow.flow.clone()), decides.and_then(value))
+    }
+}
+
+/// Measures a run as its rows come.
+#[derive(Debug)]
+pub struct Measurer<'a> {
+    scenario: &'a Scenario,
+    info: &'a RunInfo,
+    names: Vec<String>,
+    flows: Vec<FlowMeter>,
+    /// Over the whole time, then over each section.
+    cell: Vec<CellMeter>,
+}
+
+impl<'a> Measurer<'a> {
+    /// `scenario` says which sections, published values and assertions apply.
+    pub fn new(scenario: &'a Scenario, info: &'a RunInfo, flows: &[String]) -> Self {
+        let sections: Vec<Range<Timestamp>> =
+            scenario.sections.iter().map(|section| section.from..section.to).collect();
+        let spool = Arc::default();
+        let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
+        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.cell.as_ref(), part);
+        Self {
+            scenario,
+            info,
+            names: flows.to_vec(),
+            flows: (0..flows.len()).map(meter).collect(),
+            cell: iter::once(whole(scenario)).chain(sections.iter().cloned()).map(cell).collect(),
         }
     }
+
+    /// Measures the next part of the run.
+    pub fn add(&mut self, trace: &Trace) {
+        for row in &trace.rows {
+            self.add_row(row);
+        }
+        trace.node_rows.iter().for_each(|row| self.add_node_row(row));
+    }
+
+    /// The next row. Returns it as it is measured: without what loads take of its capacity.
+    pub fn add_row(&mut self, row: &Row) -> Row {
+        let row = without_load(self.scenario, row);
+        self.flows[row.flow].push(&row);
+        row
+    }
+
+    /// The next row of a node.
+    pub fn add_node_row(&mut self, row: &NodeRow) {
+        self.cell.iter_mut().for_each(|part| part.push(row));
+    }
+
+    /// What the run was, when all is there.
+    pub fn finish(self, calls: Option<Calls>) -> Summary {
+        self.finish_with_changes(calls).0
+    }
+
+    /// The same, and the steps of each flow's capacity.
+    pub fn finish_with_changes(self, calls: Option<Calls>) -> (Summary, Vec<Vec<CapacityChange>>) {
+        let Self { scenario, info, names, flows, cell } = self;
+        let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
+        for ((index, name), meter) in names.into_iter().enumerate().zip(flows) {
+            let measured = meter.finish();
+            let section = |(section, metrics): (&Section, Metrics)| SectionSummary {
+                name: section.name.clone(),
+                from_s: section.from.as_secs_f64(),
+                to_s: section.to.as_secs_f64(),
+                metrics,
+            };
+            summaries.push(FlowSummary {
+                flow: name,
+                kind: scenario.flows.get(index).map_or("media", Flow::kind).into(),
+                metrics: measured.whole,
+                sections: scenario.sections.iter().zip(measured.parts).map(section).collect(),
+            });
+            changes.push(measured.changes);
+            received.push(measured.received);
+        }
+        let mut cell = cell.into_iter().map(CellMeter::finish);
+        let mut shared = |part: Range<Timestamp>| {
+            let cell = cell.next().expect("each part has its meter");
+            Shared::of(scenario, &received, &part, cell)
+        };
+        let whole = shared(whole(scenario));
+        let section = |section: &Section| SharedSection {
+            name: section.name.clone(),
+            shared: shared(section.from..section.to),
+        };
+        let sections: Vec<SharedSection> = scenario.sections.iter().map(section).collect();
+        let mut summary = Summary {
+            schema: SCHEMA,
+            scenario: info.scenario.clone(),
+            controller: info.controller.clone(),
+            engine: info.engine.as_str().into(),
+            seed: info.seed.to_string(),
+            duration_s: scenario.duration.as_secs_f64(),
+            shared: whole,
+            sections,
+            flows: summaries,
+            paper: Vec::new(),
+            expect: Vec::new(),
+            calls,
+        };
+        summary.paper = paper_rows(scenario, info, |value| summary.beside(value));
+        summary.expect = expect_rows(scenario, info, |expectation| summary.judged(expectation));
+        (summary, changes)
+    }
+}
+
+/// The time of a run.
+fn whole(scenario: &Scenario) -> Range<Timestamp> {
+    Timestamp::ZERO..Timestamp::ZERO + scenario.duration
 }
 
 impl FlowSummary {
@@ -280,10 +359,10 @@ fn paper_rows(
 fn expect_rows(
     scenario: &Scenario,
     info: &RunInfo,
-    measured: impl Fn(&Expectation) -> Option<f64>,
+    judged: impl Fn(&Expectation) -> (Option<String>, Option<f64>),
 ) -> Vec<ExpectRow> {
     let row = |expectation: &Expectation| {
-        let measured = measured(expectation);
+        let (flow, measured) = judged(expectation);
         let (bound, limit) = match expectation.condition {
             Condition::Below(limit) => (Bound::Below, limit),
             Condition::Above(limit) => (Bound::Above, limit),
@@ -293,6 +372,7 @@ fn expect_rows(
         };
         ExpectRow {
             text: expectation.text.clone(),
+            flow,
             measured,
             limit,
             bound,

@@ -1,28 +1,43 @@
 //! Files that are there as a whole or not at all.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
+
+use crate::unfinished::{self, UnfinishedFile};
 
 /// Writes a file beside its place and renames it at the end, so that what was there before is replaced
 /// only by a whole one. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |out| out.write_all(bytes))
+}
+
+/// The same of what comes bit by bit.
+pub fn write_with<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        return fs::write(path, bytes);
+        let mut out = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        write(&mut out)?;
+        return Ok(out.flush()?);
     }
     // A link stays one: the file that it leads to is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    let Some(name) = place.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name"));
-    };
-    let sibling =
-        place.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let written = fs::write(&sibling, bytes).and_then(|()| fs::rename(&sibling, &place));
-    if written.is_err() {
-        // Where even this fails, the error says more.
-        let _ = fs::remove_file(&sibling);
+    if place.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name").into());
     }
-    written
+    let folder = match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    unfinished::clean(folder);
+    let mut unfinished = UnfinishedFile::new(folder)?;
+    let mut out = BufWriter::new(unfinished.file());
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    Ok(unfinished.rename_to(&place)?)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod udp;
 pub use config::{
     Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic,
 };
-pub use simulator::{run, run_unless};
+pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;
 pub use udp::Udp;

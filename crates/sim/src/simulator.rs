@@ -2,6 +2,7 @@
 
 mod cell;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
@@ -17,6 +18,11 @@ use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 use crate::udp::UdpEnds;
 use cell::TracedCell;
 
+/// The number of [`Part::Rows`].
+const ROWS: usize = 0;
+/// Rows and changes in a part of a run that is handed over.
+const PART: usize = 1_024;
+
 /// Runs a configuration from time zero to its end.
 pub fn run(config: &Config, seed: Seed) -> Trace {
     run_unless(config, seed, &AtomicBool::new(false)).expect("nobody stops it")
@@ -24,17 +30,39 @@ pub fn run(config: &Config, seed: Seed) -> Trace {
 
 /// The same; `None` once somebody has set `stop`.
 pub fn run_unless(config: &Config, seed: Seed, stop: &AtomicBool) -> Option<Trace> {
+    let mut whole = Trace::default();
+    let keep = |part: &mut Trace| {
+        whole.append(part);
+        Ok::<(), Infallible>(())
+    };
+    let Ok(is_whole) = run_in_parts(config, seed, stop, keep);
+    is_whole.then_some(whole)
+}
+
+/// The same, handed over in parts by time, so that a run of any length takes little memory. An error of
+/// whoever takes them ends the run; `false` once somebody has set `stop`.
+pub fn run_in_parts<E>(
+    config: &Config,
+    seed: Seed,
+    stop: &AtomicBool,
+    mut take: impl FnMut(&mut Trace) -> Result<(), E>,
+) -> Result<bool, E> {
     let mut simulator = Simulator::new(config, seed);
     while let Some((now, part)) = simulator.deadlines.next() {
         if stop.load(Ordering::Relaxed) {
-            return None;
+            return Ok(false);
         }
         if now > Timestamp::ZERO + config.duration {
             break;
         }
         simulator.on_deadline(now, part);
+        if part == ROWS && simulator.trace.len() >= PART {
+            take(simulator.trace())?;
+            simulator.trace.clear();
+        }
     }
-    Some(simulator.into_trace())
+    take(simulator.trace())?;
+    Ok(true)
 }
 
 /// A packet on its way.
@@ -127,9 +155,8 @@ impl<'a> Simulator<'a> {
             })
             .collect();
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
-        let rows =
-            Vec::with_capacity(config.flows.iter().map(|flow| row_count(config, flow)).sum());
         let parts = 1 + links.len() + 2 * flows.len() + usize::from(config.cell.is_some());
+        let rows = Vec::with_capacity(PART + config.flows.len());
         let mut trace = Trace { flows: names, rows, ..Trace::default() };
         let mut simulator = Self {
             config,
@@ -152,7 +179,7 @@ impl<'a> Simulator<'a> {
 
     fn number(&self, part: Part) -> usize {
         match part {
-            Part::Rows => 0,
+            Part::Rows => ROWS,
             Part::Link(link) => 1 + link,
             Part::End(flow, end) => 1 + self.links.len() + 2 * flow + end as usize,
             Part::Cell => 1 + self.links.len() + 2 * self.flows.len(),
@@ -162,7 +189,7 @@ impl<'a> Simulator<'a> {
     fn part(&self, number: usize) -> Part {
         let links = self.links.len();
         match number {
-            0 => Part::Rows,
+            ROWS => Part::Rows,
             number if number <= links => Part::Link(number - 1),
             number => {
                 let index = number - 1 - links;
@@ -388,12 +415,12 @@ impl<'a> Simulator<'a> {
         self.schedule(Part::Rows, Some(now + ROW_INTERVAL));
     }
 
-    fn into_trace(mut self) -> Trace {
-        if let Some(cell) = self.cell {
-            let log = cell.into_log();
-            (self.trace.node_rows, self.trace.frames) = (log.rows, log.frames);
+    /// What was noted and not handed over yet.
+    fn trace(&mut self) -> &mut Trace {
+        if let Some(cell) = &mut self.cell {
+            cell.move_log(&mut self.trace);
         }
-        self.trace
+        &mut self.trace
     }
 }
 
@@ -440,13 +467,6 @@ fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
         Traffic::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
         Traffic::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
-}
-
-/// Rows that a flow fills, or one more.
-fn row_count(config: &Config, flow: &Flow) -> usize {
-    let end = flow.stop.min(Timestamp::ZERO + config.duration);
-    let time = (end - flow.start).max(TimeDelta::ZERO);
-    (time.as_nanos() / ROW_INTERVAL.as_nanos()) as usize + 1
 }
 
 /// As a record holds it, so that a run measures the same before and after it was written.

@@ -28,6 +28,32 @@ pub struct Trace {
     pub frames: Vec<AirtimeRecord>,
 }
 
+impl Trace {
+    /// Rows and rate changes, which come in every run.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len() + self.events.len()
+    }
+
+    /// Moves what the next part of the run noted behind this one.
+    pub fn append(&mut self, part: &mut Self) {
+        if self.flows.is_empty() {
+            (self.flows, self.nodes) = (part.flows.clone(), part.nodes.clone());
+        }
+        self.rows.append(&mut part.rows);
+        self.events.append(&mut part.events);
+        self.node_rows.append(&mut part.node_rows);
+        self.frames.append(&mut part.frames);
+    }
+
+    /// Forgets all but the names.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.events.clear();
+        self.node_rows.clear();
+        self.frames.clear();
+    }
+}
+
 /// One flow over one interval. A value that nobody measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {

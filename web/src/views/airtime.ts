@@ -1,8 +1,11 @@
 // Who held the channel of a Wi-Fi cell: a lane a node, a bar a frame.
 
+import { airtimeData } from "../data";
 import { command, el, scroller } from "../dom";
+import { framed, innerWidth, plotHead } from "../exports";
 import type { AirFrame, Airtime } from "../format";
 
+const TITLE = "On the air";
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL = 92;
 const LANE = 30;
@@ -13,8 +16,12 @@ const SCALE = 0.22;
 const TICK_US = 500;
 /** Width of a character of the bars' text. */
 const CHARACTER = 6.2;
+/** Least width of a saved picture, for the text under it. */
+const EXPORT_MIN = 960;
+/** What the style sheet says of the picture's parts. */
+const LOOK = ["fill", "stroke", "font-family", "font-size", "text-anchor", "dominant-baseline"];
 
-export function airtimeView(airtime: Airtime): HTMLElement {
+export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   const { nodes, frames } = airtime;
   // Nodes that say nothing in this time take no lane.
   const lanes = nodes.map((_, i) => i).filter((i) => frames.some((frame) => frame.node === i));
@@ -37,15 +44,38 @@ export function airtimeView(airtime: Airtime): HTMLElement {
     frames.filter((frame) => frame.node === node).forEach((frame) => picture.append(bar(frame, y)));
   });
   const caption =
-    `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames; under the ` +
-    "pointer, what they are. Numbers are packets: those that arrived, of those sent.";
+    `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames. ` +
+    "Numbers are packets: those that arrived, of those sent.";
+  // Its foot says which colour is what, since a file has no legend beside it.
+  const foot = [`${scenario}: ${TITLE}`, caption, KINDS_IN_WORDS, airtime.command];
+  const file = () => {
+    const most = width + (EXPORT_MIN - innerWidth(EXPORT_MIN));
+    return framed(styled(picture), Math.max(EXPORT_MIN, most), height, foot);
+  };
   return el(
     "div",
-    {},
+    { class: "part" },
+    plotHead({
+      title: TITLE,
+      subject: scenario,
+      svg: file,
+      data: () => airtimeData(scenario, airtime),
+    }),
     scroller("Frames on the air", el("div", { class: "air" }, picture)),
-    el("p", { class: "caption" }, legend(), caption),
+    el("p", { class: "caption" }, legend(), caption, " Point at a frame to see what it is."),
     command(airtime.command),
   );
+}
+
+/** The picture as text that carries its look with it: a file has no style sheet. */
+function styled(picture: SVGElement): string {
+  const copy = picture.cloneNode(true) as SVGElement;
+  const copies = copy.querySelectorAll("*");
+  picture.querySelectorAll("*").forEach((element, i) => {
+    const look = getComputedStyle(element);
+    for (const name of LOOK) copies[i]?.setAttribute(name, look.getPropertyValue(name));
+  });
+  return new XMLSerializer().serializeToString(copy);
 }
 
 function bar(frame: AirFrame, y: number): SVGElement {
@@ -70,15 +100,17 @@ function kindOf(frame: AirFrame): string {
   return frame.decoded < frame.mpdus ? "partly" : "whole";
 }
 
-const KINDS: [string, string][] = [
-  ["whole", "data, all arrived"],
-  ["partly", "data, some arrived"],
-  ["lost", "nothing arrived"],
-  ["answer", "ACK or BlockAck"],
+const KINDS: [kind: string, words: string, colour: string][] = [
+  ["whole", "data, all arrived", "blue"],
+  ["partly", "data, some arrived", "orange"],
+  ["lost", "nothing arrived", "brown"],
+  ["answer", "ACK or BlockAck", "green"],
 ];
 
+const KINDS_IN_WORDS = `Colours: ${KINDS.map(([, words, colour]) => `${colour} ${words}`).join("; ")}.`;
+
 function legend(): HTMLElement {
-  const item = ([kind, words]: [string, string]) =>
+  const item = ([kind, words]: [string, string, string]) =>
     el("span", {}, el("i", { class: `frame ${kind}` }), ` ${words} `);
   return el("span", { class: "air-legend" }, ...KINDS.map(item));
 }

@@ -142,7 +142,7 @@ function boxSeries({ panel, index, group, box, row, name, color }: PlacedBox): S
       type: "custom",
       encode: { x: [0, 1, 2, 3, 4], y: 5 },
       data: [[...five(box, panel.scale), row]],
-      renderItem: drawBox(color, group.engine === "call"),
+      renderItem: drawBox(color, group.engine !== "sim"),
       tooltip: { formatter: () => boxTip(name, panel, box) },
     },
     {

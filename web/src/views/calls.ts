@@ -11,6 +11,7 @@ import {
   type SeriesOption,
   type Surface,
 } from "../chart";
+import { DELAY_BIN_MS, delaysData, ratesData } from "../data";
 import { el, empty, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type {
@@ -34,7 +35,6 @@ const TITLE = 20;
 const BODY = 130;
 const GAP = 16;
 const X_AXIS = 46;
-const BIN_MS = 10;
 
 /** Nothing for a scenario without real calls. */
 export function callsView(scenario: Scenario): HTMLElement[] {
@@ -54,7 +54,8 @@ export function callsView(scenario: Scenario): HTMLElement[] {
       "call and, in brackets, the mean error of an interval.";
     const description = () => `${title}. ${calls.rates.map(describeRate).join(" ")}`;
     const build = (surface: Surface) => ratesPlot(calls.rates, surface);
-    views.push(figure({ title, subject, caption, description, commands, build }).element);
+    const data = () => ratesData(scenario, calls.rates);
+    views.push(figure({ title, subject, caption, description, commands, build, data }).element);
   }
   if (calls.errors.length > 0) {
     views.push(part(`Streams by getStats and by the captures, seed ${calls.seed}`, errorTable(calls.errors)));
@@ -67,7 +68,8 @@ export function callsView(scenario: Scenario): HTMLElement[] {
       calls.delays.map(describeDelays).join(" ");
     const description = () => `${title}. ${calls.delays.map(describeDelays).join(" ")}`;
     const build = (surface: Surface) => delaysPlot(calls.delays, surface);
-    views.push(figure({ title, subject, caption, description, commands, build }).element);
+    const data = () => delaysData(scenario, calls.delays);
+    views.push(figure({ title, subject, caption, description, commands, build, data }).element);
   }
   if (calls.streams.length > 0) {
     views.push(part(`Streams in the captures, seed ${calls.seed}`, streamTable(calls.streams)));
@@ -128,6 +130,7 @@ function peerTable(rows: PeerRow[]): HTMLElement {
   return table<PeerRow>(
     "Browsers and pictures",
     [
+      { head: "Controller", cell: (row) => name(row.controller) },
       { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Seed", cell: (row) => row.seed },
       number("CPU (% of a core)", (row) => row.cpu_percent, 0),
@@ -229,10 +232,10 @@ function errorsOf(plot: RatePlot): [string, string] {
 
 function describeDelays(plot: DelayPlot): string {
   const shares = cumulative(plot.counts);
-  const at = (share: number) => (shares.findIndex((it) => it >= share) + 1) * BIN_MS;
+  const at = (share: number) => (shares.findIndex((it) => it >= share) + 1) * DELAY_BIN_MS;
   const up = (share: number) => {
     const bound = at(share);
-    return bound >= plot.counts.length * BIN_MS ? "beyond 300 ms" : `within ${bound} ms`;
+    return bound >= plot.counts.length * DELAY_BIN_MS ? "beyond 300 ms" : `within ${bound} ms`;
   };
   return `${plot.stream}: half of the packets ${up(0.5)}, 95 % ${up(0.95)}.`;
 }
@@ -355,7 +358,7 @@ function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
 }
 
 function binName(counts: number[], i: number): string {
-  return i === counts.length - 1 ? `${i * BIN_MS}+` : `${i * BIN_MS}–${(i + 1) * BIN_MS}`;
+  return i === counts.length - 1 ? `${i * DELAY_BIN_MS}+` : `${i * DELAY_BIN_MS}–${(i + 1) * DELAY_BIN_MS}`;
 }
 
 function delayTip(plots: DelayPlot[], items: unknown): HTMLElement | string {

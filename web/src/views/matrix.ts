@@ -1,4 +1,4 @@
-// Controllers by scenarios: mean utilization over mean p95 queuing delay, coloured by utilization.
+// Controllers by scenarios: mean utilization above mean p95 queuing delay, coloured by utilization.
 
 import { el, empty, scroller } from "../dom";
 import type { Report } from "../format";
@@ -7,6 +7,7 @@ import {
   NONE,
   formatNumber,
   formatPercent,
+  linkTo,
   matrixOf,
   type MatrixCell,
   type MatrixColumn,
@@ -20,14 +21,15 @@ export function matrixView(report: Report): HTMLElement {
     el("th", { scope: "col" }, controller, el("small", {}, ENGINE_NAME[engine])),
   );
   const body = rows.map(({ scenario, cells }) => {
-    const link = el("a", { href: scenarioLink(scenario.id) }, ...breakable(scenario.id));
+    const link = el("a", { href: linkTo(scenario.id) }, ...breakable(scenario.id));
     const data = cells.map((cell, i) => cellView(scenario.id, columns[i] as MatrixColumn, cell));
     return el("tr", {}, el("th", { scope: "row" }, link), ...data);
   });
   const corner = el("th", { scope: "col" }, "Scenario");
   return el(
     "div",
-    { class: "matrix" },
+    { class: "part matrix" },
+    el("h3", {}, "Controllers by scenarios"),
     legend(),
     scroller(
       "Controllers by scenarios",
@@ -39,10 +41,6 @@ export function matrixView(report: Report): HTMLElement {
       ),
     ),
   );
-}
-
-export function scenarioLink(id: string): string {
-  return `#${encodeURIComponent(id)}`;
 }
 
 /** A scenario's id that may break after its folder, for narrow screens. */
@@ -67,7 +65,7 @@ function cellView(id: string, column: MatrixColumn, cell: MatrixCell | null): HT
   const style = known ? `background:${background};color:${text}` : "";
   const outcome =
     cell.outcome === "" ? null : el("span", { class: "cell-line" }, el("small", {}, cell.outcome));
-  return el("td", {}, el("a", { href: scenarioLink(id), title, style }, ...lines, outcome));
+  return el("td", {}, el("a", { href: linkTo(id), title, style }, ...lines, outcome));
 }
 
 function withUnit(number: string, unit: string): string {
@@ -83,9 +81,10 @@ function legend(): HTMLElement {
       "p",
       {},
       el("b", {}, "Bold: mean utilization (%)"),
-      ", which also gives the colour. Below: mean over the runs of the 95th percentile of ",
-      "queuing delay (ms), then what became of the scenario's expectations. A cell leads to its ",
-      "scenario.",
+      ". Below it: mean 95th percentile of queuing delay (ms). Both are means over the runs, of each ",
+      "flow; where a scenario has more than two flows, of all its media flows. The colour is the ",
+      "mean utilization of the media flows. Last: what became of the scenario's expectations. A ",
+      "cell leads to its scenario.",
     ),
     el(
       "div",

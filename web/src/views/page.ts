@@ -3,12 +3,22 @@
 import { command, el, empty, table } from "../dom";
 import { figure } from "../figure";
 import type { Report, Scenario } from "../format";
-import { plural, scatterOf, seedPhrase, summary, unique, warningsOf } from "../model";
+import {
+  freezesOf,
+  linkTo,
+  plural,
+  scatterOf,
+  seedPhrase,
+  summary,
+  unique,
+  warningsOf,
+} from "../model";
+import { scatterData } from "../data";
 import type { Palette } from "../theme";
-import { matrixView, scenarioLink } from "./matrix";
-import { describeScatter, scatterPlot } from "./scatter";
+import { matrixView } from "./matrix";
+import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import { scenarioView } from "./scenario";
-import { errorsTable, participantsTable, thenAndNowTable, verdictTable } from "./tables";
+import { errorsTable, freezesTable, participantsTable, thenAndNowTable, verdictTable } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
   const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
@@ -25,6 +35,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       "section",
       { id: "overview" },
       el("h2", {}, "Overview"),
+      freezesView(report),
       matrixView(report),
       overviewScatter(report, palette),
       report.verdicts.length === 0
@@ -51,10 +62,35 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
 function bentNote(scenarios: Scenario[]): HTMLElement {
   const links = scenarios.flatMap((scenario, i) => [
     i === 0 ? "" : ", ",
-    el("a", { href: scenarioLink(scenario.id) }, scenario.id),
+    el("a", { href: linkTo(scenario.id) }, scenario.id),
   ]);
   const text = `${plural(scenarios.length, "scenario")} with warnings: `;
   return el("p", { class: "warning" }, text, ...links);
+}
+
+/** Rows that stand near the top; the others are behind a click. */
+const WORST_FREEZES = 8;
+
+/** Nothing where no picture froze: the tables of each scenario say so where one was shown. */
+function freezesView(report: Report): HTMLElement | null {
+  const videos = freezesOf(report);
+  const frozen = videos.filter(({ freezes }) => freezes > 0);
+  if (frozen.length === 0) return null;
+  const text =
+    `The picture froze in ${frozen.length} of ${plural(videos.length, "video")}: a video is one flow ` +
+    "under one controller in one scenario. Number and duration are means of a run; the longest first. " +
+    "A freeze is a time between two shown frames of at least three times the mean of the last 30 such " +
+    "times, and at least 150 ms above it.";
+  const [worst, others] = [frozen.slice(0, WORST_FREEZES), frozen.slice(WORST_FREEZES)];
+  const more = el("summary", {}, `${others.length} more`);
+  return el(
+    "div",
+    { class: "part freezes" },
+    el("h3", {}, "Freezes"),
+    el("p", {}, text),
+    freezesTable(worst),
+    others.length === 0 ? null : el("details", {}, more, freezesTable(others)),
+  );
 }
 
 function thenAndNow(report: Report): HTMLElement {
@@ -74,17 +110,16 @@ function thenAndNow(report: Report): HTMLElement {
 
 function overviewScatter(report: Report, palette: Palette): HTMLElement {
   const series = scatterOf(report.scenarios, "p95_queuing_delay_ms", "utilization", 100);
-  if (series.length === 0) return empty("No run has both a utilization and a queuing delay.");
+  if (series.length === 0) return empty("No media flow has both a utilization and a queuing delay.");
   const view = { series, yName: "Utilization (%)", yDigits: 1, palette };
   return figure({
     title: "Utilization against queuing delay, all runs",
     subject: report.title,
-    caption:
-      "A dot a run, over all scenarios. Circle: simulated; diamond: real call. " +
-      "Better is up and to the left.",
+    caption: `All scenarios. ${DOT}`,
     description: () => describeScatter(view),
     commands: () => [report.command],
     build: (surface) => scatterPlot(view, surface),
+    data: () => scatterData(series, X_COLUMN, "utilization_percent"),
   }).element;
 }
 
@@ -106,7 +141,7 @@ function footer(report: Report): HTMLElement {
   );
   return el(
     "footer",
-    {},
+    { id: "definitions" },
     el("h2", {}, "Definitions"),
     definitions.length === 0
       ? empty("The report defines no metric.")

@@ -1,4 +1,4 @@
-// Rate against p95 queuing delay, a dot a run: colour is the controller, symbol the engine.
+// Rate against p95 queuing delay, a dot a media flow and run: colour is the controller, symbol the engine.
 
 import {
   baseOption,
@@ -11,6 +11,13 @@ import {
 import { el } from "../dom";
 import { formatNumber, plural, type ScatterPoint, type ScatterSeries } from "../model";
 import { theme, type Palette } from "../theme";
+
+/** What a dot is, in every scatter's caption. */
+export const DOT =
+  "A dot is one media flow in one run. Circle: simulated; diamond: real call. " +
+  "Better is up and to the left.";
+/** The horizontal axis as a column. */
+export const X_COLUMN = "p95_queuing_delay_ms";
 
 export interface ScatterView {
   series: ScatterSeries[];
@@ -39,8 +46,8 @@ export function scatterPlot(view: ScatterView, surface: Surface): Plot {
       series: view.series.map((entry) => ({
         type: "scatter",
         name: entry.label,
-        symbol: entry.engine === "call" ? "diamond" : "circle",
-        symbolSize: entry.engine === "call" ? 13 : 9,
+        symbol: entry.engine === "sim" ? "circle" : "diamond",
+        symbolSize: entry.engine === "sim" ? 9 : 13,
         itemStyle: {
           color: view.palette(entry.controller),
           opacity: 0.8,
@@ -73,7 +80,7 @@ export function describeScatter(view: ScatterView): string {
   const clauses = view.series.map(({ label, points }) => {
     const y = formatNumber(average(points.map((p) => p.y)), view.yDigits);
     const x = formatNumber(average(points.map((p) => p.x)), 0);
-    return `${label}, ${plural(points.length, "run")}: mean ${y} at ${x} ms`;
+    return `${label}, ${plural(points.length, "dot")}: mean ${y} at ${x} ms`;
   });
   return `${view.yName} against ${X_NAME}. ${clauses.join(". ")}.`;
 }

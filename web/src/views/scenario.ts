@@ -1,5 +1,6 @@
 // One scenario: its words, plots, tables and findings, in the order in which they are read.
 
+import { boxData, latenessData, scatterData } from "../data";
 import { el, empty } from "../dom";
 import { figure, type Figure } from "../figure";
 import type { Group, Scenario, SimReal } from "../format";
@@ -24,7 +25,7 @@ import { airtimeView } from "./airtime";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { callsView } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
-import { describeScatter, scatterPlot } from "./scatter";
+import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import {
   errorTable,
   expectationsTable,
@@ -36,7 +37,7 @@ import {
   videoTable,
   warningBox,
 } from "./tables";
-import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
+import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timeData, timePlot, type TimeView } from "./time";
 import { shareView } from "./share";
 import { splitView } from "./split";
 
@@ -48,14 +49,17 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
     part("Network", networkList(scenario)),
-    ...(scenario.airtime === null ? [] : [part("On the air", airtimeView(scenario.airtime))]),
+    ...(scenario.airtime === null ? [] : [airtimeView(scenario.id, scenario.airtime)]),
     timeView(scenario, palette),
+    ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...shareView(scenario),
     boxView(scenario, palette),
     scatterView(scenario, palette),
     ...scenario.sim_real.map((pair) => compareView(scenario, pair, palette)),
-    part("Published values", paperTable(scenario.paper)),
-    part("Published findings", findingsList(scenario.findings)),
+    ...(scenario.paper.length > 0 ? [part("Published values", paperTable(scenario.paper))] : []),
+    ...(scenario.findings.length > 0
+      ? [part("Published findings", findingsList(scenario.findings))]
+      : []),
     ...(scenario.expectations.length > 0
       ? [part("Expectations", expectationsTable(scenario.expectations))]
       : []),
@@ -63,7 +67,6 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
       ? [part("Fairness", fairnessTable(scenario.fairness))]
       : []),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
-    ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
     ...splitView(scenario),
     ...callsView(scenario),
@@ -118,13 +121,14 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
     title: TIME_TITLE,
     subject: scenario.id,
     caption:
-      "Averages over the seeds. Solid: simulated; dashed: real call. Choose one controller to " +
+      "Averages over the seeds. Solid: simulated; dashed: real call or command. Choose one controller to " +
       "see its rate changes of the first seed as dots, with reason and signals under the " +
       "pointer. Zoom with the slider or Ctrl and wheel; the arrow keys move the pointer.",
     controls: selectors(scenario, selection, () => plot.redraw()),
     description: () => describeTime(chosen(), flows.length, scenario.duration_s),
     commands: () => commandsOf(chosen()),
     build: (surface) => timePlot(view(), surface),
+    data: (zoom) => timeData(scenario.id, view(), zoom),
     attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
   });
   return plot.element;
@@ -174,11 +178,13 @@ function boxView(scenario: Scenario, palette: Palette): HTMLElement {
     title,
     subject: scenario.id,
     caption:
-      "Box from the first to the third quartile of the means of each seed, thick line at the " +
+      "A box is one flow under one controller, over its seeds: from the first to the third " +
+      "quartile of a value a seed, thick line at the " +
       `median, whiskers to the last value that is no outlier, dots for outliers.${absent}`,
     description: () => describeBoxes(scenario),
     commands: () => commandsOf(boxGroups(scenario)),
     build: (surface) => boxPlot(scenario, palette, surface),
+    data: () => boxData(scenario.id, boxGroups(scenario)),
   }).element;
 }
 
@@ -186,16 +192,17 @@ function scatterView(scenario: Scenario, palette: Palette): HTMLElement {
   const title = "Throughput against queuing delay";
   const series = scatterOf([scenario], "p95_queuing_delay_ms", "throughput_mbps");
   if (series.length === 0) {
-    return part(title, empty("No run has both a throughput and a queuing delay."));
+    return part(title, empty("No media flow has both a throughput and a queuing delay."));
   }
   const view = { series, yName: "Throughput (Mbit/s)", yDigits: 2, palette };
   return figure({
     title,
     subject: scenario.id,
-    caption: "A dot a run. Circle: simulated; diamond: real call. Better is up and to the left.",
+    caption: DOT,
     description: () => describeScatter(view),
     commands: () => commandsOf(scenario.groups),
     build: (surface) => scatterPlot(view, surface),
+    data: () => scatterData(series, X_COLUMN, "throughput_mbps"),
   }).element;
 }
 
@@ -226,6 +233,7 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
     description: () => describeTime(groups, 1, scenario.duration_s),
     commands: () => commandsOf(groups),
     build: (surface) => timePlot(view, surface),
+    data: (zoom) => timeData(scenario.id, view, zoom),
     attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
   });
   return el("div", {}, plot.element, errorTable(pair));
@@ -244,15 +252,18 @@ function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
     const title = `Lateness of the emulator, ${name}`;
     const packets = histogram.counts.reduce((a, b) => a + b, 0);
     if (packets === 0) return [part(title, empty("No packet was released."))];
+    const latest = ", in the run with the highest 99th percentile";
+    const which = group.seeds.length > 1 ? latest : "";
     const text = `${plural(packets, "packet")}. ${describeLateness(histogram)}`;
     return [
       figure({
         title,
         subject: scenario.id,
-        caption: `How long after its time each packet left the emulator: ${text}`,
+        caption: `How long after its time each packet left the emulator${which}: ${text}`,
         description: () => `Histogram of lateness of ${name}. ${text}`,
         commands: () => [group.command],
         build: (surface) => latenessPlot(histogram, palette(group.controller), surface),
+        data: () => latenessData(scenario.id, group, histogram),
       }).element,
     ];
   });

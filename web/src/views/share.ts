@@ -5,7 +5,7 @@ import { figure, type Figure } from "../figure";
 import type { Group, Scenario } from "../format";
 import { commandsOf, describeSeries, flowsOf, hasSeries, unique } from "../model";
 import { paletteOf } from "../theme";
-import { DELAY, RECEIVED, steerByKeys, timePlot, type TimeView } from "./time";
+import { DELAY, RECEIVED, steerByKeys, timeData, timePlot, type TimeView } from "./time";
 
 const TITLE = "How the flows share";
 
@@ -17,11 +17,9 @@ export function shareView(scenario: Scenario): HTMLElement[] {
   const shares = scenario.fairness.length > 0 || flows.some((flow) => flow.startsWith("tcp"));
   if (!shares || flows.length < 2 || controllers.length === 0) return [];
   let chosen = controllers[0] as string;
+  const shown = () => groups.filter((group) => group.controller === chosen);
   // A curve takes its colour and its name from the flow: here that is what differs.
-  const byFlow = (): Group[] =>
-    groups
-      .filter((group) => group.controller === chosen)
-      .map((group) => ({ ...group, controller: group.flow }));
+  const byFlow = (): Group[] => shown().map((group) => ({ ...group, controller: group.flow }));
   const view = (): TimeView => ({
     groups: byFlow(),
     panels: [RECEIVED, DELAY],
@@ -43,6 +41,7 @@ export function shareView(scenario: Scenario): HTMLElement[] {
     },
     commands: () => commandsOf(byFlow()),
     build: (surface) => timePlot(view(), surface),
+    data: (zoom) => timeData(scenario.id, { ...view(), groups: shown() }, zoom),
     attach: (chart, surface) => steerByKeys(chart, surface, scenario.duration_s),
   });
   select.addEventListener("change", () => {

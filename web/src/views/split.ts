@@ -10,6 +10,7 @@ import {
   type SeriesOption,
   type Surface,
 } from "../chart";
+import { RATE_PARTS, splitData } from "../data";
 import { el, table, type TableColumn } from "../dom";
 import { figure } from "../figure";
 import type { Group, Scenario, SplitRow } from "../format";
@@ -20,20 +21,6 @@ import { name } from "./tables";
 const TITLE = "Utilization by video, retransmission and parity";
 const ROW = 26;
 const X_AXIS = 50;
-
-/** Of a row, in Mbit/s; the rest is not below nothing, where a browser's clock cut it so. */
-const PARTS: { name: string; rate: (row: SplitRow) => number | null }[] = [
-  { name: "video", rate: (row) => row.video_mbps },
-  { name: "sent again", rate: (row) => row.retransmission_mbps },
-  { name: "parity", rate: (row) => row.fec_mbps },
-  {
-    name: "headers, reports, audio",
-    rate: ({ rate_mbps, video_mbps, retransmission_mbps, fec_mbps }) =>
-      rate_mbps === null
-        ? null
-        : Math.max(0, rate_mbps - video_mbps - (retransmission_mbps ?? 0) - (fec_mbps ?? 0)),
-  },
-];
 
 /** Nothing where no receiver told what it got. */
 export function splitView(scenario: Scenario): HTMLElement[] {
@@ -46,6 +33,7 @@ export function splitView(scenario: Scenario): HTMLElement[] {
     description: () => `${TITLE}. ${rows.map(describe).join(" ")}`,
     commands: () => commandsOf(scenario.groups.filter((group) => rows.some((row) => isOf(row, group)))),
     build: (surface) => splitPlot(rows, surface),
+    data: () => splitData(scenario.id, rows),
   });
   return [plot.element, splitTable(rows)];
 }
@@ -72,7 +60,7 @@ function notes(rows: SplitRow[]): string[] {
 }
 
 function describe(row: SplitRow): string {
-  const parts = PARTS.map(({ name, rate }) => `${name} ${formatNumber(rate(row), 3)}`);
+  const parts = RATE_PARTS.map(({ name, rate }) => `${name} ${formatNumber(rate(row), 3)}`);
   return `${groupLabel(row, 2)}: ${parts.join(", ")} Mbit/s.`;
 }
 
@@ -81,7 +69,7 @@ function splitPlot(rows: SplitRow[], surface: Surface): Plot {
   const shares = rows.every((row) => row.capacity_mbps !== null);
   const scaled = (row: SplitRow, rate: number | null) =>
     rate === null ? 0 : shares ? (100 * rate) / (row.capacity_mbps as number) : rate;
-  const shown = PARTS.filter(({ rate }) => rows.some((row) => (rate(row) ?? 0) > 0));
+  const shown = RATE_PARTS.filter(({ rate }) => rows.some((row) => (rate(row) ?? 0) > 0));
   const { legend, height } = legendOption(
     shown.map((part) => part.name),
     surface.width,
@@ -91,8 +79,8 @@ function splitPlot(rows: SplitRow[], surface: Surface): Plot {
   const { palette, muted, grid } = theme();
   const body = ROW * rows.length + 8;
   const colour = (name: string) => {
-    const index = PARTS.findIndex((part) => part.name === name);
-    return index === PARTS.length - 1 ? muted : (palette[index] ?? muted);
+    const index = RATE_PARTS.findIndex((part) => part.name === name);
+    return index === RATE_PARTS.length - 1 ? muted : (palette[index] ?? muted);
   };
   const series = shown.map(({ name, rate }): SeriesOption => {
     return {
@@ -146,7 +134,7 @@ function tip(rows: SplitRow[], items: unknown): HTMLElement | string {
     "div",
     { class: "tip-body" },
     el("strong", {}, groupLabel(row, 2)),
-    ...PARTS.map(({ name, rate }) => line(name, rate(row))),
+    ...RATE_PARTS.map(({ name, rate }) => line(name, rate(row))),
   );
 }
 
@@ -176,7 +164,7 @@ function splitTable(rows: SplitRow[]): HTMLElement {
       { head: "Flow", cell: (row) => name(row.flow) },
       rate("Capacity (Mbit/s)", (row) => row.capacity_mbps),
       rate("Received (Mbit/s)", (row) => row.rate_mbps),
-      ...PARTS.slice(0, -1).flatMap(({ name, rate: of }) => [
+      ...RATE_PARTS.slice(0, -1).flatMap(({ name, rate: of }) => [
         rate(`${capital(name)} (Mbit/s)`, of),
         share("(% of capacity)", of),
       ]),

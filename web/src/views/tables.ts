@@ -23,7 +23,9 @@ import {
   formatNumber,
   formatPercent,
   formatSignal,
+  linkTo,
   verdictsOf,
+  type FreezeRow,
   type Warning,
 } from "../model";
 
@@ -45,7 +47,6 @@ interface Published {
 }
 
 export function paperTable(rows: PaperRow[]): HTMLElement {
-  if (rows.length === 0) return empty("No published values belong to this scenario.");
   const named = (part: (row: PaperRow) => string | null) => rows.some((row) => part(row) !== null);
   const controllers = [...new Set(rows.flatMap((row) => row.controller ?? []))];
   return table<Published>(
@@ -98,7 +99,6 @@ const VERDICTS = new Map<boolean | null, [string, string]>([
 ]);
 
 export function findingsList(findings: Finding[]): HTMLElement {
-  if (findings.length === 0) return empty("No published findings belong to this scenario.");
   const items = findings.map((finding) => {
     const [kind, verdict] = VERDICTS.get(finding.holds) ?? ["open", "not decided"];
     return el(
@@ -161,6 +161,22 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
   );
 }
 
+export function freezesTable(rows: FreezeRow[]): HTMLElement {
+  return table<FreezeRow>(
+    "Freezes",
+    [
+      { head: "Scenario", cell: (row) => el("a", { href: linkTo(row.scenario) }, row.scenario) },
+      { head: "Controller", cell: (row) => name(row.controller) },
+      { head: "Freezes", cell: (row) => formatNumber(row.freezes, 1), kind: "number" },
+      { head: "Frozen (s)", cell: (row) => formatNumber(row.frozen_s, 1), kind: "number" },
+      { head: "Flow", cell: (row) => name(row.flow) },
+      { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
+      { head: "Runs", cell: (row) => String(row.runs), kind: "number" },
+    ],
+    rows,
+  );
+}
+
 export function loadsTable(rows: LoadRow[]): HTMLElement {
   const number = (head: string, value: (row: LoadRow) => number | null, digits: number) => ({
     head,
@@ -212,7 +228,9 @@ export function expectationsTable(rows: Expectation[]): HTMLElement {
       { head: "Expectation", cell: (row) => row.text, kind: "prose" },
       { head: "Measured", cell: measured, kind: "number" },
       { head: "Limit", cell: (row) => row.limit },
-      { head: "Why", cell: (row) => row.why, kind: "prose" },
+      ...(rows.some(({ why }) => why !== "")
+        ? [{ head: "Why", cell: (row: Expectation) => row.why, kind: "prose" as const }]
+        : []),
     ],
     rows,
   );

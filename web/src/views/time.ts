@@ -12,6 +12,8 @@ import {
   type SeriesOption,
   type Surface,
 } from "../chart";
+import type { CsvTable } from "../csv";
+import { seriesData } from "../data";
 import { el } from "../dom";
 import type { Group, Series } from "../format";
 import {
@@ -122,6 +124,18 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
   return { option, height };
 }
 
+/** The columns that the panels draw, over the time that is zoomed to. */
+export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]): CsvTable {
+  const drawn = view.panels.flatMap((panel) => [
+    ...(panel.capacity ? (["capacity_mbps"] as const) : []),
+    ...(panel.thin === null ? [] : [panel.thin]),
+    panel.thick,
+  ]);
+  const at = (percent: number) => (percent / 100) * view.duration_s;
+  const span = { from_s: at(zoom.start), to_s: at(zoom.end) };
+  return seriesData(scenario, { ...span, groups: view.groups, columns: drawn, events: view.events });
+}
+
 function panelAxes(view: TimeView, tops: number[]): Option {
   const last = view.panels.length - 1;
   return {
@@ -199,7 +213,7 @@ function panelSeries(view: TimeView, panel: Panel, index: number): SeriesOption[
       yAxisIndex: index,
       showSymbol: false,
       symbol: "none",
-      lineStyle: { color, width, type: group.engine === "call" ? [6, 3] : "solid" },
+      lineStyle: { color, width, type: group.engine === "sim" ? "solid" : [6, 3] },
       itemStyle: LEGEND_WITHOUT_SYMBOL,
       emphasis: { disabled: true },
     };

@@ -162,6 +162,18 @@ fn a_sample_holds_what_happened_since_the_one_before() {
 }
 
 #[test]
+fn the_end_of_a_run_cuts_the_last_interval_short_and_it_counts() {
+    let mut network = two_hosts();
+    network.enqueue(ms(0), 0, &packet(A, B));
+    // It arrives at 11 ms; the run ends before the first sample.
+    assert!(network.poll(ms(20)).is_some());
+    network.finish();
+    let samples = &network.into_record().flows[0].samples;
+    let seen: Vec<_> = samples.iter().map(|s| (s.time, s.traffic.delivered_packets)).collect();
+    assert_eq!(seen, [(ms(50), 1)]);
+}
+
+#[test]
 fn the_flows_of_a_link_add_up_to_it() {
     let lossy =
         LinkConfig { loss: LossModel::Random(0.2), queue: QueueLimit::Packets(5), ..link() };

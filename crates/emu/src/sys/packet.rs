@@ -82,7 +82,8 @@ pub(crate) fn receive_packet(
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control);
+    // The length's type differs between C libraries.
+    message.msg_controllen = mem::size_of_val(&control) as _;
     // SAFETY: the message points at buffers of the lengths that it says, which outlive the call.
     let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_TRUNC) };
     let Ok(length) = usize::try_from(received) else {

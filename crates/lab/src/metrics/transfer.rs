@@ -1,10 +1,13 @@
 //! Metrics of a TCP flow: what its application got of what the network carried.
 
-use serde::{Deserialize, Serialize};
-use weir::units::DataSize;
-use weir_sim::trace::{Row, Transfer};
+use std::ops::Range;
 
-use super::{MeanStd, rate_over};
+use serde::{Deserialize, Serialize};
+use weir_sim::trace::Transfer;
+
+use super::MeanStd;
+use super::column::Column;
+use super::meter::rate_over;
 
 /// `None` where the flow is not TCP, or nobody knows what it transferred.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,18 +21,37 @@ pub struct TransferMetrics {
     pub retransmitted_packets: Option<u64>,
 }
 
-impl TransferMetrics {
-    /// Metrics over rows of one flow.
-    pub(super) fn of(rows: &[Row]) -> Self {
-        let transfers: Vec<Transfer> = rows.iter().filter_map(|row| row.transfer).collect();
-        if transfers.is_empty() {
-            return Self::default();
+/// The transfer of the rows so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TransferMeter {
+    /// Those of the flow's rows with a transfer.
+    rows: Range<usize>,
+    retransmitted_packets: u64,
+}
+
+impl TransferMeter {
+    /// `index` counts the flow's rows with a transfer.
+    pub(super) fn push(&mut self, index: usize, transfer: &Transfer) {
+        if self.rows.is_empty() {
+            self.rows.start = index;
         }
-        let goodputs: Vec<DataSize> = transfers.iter().map(|transfer| transfer.goodput).collect();
-        let again = transfers.iter().map(|transfer| transfer.retransmitted_packets);
-        Self { goodput_mbps: rate_over(&goodputs), retransmitted_packets: Some(again.sum()) }
+        self.rows.end = index + 1;
+        self.retransmitted_packets += transfer.retransmitted_packets;
     }
 
+    /// `goodput` has the bytes of the flow's rows with a transfer.
+    pub(super) fn finish(&self, goodput: &Column) -> TransferMetrics {
+        if self.rows.is_empty() {
+            return TransferMetrics::default();
+        }
+        TransferMetrics {
+            goodput_mbps: rate_over(goodput, self.rows.clone()),
+            retransmitted_packets: Some(self.retransmitted_packets),
+        }
+    }
+}
+
+impl TransferMetrics {
     /// Values for all, to look up paths in.
     pub(super) fn full() -> Self {
         Self { goodput_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }), retransmitted_packets: Some(0) }
@@ -38,7 +60,11 @@ impl TransferMetrics {
 
 #[cfg(test)]
 mod tests {
+    use weir::units::DataSize;
+    use weir_sim::trace::Row;
+
     use super::*;
+    use crate::metrics::Metrics;
 
     fn row(goodput: u64, retransmitted_packets: u64) -> Row {
         let goodput = DataSize::from_bytes(goodput);
@@ -49,13 +75,13 @@ mod tests {
     fn a_hand_made_transfer_has_the_metrics_worked_out_by_hand() {
         // A second at 1 Mbit/s, a second at 3.
         let rows = [vec![row(6_250, 0); 20], vec![row(18_750, 2); 20]].concat();
-        let metrics = TransferMetrics::of(&rows);
+        let metrics = Metrics::of(&rows, &[]).transfer;
         assert_eq!(metrics.goodput_mbps, Some(MeanStd { mean: 2.0, std: 1.0 }));
         assert_eq!(metrics.retransmitted_packets, Some(40));
     }
 
     #[test]
     fn a_flow_that_is_not_tcp_has_no_such_metrics() {
-        assert_eq!(TransferMetrics::of(&[Row::default()]), TransferMetrics::default());
+        assert_eq!(Metrics::of(&[Row::default()], &[]).transfer, TransferMetrics::default());
     }
 }

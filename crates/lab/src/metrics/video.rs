@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use weir::units::{DataSize, TimeDelta};
-use weir_sim::trace::{ROW_INTERVAL, Row, Video};
+use weir_sim::trace::{ROW_INTERVAL, Video};
 
-use super::{Distribution, distribution_ms};
+use super::Distribution;
+use super::tally::Tally;
 
 /// `None` where the receiver shows no video.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,38 +32,56 @@ pub struct VideoMetrics {
     pub freeze_duration_s: Option<f64>,
 }
 
-impl VideoMetrics {
-    /// Metrics over rows of one flow.
-    pub(super) fn of(rows: &[Row]) -> Self {
-        let video = || rows.iter().filter_map(|row| row.video);
-        let time = ROW_INTERVAL * video().count() as i64;
-        if time == TimeDelta::ZERO {
-            return Self::default();
-        }
-        let bytes = |of: fn(Video) -> DataSize| -> f64 {
-            video().map(of).sum::<DataSize>().as_bytes() as f64
-        };
-        let count = |of: fn(Video) -> u64| -> u64 { video().map(of).sum() };
-        let (media, rtx, fec) =
-            (bytes(|video| video.media), bytes(|video| video.rtx), bytes(|video| video.fec));
-        let unrepaired = count(|video| video.unrepaired_packets) as f64;
-        let frozen = video().fold(TimeDelta::ZERO, |sum, video| sum + video.frozen);
-        Self {
-            media_utilization: capacity(rows).and_then(|carried| ratio(media, carried)),
-            media_rate_mbps: ratio(media * 8.0 / 1e6, time.as_secs_f64()),
-            rtx_share: ratio(rtx, media + rtx + fec),
-            fec_share: ratio(fec, media + rtx + fec),
-            residual_loss_ratio: ratio(
-                unrepaired,
-                unrepaired + count(|video| video.media_packets) as f64,
-            ),
-            frame_rate: ratio(count(|video| video.frames) as f64, time.as_secs_f64()),
-            frame_delay_ms: distribution_ms(video().filter_map(|video| video.frame_delay)),
-            freeze_count: Some(count(|video| video.freezes)),
-            freeze_duration_s: Some(frozen.as_secs_f64()),
+/// The video of the rows so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct VideoMeter {
+    rows: i64,
+    sum: Video,
+    delay: Tally,
+}
+
+impl VideoMeter {
+    pub(super) fn push(&mut self, video: &Video) {
+        let sum = &mut self.sum;
+        self.rows += 1;
+        sum.media += video.media;
+        sum.rtx += video.rtx;
+        sum.fec += video.fec;
+        sum.media_packets += video.media_packets;
+        sum.unrepaired_packets += video.unrepaired_packets;
+        sum.frames += video.frames;
+        sum.freezes += video.freezes;
+        sum.frozen += video.frozen;
+        if let Some(delay) = video.frame_delay {
+            self.delay.push(delay);
         }
     }
 
+    /// `carried` are the bytes that the bottleneck could carry; `None` if it is unlimited.
+    pub(super) fn finish(&mut self, carried: Option<f64>) -> VideoMetrics {
+        let Video { media_packets, unrepaired_packets, frames, freezes, frozen, .. } = self.sum;
+        let time = ROW_INTERVAL * self.rows;
+        if time == TimeDelta::ZERO {
+            return VideoMetrics::default();
+        }
+        let bytes = |size: DataSize| size.as_bytes() as f64;
+        let (media, rtx, fec) = (bytes(self.sum.media), bytes(self.sum.rtx), bytes(self.sum.fec));
+        let unrepaired = unrepaired_packets as f64;
+        VideoMetrics {
+            media_utilization: carried.and_then(|carried| ratio(media, carried)),
+            media_rate_mbps: ratio(media * 8.0 / 1e6, time.as_secs_f64()),
+            rtx_share: ratio(rtx, media + rtx + fec),
+            fec_share: ratio(fec, media + rtx + fec),
+            residual_loss_ratio: ratio(unrepaired, unrepaired + media_packets as f64),
+            frame_rate: ratio(frames as f64, time.as_secs_f64()),
+            frame_delay_ms: self.delay.above(TimeDelta::ZERO),
+            freeze_count: Some(freezes),
+            freeze_duration_s: Some(frozen.as_secs_f64()),
+        }
+    }
+}
+
+impl VideoMetrics {
     /// Values for all, to look up paths in.
     pub(super) fn full(distribution: Option<Distribution>) -> Self {
         Self {
@@ -79,19 +98,17 @@ impl VideoMetrics {
     }
 }
 
-/// Bytes that the bottleneck could carry; `None` if it is unlimited.
-fn capacity(rows: &[Row]) -> Option<f64> {
-    rows.iter().map(|row| Some((row.capacity? * ROW_INTERVAL).as_bytes() as f64)).sum()
-}
-
 fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use weir::units::Bitrate;
+    use weir_sim::trace::Row;
+
+    use super::*;
+    use crate::metrics::Metrics;
 
     fn row(video: Option<Video>) -> Row {
         Row { capacity: Some(Bitrate::from_kbps(800)), video, ..Row::default() }
@@ -121,7 +138,8 @@ mod tests {
             ..first
         };
         let third = Video { frames: 0, frame_delay: None, ..first };
-        let metrics = VideoMetrics::of(&[row(Some(first)), row(Some(second)), row(Some(third))]);
+        let metrics =
+            Metrics::of(&[row(Some(first)), row(Some(second)), row(Some(third))], &[]).video;
         assert_eq!(metrics.media_utilization, Some(0.6)); // 9,000 B of 15,000
         assert_eq!((metrics.rtx_share, metrics.fec_share), (Some(0.125), Some(0.125)));
         assert_eq!(metrics.residual_loss_ratio, Some(2.0 / 11.0));
@@ -133,6 +151,6 @@ mod tests {
 
     #[test]
     fn a_flow_that_shows_no_video_has_no_such_metrics() {
-        assert_eq!(VideoMetrics::of(&[row(None), row(None)]), VideoMetrics::default());
+        assert_eq!(Metrics::of(&[row(None), row(None)], &[]).video, VideoMetrics::default());
     }
 }

@@ -1,16 +1,16 @@
 //! `airtime.csv`: a row a frame on the air of the Wi-Fi cell, by the order of their ends.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use weir::units::{DataSize, Timestamp};
 use weir_net::wifi::{
     AccessCategory, AirtimeRecord, DataRate, FrameKind, GuardInterval, Mcs, NodeId,
 };
-use weir_sim::trace::Trace;
 
-use super::series::{Cells, parse_rows};
+use super::series::Cells;
 
-const HEADER: &str = "start_ns,end_ns,from,to,kind,mcs,guard,category,mpdus,bytes,decoded";
+pub(super) const HEADER: &str =
+    "start_ns,end_ns,from,to,kind,mcs,guard,category,mpdus,bytes,decoded";
 const COLUMNS: usize = 11;
 
 /// The words of the access categories.
@@ -21,30 +21,30 @@ const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
     (AccessCategory::Voice, "voice"),
 ];
 
-/// The frames of a trace as the file of a record has them.
-pub fn emit(trace: &Trace) -> Vec<u8> {
-    let mut out = Vec::with_capacity(trace.frames.len() * 80 + HEADER.len());
-    let mut put = |row: std::fmt::Arguments<'_>| {
-        out.write_fmt(row).expect("writing to memory does not fail");
-    };
-    put(format_args!("{HEADER}\n"));
-    for frame in &trace.frames {
+/// Writes the first line.
+pub fn write_header(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{HEADER}")
+}
+
+/// Writes the next frames, behind the first line.
+pub fn write(out: &mut impl Write, nodes: &[String], frames: &[AirtimeRecord]) -> io::Result<()> {
+    for frame in frames {
         let (start, end) = (frame.start.as_nanos(), frame.end.as_nanos());
         // An access point elsewhere has no name.
-        let to = frame.to.map_or("", |to| &trace.nodes[to.0]);
-        put(format_args!("{start},{end},{},{to},", trace.nodes[frame.from.0]));
+        let to = frame.to.map_or("", |to| &nodes[to.0]);
+        write!(out, "{start},{end},{},{to},", nodes[frame.from.0])?;
         match frame.kind {
             FrameKind::Data { rate, category, mpdus, size } => {
                 let guard = if rate.guard == GuardInterval::Short { "short" } else { "long" };
                 let (mcs, bytes) = (rate.mcs.index(), size.as_bytes());
-                put(format_args!("data,{mcs},{guard},{},{mpdus},{bytes}", word(category)));
+                write!(out, "data,{mcs},{guard},{},{mpdus},{bytes}", word(category))?;
             }
-            FrameKind::Ack => put(format_args!("ack,,,,,")),
-            FrameKind::BlockAck => put(format_args!("block-ack,,,,,")),
+            FrameKind::Ack => write!(out, "ack,,,,,")?,
+            FrameKind::BlockAck => write!(out, "block-ack,,,,,")?,
         }
-        put(format_args!(",{}\n", frame.decoded));
+        writeln!(out, ",{}", frame.decoded)?;
     }
-    out
+    Ok(())
 }
 
 /// The word for an access category.
@@ -53,11 +53,7 @@ pub(crate) fn word(category: AccessCategory) -> &'static str {
     found.expect("all categories are listed").1
 }
 
-pub(super) fn parse(text: &str, nodes: &[String]) -> Result<Vec<AirtimeRecord>, String> {
-    parse_rows(text, HEADER, |line| parse_row(line, nodes))
-}
-
-fn parse_row(line: &str, nodes: &[String]) -> Result<AirtimeRecord, String> {
+pub(super) fn parse_row(line: &str, nodes: &[String]) -> Result<AirtimeRecord, String> {
     let cells = Cells::of(line, COLUMNS)?;
     let time = |column| {
         let nanos = cells.number(column)?;

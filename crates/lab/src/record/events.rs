@@ -1,11 +1,12 @@
 //! `events.jsonl`: a line a rate change, with its reason, the controller's state and what decided it.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir::units::{Bitrate, Timestamp};
-use weir_sim::trace::{RateChange, Trace};
+use weir_sim::trace::RateChange;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,32 +20,33 @@ struct Line {
     signals: Map<String, Value>,
 }
 
-pub(super) fn emit(trace: &Trace) -> Vec<u8> {
-    let mut out = Vec::with_capacity(trace.events.len() * 200);
-    for event in &trace.events {
+/// Writes the next changes.
+pub(super) fn write(
+    out: &mut impl Write,
+    flows: &[String],
+    changes: &[RateChange],
+) -> io::Result<()> {
+    for event in changes {
         let named = event.signals.iter().filter(|(name, _)| !name.is_empty());
         let line = Line {
             time_us: event.time.as_micros(),
-            flow: trace.flows[event.flow].clone(),
+            flow: flows[event.flow].clone(),
             from_bps: event.from.as_bps(),
             to_bps: event.to.as_bps(),
             reason: event.reason.to_string(),
             state: event.state.to_string(),
             signals: named.map(|(name, value)| (name.to_string(), Value::from(*value))).collect(),
         };
-        serde_json::to_writer(&mut out, &line).expect("plain data serializes into memory");
-        out.push(b'\n');
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
     }
-    out
+    Ok(())
 }
 
-pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<RateChange>, String> {
-    let parse = |(index, line): (usize, &str)| {
-        let event: Result<Line, _> = serde_json::from_str(line);
-        let event = event.map_err(|e| e.to_string()).and_then(|line| rate_change(line, flows));
-        event.map_err(|what| format!("line {}: {what}", index + 1))
-    };
-    text.lines().enumerate().map(parse).collect()
+/// The change of a line.
+pub(super) fn parse_line(line: &str, flows: &[String]) -> Result<RateChange, String> {
+    let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    rate_change(line, flows)
 }
 
 fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {

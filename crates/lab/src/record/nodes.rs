@@ -1,52 +1,43 @@
 //! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms, integers only; an empty cell was not measured.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir_sim::trace::{NODE_INTERVAL, NodeRow, Trace};
+use weir_sim::trace::{NODE_INTERVAL, NodeRow};
 
-use super::series::{Cells, parse_rows, time};
+use super::series::{Cells, micros, put_cells, put_number, time};
 
-const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
+pub(super) const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
                       lost_packets,attempts,failures,airtime_us,queue_bytes,excess_bps,capacity_bps";
 const COLUMNS: usize = 13;
 
-pub(super) fn emit(trace: &Trace) -> Vec<u8> {
-    let mut out = Vec::with_capacity(trace.node_rows.len() * 64 + HEADER.len());
-    let mut put = |row: std::fmt::Arguments<'_>| {
-        out.write_fmt(row).expect("writing to memory does not fail");
-    };
-    put(format_args!("{HEADER}\n"));
-    for row in &trace.node_rows {
-        put(format_args!("{},{}", row.time.as_millis(), trace.nodes[row.node]));
+/// Writes the next rows.
+pub(super) fn write(out: &mut impl Write, nodes: &[String], rows: &[NodeRow]) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for row in rows {
+        put_number(&mut lines, row.time.as_millis().unsigned_abs());
+        lines.push(b',');
+        lines.extend_from_slice(nodes[row.node].as_bytes());
         let cells = [
-            row.offered.as_bytes(),
-            row.delivered.as_bytes(),
-            row.delivered_packets,
-            row.dropped_packets,
-            row.lost_packets,
-            row.attempts,
-            row.failures,
-            row.airtime.as_micros().unsigned_abs(),
-            row.queue.as_bytes(),
+            Some(row.offered.as_bytes()),
+            Some(row.delivered.as_bytes()),
+            Some(row.delivered_packets),
+            Some(row.dropped_packets),
+            Some(row.lost_packets),
+            Some(row.attempts),
+            Some(row.failures),
+            Some(micros(row.airtime)),
+            Some(row.queue.as_bytes()),
+            row.excess.map(Bitrate::as_bps),
+            row.capacity.map(Bitrate::as_bps),
         ];
-        cells.iter().for_each(|cell| put(format_args!(",{cell}")));
-        for rate in [row.excess, row.capacity] {
-            match rate {
-                Some(rate) => put(format_args!(",{}", rate.as_bps())),
-                None => put(format_args!(",")),
-            }
-        }
-        put(format_args!("\n"));
+        put_cells(&mut lines, &cells);
+        lines.push(b'\n');
     }
-    out
+    out.write_all(&lines)
 }
 
-pub(super) fn parse(text: &str, nodes: &[String]) -> Result<Vec<NodeRow>, String> {
-    parse_rows(text, HEADER, |line| parse_row(line, nodes))
-}
-
-fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
+pub(super) fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
     let cells = Cells::of(line, COLUMNS)?;
     let time_ms = cells.number(0)?;
     if !time_ms.is_multiple_of(NODE_INTERVAL.as_millis().unsigned_abs()) {

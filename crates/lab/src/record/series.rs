@@ -1,12 +1,14 @@
 //! `series.csv`: a row a flow and 50 ms, integers only; an empty cell was not measured. The columns of
 //! the video, of TCP and of feedback stand only in the records of runs that have them.
 
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_sim::trace::{ROW_INTERVAL, Row, Trace, Transfer, Video};
+use weir_sim::trace::{ROW_INTERVAL, Row, Transfer, Video};
 
-const HEADER: &str = "time_ms,flow,capacity_bps,target_bps,pacing_bps,window_bytes,sent_bytes,\
+pub(super) const HEADER: &str = "time_ms,flow,capacity_bps,target_bps,pacing_bps,window_bytes,sent_bytes,\
                       received_bytes,sent_packets,lost_packets,rtt_us,queuing_delay_us,queue_bytes";
 const COLUMNS: usize = 13;
 const VIDEO_HEADER: &str = ",media_bytes,rtx_bytes,fec_bytes,media_packets,unrepaired_packets,frames,\
@@ -23,7 +25,7 @@ const AMOUNT_MAX: u64 = 1 << 36;
 const MICROS_MAX: u64 = 1 << 40;
 
 /// Which of the optional columns a file has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Columns {
     video: bool,
     transfer: bool,
@@ -31,11 +33,12 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(trace: &Trace) -> Self {
+    /// These, and those that the rows need.
+    fn and(self, rows: &[Row]) -> Self {
         Self {
-            video: trace.rows.iter().any(|row| row.video.is_some()),
-            transfer: trace.rows.iter().any(|row| row.transfer.is_some()),
-            feedback: trace.rows.iter().any(|row| row.feedback.is_some()),
+            video: self.video || rows.iter().any(|row| row.video.is_some()),
+            transfer: self.transfer || rows.iter().any(|row| row.transfer.is_some()),
+            feedback: self.feedback || rows.iter().any(|row| row.feedback.is_some()),
         }
     }
 
@@ -76,112 +79,227 @@ impl Columns {
     }
 }
 
-pub(super) fn emit(trace: &Trace) -> Vec<u8> {
-    let mut out = Vec::with_capacity(trace.rows.len() * 80 + HEADER.len());
-    let mut put = |row: std::fmt::Arguments<'_>| {
-        out.write_fmt(row).expect("writing to memory does not fail");
-    };
-    let columns = Columns::of(trace);
-    put(format_args!("{}\n", columns.header()));
-    for row in &trace.rows {
-        put(format_args!("{},{}", row.time.as_millis(), trace.flows[row.flow]));
-        let optional = [
-            row.capacity.map(|rate| rate.as_bps() as i64),
-            row.target.map(|rate| rate.as_bps() as i64),
-            row.pacing_rate.map(|rate| rate.as_bps() as i64),
-            row.congestion_window.map(|size| size.as_bytes() as i64),
-            Some(row.sent.as_bytes() as i64),
-            Some(row.received.as_bytes() as i64),
-            Some(row.sent_packets as i64),
-            Some(row.lost_packets as i64),
-            row.rtt.map(TimeDelta::as_micros),
-            row.queuing_delay.map(TimeDelta::as_micros),
-            Some(row.queue.as_bytes() as i64),
-        ];
-        let video = row.video.map_or([None; VIDEO_COLUMNS], video_cells);
-        let video = if columns.video { &video[..] } else { &[] };
-        let transfer = row.transfer.map_or([None; TRANSFER_COLUMNS], transfer_cells);
-        let transfer = if columns.transfer { &transfer[..] } else { &[] };
-        let feedback = [row.feedback.map(|size| size.as_bytes() as i64)];
-        let feedback = if columns.feedback { &feedback[..] } else { &[] };
-        for cell in optional.iter().chain(video).chain(transfer).chain(feedback) {
-            match cell {
-                Some(value) => put(format_args!(",{value}")),
-                None => put(format_args!(",")),
-            }
-        }
-        put(format_args!("\n"));
-    }
-    out
+/// The file as it grows. Which columns it has only the rows tell, and some come late: where one comes
+/// first, what was written is written again with that column.
+pub(super) struct SeriesFile {
+    path: PathBuf,
+    out: BufWriter<File>,
+    columns: Columns,
+    lines: Vec<u8>,
 }
 
-fn video_cells(video: Video) -> [Option<i64>; VIDEO_COLUMNS] {
+impl SeriesFile {
+    /// Begins a file that must not be there yet.
+    pub(super) fn create(path: PathBuf) -> io::Result<Self> {
+        let columns = Columns { video: false, transfer: false, feedback: false };
+        let mut out = BufWriter::new(File::create_new(&path)?);
+        writeln!(out, "{}", columns.header())?;
+        Ok(Self { path, out, columns, lines: Vec::new() })
+    }
+
+    /// Writes the next rows.
+    pub(super) fn write(&mut self, flows: &[String], rows: &[Row]) -> io::Result<()> {
+        let wider = self.columns.and(rows);
+        if wider != self.columns {
+            self.widen(wider)?;
+        }
+        self.lines.clear();
+        for row in rows {
+            put_row(&mut self.lines, row, &flows[row.flow], self.columns);
+        }
+        self.out.write_all(&self.lines)
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn widen(&mut self, wider: Columns) -> io::Result<()> {
+        self.out.flush()?;
+        let path = self.path.with_extension("wider");
+        let mut out = BufWriter::new(File::create_new(&path)?);
+        writeln!(out, "{}", wider.header())?;
+        for line in BufReader::new(File::open(&self.path)?).lines().skip(1) {
+            let line = line?;
+            let mut cells = line.split(',');
+            let groups = [
+                (COLUMNS, true, true),
+                (VIDEO_COLUMNS, self.columns.video, wider.video),
+                (TRANSFER_COLUMNS, self.columns.transfer, wider.transfer),
+                (1, self.columns.feedback, wider.feedback),
+            ];
+            let mut separator = "";
+            for (count, was, is) in groups {
+                for _ in 0..if is { count } else { 0 } {
+                    let cell = if was { cells.next().unwrap_or_default() } else { "" };
+                    write!(out, "{separator}{cell}")?;
+                    separator = ",";
+                }
+            }
+            writeln!(out)?;
+        }
+        fs::rename(&path, &self.path)?;
+        (self.out, self.columns) = (out, wider);
+        Ok(())
+    }
+}
+
+fn put_row(lines: &mut Vec<u8>, row: &Row, flow: &str, columns: Columns) {
+    put_number(lines, row.time.as_millis().unsigned_abs());
+    lines.push(b',');
+    lines.extend_from_slice(flow.as_bytes());
+    put_cells(
+        lines,
+        &[
+            row.capacity.map(Bitrate::as_bps),
+            row.target.map(Bitrate::as_bps),
+            row.pacing_rate.map(Bitrate::as_bps),
+            row.congestion_window.map(DataSize::as_bytes),
+            Some(row.sent.as_bytes()),
+            Some(row.received.as_bytes()),
+            Some(row.sent_packets),
+            Some(row.lost_packets),
+            row.rtt.map(micros),
+            row.queuing_delay.map(micros),
+            Some(row.queue.as_bytes()),
+        ],
+    );
+    if columns.video {
+        put_cells(lines, &row.video.map_or([None; VIDEO_COLUMNS], video_cells));
+    }
+    if columns.transfer {
+        put_cells(lines, &row.transfer.map_or([None; TRANSFER_COLUMNS], transfer_cells));
+    }
+    if columns.feedback {
+        put_cells(lines, &[row.feedback.map(DataSize::as_bytes)]);
+    }
+    lines.push(b'\n');
+}
+
+/// Cells, each behind a comma; one that was not measured is empty.
+pub(super) fn put_cells(lines: &mut Vec<u8>, cells: &[Option<u64>]) {
+    for cell in cells {
+        lines.push(b',');
+        if let Some(number) = cell {
+            put_number(lines, *number);
+        }
+    }
+}
+
+/// A number in decimal: a record is mostly these, and formatting them one by one takes most of its time.
+pub(super) fn put_number(lines: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    lines.extend_from_slice(&digits[first..]);
+}
+
+/// A time that is not negative, in microseconds.
+pub(super) fn micros(time: TimeDelta) -> u64 {
+    time.as_micros().unsigned_abs()
+}
+
+fn video_cells(video: Video) -> [Option<u64>; VIDEO_COLUMNS] {
     [
-        Some(video.media.as_bytes() as i64),
-        Some(video.rtx.as_bytes() as i64),
-        Some(video.fec.as_bytes() as i64),
-        Some(video.media_packets as i64),
-        Some(video.unrepaired_packets as i64),
-        Some(video.frames as i64),
-        Some(video.freezes as i64),
-        Some(video.frozen.as_micros()),
-        video.frame_delay.map(TimeDelta::as_micros),
+        Some(video.media.as_bytes()),
+        Some(video.rtx.as_bytes()),
+        Some(video.fec.as_bytes()),
+        Some(video.media_packets),
+        Some(video.unrepaired_packets),
+        Some(video.frames),
+        Some(video.freezes),
+        Some(micros(video.frozen)),
+        video.frame_delay.map(micros),
     ]
 }
 
-fn transfer_cells(transfer: Transfer) -> [Option<i64>; TRANSFER_COLUMNS] {
-    [Some(transfer.goodput.as_bytes() as i64), Some(transfer.retransmitted_packets as i64)]
+fn transfer_cells(transfer: Transfer) -> [Option<u64>; TRANSFER_COLUMNS] {
+    [Some(transfer.goodput.as_bytes()), Some(transfer.retransmitted_packets)]
 }
 
-pub(super) fn parse(text: &str, flows: &[String]) -> Result<Vec<Row>, String> {
-    let mut lines = text.lines();
-    let columns = lines.next().and_then(Columns::of_header).ok_or_else(|| {
-        format!(
-            "the first line must be {HEADER}, with {VIDEO_HEADER}, {TRANSFER_HEADER} and \
-             {FEEDBACK_HEADER} or not"
-        )
-    })?;
-    let mut rows = Vec::new();
-    for (index, line) in lines.enumerate() {
-        let row = parse_row(line, columns, flows)
-            .map_err(|what| format!("line {}: {what}", index + 2))?;
-        if rows.last().is_some_and(|last: &Row| last.time > row.time) {
-            return Err(format!("line {}: an earlier time than the line before", index + 2));
+/// Reads line after line.
+pub(super) struct SeriesReader<'a> {
+    flows: &'a [String],
+    /// No row may lie behind the end of the run: what a reader keeps a row of time would have no end.
+    end: Timestamp,
+    columns: Option<Columns>,
+    last: Timestamp,
+}
+
+impl<'a> SeriesReader<'a> {
+    pub(super) fn new(flows: &'a [String], end: Timestamp) -> Self {
+        Self { flows, end, columns: None, last: Timestamp::ZERO }
+    }
+
+    /// The row of the next line; `None` of the first line.
+    pub(super) fn read(&mut self, line: &str) -> Result<Option<Row>, String> {
+        let Some(columns) = self.columns else {
+            self.columns = Some(Columns::of_header(line).ok_or_else(wrong_header)?);
+            return Ok(None);
+        };
+        let row = parse_row(line, columns, self.flows)?;
+        if self.last > row.time {
+            return Err("an earlier time than the line before".into());
         }
-        rows.push(row);
+        if row.time > self.end {
+            return Err(format!("a row at {} ms, after the end", row.time.as_millis()));
+        }
+        self.last = row.time;
+        Ok(Some(row))
     }
-    Ok(rows)
+
+    /// Whether the first line was there.
+    pub(super) fn finish(&self) -> Result<(), String> {
+        self.columns.map(|_| ()).ok_or_else(wrong_header)
+    }
 }
 
-/// The rows of a file with this first line; an error tells the line.
-pub(super) fn parse_rows<T>(
-    text: &str,
-    header: &str,
-    parse_row: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, String> {
-    let mut lines = text.lines();
-    if lines.next() != Some(header) {
-        return Err(format!("the first line must be {header}"));
-    }
-    let row = |(index, line)| parse_row(line).map_err(|what| format!("line {}: {what}", index + 2));
-    lines.enumerate().map(row).collect()
+fn wrong_header() -> String {
+    format!(
+        "the first line must be {HEADER}, with {VIDEO_HEADER}, {TRANSFER_HEADER} and {FEEDBACK_HEADER} \
+         or not"
+    )
 }
+
+/// The most columns of a line.
+const MOST: usize = COLUMNS + VIDEO_COLUMNS + TRANSFER_COLUMNS + 1;
 
 /// The cells of a line.
-pub(super) struct Cells<'a>(Vec<&'a str>);
+pub(super) struct Cells<'a> {
+    cells: [&'a str; MOST],
+    count: usize,
+}
 
 impl<'a> Cells<'a> {
     /// The cells of a line that must have so many.
     pub(super) fn of(line: &'a str, columns: usize) -> Result<Self, String> {
-        let cells: Vec<&str> = line.split(',').collect();
-        match cells.len() {
-            found if found == columns => Ok(Self(cells)),
-            found => Err(format!("{found} columns, not {columns}")),
+        let (mut cells, mut last) = ([""; MOST], "");
+        let mut found = 0;
+        let mut rest = line;
+        // By bytes: a comma is one, whatever stands around it.
+        while let Some(comma) = rest.bytes().position(|byte| byte == b',') {
+            let place = cells.get_mut(found).unwrap_or(&mut last);
+            (*place, rest) = (&rest[..comma], &rest[comma + 1..]);
+            found += 1;
+        }
+        *cells.get_mut(found).unwrap_or(&mut last) = rest;
+        found += 1;
+        if found == columns {
+            Ok(Self { cells, count: columns })
+        } else {
+            Err(format!("{found} columns, not {columns}"))
         }
     }
 
     pub(super) fn text(&self, column: usize) -> &'a str {
-        self.0[column]
+        self.cells[column]
     }
 
     /// Which of these the cell names; `what` says what they are.
@@ -191,19 +309,19 @@ impl<'a> Cells<'a> {
         what: &str,
         names: &[String],
     ) -> Result<usize, String> {
-        let name = self.0[column];
+        let name = self.text(column);
         names.iter().position(|known| known == name).ok_or_else(|| format!("no {what} '{name}'"))
     }
 
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, String> {
-        match self.0[column] {
+        match self.text(column) {
             "" => Ok(None),
             cell => cell.parse().map(Some).map_err(|_| format!("'{cell}' is not a number")),
         }
     }
 
     pub(super) fn number(&self, column: usize) -> Result<u64, String> {
-        self.optional(column)?.ok_or(format!("column {column} is empty"))
+        self.optional(column)?.ok_or_else(|| format!("column {column} is empty"))
     }
 
     /// Bytes or packets of one row, which are added up over a run.
@@ -221,7 +339,9 @@ impl<'a> Cells<'a> {
 
     /// Whether these columns are there and one of them is filled.
     fn any(&self, columns: std::ops::Range<usize>) -> bool {
-        self.0.get(columns).is_some_and(|cells| cells.iter().any(|cell| !cell.is_empty()))
+        self.cells[..self.count]
+            .get(columns)
+            .is_some_and(|cells| cells.iter().any(|it| !it.is_empty()))
     }
 
     fn video(&self, columns: Columns) -> Result<Option<Video>, String> {

@@ -1,9 +1,12 @@
 use std::collections::BTreeSet;
 
+use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
+use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::*;
-use crate::scenario::catalogue;
+use crate::report::Report;
+use crate::scenario::{self, catalogue};
 
 fn record(seed: u64) -> Record {
     let scenario = catalogue::find("demo/first-call").unwrap().remove(0);
@@ -77,6 +80,84 @@ fn what_tcp_transferred_is_read_back_as_it_was_written() {
     // Of a packet of 1500 bytes 1448 are payload; a retransmission counts as received twice.
     assert!((0.9..=1448.0 / 1500.0).contains(&share), "{share}");
     assert_eq!(summary.metric(Some("media-1-up"), "goodput_mbps.mean"), None);
+}
+
+/// A command's run of a second, in which 100 bytes arrive each way in each row.
+fn linked() -> Record {
+    let Record { info, scenario, trace, .. } = record(1);
+    let scenario = scenario.linked(TimeDelta::from_secs(1));
+    let template = trace.rows[0];
+    let row = |index: i64, flow| Row {
+        time: Timestamp::ZERO + ROW_INTERVAL * index,
+        flow,
+        target: None,
+        received: DataSize::from_bytes(100),
+        feedback: None,
+        ..template
+    };
+    let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
+    let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
+    let call = Some(serde_json::json!({ "exit_code": 0, "bent": true }));
+    Record { info, scenario, trace: Trace { flows, rows, ..Trace::default() }, call }
+}
+
+#[test]
+fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command() {
+    let out = tempfile::tempdir().unwrap();
+    let record = linked();
+    let folder = record.write(out.path()).unwrap();
+    let again = Record::read(&folder).unwrap();
+    assert_eq!(again, record);
+    assert_eq!(again.flaw(), Some(Flaw::Bent));
+    let summary = again.summary();
+    assert_eq!(summary.flaw(), Some(Flaw::Bent));
+    assert_eq!((summary.engine.as_str(), summary.duration_s), ("link", 1.0));
+    assert_eq!(summary.metric(Some("link-down"), "rate_mbps.mean"), Some(20.0 * 800.0 / 1e6));
+    assert!(summary.expect.is_empty() && summary.paper.is_empty());
+}
+
+#[test]
+fn the_time_of_a_command_is_there_where_there_is_one_and_has_an_end() {
+    let out = tempfile::tempdir().unwrap();
+    let refused = |folder: &Path, from: &str, to: &str| {
+        let path = folder.join("run.json");
+        let good = fs::read_to_string(&path).unwrap();
+        assert!(good.contains(from), "{good}");
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let error = Record::read(folder).unwrap_err().to_string();
+        fs::write(&path, good).unwrap();
+        error
+    };
+    let folder = linked().write(out.path()).unwrap();
+    let own = ",\n  \"duration_ms\": 1000";
+    assert!(refused(&folder, own, "").contains("has no duration_ms"));
+    assert!(refused(&folder, own, ",\"duration_ms\": 1000000000").contains("at most"));
+    assert!(refused(&folder, own, ",\"duration_ms\": 500").contains("after the end"));
+    let folder = record(1).write(out.path()).unwrap();
+    let flows = "\"flows\":";
+    let foreign = refused(&folder, flows, "\"duration_ms\": 1000, \"flows\":");
+    assert!(foreign.contains("only a run of a command has duration_ms"), "{foreign}");
+}
+
+#[test]
+fn a_report_shows_a_command_beside_simulated_runs() {
+    let report = |records: &[Record]| {
+        serde_json::to_value(Report::of_records(records, "weir report runs")).unwrap()
+    };
+    let both = report(&[linked(), record(1)]);
+    let [scenario] = both["scenarios"].as_array().unwrap().as_slice() else { panic!("one") };
+    assert_eq!(scenario["duration_s"], 40.0);
+    let groups = scenario["groups"].as_array().unwrap();
+    let group = groups.iter().find(|group| group["flow"] == "link-up").unwrap();
+    assert_eq!(group["engine"], "link");
+    assert_eq!(group["series"]["time_s"].as_array().unwrap().len(), 20);
+    let again = "weir link demo/first-call --seed 1 -- ping -c 3 10.45.0.2";
+    assert_eq!(group["command"], again);
+    // `weir link` makes one run at a time.
+    let other = Record { info: RunInfo { seed: 2, ..linked().info }, ..linked() };
+    let twice = report(&[linked(), other]).to_string();
+    assert!(twice.contains(&format!("{again} && ")), "{twice}");
 }
 
 #[test]
@@ -176,10 +257,11 @@ proptest::proptest! {
     #[test]
     fn any_text_in_a_record_is_read_or_refused(text in ".{0,200}", line in "[0-9,a-z-]{0,80}") {
         let flows = ["media-1".to_string()];
-        let _ = events::parse(&text, &flows);
-        let _ = series::parse(&text, &flows);
-        let header = String::from_utf8(series::emit(&Trace::default())).unwrap();
-        let _ = series::parse(&format!("{header}{line}\n"), &flows);
+        let _ = events::parse_line(&text, &flows);
+        for lines in [[text.as_str(), ""], [series::HEADER, &line]] {
+            let mut reader = series::SeriesReader::new(&flows, weir::units::Timestamp::from_secs(9));
+            let _ = lines.map(|line| reader.read(line));
+        }
     }
 }
 
@@ -189,4 +271,78 @@ fn links_below_a_folder_are_not_followed() {
     let folder = record(1).write(out.path()).unwrap();
     std::os::unix::fs::symlink(out.path(), out.path().join("upwards")).unwrap();
     assert_eq!(find(out.path()).unwrap(), [folder]);
+}
+
+#[test]
+fn only_regular_files_of_a_record_are_read() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    for name in ["run.json", "series.csv", "events.jsonl", "call.json"] {
+        let path = folder.join(name);
+        let good = fs::read(&path).ok();
+        let make = |how: &str| {
+            let _ = fs::remove_file(&path);
+            match how {
+                "pipe" => drop(std::process::Command::new("mkfifo").arg(&path).status().unwrap()),
+                "folder" => fs::create_dir(&path).unwrap(),
+                device => std::os::unix::fs::symlink(device, &path).unwrap(),
+            }
+        };
+        for how in ["/dev/zero", "pipe", "folder"] {
+            make(how);
+            let error = Record::read(&folder).unwrap_err().to_string();
+            let wanted = format!("{name}: is no regular file: only such files are read");
+            assert!(error.ends_with(&wanted), "{how}: {error}");
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+        }
+        if let Some(good) = good {
+            fs::write(&path, good).unwrap();
+        }
+    }
+    assert!(Record::read(&folder).is_ok());
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = record(1).write(out.path()).unwrap();
+    let series = fs::OpenOptions::new().write(true).open(folder.join("series.csv")).unwrap();
+    series.set_len(1 << 40).unwrap();
+    let error = Record::read(&folder).unwrap_err().to_string();
+    assert!(error.ends_with("is too long"), "{error}");
+}
+
+#[test]
+fn a_column_that_comes_late_is_empty_in_the_rows_before() {
+    use weir::units::{DataSize, TimeDelta, Timestamp};
+    use weir_sim::trace::{Row, Transfer, Video};
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("series.csv");
+    let size = |bytes| DataSize::from_bytes(bytes);
+    let row = |ms| Row { time: Timestamp::from_millis(ms), ..Row::default() };
+    let transfer = Some(Transfer { goodput: size(7), retransmitted_packets: 8 });
+    let video = Some(Video { frozen: TimeDelta::from_millis(3), ..Video::default() });
+    let rows = [
+        row(50),
+        Row { feedback: Some(size(5)), ..row(100) },
+        Row { transfer, ..row(150) },
+        Row { video, feedback: Some(size(6)), transfer, ..row(200) },
+        row(250),
+    ];
+    let flows = ["x".to_string()];
+    let written = |parts: &[&[Row]]| {
+        let _ = fs::remove_file(&path);
+        let mut file = series::SeriesFile::create(path.clone()).unwrap();
+        parts.iter().for_each(|rows| file.write(&flows, rows).unwrap());
+        file.finish().unwrap();
+        fs::read_to_string(&path).unwrap()
+    };
+    let whole = written(&[&rows]);
+    assert_eq!(whole.lines().next().unwrap().split(',').count(), 25);
+    let one_by_one: Vec<&[Row]> = rows.chunks(1).collect();
+    assert_eq!(written(&one_by_one), whole);
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    let mut reader = series::SeriesReader::new(&flows, Timestamp::from_secs(1));
+    let read: Vec<Row> = whole.lines().filter_map(|line| reader.read(line).unwrap()).collect();
+    assert_eq!(read, rows);
 }

@@ -1,6 +1,6 @@
 //! Who held the channel of a Wi-Fi cell: a few milliseconds of one run, for a picture.
 
-use weir::units::TimeDelta;
+use weir::units::{TimeDelta, Timestamp};
 use weir_net::wifi::{AirtimeRecord, FrameKind};
 
 use super::format::{AirFrame, Airtime};
@@ -11,16 +11,45 @@ use crate::run::Engine;
 /// How much is drawn: enough for several exchanges, and bars that can be told apart.
 const SHOWN: TimeDelta = TimeDelta::from_millis(12);
 
+/// The frames of a run that may be drawn, as they come.
+#[derive(Default)]
+pub(super) struct Frames {
+    /// The first frame's beginning.
+    from: Option<Timestamp>,
+    frames: Vec<AirtimeRecord>,
+}
+
+impl Frames {
+    pub(super) fn push(&mut self, frame: AirtimeRecord) {
+        let from = self.from.map_or(frame.start, |from| from.min(frame.start));
+        self.from = Some(from);
+        // A frame that begins still earlier may come, but then even less is drawn.
+        if frame.end <= from + SHOWN {
+            self.frames.push(frame);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.from.is_none()
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &AirtimeRecord> {
+        self.frames.iter().filter(|frame| frame.end <= self.from() + SHOWN)
+    }
+
+    fn from(&self) -> Timestamp {
+        self.from.unwrap_or(Timestamp::ZERO)
+    }
+}
+
 /// Of the first run that noted frames, a simulated one if there is one, from the first frame on.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
     let (simulated, called): (Vec<&Column<'_>>, _) =
         columns.iter().partition(|column| column.engine == Engine::Sim);
-    let has_frames = |run: &&Run<'_>| !run.record.trace.frames.is_empty();
+    let has_frames = |run: &&Run| !run.frames.is_empty();
     let runs = simulated.into_iter().chain(called).flat_map(|column| column.runs);
     let run = runs.into_iter().find(has_frames)?;
-    let trace = &run.record.trace;
-    let from = trace.frames.iter().map(|frame| frame.start).min()?;
-    let shown = trace.frames.iter().filter(|frame| frame.end <= from + SHOWN);
+    let (from, shown) = (run.frames.from(), run.frames.shown());
     let micros = |time: TimeDelta| time.as_nanos() as f64 / 1e3;
     let frame = |frame: &AirtimeRecord| AirFrame {
         start_us: micros(frame.start - from),
@@ -33,13 +62,13 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
         },
         mpdus: mpdus(frame),
         decoded: frame.decoded,
-        text: text(frame, &trace.nodes),
+        text: text(frame, &run.record.nodes),
     };
     Some(Airtime {
         command: run.record.info.command(),
         controller: run.record.info.controller.clone(),
         from_s: from.as_secs_f64(),
-        nodes: trace.nodes.clone(),
+        nodes: run.record.nodes.clone(),
         frames: shown.map(frame).collect(),
     })
 }

@@ -23,7 +23,7 @@ const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all, those
 /// with failed calls among them, for each of their rows says whose it is.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
-    let runs: Vec<(&Run<'_>, CallFile)> = columns
+    let runs: Vec<(&Run, CallFile)> = columns
         .iter()
         .filter(|column| column.engine == Engine::Call)
         .flat_map(|column| column.counted)
@@ -34,7 +34,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         .collect();
     let (first, first_file) = runs.first()?;
     let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
-    let is_bent = |run: &&Run<'_>| run.record.flaw() == Some(Flaw::Bent);
+    let is_bent = |run: &&Run| run.record.flaw() == Some(Flaw::Bent);
     let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_bent);
     let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
     let captures = || runs.iter().flat_map(|(_, file)| &file.captures);
@@ -59,7 +59,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
 }
 
 /// Why calls of a run failed.
-fn failures(run: &Run<'_>, file: &CallFile) -> Vec<String> {
+fn failures(run: &Run, file: &CallFile) -> Vec<String> {
     let failed = file.calls.iter().filter_map(|call| Some((call.call, call.failure.as_ref()?)));
     failed.map(|(call, cause)| format!("seed {}, call {call}: {cause}", run.seed())).collect()
 }
@@ -67,7 +67,7 @@ fn failures(run: &Run<'_>, file: &CallFile) -> Vec<String> {
 /// A row a browser, or pair of them, that played the scenario.
 pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<ParticipantsRow> {
     let row = |column: &Column<'_>| {
-        let calls = |run: &Run<'_>| run.summary.calls.clone();
+        let calls = |run: &Run| run.summary.calls.clone();
         let of = |path: &str| {
             let values = column.counted.iter().filter_map(|run| calls(run)?.at(path)).collect();
             mean(values).map(|mean| rounded(mean, DECIMALS))
@@ -91,7 +91,7 @@ pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<Participants
     columns.iter().filter_map(row).collect()
 }
 
-fn setup(run: &Run<'_>, file: &CallFile) -> Vec<SetupRow> {
+fn setup(run: &Run, file: &CallFile) -> Vec<SetupRow> {
     let row = |peer: &Peer| {
         let setup = peer.setup_ms?;
         let ready = setup.camera.unwrap_or(setup.joined);
@@ -122,7 +122,7 @@ fn path(Pair { local, remote }: &Pair) -> String {
     format!("{} to {}, {}", end(local), end(remote), local.protocol)
 }
 
-fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
+fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
     let row = |peer: &Peer| {
         let participant = file.participants.iter().find(|it| it.name == peer.participant);
         let over = |value: fn(&Interval) -> Option<f64>| {
@@ -136,6 +136,7 @@ fn peers(run: &Run<'_>, file: &CallFile) -> Vec<PeerRow> {
         let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
         PeerRow {
             seed: run.seed(),
+            controller: run.record.info.controller.clone(),
             peer: file.name(peer),
             cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
             memory_mb: participant

@@ -1,7 +1,7 @@
 //! Rate changes, thinned: a controller changes its target several times a second.
 
 use serde_json::{Map, Value};
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_sim::trace;
 
 use super::format::RateChange;
@@ -12,75 +12,98 @@ pub(super) const MERGED: TimeDelta = TimeDelta::from_secs(1);
 
 /// Consecutive changes with the same reason and direction, merged: from the first one's rate to the
 /// last one's, with the last one's time, state and signals.
-struct Step<'a> {
-    first: &'a trace::RateChange,
-    last: &'a trace::RateChange,
+struct Step {
+    start: Timestamp,
+    from: Bitrate,
+    last: trace::RateChange,
 }
 
-impl Step<'_> {
+impl Step {
     fn continues_with(&self, next: &trace::RateChange) -> bool {
         let rises = |change: &trace::RateChange| change.to > change.from;
         self.last.reason == next.reason
-            && rises(self.last) == rises(next)
-            && next.time - self.first.time < MERGED
+            && rises(&self.last) == rises(next)
+            && next.time - self.start < MERGED
     }
 
     fn size_bps(&self) -> u64 {
-        self.last.to.as_bps().abs_diff(self.first.from.as_bps())
+        self.last.to.as_bps().abs_diff(self.from.as_bps())
     }
 }
 
-/// Rate changes of one flow, by time, merged; of each of `most` equal spans of the run the
+/// Takes rate changes of one flow, by time, and merges them; of each of `most` equal spans of the run the
 /// largest stays where there are more.
-pub(super) fn thin<'a>(
-    changes: impl Iterator<Item = &'a trace::RateChange>,
+pub(super) struct Thinner {
     duration: TimeDelta,
     most: usize,
-) -> Vec<RateChange> {
-    let mut steps: Vec<Step<'_>> = Vec::new();
-    for change in changes {
-        match steps.last_mut() {
-            Some(step) if step.continues_with(change) => step.last = change,
-            _ => steps.push(Step { first: change, last: change }),
+    /// The step that the next change may continue.
+    open: Option<Step>,
+    steps: Vec<Step>,
+    /// There were more than `most`.
+    is_thinned: bool,
+}
+
+impl Thinner {
+    pub(super) fn new(duration: TimeDelta, most: usize) -> Self {
+        Self { duration, most, open: None, steps: Vec::new(), is_thinned: false }
+    }
+
+    pub(super) fn push(&mut self, change: trace::RateChange) {
+        match &mut self.open {
+            Some(step) if step.continues_with(&change) => step.last = change,
+            open => {
+                let step = Step { start: change.time, from: change.from, last: change };
+                if let Some(whole) = open.replace(step) {
+                    self.keep(whole);
+                }
+            }
         }
     }
-    if steps.len() > most {
-        steps = largest_of_each_span(steps, duration, most);
-    }
-    steps.iter().map(rate_change).collect()
-}
 
-fn largest_of_each_span<'a>(
-    steps: Vec<Step<'a>>,
-    duration: TimeDelta,
-    most: usize,
-) -> Vec<Step<'a>> {
-    let span = |step: &Step<'_>| {
-        let share = (step.last.time - Timestamp::ZERO) / duration;
-        ((share * most as f64) as usize).min(most - 1)
-    };
-    let mut kept: Vec<Step<'a>> = Vec::with_capacity(most);
-    for step in steps {
-        match kept.last_mut() {
+    pub(super) fn finish(mut self) -> Vec<RateChange> {
+        if let Some(last) = self.open.take() {
+            self.keep(last);
+        }
+        self.steps.iter().map(rate_change).collect()
+    }
+
+    fn keep(&mut self, step: Step) {
+        if self.is_thinned {
+            return self.keep_if_largest(step);
+        }
+        self.steps.push(step);
+        if self.steps.len() > self.most {
+            self.is_thinned = true;
+            let steps = std::mem::take(&mut self.steps);
+            steps.into_iter().for_each(|step| self.keep_if_largest(step));
+        }
+    }
+
+    fn keep_if_largest(&mut self, step: Step) {
+        let (duration, most) = (self.duration, self.most);
+        let span = |step: &Step| {
+            let share = (step.last.time - Timestamp::ZERO) / duration;
+            ((share * most as f64) as usize).min(most - 1)
+        };
+        match self.steps.last_mut() {
             Some(largest) if span(largest) == span(&step) => {
                 if step.size_bps() > largest.size_bps() {
                     *largest = step;
                 }
             }
-            _ => kept.push(step),
+            _ => self.steps.push(step),
         }
     }
-    kept
 }
 
-fn rate_change(step: &Step<'_>) -> RateChange {
-    let Step { first, last } = step;
+fn rate_change(step: &Step) -> RateChange {
+    let last = &step.last;
     let named = last.signals.iter().filter(|(name, _)| !name.is_empty());
     let signals: Map<String, Value> =
         named.map(|(name, value)| (name.to_string(), Value::from(rounded(*value, 6)))).collect();
     RateChange {
         time_s: rounded(last.time.as_secs_f64(), 3),
-        from_mbps: rounded(first.from.as_mbps_f64(), 4),
+        from_mbps: rounded(step.from.as_mbps_f64(), 4),
         target_mbps: rounded(last.to.as_mbps_f64(), 4),
         reason: last.reason.to_string(),
         state: last.state.to_string(),
@@ -91,8 +114,6 @@ fn rate_change(step: &Step<'_>) -> RateChange {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
-
-    use weir::units::Bitrate;
 
     use super::*;
 
@@ -112,9 +133,14 @@ mod tests {
         }
     }
 
+    fn thin(changes: &[trace::RateChange]) -> Vec<RateChange> {
+        let mut thinner = Thinner::new(TimeDelta::from_secs(10), MOST);
+        changes.iter().for_each(|change| thinner.push(change.clone()));
+        thinner.finish()
+    }
+
     fn thinned(changes: &[trace::RateChange]) -> Vec<(f64, f64, f64)> {
-        let thinned = thin(changes.iter(), TimeDelta::from_secs(10), MOST);
-        thinned.iter().map(|c| (c.time_s, c.from_mbps, c.target_mbps)).collect()
+        thin(changes).iter().map(|c| (c.time_s, c.from_mbps, c.target_mbps)).collect()
     }
 
     #[test]
@@ -129,7 +155,7 @@ mod tests {
         ];
         let expected = [(0.2, 0.3, 0.5), (0.3, 0.5, 0.45), (0.5, 0.45, 0.3), (0.6, 0.3, 0.4)];
         assert_eq!(thinned(&changes), expected);
-        let first = &thin(changes.iter(), TimeDelta::from_secs(10), MOST)[0];
+        let first = &thin(&changes)[0];
         assert_eq!(first.signals["gradient_ms"], 66.666667);
         assert_eq!(first.signals.len(), 1);
     }

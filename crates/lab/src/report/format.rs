@@ -422,6 +422,7 @@ pub(super) struct SetupRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct PeerRow {
     pub seed: String,
+    pub controller: String,
     pub peer: String,
     /// Of one core.
     pub cpu_percent: Option<f64>,

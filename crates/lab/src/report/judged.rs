@@ -12,7 +12,7 @@ const DECIMALS: i32 = 6;
 
 /// Every expectation of every run, which the report holds as `weir check` does. A real run with a flaw
 /// is not judged: its values say more about the machine, or about a call that was not there.
-pub(super) fn judge(runs: &[Run<'_>]) -> Vec<Judgement> {
+pub(super) fn judge(runs: &[Run]) -> Vec<Judgement> {
     let trusted = runs.iter().filter(|run| run.record.flaw().is_none());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
     gate::judge(&summaries)
@@ -82,7 +82,7 @@ pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
 pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
     let row = |column: &Column<'_>| {
         let mean = |path: &str| {
-            let value = |run: &Run<'_>| run.summary.shared.at(path);
+            let value = |run: &Run| run.summary.shared.at(path);
             column.mean(value).map(|value| rounded(value, DECIMALS))
         };
         Some(FairnessRow {

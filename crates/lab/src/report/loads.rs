@@ -26,7 +26,7 @@ fn is_load(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         Traffic::Udp(_) => true,
-        Traffic::Media(_) | Traffic::Audio => false,
+        Traffic::Media(_) | Traffic::Audio | Traffic::Link => false,
     }
 }
 
@@ -37,7 +37,7 @@ fn row(
     part: Option<usize>,
 ) -> Option<LoadRow> {
     let mean = |value: fn(&Metrics) -> Option<f64>| {
-        let of_run = |run: &Run<'_>| {
+        let of_run = |run: &Run| {
             let summary = run.flow(flow)?;
             match part {
                 None => value(&summary.metrics),

@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_data_replaces_the_placeholder_and_nothing_else() {
-        let report = Report::of(&[], "weir report '/*WEIR_DATA*/' $& </script>");
+        let report = Report::of_records(&[], "weir report '/*WEIR_DATA*/' $& </script>");
         let html = report.html("<script>/*WEIR_DATA*/</script>").unwrap();
         let json = html.strip_prefix("<script>").unwrap().strip_suffix("</script>").unwrap();
         let value: serde_json::Value = serde_json::from_str(json).unwrap();

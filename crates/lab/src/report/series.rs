@@ -10,7 +10,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::format::Series;
 use super::rounded;
-use crate::metrics::mean;
+use crate::metrics::RunningMean;
 
 /// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
@@ -18,30 +18,111 @@ pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
 /// worth seeing.
 pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
-/// The mean curve of some runs' rows of one flow, over a run's whole time, in `max_points` at most.
-pub(super) fn average(runs: &[&[Row]], duration: TimeDelta, max_points: usize) -> Series {
-    let grid = Grid::over(duration, max_points);
-    let column = |decimals: i32, value: fn(&Cell<'_>) -> Option<f64>| -> Vec<Option<f64>> {
-        let curves: Vec<Vec<Option<f64>>> = runs
-            .iter()
-            .map(|rows| grid.cells(rows).map(|cell| value(&cell)).collect())
-            .map(|curve| interpolated(curve, grid.max_gap()))
-            .collect();
-        let at = |point: usize| mean(curves.iter().filter_map(|curve| curve[point]).collect());
-        (0..grid.ends.len()).map(|point| at(point).map(|value| rounded(value, decimals))).collect()
-    };
-    Series {
-        time_s: grid.ends.iter().map(|end| end.as_secs_f64()).collect(),
-        capacity_mbps: column(4, |cell| Some(cell.span.last()?.capacity?.as_mbps_f64())),
-        target_mbps: column(4, |cell| {
-            mean_of(cell.span, |row| row.target.map(Bitrate::as_mbps_f64))
-        }),
-        received_mbps: column(4, received_mbps),
-        rtt_ms: column(2, |cell| mean_of(cell.span, |row| row.rtt.map(TimeDelta::as_millis_f64))),
-        queuing_delay_ms: column(2, |cell| {
-            mean_of(cell.span, |row| row.queuing_delay.map(TimeDelta::as_millis_f64))
-        }),
-        loss_percent: column(3, loss_percent),
+/// A column of the page's curves.
+struct Column {
+    decimals: i32,
+    value: fn(&Cell<'_>) -> Option<f64>,
+}
+
+const COLUMNS: [Column; 6] = [
+    Column { decimals: 4, value: |cell| Some(cell.span.last()?.capacity?.as_mbps_f64()) },
+    Column {
+        decimals: 4,
+        value: |cell| mean_of(cell.span, |row| row.target.map(Bitrate::as_mbps_f64)),
+    },
+    Column { decimals: 4, value: received_mbps },
+    Column {
+        decimals: 2,
+        value: |cell| mean_of(cell.span, |row| row.rtt.map(TimeDelta::as_millis_f64)),
+    },
+    Column {
+        decimals: 2,
+        value: |cell| mean_of(cell.span, |row| row.queuing_delay.map(TimeDelta::as_millis_f64)),
+    },
+    Column { decimals: 3, value: loss_percent },
+];
+
+/// One run's curve of each column.
+pub(super) struct Curve([Vec<Option<f64>>; COLUMNS.len()]);
+
+/// Draws the curve of one run's rows of one flow, as they come.
+pub(super) struct Pen<'a> {
+    grid: &'a Grid,
+    /// What the next points are made of.
+    recent: Vec<Row>,
+    curve: Curve,
+    points: usize,
+}
+
+impl<'a> Pen<'a> {
+    pub(super) fn new(grid: &'a Grid) -> Self {
+        let curve = Curve([const { Vec::new() }; COLUMNS.len()]);
+        Self { grid, recent: Vec::new(), curve, points: 0 }
+    }
+
+    pub(super) fn push(&mut self, row: &Row) {
+        while self.grid.ends.get(self.points).is_some_and(|end| *end < row.time) {
+            self.draw();
+        }
+        if self.points < self.grid.ends.len() {
+            self.recent.push(*row);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Curve {
+        while self.points < self.grid.ends.len() {
+            self.draw();
+        }
+        let Curve(columns) = self.curve;
+        Curve(columns.map(|column| interpolated(column, self.grid.max_gap())))
+    }
+
+    /// Draws the next point.
+    fn draw(&mut self) {
+        let Grid { step, ends } = self.grid;
+        let length = (*step).max(WINDOW);
+        let cell = Cell {
+            span: ending_at(&self.recent, ends[self.points], *step),
+            window: ending_at(&self.recent, ends[self.points], length),
+        };
+        for (curve, column) in self.curve.0.iter_mut().zip(&COLUMNS) {
+            curve.push((column.value)(&cell));
+        }
+        self.points += 1;
+        let begin = ends.get(self.points).map_or(Timestamp::MAX, |end| *end - length);
+        let past = self.recent.partition_point(|row| row.time <= begin);
+        self.recent.drain(..past);
+    }
+}
+
+/// The mean curve of some runs.
+#[derive(Default)]
+pub(super) struct Average([Vec<RunningMean>; COLUMNS.len()]);
+
+impl Average {
+    /// Runs have one grid; their order decides on the last bit of a mean.
+    pub(super) fn add(&mut self, curve: &Curve) {
+        for (means, curve) in self.0.iter_mut().zip(&curve.0) {
+            means.resize(curve.len(), RunningMean::default());
+            means.iter_mut().zip(curve).for_each(|(mean, value)| mean.extend(*value));
+        }
+    }
+
+    pub(super) fn series(&self, grid: &Grid) -> Series {
+        let mut columns = self.0.iter().zip(&COLUMNS).map(|(means, column)| {
+            let value = |mean: &RunningMean| mean.value().map(|it| rounded(it, column.decimals));
+            means.iter().map(value).collect()
+        });
+        let mut next = || columns.next().expect("the page has as many columns");
+        Series {
+            time_s: grid.ends.iter().map(|end| end.as_secs_f64()).collect(),
+            capacity_mbps: next(),
+            target_mbps: next(),
+            received_mbps: next(),
+            rtt_ms: next(),
+            queuing_delay_ms: next(),
+            loss_percent: next(),
+        }
     }
 }
 
@@ -53,13 +134,16 @@ struct Cell<'a> {
     window: &'a [Row],
 }
 
-struct Grid {
+/// When the points of a curve end.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
     step: TimeDelta,
     ends: Vec<Timestamp>,
 }
 
 impl Grid {
-    fn over(duration: TimeDelta, max_points: usize) -> Self {
+    /// Over a run's whole time, in `max_points` at most.
+    pub(super) fn over(duration: TimeDelta, max_points: usize) -> Self {
         let rows = (duration.as_nanos() as u64).div_ceil(ROW_INTERVAL.as_nanos() as u64) as i64;
         let rows_per_point = (rows as u64).div_ceil(max_points as u64).max(1) as i64;
         let step = ROW_INTERVAL * rows_per_point;
@@ -67,13 +151,6 @@ impl Grid {
         let end = Timestamp::ZERO + duration;
         let ends = (1..=points).map(|point| (Timestamp::ZERO + step * point).min(end)).collect();
         Self { step, ends }
-    }
-
-    fn cells<'a>(&'a self, rows: &'a [Row]) -> impl Iterator<Item = Cell<'a>> {
-        self.ends.iter().map(|&end| Cell {
-            span: ending_at(rows, end, self.step),
-            window: ending_at(rows, end, self.step.max(WINDOW)),
-        })
     }
 
     /// [`MAX_GAP`] in points.
@@ -89,7 +166,7 @@ fn ending_at(rows: &[Row], end: Timestamp, length: TimeDelta) -> &[Row] {
 }
 
 fn mean_of(rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
-    mean(rows.iter().filter_map(value).collect())
+    rows.iter().filter_map(value).collect::<RunningMean>().value()
 }
 
 fn received_mbps(cell: &Cell<'_>) -> Option<f64> {
@@ -143,6 +220,17 @@ mod tests {
                 ..Row::default()
             })
             .collect()
+    }
+
+    fn average(runs: &[&[Row]], duration: TimeDelta, max_points: usize) -> Series {
+        let grid = Grid::over(duration, max_points);
+        let mut average = Average::default();
+        for rows in runs {
+            let mut pen = Pen::new(&grid);
+            rows.iter().for_each(|row| pen.push(row));
+            average.add(&pen.finish());
+        }
+        average.series(&grid)
     }
 
     const LENGTH: TimeDelta = TimeDelta::from_secs(50);

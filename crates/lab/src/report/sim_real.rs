@@ -5,7 +5,7 @@ use weir_net::Capacity;
 
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
-use crate::metrics::{CapacityChange, Metrics, capacity_changes, mean, time_to_90_percent};
+use crate::metrics::{CapacityChange, Metrics, mean};
 use crate::run::Engine;
 use crate::scenario::{Direction, Scenario};
 
@@ -91,7 +91,7 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
     let of = |engine| columns.iter().filter(move |column| column.engine == engine);
     let row = |flow: &str, sim: &Column<'_>, real: &Column<'_>| {
         let mean = |column: &Column<'_>, value: fn(&Metrics) -> Option<f64>| {
-            let of_run = |run: &Run<'_>| value(&run.flow(flow)?.metrics);
+            let of_run = |run: &Run| value(&run.flow(flow)?.metrics);
             column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
         };
         let rate = |metrics: &Metrics| Some(metrics.rate_mbps?.mean);
@@ -163,7 +163,7 @@ fn change_rows(
     if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
         return Vec::new();
     }
-    let changes = sim.runs.first().map_or(Vec::new(), |run| changes(run, flow));
+    let changes = sim.runs.first().map_or(&[][..], |run| changes(run, flow));
     changes
         .iter()
         .enumerate()
@@ -185,8 +185,8 @@ fn change_rows(
         .collect()
 }
 
-fn changes(run: &Run<'_>, flow: &str) -> Vec<CapacityChange> {
-    run.rows(flow).map(capacity_changes).unwrap_or_default()
+fn changes<'a>(run: &'a Run, flow: &str) -> &'a [CapacityChange] {
+    run.flow_index(flow).and_then(|index| run.changes.get(index)).map_or(&[], Vec::as_slice)
 }
 
 /// An entry a run that saw the change; `None` where it did not get there.
@@ -196,9 +196,9 @@ fn times_to_90_percent(
     index: usize,
     capacity: Bitrate,
 ) -> Vec<Option<f64>> {
-    let time = |run: &Run<'_>| {
-        let change = changes(run, flow).get(index).copied()?;
-        (change.capacity == capacity).then(|| time_to_90_percent(run.rows(flow)?, &change))
+    let time = |run: &Run| {
+        let change = changes(run, flow).get(index)?;
+        (change.capacity == capacity).then_some(change.reached_s)
     };
     column.runs.iter().filter_map(time).collect()
 }

@@ -18,6 +18,8 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<SplitRow> {
     let rows = |column: &Column<'_>| match column.engine {
         Engine::Sim => simulated(scenario, column),
         Engine::Call => called(scenario, column),
+        // Of a command nobody knows what it sends.
+        Engine::Link => Vec::new(),
     };
     columns.iter().flat_map(rows).collect()
 }
@@ -25,7 +27,7 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<SplitRow> {
 fn simulated(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
     let row = |flow: &str| {
         let rate = |share: fn(&VideoMetrics) -> Option<f64>| {
-            let of_run = |run: &Run<'_>| {
+            let of_run = |run: &Run| {
                 let video = &run.flow(flow)?.metrics.video;
                 Some(video.media_rate_mbps? / media_share(video)? * share(video)?)
             };
@@ -47,9 +49,8 @@ fn media_share(video: &VideoMetrics) -> Option<f64> {
 }
 
 fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
-    let file = |run: &Run<'_>| -> Option<CallFile> {
-        serde_json::from_value(run.record.call.clone()?).ok()
-    };
+    let file =
+        |run: &Run| -> Option<CallFile> { serde_json::from_value(run.record.call.clone()?).ok() };
     let files: Vec<CallFile> = column.runs.iter().filter_map(file).collect();
     let Some(first) = files.first() else { return Vec::new() };
     let row = |(index, peer): (usize, &Peer)| {

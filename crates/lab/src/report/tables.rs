@@ -170,8 +170,7 @@ pub(super) fn sections(
                 |column: &&Column<'_>| column.runs.iter().any(|run| run.flow_index(flow).is_some());
             rows.extend(columns.iter().filter(has_flow).map(|column| {
                 let mean = |value: fn(&Metrics) -> Option<f64>| {
-                    let of_run =
-                        |run: &Run<'_>| value(&run.flow(flow)?.sections.get(index)?.metrics);
+                    let of_run = |run: &Run| value(&run.flow(flow)?.sections.get(index)?.metrics);
                     column.mean(of_run).map(|mean| rounded(mean, DECIMALS))
                 };
                 SectionRow {

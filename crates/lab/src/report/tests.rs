@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 use weir_net::Seed;
 
 use super::*;
+use crate::record::Record;
 use crate::run::RunInfo;
 use crate::scenario::{self, catalogue};
 
@@ -30,7 +31,7 @@ fn call(seed: u64) -> Record {
 }
 
 fn json(records: &[Record]) -> Value {
-    serde_json::from_str(&Report::of(records, "weir report runs").json()).unwrap()
+    serde_json::from_str(&Report::of_records(records, "weir report runs").json()).unwrap()
 }
 
 /// Names of members that `web/src/format.ts` gives to an interface.
@@ -187,6 +188,8 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     let report = json(&[captured_call(1), captured_call(2)]);
     let calls = &report["scenarios"][0]["calls"];
     assert_shape(calls, "Calls");
+    // The page names the browser beside a peer's freezes.
+    assert_eq!(calls["peers"][0]["controller"], "chromium");
     for (rows, interface) in [
         ("setup", "SetupRow"),
         ("peers", "PeerRow"),
@@ -262,12 +265,16 @@ fn the_order_of_the_records_does_not_change_a_byte() {
     let mut other = call(2);
     other.info.seed = 1;
     records.push(other);
-    let first = Report::of(&records, "weir report runs").json();
+    let first = Report::of_records(&records, "weir report runs").json();
     records.reverse();
-    assert_eq!(Report::of(&records, "weir report runs").json(), first);
+    assert_eq!(Report::of_records(&records, "weir report runs").json(), first);
     records.swap(0, 2);
     records.push(records[0].clone());
-    assert_eq!(Report::of(&records, "weir report runs").json(), first, "a record given twice");
+    assert_eq!(
+        Report::of_records(&records, "weir report runs").json(),
+        first,
+        "a record given twice"
+    );
 }
 
 #[test]
@@ -306,9 +313,14 @@ fn a_group_carries_the_command_that_makes_its_runs_again() {
 #[test]
 fn hostile_text_stays_inside_the_json() {
     let mut record = simulated("demo/first-call", Algorithm::Nada, 1);
-    let title = "</script><script>alert(1)</script><!-- \u{2028} \" \\";
-    record.scenario.title = title.into();
-    let text = Report::of(&[record], "weir report runs").json();
+    let title = "</script><script>alert(1)</script><!-- \" \\";
+    let quoted = title.replace('\\', r"\\").replace('"', r#"\""#);
+    let text = record.scenario.text.lines().map(|line| match line.starts_with("title = ") {
+        true => format!("title = \"{quoted}\"\n"),
+        false => format!("{line}\n"),
+    });
+    record.scenario.text = text.collect();
+    let text = Report::of_records(&[record], "weir report runs").json();
     assert!(!text.contains('<'));
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["scenarios"][0]["title"], title);
@@ -395,7 +407,7 @@ is = "highest"
 /// A run of two seconds that receives a share of what the link carries.
 fn judged(controller: &str, engine: Engine, seed: u64, share: f64) -> Record {
     use weir::units::{Bitrate, Timestamp};
-    use weir_sim::trace::{ROW_INTERVAL, Trace};
+    use weir_sim::trace::{ROW_INTERVAL, Row, Trace};
 
     let scenario = scenario::parse("test/judged", JUDGED, None).unwrap();
     let row = |index: i64| {
@@ -419,7 +431,7 @@ fn findings_are_judged_by_the_means_over_the_seeds() {
     // 0.25 and 0.5 have a mean of 0.375, exactly in binary.
     let nada = [(1, 0.25), (2, 0.5)].map(|(seed, share)| judged("nada", Engine::Sim, seed, share));
     let holds = |records: &[Record]| -> Vec<Option<bool>> {
-        Report::of(records, "").scenarios[0].findings.iter().map(|f| f.holds).collect()
+        Report::of_records(records, "").scenarios[0].findings.iter().map(|f| f.holds).collect()
     };
     let none = None;
     assert_eq!(holds(&nada), [Some(true), Some(false), none, none, none]);
@@ -429,8 +441,11 @@ fn findings_are_judged_by_the_means_over_the_seeds() {
     // GCC alone has no rival; a real call is none.
     let real = judged("chromium", Engine::Call, 1, 0.1);
     assert_eq!(holds(&[gcc, real]), [none; 5]);
-    let measured: Vec<String> =
-        Report::of(&both, "").scenarios[0].findings.iter().map(|f| f.measured.clone()).collect();
+    let measured: Vec<String> = Report::of_records(&both, "").scenarios[0]
+        .findings
+        .iter()
+        .map(|f| f.measured.clone())
+        .collect();
     assert_eq!(
         measured,
         [
@@ -447,7 +462,7 @@ fn findings_are_judged_by_the_means_over_the_seeds() {
 fn published_values_stand_beside_the_mean_and_range_over_the_seeds() {
     let nada = [(1, 0.25), (2, 0.5)].map(|(seed, share)| judged("nada", Engine::Sim, seed, share));
     let records = [&nada[..], &[judged("gcc-draft", Engine::Sim, 1, 0.5)]].concat();
-    let report = Report::of(&records, "");
+    let report = Report::of_records(&records, "");
     let rows = report.scenarios[0].paper.iter();
     let cells: Vec<_> =
         rows.map(|row| (row.controller.as_deref().unwrap(), row.measured.as_deref())).collect();
@@ -462,8 +477,9 @@ fn a_published_value_of_gcc_stands_beside_real_calls_too_and_one_of_another_does
     let beside = |algorithm: Algorithm| -> Vec<(Option<String>, Option<String>)> {
         let mut record = judged("chromium", Engine::Call, 1, 0.5);
         record.call = Some(json!({ "calls": [{ "call": 1, "failure": null }], "bent": false }));
-        record.scenario.paper[1].controller = Some(algorithm);
-        let mut rows = std::mem::take(&mut Report::of(&[record], "").scenarios[0].paper);
+        let ours = format!("controller = \"{}\"", algorithm.name());
+        record.scenario.text = record.scenario.text.replacen("controller = \"scream\"", &ours, 1);
+        let mut rows = std::mem::take(&mut Report::of_records(&[record], "").scenarios[0].paper);
         rows.retain(|row| row.location == "Table 2");
         rows.into_iter().map(|row| (row.controller, row.measured)).collect()
     };
@@ -479,7 +495,7 @@ fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_bent() {
         record.call = Some(json!({ "calls": [{ "call": 1, "failure": null }], "bent": bent }));
         record
     };
-    let sound = Report::of(&[real(1, 1.0, true), real(2, 0.5, false)], "");
+    let sound = Report::of_records(&[real(1, 1.0, true), real(2, 0.5, false)], "");
     let scenario = &sound.scenarios[0];
     assert_eq!(scenario.paper[0].controller.as_deref(), Some("chromium"));
     assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500"));
@@ -490,7 +506,7 @@ fn published_values_stand_beside_real_calls_and_calls_are_judged_unless_bent() {
         let all = report.scenarios[0].expectations.iter();
         all.filter(|it| it.controller == "chromium").count()
     };
-    let bent = Report::of(&[real(2, 0.5, true)], "");
+    let bent = Report::of_records(&[real(2, 0.5, true)], "");
     assert_eq!((of_calls(&sound) > 0, of_calls(&bent)), (true, 0));
     let scenario = &bent.scenarios[0];
     assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500, bent by the machine"));
@@ -509,7 +525,7 @@ fn a_failed_call_counts_in_the_success_ratio_and_in_no_mean() {
         record
     };
     let records = [real(1, 0.0, Some("no camera")), real(2, 0.5, None)];
-    let report = Report::of(&records, "");
+    let report = Report::of_records(&records, "");
     let scenario = &report.scenarios[0];
     assert_eq!(scenario.paper[0].measured.as_deref(), Some("0.500"));
     assert_eq!(scenario.groups[0].seeds, ["2"]);
@@ -519,7 +535,7 @@ fn a_failed_call_counts_in_the_success_ratio_and_in_no_mean() {
     assert_eq!((calls.tried, calls.succeeded, calls.left_out.len()), (2, 1, 0));
     assert_eq!(calls.failures, ["seed 1, call 1: no camera"]);
 
-    let alone = Report::of(&records[..1], "");
+    let alone = Report::of_records(&records[..1], "");
     let scenario = &alone.scenarios[0];
     assert_eq!((scenario.paper[0].measured.as_deref(), scenario.groups.len()), (None, 0));
     assert_eq!(alone.participants[0].success_ratio, Some(0.0));
@@ -533,7 +549,7 @@ fn a_real_call_stands_beside_each_simulation_with_its_error() {
         judged("nada", Engine::Sim, 2, 0.5),
         judged("chromium", Engine::Call, 1, 0.5),
     ];
-    let report = Report::of(&records, "");
+    let report = Report::of_records(&records, "");
     let [pair] = report.scenarios[0].sim_real.as_slice() else { panic!("one pair") };
     assert_eq!((&*pair.sim_controller, &*pair.real_controller), ("nada", "chromium"));
     let row = |name: &str| pair.rows.iter().find(|row| row.metric == name).unwrap();
@@ -554,7 +570,7 @@ fn a_real_call_stands_beside_each_simulation_with_its_error() {
 #[test]
 fn only_the_metrics_that_are_shown_are_defined() {
     let terms = |records: &[Record]| -> Vec<String> {
-        Report::of(records, "").definitions.into_iter().map(|d| d.term).collect()
+        Report::of_records(records, "").definitions.into_iter().map(|d| d.term).collect()
     };
     let sim = terms(&[judged("nada", Engine::Sim, 1, 1.0)]);
     assert!(sim.contains(&"Utilization".into()));

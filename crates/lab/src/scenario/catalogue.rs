@@ -1,12 +1,15 @@
 //! The scenarios that the program carries with it, and how a command line names them.
 
-use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use super::Scenario;
 use super::error::{ScenarioError, nearest, printable, quoted};
 use super::parse::{self, parse, parse_variant};
+use crate::files;
+
+/// Bytes of a scenario file: far more than anybody writes.
+const TEXT_MAX: u64 = 16_000_000;
 
 /// Id and text of every file below `scenarios/`, by id.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
@@ -42,6 +45,8 @@ impl Entry {
 
 /// How many ids an error suggests.
 const SUGGESTIONS: usize = 3;
+/// The shortest id without its source that a misspelt one is held against.
+const SHORTEST: usize = 7;
 
 /// Why a name gave no scenario; its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,9 +105,11 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
 }
 
 fn read_file(id: &str, path: &str, variant: Option<&str>) -> Result<Scenario, CatalogueError> {
-    let text = fs::read_to_string(path).map_err(|error| CatalogueError::Unreadable {
-        path: printable(&quoted(path)),
-        why: printable(&error.to_string()),
+    let text = files::read_text(Path::new(path), TEXT_MAX).map_err(|error| {
+        CatalogueError::Unreadable {
+            path: printable(&quoted(path)),
+            why: printable(&error.to_string()),
+        }
     })?;
     Ok(read_text(id, &text, variant, Path::new(path).parent())?)
 }
@@ -136,10 +143,23 @@ fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
 }
 
 fn unknown(name: &str) -> CatalogueError {
-    let within = ids().filter(|id| id.starts_with(name.trim_end_matches('/')));
-    let mut near: Vec<&str> = nearest(name, ids());
-    near.extend(within);
-    near.dedup();
+    let trimmed = name.trim_end_matches('/').to_lowercase();
+    let of_source = ids().filter(|id| id.starts_with(&trimmed));
+    // An id without its source, or a part of one.
+    let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));
+    let last = |id: &'static str| id.rsplit_once('/').map_or(id, |(_, last)| last);
+    // Of a short word two slips would leave nothing.
+    let is_long = |name: &str| name.len() >= SHORTEST;
+    let near_last = |id: &&'static str| !nearest(&trimmed, [last(id)]).is_empty();
+    let without_source = ids().filter(|id| is_long(&trimmed) && is_long(last(id)) && near_last(id));
+    let mut near: Vec<&str> = Vec::new();
+    for id in
+        nearest(&trimmed, ids()).into_iter().chain(of_source).chain(within).chain(without_source)
+    {
+        if !near.contains(&id) {
+            near.push(id);
+        }
+    }
     near.truncate(SUGGESTIONS);
     let hint = if near.is_empty() {
         "`weir list` shows all".into()

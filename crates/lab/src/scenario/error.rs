@@ -54,7 +54,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The names that a misspelt one is likely to stand for, the nearest first.
-pub(super) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     // A long name leaves room for more slips; the cut keeps a huge one from costing time.
     let name: String = name.chars().take(SHOWN).collect();
     let allowed = 2.max(name.chars().count() / 3);

@@ -152,6 +152,7 @@ pub(crate) const fn kind(traffic: &Traffic) -> &'static str {
         Traffic::Audio => "audio",
         Traffic::Tcp(_) => "tcp",
         Traffic::Udp(_) => "udp",
+        Traffic::Link => "link",
     }
 }
 

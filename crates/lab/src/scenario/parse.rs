@@ -13,6 +13,7 @@ use crate::calls::Calls;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 
+use super::applies::Played;
 use super::error::{ScenarioError, nearest, quoted};
 use super::network::{self, Network};
 use super::reader::{File, Item, Table};
@@ -110,8 +111,15 @@ fn read_from(
     let flows = flow::flows(&top, duration, hops.len(), cell.as_ref())?;
     let path = SharedPath { hops: hops.len(), cell: cell.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
-    let mut expectations =
-        read(&top, "expect", EXPECT, |table| expectation(table, &flows, &sections, path))?;
+    let played = Played { flows: &flows, hops: &hops };
+    let mut expectations = read(&top, "expect", EXPECT, |table| {
+        let expectation = expectation(table, &flows, &sections, path)?;
+        // A record's expectations are what they were when it was made.
+        if !files.are_recorded() {
+            can_have(table, &expectation, played)?;
+        }
+        Ok(expectation)
+    })?;
     for table in top.tables("known_miss", KNOWN_MISS)? {
         known_miss(&table, &mut expectations)?;
     }
@@ -266,6 +274,28 @@ fn expectation(
         requirements: table.get("requirements").map_or(Ok(Vec::new()), requirements)?,
         known_misses: Vec::new(),
     })
+}
+
+/// Refuses an expectation of a metric that its flows cannot have: it would fail whatever happens.
+fn can_have(table: &Table, expectation: &Expectation, played: Played<'_>) -> Result<()> {
+    let metric = &expectation.metric;
+    let mut media = played.flows.iter().filter(|flow| flow.media().is_some());
+    let flows: Vec<&Flow> = match &expectation.flow {
+        _ if Shared::names(metric) => played.flows.iter().take(1).collect(),
+        ExpectedFlow::Named(name) => {
+            played.flows.iter().filter(|flow| flow.name == *name).collect()
+        }
+        ExpectedFlow::First => media.next().into_iter().collect(),
+        ExpectedFlow::Every => media.collect(),
+    };
+    if flows.is_empty() {
+        let name = &played.flows[0].name;
+        return Err(table.error(&format!("there is no media flow; write flow = \"{name}\"")));
+    }
+    match flows.iter().find_map(|flow| played.lacking(metric, flow)) {
+        Some(message) => Err(table.require("metric", "\"utilization\"")?.error(&message)),
+        None => Ok(()),
+    }
 }
 
 /// Notes a known miss at the expectations that it names.

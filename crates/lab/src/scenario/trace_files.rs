@@ -2,7 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
+
+use crate::files;
+
+/// More than a trace of a day at 50 Mbit/s has, a packet a line.
+const TRACE_MAX: u64 = 1 << 28;
 
 /// A place to read trace files from. It notes what was read, so that a record can carry it.
 pub(super) struct TraceFiles<'a> {
@@ -28,6 +34,11 @@ impl<'a> TraceFiles<'a> {
         Self { place: Place::Recorded(files), read: RefCell::default() }
     }
 
+    /// Whether the scenario is that of a run which was made already.
+    pub(super) fn are_recorded(&self) -> bool {
+        matches!(self.place, Place::Recorded(_))
+    }
+
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
         let text = match self.place {
             Place::None => {
@@ -36,11 +47,14 @@ impl<'a> TraceFiles<'a> {
             Place::Recorded(files) => {
                 files.get(name).cloned().ok_or_else(|| "the record does not hold it".into())
             }
-            // A device or a pipe may never end.
-            Place::Beside(folder) if folder.join(name).is_file() => {
-                std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+            Place::Beside(folder) => {
+                files::read_text(&folder.join(name), TRACE_MAX).map_err(|error| {
+                    match error.kind() {
+                        ErrorKind::NotFound => "there is no such file beside the scenario".into(),
+                        _ => error.to_string(),
+                    }
+                })
             }
-            Place::Beside(_) => Err("there is no such file beside the scenario".into()),
         }?;
         self.read.borrow_mut().insert(name.into(), text.clone());
         Ok(text)

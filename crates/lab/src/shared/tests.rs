@@ -1,6 +1,10 @@
+use std::sync::Arc;
+
 use weir::units::Bitrate;
+use weir_sim::trace::Trace;
 
 use super::*;
+use crate::metrics::FlowMeter;
 use crate::scenario::parse;
 
 /// A scenario of 40 s with these flows over 2 Mbit/s.
@@ -33,6 +37,20 @@ fn trace(scenario: &Scenario, rate: impl Fn(usize, i64) -> u64) -> Trace {
     trace
 }
 
+/// What each flow of a trace received.
+fn received(trace: &Trace) -> Vec<Received> {
+    let of = |flow: usize| {
+        let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
+        trace.rows.iter().filter(|row| row.flow == flow).for_each(|row| meter.push(row));
+        meter.finish().received
+    };
+    (0..trace.flows.len()).map(of).collect()
+}
+
+fn of(scenario: &Scenario, received: &[Received], part: &Range<Timestamp>) -> Shared {
+    Shared::of(scenario, received, part, BTreeMap::new())
+}
+
 fn whole() -> Range<Timestamp> {
     Timestamp::ZERO..Timestamp::from_secs(40)
 }
@@ -47,7 +65,7 @@ fn flows_are_compared_while_all_of_them_are_active() {
         _ if second < 30 => 240,
         _ => 1_000,
     });
-    let fairness = Shared::of(&scenario, &Received::of(&trace), &whole()).fairness.unwrap();
+    let fairness = of(&scenario, &received(&trace), &whole()).fairness.unwrap();
     // Means of 1000 and 620 kbit/s.
     assert_eq!(fairness.jain, 1_620.0 * 1_620.0 / (2.0 * (1_000_000.0 + 384_400.0)));
     let ratio = |mean, min, within| Some(Ratio { mean, min, within });
@@ -60,11 +78,11 @@ fn flows_are_compared_while_all_of_them_are_active() {
 fn who_has_not_come_yet_does_not_count() {
     let scenario = scenario("[[flow]]\n[[flow]]\n[[flow]]\nstart = \"20s\"\n");
     let trace = trace(&scenario, |flow, _| [900, 300, 600][flow]);
-    let received = Received::of(&trace);
+    let received = received(&trace);
     let part = Timestamp::ZERO..Timestamp::from_secs(20);
-    let fairness = Shared::of(&scenario, &received, &part).fairness.unwrap();
+    let fairness = of(&scenario, &received, &part).fairness.unwrap();
     assert_eq!(fairness.jain, 1_200.0 * 1_200.0 / (2.0 * (810_000.0 + 90_000.0)));
-    let fairness = Shared::of(&scenario, &received, &whole()).fairness.unwrap();
+    let fairness = of(&scenario, &received, &whole()).fairness.unwrap();
     assert_eq!(fairness.jain, 1_800.0 * 1_800.0 / (3.0 * (810_000.0 + 90_000.0 + 360_000.0)));
 }
 
@@ -79,7 +97,7 @@ fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
         1 => 500,
         _ => 10,
     });
-    let fairness = Shared::of(&scenario, &Received::of(&trace), &whole()).fairness.unwrap();
+    let fairness = of(&scenario, &received(&trace), &whole()).fairness.unwrap();
     assert_eq!(fairness.jain, 1.0);
     assert_eq!(fairness.ratio_5s, Some(Ratio { mean: 1.0, min: 1.0, within: 1.0 }));
     assert_eq!(fairness.ratio_20s, fairness.ratio_5s);
@@ -88,7 +106,7 @@ fn a_pause_is_no_unfairness_and_a_priority_no_advantage() {
 #[test]
 fn one_media_flow_shares_with_nobody() {
     let scenario = scenario("[[flow]]\n[[flow]]\nkind = \"tcp\"\n");
-    let shared = Shared::of(&scenario, &Received::of(&trace(&scenario, |_, _| 800)), &whole());
+    let shared = of(&scenario, &received(&trace(&scenario, |_, _| 800)), &whole());
     assert_eq!(shared.fairness, None);
     assert_eq!(shared.link.utilization, Some(0.8));
 }
@@ -101,14 +119,11 @@ fn each_bottleneck_of_several_has_its_own_utilization() {
                 [[flow]]\nhops = [1]\n[[flow]]\n";
     let scenario = parse("x", text, None).unwrap();
     let trace = trace(&scenario, |flow, _| [1_000, 600][flow]);
-    let shared = Shared::of(&scenario, &Received::of(&trace), &whole());
+    let shared = of(&scenario, &received(&trace), &whole());
     assert_eq!(shared.link.hops, BTreeMap::from([("1".into(), 0.8), ("2".into(), 0.1)]));
     assert_eq!(shared.link.utilization, Some(0.8));
-    let late = Shared::of(
-        &scenario,
-        &Received::of(&trace),
-        &(Timestamp::from_secs(20)..Timestamp::from_secs(40)),
-    );
+    let late =
+        of(&scenario, &received(&trace), &(Timestamp::from_secs(20)..Timestamp::from_secs(40)));
     assert_eq!(late.at("link.hops.2"), Some(0.15));
 }
 
@@ -119,8 +134,11 @@ fn a_load_that_does_not_yield_is_taken_off_a_media_flow_s_capacity() {
         "[[flow]]\n[[flow]]\nkind = \"udp\"\nrate = [[\"0s\", \"1500kbps\"], [\"20s\", \"400kbps\"]]\n\
          start = \"10s\"\n",
     );
-    let rows = rows_by_flow(&scenario, &trace(&scenario, |_, _| 100));
-    let capacity = |flow: usize, row: usize| rows[flow][row].capacity.map(|rate| rate.as_bps());
+    let trace = trace(&scenario, |_, _| 100);
+    let capacity = |flow: usize, row: usize| {
+        let row = trace.rows.iter().filter(|row| row.flow == flow).nth(row).unwrap();
+        without_load(&scenario, row).capacity.map(|rate| rate.as_bps())
+    };
     assert_eq!(capacity(0, 199), Some(2_000_000));
     assert_eq!(capacity(0, 200), Some(500_000));
     assert_eq!(capacity(0, 400), Some(1_600_000));
@@ -142,6 +160,6 @@ fn a_path_names_a_value_or_does_not() {
 fn a_trace_without_rows_has_no_values() {
     let scenario = scenario("[[flow]]\n[[flow]]\n");
     let empty = Trace { flows: vec!["media-1".into(), "media-2".into()], ..Trace::default() };
-    let shared = Shared::of(&scenario, &Received::of(&empty), &whole());
+    let shared = of(&scenario, &received(&empty), &whole());
     assert_eq!((shared.link.utilization, shared.fairness), (Some(0.0), None));
 }

@@ -56,7 +56,9 @@ impl TracedCell {
         self.log.write(now, &mut self.cell);
     }
 
-    pub(super) fn into_log(self) -> CellLog {
-        self.log
+    /// Moves what was written down so far.
+    pub(super) fn move_log(&mut self, trace: &mut Trace) {
+        trace.node_rows.append(&mut self.log.rows);
+        trace.frames.append(&mut self.log.frames);
     }
 }

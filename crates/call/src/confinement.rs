@@ -1,0 +1,164 @@
+//! Which user a browser runs as, and whether it has its sandbox: tried out, because no setting of the
+//! kernel tells both for sure (AppArmor lets some programs make user namespaces and others not).
+//!
+//! ```text
+//!   an ordinary user, with the sandbox -> the same without it -> the lab's own user without it
+//! ```
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weir_emu::{Child, User};
+use weir_lab::scenario::call::BrowserKind;
+
+use crate::message::printable;
+
+/// Chromium's own word for running without its sandbox.
+pub(crate) const NO_SANDBOX: &str = "--no-sandbox";
+/// For a browser that shows an empty page: half a second on a free machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// What Chromium says where it can have no sandbox.
+const UNUSABLE: &str = "No usable sandbox";
+/// In the line in which Chromium gives up.
+const FATAL: &str = ":FATAL:";
+const CURE: &str = "users may not make user namespaces here, and there is no setuid helper: 'sysctl -w \
+    user.max_user_namespaces=10000', or apt-get install chromium-sandbox";
+
+/// How a browser is kept from what is not its business.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    pub(crate) user: User,
+    /// Firefox decides for itself what of its sandbox it can have.
+    pub(crate) sandbox: bool,
+    /// What it lacks and why: one line for the record.
+    pub(crate) warning: Option<String>,
+}
+
+impl Confinement {
+    /// The best that works. `attempt` tries a user, with or without the sandbox, and says in one line why
+    /// it does not work.
+    pub(crate) fn find(
+        kind: BrowserKind,
+        ordinary: User,
+        attempt: impl Fn(User, bool) -> Result<(), String>,
+    ) -> Self {
+        let name = kind.name();
+        let name = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+        let has_sandbox = kind == BrowserKind::Chromium;
+        let Err(reason) = attempt(ordinary, has_sandbox) else {
+            return Self { user: ordinary, sandbox: has_sandbox, warning: None };
+        };
+        if has_sandbox && attempt(ordinary, false).is_ok() {
+            let warning = Some(format!("{name} runs without its sandbox: {reason}"));
+            return Self { user: ordinary, sandbox: false, warning };
+        }
+        let lacks = if has_sandbox { " without its sandbox" } else { "" };
+        // In a user namespace of its own, the lab's user is root by name alone.
+        let who = if ordinary == User::Nobody { " as root" } else { "" };
+        let warning = Some(format!("{name} runs{who}{lacks}: {reason}"));
+        Self { user: User::Own, sandbox: false, warning }
+    }
+}
+
+/// Runs a command that shows an empty page, or that only says its version, to its end.
+pub(crate) fn try_out(mut command: Command, folder: &Path) -> Result<(), String> {
+    let file = |name| File::create(folder.join(name)).map_err(|error| error.to_string());
+    command.stdin(Stdio::null()).stdout(file("weir.out")?).stderr(file("weir.log")?);
+    let mut child = Child::spawn(&mut command).map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    let status = loop {
+        match child.inner().try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(TICK),
+            Ok(None) => return Err(format!("it shows no page within {} s", PATIENCE.as_secs())),
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    let said = |name| fs::read(folder.join(name)).unwrap_or_default();
+    // Chromium without a sandbox ends as if nothing had happened, but says nothing.
+    if status.success() && !said("weir.out").is_empty() {
+        return Ok(());
+    }
+    Err(reason(&String::from_utf8_lossy(&said("weir.log")), &status.to_string()))
+}
+
+/// Of a browser that did not start.
+fn reason(log: &str, status: &str) -> String {
+    if log.contains(UNUSABLE) {
+        return CURE.into();
+    }
+    // What comes after its own last word is of the program that reports crashes.
+    let fatal = log.lines().find(|line| line.contains(FATAL));
+    match fatal.or(log.lines().rfind(|line| !line.trim().is_empty())) {
+        Some(word) => printable(&format!("it ended ({status}): {}", word.trim())),
+        None => format!("it ended ({status})"),
+    }
+}
+
+/// Why an ordinary user cannot come to a folder, as far as the rights of those above it tell.
+pub(crate) fn closed(folder: &Path) -> Option<String> {
+    const ENTERED_BY_ALL: u32 = 0o001;
+    let above = folder.ancestors().skip(1).find(|above| {
+        fs::metadata(above).is_ok_and(|meta| meta.permissions().mode() & ENTERED_BY_ALL == 0)
+    })?;
+    Some(format!("only root may enter {}: set TMPDIR to a folder for all", above.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(kind: BrowserKind, ordinary: User, works: &[(User, bool)]) -> Confinement {
+        let attempt = |user, sandbox| match works.contains(&(user, sandbox)) {
+            true => Ok(()),
+            false => Err("it does not".to_owned()),
+        };
+        Confinement::find(kind, ordinary, attempt)
+    }
+
+    #[test]
+    fn the_best_that_works_is_taken_and_what_it_lacks_is_said() {
+        use BrowserKind::{Chromium, Firefox};
+        let both = [(User::Nobody, true), (User::Nobody, false)];
+        let best = find(Chromium, User::Nobody, &both);
+        assert_eq!(best, Confinement { user: User::Nobody, sandbox: true, warning: None });
+        let open = find(Chromium, User::Renamed, &[(User::Renamed, false)]);
+        assert_eq!((open.user, open.sandbox), (User::Renamed, false));
+        let warning = open.warning.unwrap();
+        assert_eq!(warning, "Chromium runs without its sandbox: it does not");
+        let root = find(Chromium, User::Nobody, &[]);
+        assert_eq!((root.user, root.sandbox), (User::Own, false));
+        let warning = root.warning.unwrap();
+        assert_eq!(warning, "Chromium runs as root without its sandbox: it does not");
+        let warning = find(Chromium, User::Own, &[]).warning.unwrap();
+        assert_eq!(warning, "Chromium runs without its sandbox: it does not");
+        assert_eq!(find(Firefox, User::Nobody, &both).warning, None);
+        let warning = find(Firefox, User::Nobody, &[]).warning.unwrap();
+        assert_eq!(warning, "Firefox runs as root: it does not");
+    }
+
+    #[test]
+    fn chromiums_advice_to_give_up_the_sandbox_is_replaced_by_what_to_do() {
+        let said = "[1:1:ERROR:zygote_host_impl_linux.cc:130] No usable sandbox! If you want to live \
+                    dangerously, you can try using --no-sandbox.\n";
+        assert_eq!(reason(said, "exit status: 0"), CURE);
+        assert_eq!(reason("a\nb\n\n", "signal: 6"), "it ended (signal: 6): b");
+        assert_eq!(reason("a:FATAL:x\nb\n", "signal: 6"), "it ended (signal: 6): a:FATAL:x");
+        assert_eq!(reason("", "signal: 6"), "it ended (signal: 6)");
+    }
+
+    #[test]
+    fn a_folder_below_one_of_root_alone_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("profile");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let cause = closed(&inside).unwrap();
+        assert!(cause.contains(&folder.path().display().to_string()), "{cause}");
+        assert_eq!(closed(Path::new("/usr/bin")), None);
+    }
+}

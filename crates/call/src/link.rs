@@ -1,0 +1,158 @@
+//! From a run of `weir link` to a record of the same shape as any other.
+//!
+//! What the command sends, and to which port, nobody asks: a flow is all that goes one way between the two
+//! hosts, as the emulator counts it.
+
+use serde_json::{Value, json};
+use weir::units::{TimeDelta, Timestamp};
+use weir_emu::{Emulation, Plan, SAMPLE_INTERVAL};
+use weir_lab::record::{LINK_DURATION_MAX, Record};
+use weir_lab::run::RunInfo;
+use weir_lab::scenario::Scenario;
+use weir_sim::trace::Trace;
+
+use crate::capture::Recorded;
+use crate::record::{self, Path};
+use crate::run::kernel_version;
+
+/// A command that has ended, and what the network saw of it.
+#[derive(Debug)]
+pub struct LinkRun<'a> {
+    /// Its words.
+    pub command: &'a [String],
+    /// What ran at the far end meanwhile, if anything.
+    pub peer: Option<&'a str>,
+    /// The command's exit code.
+    pub exit_code: u8,
+    /// What the network was.
+    pub plan: &'a Plan,
+    /// What the emulator saw.
+    pub emulation: &'a Emulation,
+    /// The captures of both hosts; empty without any.
+    pub captures: &'a [Recorded],
+}
+
+/// The run as a record.
+pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Record {
+    let duration = length(run.emulation);
+    let scenario = scenario.clone().linked(duration.min(LINK_DURATION_MAX));
+    let end = Timestamp::ZERO + scenario.duration;
+    let flows = || scenario.flows.iter().enumerate();
+    let mut trace =
+        Trace { flows: flows().map(|(_, flow)| flow.name.clone()).collect(), ..Trace::default() };
+    let path = |(index, flow)| Path::of_link(flow, index, run.emulation);
+    trace.rows = flows().map(path).flat_map(|path| path.rows(&[])).collect();
+    trace.rows.sort_by_key(|row| (row.time, row.flow));
+    if let (Some(cell), Some(log)) = (&scenario.cell, &run.emulation.cell) {
+        trace.nodes = cell.names().map(String::from).collect();
+        trace.node_rows = log.rows.iter().filter(|row| row.time <= end).cloned().collect();
+        trace.frames = log.frames.clone();
+    }
+    let mut warnings = record::bent_warnings(run.emulation);
+    warnings.extend(record::change_warnings(run.emulation));
+    if duration > LINK_DURATION_MAX {
+        let hours = LINK_DURATION_MAX.as_secs_f64() / 3600.0;
+        warnings.push(format!("the command ran for longer than the {hours} h that are recorded"));
+    }
+    let mut call = facts(run, warnings);
+    record::add_emulation(&mut call, run.emulation);
+    Record { info, scenario, trace, call: Some(call) }
+}
+
+/// From the start to the last sample.
+fn length(emulation: &Emulation) -> TimeDelta {
+    let links = emulation.hops.iter().map(|hop| hop.up.samples.len());
+    let flows = emulation.flows.iter().map(|flow| flow.samples.len());
+    SAMPLE_INTERVAL * links.chain(flows).max().unwrap_or(0) as i64
+}
+
+fn facts(run: &LinkRun<'_>, warnings: Vec<String>) -> Value {
+    json!({
+        "command": run.command,
+        "peer": run.peer,
+        "exit_code": run.exit_code,
+        "kernel": kernel_version(),
+        "engines": record::engines(run.plan, "the command"),
+        "warnings": warnings,
+        "missed_packets": run.captures.iter().map(|capture| capture.missed_packets).sum::<u64>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::units::DataSize;
+    use weir_emu::{
+        DirectionRecord, FlowRecord, FlowSample, Hop, HopRecord, HostPlan, Sample, Traffic,
+    };
+    use weir_lab::run::Engine;
+    use weir_lab::scenario::catalogue;
+
+    use super::*;
+
+    /// Two packets up, the second of which is lost in the second interval.
+    fn emulation() -> Emulation {
+        let sample = |index: i64, lost_packets| FlowSample {
+            time: Timestamp::ZERO + SAMPLE_INTERVAL * index,
+            queued: DataSize::from_bytes(10),
+            traffic: Traffic {
+                offered_packets: 1,
+                offered: DataSize::from_bytes(84),
+                lost_packets,
+                delivered_packets: 1 - lost_packets,
+                delivered: DataSize::from_bytes(84 * (1 - lost_packets)),
+                ..Traffic::default()
+            },
+        };
+        let samples = vec![sample(1, 0), sample(2, 1)];
+        let up = FlowRecord { from: 0, to: 1, samples, total: Traffic::default() };
+        let moment = |FlowSample { time, queued, traffic }| {
+            let (capacity, queuing_delay) = (None, TimeDelta::ZERO);
+            Sample { time, capacity, queued, queuing_delay, traffic }
+        };
+        let link = DirectionRecord {
+            samples: up.samples.iter().copied().map(moment).collect(),
+            ..DirectionRecord::default()
+        };
+        let hop = HopRecord { up: link.clone(), down: link };
+        Emulation { hops: vec![hop], flows: vec![up], ..Emulation::default() }
+    }
+
+    #[test]
+    fn a_flow_is_what_goes_one_way_and_a_silent_one_has_rows_too() {
+        let scenario = &catalogue::find("demo/first-call").unwrap()[0];
+        let (controller, engine) = ("true".into(), Engine::Link);
+        let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };
+        let emulation = emulation();
+        let Hop { up, down } = &crate::network(scenario).hops[0];
+        let plan = Plan::two_hosts(up, down);
+        assert_eq!(plan.hosts, [HostPlan::at(0), HostPlan::at(1)]);
+        let run = LinkRun {
+            command: &["true".into()],
+            peer: None,
+            exit_code: 3,
+            plan: &plan,
+            emulation: &emulation,
+            captures: &[],
+        };
+        let record = link_record(scenario, info, &run);
+        let rows = record.trace.rows.iter();
+        let rows: Vec<_> = rows
+            .map(|row| {
+                let name = record.trace.flows[row.flow].as_str();
+                let (sent, received) = (row.sent.as_bytes(), row.received.as_bytes());
+                (row.time.as_millis(), name, sent, received, row.lost_packets)
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (50, "link-up", 84, 84, 0),
+                (50, "link-down", 0, 0, 0),
+                (100, "link-up", 84, 0, 1),
+                (100, "link-down", 0, 0, 0),
+            ]
+        );
+        assert_eq!(record.scenario.duration, TimeDelta::from_millis(100));
+        assert_eq!(record.call.unwrap()["exit_code"], 3);
+    }
+}

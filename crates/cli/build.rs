@@ -1,0 +1,49 @@
+//! Tells the program which commit it was built from: `weir --version` says it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const UNKNOWN: &str = "revision unknown: not built in a clone of its repository";
+
+fn main() {
+    // Without this, cargo runs a build script after every change of its crate.
+    println!("cargo::rerun-if-changed=build.rs");
+    let revision = revision().unwrap_or_else(|| UNKNOWN.into());
+    println!("cargo::rustc-env=WEIR_REVISION={revision}");
+}
+
+/// Revision and day of the last commit, in a clone of this project.
+fn revision() -> Option<String> {
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let root = fs::canonicalize(Path::new(&manifest).join("../..")).ok()?;
+    // A tarball may be unpacked within a clone of something else.
+    let top = fs::canonicalize(git(&root, &["rev-parse", "--show-toplevel"])?).ok()?;
+    if top != root {
+        return None;
+    }
+    watch_commits(&root);
+    // Twelve digits of all: how far git itself shortens depends on the clone.
+    let line = git(&root, &["log", "-1", "--format=%H %cs"])?;
+    let (hash, day) = line.split_once(' ')?;
+    Some(format!("{} {day}", hash.get(..12)?))
+}
+
+/// Lets this script run again after a commit, and after nothing else of the repository.
+fn watch_commits(root: &Path) {
+    let branch = git(root, &["symbolic-ref", "--quiet", "HEAD"]);
+    for name in ["HEAD", "logs/HEAD"].into_iter().chain(branch.as_deref()) {
+        let Some(path) = git(root, &["rev-parse", "--git-path", name]) else { continue };
+        let path: PathBuf = root.join(path);
+        // Cargo takes a missing path for a changed one, each time.
+        if path.is_file() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+}
+
+fn git(folder: &Path, args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).current_dir(folder).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

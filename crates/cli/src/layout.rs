@@ -1,0 +1,218 @@
+//! How wide a table may be, and how it is made to fit: whole into a pipe or a file, within the width of
+//! a terminal.
+
+use std::io::{IsTerminal, stdout};
+
+use crate::output;
+
+/// Widths below this are a mistake, not a terminal to write a table for.
+const NARROWEST: usize = 40;
+/// Blanks between two columns.
+const GAP: usize = 2;
+/// What a wrapped column keeps at least.
+const WRAPPED: usize = 20;
+
+/// The width to keep to: `COLUMNS` where it is set, else that of the terminal; `None` where results go
+/// into a pipe or a file, which keep every column.
+pub fn width() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let of_terminal = || {
+        let size = stdout().is_terminal().then(terminal_size::terminal_size).flatten()?;
+        Some(usize::from(size.0.0))
+    };
+    set.or_else(of_terminal).map(|width: usize| width.max(NARROWEST))
+}
+
+/// Rows of cells, and what of them may go where there is too little room.
+#[derive(Clone, Debug, Default)]
+pub struct Table<'a> {
+    /// Names of the columns.
+    pub head: Vec<&'a str>,
+    /// The cells.
+    pub rows: Vec<Vec<String>>,
+    /// How many columns are aligned to the left; the others hold numbers.
+    pub left: usize,
+    /// Columns that become a line above the rows that have them in common.
+    pub common: Vec<usize>,
+    /// Columns that may be left out, the first of them first.
+    pub spare: Vec<usize>,
+    /// A column of words that may be broken into several lines.
+    pub words: Option<usize>,
+}
+
+impl Table<'_> {
+    /// The table within a width, if that is possible. What is no plain text in a cell is escaped.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let escaped = |row: &Vec<String>| row.iter().map(|cell| output::escaped(cell)).collect();
+        Self { rows: self.rows.iter().map(escaped).collect(), ..self.clone() }.fitted(width)
+    }
+
+    fn fitted(&self, width: Option<usize>) -> String {
+        let all: Vec<usize> = (0..self.head.len()).collect();
+        let Some(width) = width.filter(|&width| self.needs(&all) > width) else {
+            return self.lines(&all, 0, None);
+        };
+        let mut shown: Vec<usize> =
+            all.iter().copied().filter(|column| !self.common.contains(column)).collect();
+        let indent = if self.common.is_empty() { 0 } else { GAP };
+        let words = |shown: &[usize]| {
+            let column = self.words.filter(|column| shown.contains(column))?;
+            let others = self.needs(shown) - self.width(column);
+            Some(width.saturating_sub(others + indent).max(WRAPPED))
+                .filter(|&room| room < self.width(column))
+        };
+        let needs = |shown: &[usize]| {
+            let saved = words(shown).map_or(0, |room| {
+                self.width(self.words.expect("only a column of words has room")) - room
+            });
+            self.needs(shown) + indent - saved
+        };
+        let mut left_out = Vec::new();
+        for &column in self.spare.iter().filter(|column| !self.common.contains(column)) {
+            if needs(&shown) <= width {
+                break;
+            }
+            shown.retain(|&other| other != column);
+            left_out.push(self.head[column]);
+        }
+        let mut text = self.lines(&shown, indent, words(&shown));
+        if !left_out.is_empty() {
+            text += &format!("not shown in {width} columns: {}\n", left_out.join(", "));
+        }
+        text
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| row[column].chars().count());
+        cells.chain([self.head[column].chars().count()]).max().unwrap_or(0)
+    }
+
+    fn needs(&self, shown: &[usize]) -> usize {
+        let widths: usize = shown.iter().map(|&column| self.width(column)).sum();
+        widths + GAP * shown.len().saturating_sub(1)
+    }
+
+    /// The shown columns, indented below lines of what their rows have in common, with so much room for
+    /// the words.
+    fn lines(&self, shown: &[usize], indent: usize, words: Option<usize>) -> String {
+        let width = |column: usize| match words {
+            Some(room) if self.words == Some(column) => room,
+            _ => self.width(column),
+        };
+        let line = |cells: &[String]| {
+            let padded = shown.iter().zip(cells).map(|(&column, cell)| {
+                let width = width(column);
+                if column < self.left {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+            let text = padded.collect::<Vec<String>>().join(&" ".repeat(GAP));
+            format!("{:indent$}{}\n", "", text.trim_end())
+        };
+        let heads: Vec<String> = shown.iter().map(|&column| self.head[column].into()).collect();
+        let mut text = line(&heads);
+        let mut common: Option<String> = None;
+        for row in &self.rows {
+            let above = (indent > 0).then(|| self.in_common(row));
+            if above != common {
+                text.extend(above.iter().map(|above| format!("{above}\n")));
+                common = above;
+            }
+            let cells = shown.iter().map(|&column| match words {
+                Some(room) if self.words == Some(column) => wrapped(&row[column], room),
+                _ => vec![row[column].clone()],
+            });
+            let cells: Vec<Vec<String>> = cells.collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for index in 0..height {
+                let part = |cell: &Vec<String>| cell.get(index).cloned().unwrap_or_default();
+                text += &line(&cells.iter().map(part).collect::<Vec<String>>());
+            }
+        }
+        text
+    }
+
+    /// `lund/rmcat-ns3, engine sim, seeds 5`.
+    fn in_common(&self, row: &[String]) -> String {
+        let named = |(index, &column): (usize, &usize)| match index {
+            0 => row[column].clone(),
+            _ => format!("{} {}", self.head[column], row[column]),
+        };
+        self.common.iter().enumerate().map(named).collect::<Vec<String>>().join(", ")
+    }
+}
+
+/// A text in lines of at most so many characters, broken at blanks; a longer word has a line of its own.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.into());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table<'static> {
+        let row = |name: &str, value: &str| {
+            ["lund/rmcat-ns3", "5", name, value, "99.99", "a few words that may be broken"]
+                .map(String::from)
+                .to_vec()
+        };
+        Table {
+            head: vec!["scenario", "seeds", "controller", "rate", "loss", "why"],
+            rows: vec![row("gcc", "1.124 ±0.012"), row("scream-v2", "1.142 ±0.007")],
+            left: 3,
+            common: vec![0, 1],
+            spare: vec![4],
+            words: None,
+        }
+    }
+
+    #[test]
+    fn a_table_that_fits_is_shown_whole_and_so_is_one_for_a_pipe() {
+        let whole = table().text(None);
+        assert_eq!(whole.lines().next().unwrap().split("  ").next(), Some("scenario"));
+        assert_eq!(table().text(Some(200)), whole);
+    }
+
+    #[test]
+    fn what_rows_have_in_common_goes_above_them_and_then_columns_are_left_out() {
+        assert_eq!(
+            table().text(Some(70)),
+            "  controller          rate   loss                             why\n\
+             lund/rmcat-ns3, seeds 5\n\
+             \x20 gcc         1.124 ±0.012  99.99  a few words that may be broken\n\
+             \x20 scream-v2   1.142 ±0.007  99.99  a few words that may be broken\n"
+        );
+        let narrow = table().text(Some(60));
+        assert!(narrow.ends_with("\nnot shown in 60 columns: loss\n"), "{narrow}");
+        assert!(!narrow.contains("99.99"));
+    }
+
+    #[test]
+    fn words_are_broken_before_a_column_is_left_out() {
+        let table = Table { words: Some(5), left: 6, ..table() };
+        let text = table.text(Some(60));
+        assert!(text.contains("99.99") && text.lines().all(|line| line.chars().count() <= 60));
+        assert!(text.lines().count() > 4, "{text}");
+    }
+
+    #[test]
+    fn a_word_longer_than_the_line_has_one_of_its_own() {
+        assert_eq!(wrapped("a bc defghij k", 4), ["a bc", "defghij", "k"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+}

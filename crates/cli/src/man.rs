@@ -1,0 +1,19 @@
+//! `weir man`: the manual pages, one a command.
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::args;
+
+/// Writes the pages into a folder, which it makes.
+pub fn man(args: &args::Man) -> anyhow::Result<ExitCode> {
+    let write = || {
+        fs::create_dir_all(&args.folder)?;
+        clap_mangen::generate_to(args::Args::command(), &args.folder)
+    };
+    write().with_context(|| format!("cannot write manual pages to {}", args.folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,148 @@
+//! Signals that would end this process, as something to wait for.
+
+use std::ffi::c_int;
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use super::{check, open_process};
+
+const CAUGHT: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// No descriptor.
+const NONE: c_int = -1;
+/// How often processes are looked for that were forked meanwhile. One that forks for ever is killed later.
+const PASSES: usize = 10;
+/// Where the handler writes to.
+static TOLD: AtomicI32 = AtomicI32::new(NONE);
+
+/// While it lives, signals from other processes that would end this one are kept here instead.
+///
+/// Ctrl-C at a terminal is not among them: the terminal sends it to the command by itself, and a command
+/// such as a shell goes on.
+#[derive(Debug)]
+pub struct Signals {
+    old: [libc::sigaction; CAUGHT.len()],
+    received: PipeReader,
+    _told: PipeWriter,
+}
+
+impl Signals {
+    /// Listens from now on. An error while another one lives.
+    pub fn listen() -> io::Result<Self> {
+        let (received, told) = io::pipe()?;
+        for end in [received.as_fd(), told.as_fd()] {
+            // The handler may not wait for a reader.
+            // SAFETY: takes no pointer.
+            check(unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+        }
+        let taken =
+            TOLD.compare_exchange(NONE, told.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
+        taken.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
+        Ok(Self { old: CAUGHT.map(catch), received, _told: told })
+    }
+
+    /// The next signal that came; `None` if there is none.
+    pub(crate) fn take(&self) -> Option<c_int> {
+        let mut byte = [0];
+        (&self.received).read_exact(&mut byte).ok()?;
+        Some(byte[0].into())
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.received.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, old) in CAUGHT.iter().zip(&self.old) {
+            // SAFETY: `old` is what sigaction gave for this signal.
+            unsafe { libc::sigaction(*signal, old, ptr::null_mut()) };
+        }
+        TOLD.store(NONE, Ordering::SeqCst);
+    }
+}
+
+/// What the signal did before.
+fn catch(signal: c_int) -> libc::sigaction {
+    // SAFETY: the handler is async-signal-safe and has the signature that SA_SIGINFO asks for;
+    // sigaction is plain data.
+    unsafe {
+        let mut new: libc::sigaction = mem::zeroed();
+        new.sa_sigaction = tell as *const () as usize;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        let mut old: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, &new, &mut old);
+        // nohup asks for this.
+        if signal == libc::SIGHUP && old.sa_sigaction == libc::SIG_IGN {
+            libc::sigaction(signal, &old, ptr::null_mut());
+        }
+        old
+    }
+}
+
+/// The handler. Async-signal-safe.
+extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let told = TOLD.load(Ordering::SeqCst);
+    // SAFETY: the kernel passes a valid siginfo; `byte` is one byte; errno is the calling thread's.
+    unsafe {
+        // What the kernel sends has a positive code.
+        if told != NONE && (*info).si_code <= 0 {
+            let errno = *libc::__errno_location();
+            let byte = signal as u8;
+            libc::write(told, ptr::from_ref(&byte).cast(), 1);
+            *libc::__errno_location() = errno;
+        }
+    }
+}
+
+/// Sends a signal to every process whose main thread is in a network namespace, and to the children of
+/// `stand_in`, but not to that process itself: it would pass the signal on once more.
+pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_int) {
+    let place = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let own = place(&format!("/proc/self/fd/{}", network.as_raw_fd()));
+    let is_of_command = |number: u32| {
+        let found = place(&format!("/proc/{number}/ns/net"));
+        (found.is_some() && found == own) || parent(number) == Some(stand_in)
+    };
+    let mut done = vec![stand_in];
+    for _ in 0..PASSES {
+        let before = done.len();
+        for number in processes() {
+            // From here on the number cannot come to stand for another process.
+            let Ok(process) = open_process(number.cast_signed()) else { continue };
+            if !done.contains(&number) && is_of_command(number) {
+                send(process.as_fd(), signal);
+                done.push(number);
+            }
+        }
+        // A process that forked meanwhile may have a child that is not among those read.
+        if done.len() == before {
+            return;
+        }
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// That the process has ended is fine.
+fn send(process: BorrowedFd<'_>, signal: c_int) {
+    let (process, info) = (process.as_raw_fd(), ptr::null::<libc::siginfo_t>());
+    // SAFETY: takes a descriptor; without an info the kernel makes one.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, signal, info, 0) };
+}
+
+fn parent(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything; then come the state and the parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

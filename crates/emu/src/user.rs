@@ -1,0 +1,96 @@
+//! The user as which programs of others run on the hosts: a browser has no use for root's rights.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::rights;
+use crate::sys;
+
+/// Of capabilities(7): to take other groups and to become another user.
+const TO_BECOME_ANOTHER: [u32; 2] = [6, 7];
+/// `nobody`, and the group of that number, on every Linux.
+const NOBODY: u32 = 65_534;
+/// Whoever enters may go on to what is inside, by name; the group may, others may not.
+const ENTERED_BY_THE_GROUP: u32 = 0o710;
+const OF_ONE_USER: u32 = 0o700;
+
+/// Who a program on a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// The user of this process.
+    Own,
+    /// `nobody`, for a process that is root.
+    Nobody,
+    /// The user of this process under another number, in a user namespace of its own. For a process
+    /// that is called root in a user namespace without other users: there the program is not root and
+    /// has no rights.
+    Renamed,
+}
+
+impl User {
+    /// One without root's rights: who that is depends on who this process is.
+    pub fn ordinary() -> Self {
+        if !sys::is_root() {
+            return Self::Own;
+        }
+        let map = |name| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
+        let may_become_another = rights::holds(&map("status"), &TO_BECOME_ANOTHER)
+            && ["uid_map", "gid_map"].iter().all(|name| has_number(&map(name), NOBODY))
+            && map("setgroups").trim() != "deny";
+        if may_become_another { Self::Nobody } else { Self::Renamed }
+    }
+
+    /// Makes the calling process this user. Async-signal-safe.
+    pub(crate) fn take_over(self) -> io::Result<()> {
+        match self {
+            Self::Own => Ok(()),
+            Self::Nobody => sys::become_ordinary(NOBODY),
+            Self::Renamed => sys::become_renamed(),
+        }
+    }
+
+    /// Makes a folder of its own for the user.
+    pub fn make_folder(self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(OF_ONE_USER))?;
+        match self {
+            Self::Nobody => std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)),
+            // The user of the new folder is already the right one.
+            Self::Own | Self::Renamed => Ok(()),
+        }
+    }
+
+    /// Lets the user enter a folder of this process. It cannot list what is in there.
+    pub fn let_in(self, folder: &Path) -> io::Result<()> {
+        if self == Self::Nobody {
+            std::os::unix::fs::chown(folder, None, Some(NOBODY))?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(ENTERED_BY_THE_GROUP))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a map of a user namespace has a number inside. A line is the first number inside, the first
+/// outside and how many there are.
+fn has_number(map: &str, number: u32) -> bool {
+    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+    let ranges = map.lines().filter_map(|line| numbers(line).ok());
+    let mut ranges = ranges.filter_map(|range: Vec<u32>| Some((*range.first()?, *range.get(2)?)));
+    ranges.any(|(first, count)| number >= first && number - first < count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_namespace_of_one_user_has_no_nobody() {
+        assert!(has_number("         0          0 4294967295\n", NOBODY));
+        assert!(has_number("0 1000 1\n1 100000 65536\n", NOBODY));
+        assert!(!has_number("         0       1000          1\n", NOBODY));
+        assert!(!has_number("0 100000 65534\n", NOBODY));
+        assert!(!has_number("", NOBODY));
+    }
+}

@@ -1,0 +1,157 @@
+//! A number a row of a flow, however long the run: the beginning in memory, the rest in a temporary file.
+//!
+//! Some metrics need the rows a second time, since they hold each against a mean that only the end tells.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::ops::{Deref, Range};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Numbers of a block.
+const BLOCK: usize = 8_192;
+/// Blocks of a column that stay in memory.
+const KEPT: usize = 4;
+const BYTES: usize = size_of::<u64>();
+
+/// The temporary file of a run's columns. It has no name, so nothing of it stays, however the program ends.
+#[derive(Debug, Default)]
+pub struct Spool {
+    /// `None` where none can be made.
+    file: OnceLock<Option<File>>,
+    used: AtomicU64,
+}
+
+impl Spool {
+    /// Where the block now lies; `None` if it cannot be written.
+    fn write(&self, block: &[u64]) -> Option<u64> {
+        let file = self.file.get_or_init(|| tempfile::tempfile().ok()).as_ref()?;
+        let bytes: Vec<u8> = block.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let offset = self.used.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        file.write_all_at(&bytes, offset).ok()?;
+        Some(offset)
+    }
+
+    fn read(&self, offset: u64) -> Arc<[u64]> {
+        let file = self.file.get().and_then(Option::as_ref).expect("a block was written to it");
+        let mut bytes = vec![0; BLOCK * BYTES];
+        file.read_exact_at(&mut bytes, offset).expect("the system keeps what it took");
+        let (numbers, _) = bytes.as_chunks::<BYTES>();
+        numbers.iter().map(|number| u64::from_le_bytes(*number)).collect()
+    }
+}
+
+/// Numbers by row.
+#[derive(Debug)]
+pub(super) struct Column {
+    spool: Arc<Spool>,
+    blocks: Vec<Block>,
+    /// What comes after the last whole block.
+    tail: Vec<u64>,
+    /// The block that was read last, by its number: one follows the other.
+    last: RefCell<Option<(usize, Arc<[u64]>)>>,
+}
+
+#[derive(Debug)]
+enum Block {
+    Kept(Box<[u64]>),
+    Spooled(u64),
+}
+
+/// A block to look at.
+enum Loaded<'a> {
+    Kept(&'a [u64]),
+    Read(Arc<[u64]>),
+}
+
+impl Deref for Loaded<'_> {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Kept(numbers) => numbers,
+            Self::Read(numbers) => numbers,
+        }
+    }
+}
+
+impl Column {
+    pub(super) fn new(spool: &Arc<Spool>) -> Self {
+        let (blocks, tail) = (Vec::new(), Vec::new());
+        Self { spool: Arc::clone(spool), blocks, tail, last: RefCell::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.blocks.len() * BLOCK + self.tail.len()
+    }
+
+    pub(super) fn push(&mut self, number: u64) {
+        self.tail.push(number);
+        if self.tail.len() < BLOCK {
+            return;
+        }
+        // Where the disk is full the memory has to do.
+        let spooled = if self.blocks.len() < KEPT { None } else { self.spool.write(&self.tail) };
+        self.blocks.push(match spooled {
+            Some(offset) => Block::Spooled(offset),
+            None => Block::Kept(self.tail.as_slice().into()),
+        });
+        self.tail.clear();
+    }
+
+    /// The numbers of these rows.
+    pub(super) fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = u64> {
+        let blocks = rows.start / BLOCK..rows.end.div_ceil(BLOCK);
+        blocks.flat_map(move |number| {
+            let block = self.load(number);
+            let first = number * BLOCK;
+            let from = rows.start.saturating_sub(first);
+            let to = (rows.end - first).min(block.len());
+            (from..to).map(move |index| block[index])
+        })
+    }
+
+    pub(super) fn sum(&self, rows: Range<usize>) -> u64 {
+        self.iter(rows).sum()
+    }
+
+    fn load(&self, number: usize) -> Loaded<'_> {
+        match self.blocks.get(number) {
+            None => Loaded::Kept(&self.tail),
+            Some(Block::Kept(numbers)) => Loaded::Kept(numbers),
+            Some(Block::Spooled(offset)) => {
+                let mut last = self.last.borrow_mut();
+                if let Some((_, numbers)) = last.as_ref().filter(|(known, _)| *known == number) {
+                    return Loaded::Read(Arc::clone(numbers));
+                }
+                let numbers = self.spool.read(*offset);
+                *last = Some((number, Arc::clone(&numbers)));
+                Loaded::Read(numbers)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_column_reads_as_it_was_filled_and_keeps_little_in_memory() {
+        let mut column = Column::new(&Arc::default());
+        let numbers: Vec<u64> = (0..10 * BLOCK as u64 + 5).map(|index| index * index).collect();
+        numbers.iter().for_each(|number| column.push(*number));
+        assert_eq!(column.len(), numbers.len());
+        for rows in [0..numbers.len(), 3..4, BLOCK - 1..7 * BLOCK + 1, 9 * BLOCK..9 * BLOCK] {
+            assert!(
+                column.iter(rows.clone()).eq(numbers[rows.clone()].iter().copied()),
+                "{rows:?}"
+            );
+        }
+        let two: u64 = numbers[5 * BLOCK..][..2].iter().sum();
+        assert_eq!(column.sum(5 * BLOCK..5 * BLOCK + 2), two);
+        let kept = column.blocks.iter().filter(|block| matches!(block, Block::Kept(_)));
+        assert_eq!(kept.count(), KEPT);
+    }
+}

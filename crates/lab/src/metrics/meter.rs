@@ -1,0 +1,300 @@
+//! Measures a flow row by row: over its whole time, and over parts of it.
+//!
+//! ```text
+//! row -> sums and tallies of each part -+-> Metrics
+//!     -> columns: received, target -----+
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_sim::trace::{ROW_INTERVAL, Row};
+
+use super::changes::{CapacityChange, Changes};
+use super::column::{Column, Spool};
+use super::rows::Received;
+use super::spans::{convergence_s, oscillations_per_min};
+use super::tally::Tally;
+use super::transfer::TransferMeter;
+use super::video::VideoMeter;
+use super::{MeanMax, MeanStd, Metrics, ROWS_PER_SECOND, RunningMean, Window};
+
+/// A target that nobody measured, in a column.
+const NO_TARGET: u64 = u64::MAX;
+
+/// Takes the rows of one flow, by rising time.
+#[derive(Debug)]
+pub struct FlowMeter {
+    /// When other flows came or went.
+    arrivals: Vec<Timestamp>,
+    whole: Part,
+    parts: Vec<(Range<Timestamp>, Part)>,
+    changes: Changes,
+    received: Received,
+    targets: Column,
+    /// Of the rows that have a transfer.
+    goodput: Column,
+    /// Rows without any capacity.
+    outages: Vec<Range<usize>>,
+    /// The capacity of the row before, and what it carries in a row.
+    carried: Option<(Bitrate, Carried)>,
+}
+
+/// What was measured of a flow.
+#[derive(Debug)]
+pub struct Measured {
+    /// Over its whole time.
+    pub whole: Metrics,
+    /// Over the parts.
+    pub parts: Vec<Metrics>,
+    /// The steps of its capacity.
+    pub changes: Vec<CapacityChange>,
+    /// What it received.
+    pub received: Received,
+}
+
+impl FlowMeter {
+    /// Of a flow that is also measured over these parts of its time; a row belongs to the part that it
+    /// ends in. Flows of one run share a `spool`.
+    pub fn new(parts: &[Range<Timestamp>], arrivals: Vec<Timestamp>, spool: &Arc<Spool>) -> Self {
+        Self {
+            arrivals,
+            whole: Part::default(),
+            parts: parts.iter().map(|time| (time.clone(), Part::default())).collect(),
+            changes: Changes::default(),
+            received: Received::new(spool),
+            targets: Column::new(spool),
+            goodput: Column::new(spool),
+            outages: Vec::new(),
+            carried: None,
+        }
+    }
+
+    /// Measures the next row.
+    pub fn push(&mut self, row: &Row) {
+        let (index, transfers) = (self.targets.len(), self.goodput.len());
+        // It rarely changes, and to work it out takes a long division.
+        let known = self.carried.filter(|(capacity, _)| Some(*capacity) == row.capacity);
+        self.carried = known.or_else(|| Some((row.capacity?, Carried::in_row(row.capacity?))));
+        let carried = self.carried.map(|(_, carried)| carried);
+        self.whole.push(index, transfers, row, carried);
+        for (time, part) in &mut self.parts {
+            if time.start < row.time && row.time <= time.end {
+                part.push(index, transfers, row, carried);
+            }
+        }
+        if row.capacity == Some(Bitrate::ZERO) {
+            match self.outages.last_mut().filter(|outage| outage.end == index) {
+                Some(outage) => outage.end += 1,
+                None => self.outages.push(index..index + 1),
+            }
+        }
+        self.changes.push(row);
+        self.received.push(row.time, row.received);
+        self.targets.push(row.target.map_or(NO_TARGET, Bitrate::as_bps));
+        if let Some(transfer) = row.transfer {
+            self.goodput.push(transfer.goodput.as_bytes());
+        }
+    }
+
+    /// What the rows were.
+    pub fn finish(mut self) -> Measured {
+        let least_rtt = self.whole.rtt.least().unwrap_or_default();
+        let changes = std::mem::take(&mut self.changes).into_found();
+        let mut whole = std::mem::take(&mut self.whole);
+        let whole = self.metrics(&mut whole, &changes, least_rtt);
+        let mut parts = std::mem::take(&mut self.parts);
+        let parts =
+            parts.iter_mut().map(|(_, part)| self.metrics(part, &changes, least_rtt)).collect();
+        Measured { whole, parts, changes, received: self.received }
+    }
+
+    fn metrics(&self, part: &mut Part, all: &[CapacityChange], least_rtt: TimeDelta) -> Metrics {
+        let rows = part.rows.clone();
+        let changes: Vec<&CapacityChange> =
+            all.iter().filter(|it| rows.start < it.first && it.first < rows.end).collect();
+        let spans = self.spans(&rows, &changes);
+        let response = |up: Option<bool>| {
+            let wanted = changes.iter().filter(|change| up.is_none_or(|up| change.up == up));
+            wanted.filter_map(|it| it.response_s(rows.end)).collect::<RunningMean>().value()
+        };
+        let late = rows.start + rows.len() / 2..rows.end;
+        let late = self.targets.iter(late).filter(|target| *target != NO_TARGET);
+        let late = late.map(|target| Bitrate::from_bps(target).as_mbps_f64());
+        Metrics {
+            utilization: part.utilization(),
+            target_utilization: part.target_share.value(),
+            rate_mbps: rate_over(self.received.bytes(), rows.clone()),
+            queuing_delay_ms: part.queuing_delay.above(TimeDelta::ZERO),
+            rtt_ms: part.rtt.above(TimeDelta::ZERO),
+            rtt_above_min_ms: part.rtt.above(least_rtt),
+            loss_ratio: part.loss.ratio(),
+            feedback_ratio: part.feedback_ratio(),
+            responsiveness_s: response(None),
+            responsiveness_up_s: response(Some(true)),
+            responsiveness_down_s: response(Some(false)),
+            convergence_s: convergence_s(&self.received, &spans, &self.outages),
+            oscillations_per_min: oscillations_per_min(&self.received, &spans),
+            target_rate_mbps: part.target_mbps.value(),
+            late_rate_mbps: late.collect::<RunningMean>().value(),
+            video: part.video.finish(part.carried.map(|carried| carried.bytes)),
+            transfer: part.transfer.finish(&self.goodput),
+        }
+    }
+
+    /// The rows between changes: of the capacity, or of who else is there.
+    fn spans(&self, rows: &Range<usize>, changes: &[&CapacityChange]) -> Vec<Range<usize>> {
+        let after = |time: &Timestamp| self.received.until(*time).clamp(rows.start, rows.end);
+        let mut bounds: Vec<usize> = changes.iter().map(|change| change.first).collect();
+        bounds.extend(self.arrivals.iter().map(after));
+        bounds.extend([rows.start, rows.end]);
+        bounds.sort_unstable();
+        bounds.dedup();
+        bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
+    }
+}
+
+/// Sums over the rows of a part so far.
+#[derive(Clone, Debug)]
+struct Part {
+    rows: Range<usize>,
+    received: DataSize,
+    /// `None` if the bottleneck is unlimited.
+    carried: Option<Carried>,
+    target_share: RunningMean,
+    target_mbps: RunningMean,
+    queuing_delay: Tally,
+    rtt: Tally,
+    loss: Loss,
+    sent: DataSize,
+    /// `None` if nobody knows.
+    feedback: Option<DataSize>,
+    video: VideoMeter,
+    transfer: TransferMeter,
+}
+
+/// What the bottleneck could carry: to the bit, and row by row in whole bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    bits: f64,
+    bytes: f64,
+}
+
+impl Carried {
+    fn in_row(capacity: Bitrate) -> Self {
+        Self {
+            bits: capacity.as_bps_f64() * ROW_INTERVAL.as_secs_f64(),
+            bytes: (capacity * ROW_INTERVAL).as_bytes() as f64,
+        }
+    }
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self {
+            rows: 0..0,
+            received: DataSize::ZERO,
+            carried: Some(Carried::default()),
+            target_share: RunningMean::default(),
+            target_mbps: RunningMean::default(),
+            queuing_delay: Tally::default(),
+            rtt: Tally::default(),
+            loss: Loss::default(),
+            sent: DataSize::ZERO,
+            feedback: Some(DataSize::ZERO),
+            video: VideoMeter::default(),
+            transfer: TransferMeter::default(),
+        }
+    }
+}
+
+impl Part {
+    /// `index` counts the flow's rows, `transfers` those with a transfer; `carried` is of this row.
+    fn push(&mut self, index: usize, transfers: usize, row: &Row, carried: Option<Carried>) {
+        if self.rows.is_empty() {
+            self.rows.start = index;
+        }
+        self.rows.end = index + 1;
+        self.received += row.received;
+        self.carried = self
+            .carried
+            .zip(carried)
+            .map(|(sum, row)| Carried { bits: sum.bits + row.bits, bytes: sum.bytes + row.bytes });
+        let usable = row.capacity.filter(|rate| *rate > Bitrate::ZERO);
+        self.target_share.extend(row.target.zip(usable).map(|(target, rate)| target / rate));
+        self.target_mbps.extend(row.target.map(Bitrate::as_mbps_f64));
+        if let Some(delay) = row.queuing_delay {
+            self.queuing_delay.push(delay);
+        }
+        if let Some(rtt) = row.rtt {
+            self.rtt.push(rtt);
+        }
+        self.loss.push(row.sent_packets, row.lost_packets);
+        self.sent += row.sent;
+        self.feedback = self.feedback.zip(row.feedback).map(|(sum, size)| sum + size);
+        if let Some(video) = &row.video {
+            self.video.push(video);
+        }
+        if let Some(transfer) = &row.transfer {
+            self.transfer.push(transfers, transfer);
+        }
+    }
+
+    fn utilization(&self) -> Option<f64> {
+        let carried = self.carried?.bits;
+        (carried > 0.0).then(|| self.received.as_bits() as f64 / carried)
+    }
+
+    /// `None` if nothing was sent, or nobody knows what came back.
+    fn feedback_ratio(&self) -> Option<f64> {
+        let (feedback, sent) = (self.feedback?, self.sent);
+        (sent > DataSize::ZERO).then(|| feedback.as_bytes() as f64 / sent.as_bytes() as f64)
+    }
+}
+
+/// Packets sent and lost, over all rows and over the last second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    sent: u64,
+    lost: u64,
+    second: [Window; 2],
+    /// The largest ratio of a second.
+    max: f64,
+}
+
+impl Loss {
+    fn push(&mut self, sent: u64, lost: u64) {
+        self.sent += sent;
+        self.lost += lost;
+        let [in_second, out] = &mut self.second;
+        let ratio = loss_ratio(in_second.push(sent), out.push(lost));
+        if in_second.is_full() {
+            self.max = ratio.map_or(self.max, |ratio| self.max.max(ratio));
+        }
+    }
+
+    fn ratio(&self) -> Option<MeanMax> {
+        Some(MeanMax { mean: loss_ratio(self.sent, self.lost)?, max: self.max })
+    }
+}
+
+fn loss_ratio(sent: u64, lost: u64) -> Option<f64> {
+    (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0))
+}
+
+/// Of what came in each row: the mean over the time, the standard deviation of whole seconds.
+pub(super) fn rate_over(sizes: &Column, rows: Range<usize>) -> Option<MeanStd> {
+    let rate = |bytes: u64, rows: usize| {
+        (DataSize::from_bytes(bytes) / (ROW_INTERVAL * rows as i64)).as_mbps_f64()
+    };
+    let seconds = || {
+        let mut sizes = sizes.iter(rows.clone());
+        let second = move |_| sizes.by_ref().take(ROWS_PER_SECOND).sum();
+        (0..rows.len() / ROWS_PER_SECOND).map(second).map(|bytes| rate(bytes, ROWS_PER_SECOND))
+    };
+    let of_seconds = seconds().collect::<RunningMean>().value()?;
+    let squares = seconds().map(|rate| (rate - of_seconds) * (rate - of_seconds));
+    let variance = squares.collect::<RunningMean>().value()?;
+    Some(MeanStd { mean: rate(sizes.sum(rows.clone()), rows.len()), std: variance.sqrt() })
+}

@@ -1,0 +1,96 @@
+//! Which rows of a flow lie in a time, and what came in them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir::units::{Bitrate, DataSize, Timestamp};
+use weir_sim::trace::ROW_INTERVAL;
+
+use super::column::{Column, Spool};
+
+/// The times of rows, rising. Rows follow each other without a gap nearly always, so that a few numbers
+/// tell all times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    /// The first row of each sequence without a gap, and when it ends.
+    sequences: Vec<(usize, Timestamp)>,
+    rows: usize,
+    last: Option<Timestamp>,
+}
+
+impl Times {
+    fn push(&mut self, time: Timestamp) {
+        if self.last.is_none_or(|last| last + ROW_INTERVAL != time) {
+            self.sequences.push((self.rows, time));
+        }
+        self.rows += 1;
+        self.last = Some(time);
+    }
+
+    /// How many rows end by a time.
+    fn until(&self, time: Timestamp) -> usize {
+        let sequence = self.sequences.partition_point(|(_, first)| *first <= time);
+        let Some((row, first)) = sequence.checked_sub(1).map(|index| self.sequences[index]) else {
+            return 0;
+        };
+        let end = self.sequences.get(sequence).map_or(self.rows, |(row, _)| *row);
+        let within = (time - first).as_nanos() / ROW_INTERVAL.as_nanos() + 1;
+        end.min(row + within as usize)
+    }
+}
+
+/// What a flow received, row by row.
+#[derive(Debug)]
+pub struct Received {
+    times: Times,
+    bytes: Column,
+}
+
+impl Received {
+    pub(super) fn new(spool: &Arc<Spool>) -> Self {
+        Self { times: Times::default(), bytes: Column::new(spool) }
+    }
+
+    pub(super) fn push(&mut self, time: Timestamp, size: DataSize) {
+        self.times.push(time);
+        self.bytes.push(size.as_bytes());
+    }
+
+    pub(super) fn bytes(&self) -> &Column {
+        &self.bytes
+    }
+
+    /// How many rows end by a time.
+    pub(super) fn until(&self, time: Timestamp) -> usize {
+        self.times.until(time)
+    }
+
+    /// In the rows that end within a time.
+    pub fn within(&self, time: &Range<Timestamp>) -> DataSize {
+        let (from, to) = (self.times.until(time.start), self.times.until(time.end));
+        DataSize::from_bytes(self.bytes.sum(from..to.max(from)))
+    }
+
+    /// Over these rows.
+    pub(super) fn rate(&self, rows: Range<usize>) -> Bitrate {
+        let time = ROW_INTERVAL * rows.len() as i64;
+        DataSize::from_bytes(self.bytes.sum(rows)) / time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_their_time_across_a_gap() {
+        let mut times = Times::default();
+        let ends: Vec<i64> = (1..=40).chain(100..=140).map(|row| row * 50).collect();
+        ends.iter().for_each(|ms| times.push(Timestamp::from_millis(*ms)));
+        assert_eq!(times.sequences.len(), 2);
+        for ms in [0, 49, 50, 51, 1_999, 2_000, 4_999, 5_000, 6_999, 7_000, 9_000] {
+            let before = ends.partition_point(|end| *end <= ms);
+            assert_eq!(times.until(Timestamp::from_millis(ms)), before, "{ms}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How a flow's rate settles in the spans between changes.
+
+use std::ops::Range;
+
+use weir::units::DataSize;
+use weir_sim::trace::ROW_INTERVAL;
+
+use super::rows::Received;
+use super::{ROWS_PER_SECOND, RunningMean, Window};
+
+/// Rows over which a rate is held against the watermarks of an oscillation: 500 ms [RFC8868 §3].
+pub(super) const OSCILLATION_WINDOW: usize = 10;
+/// The low and the high watermark, over the mean.
+const OSCILLATION_LOW: f64 = 0.75;
+const OSCILLATION_HIGH: f64 = 1.25;
+/// Rows in which oscillations are sought at least: 5 s.
+const OSCILLATION_SPAN: usize = 100;
+/// A flow has converged once its rate is this near to where it ends up.
+const CONVERGED: f64 = 0.1;
+
+pub(super) fn convergence_s(
+    received: &Received,
+    spans: &[Range<usize>],
+    outages: &[Range<usize>],
+) -> Option<f64> {
+    let converged = |span: &Range<usize>| {
+        if span.len() < 2 * ROWS_PER_SECOND {
+            return None;
+        }
+        let end = received.rate(late(span)).as_bps_f64();
+        // Nothing to converge to in an outage. A flow beside a load that takes all may still receive.
+        if end == 0.0 && outages.iter().any(|outage| outage.contains(&span.start)) {
+            return None;
+        }
+        let mut window = Window::default();
+        let mut near = |bytes: u64| {
+            let bytes = DataSize::from_bytes(window.push(bytes));
+            let rate = bytes / (ROW_INTERVAL * ROWS_PER_SECOND as i64);
+            window.is_full() && (rate.as_bps_f64() - end).abs() <= CONVERGED * end
+        };
+        // The second that is near ends with this row.
+        let row = received.bytes().iter(span.clone()).position(&mut near)?;
+        Some((ROW_INTERVAL * (row + 1) as i64).as_secs_f64())
+    };
+    spans.iter().filter_map(converged).collect::<RunningMean>().value()
+}
+
+/// After the example of [RFC8868 §3]: passages from below a low watermark to above a high one.
+pub(super) fn oscillations_per_min(received: &Received, spans: &[Range<usize>]) -> Option<f64> {
+    let (mut swings, mut seconds) = (0, 0.0);
+    for span in spans {
+        let late = late(span);
+        let steady = received.rate(late.clone()).as_bps_f64();
+        // Too short to tell a swing from a passage.
+        if late.len() < OSCILLATION_SPAN || steady == 0.0 {
+            continue;
+        }
+        let mut is_low = false;
+        let mut rows = received.bytes().iter(late.clone());
+        for _ in 0..late.len() / OSCILLATION_WINDOW {
+            let bytes = DataSize::from_bytes(rows.by_ref().take(OSCILLATION_WINDOW).sum());
+            let rate = bytes / (ROW_INTERVAL * OSCILLATION_WINDOW as i64);
+            let rate = rate.as_bps_f64() / steady;
+            if is_low && rate > OSCILLATION_HIGH {
+                swings += 1;
+            }
+            is_low = rate < OSCILLATION_LOW || (is_low && rate <= OSCILLATION_HIGH);
+        }
+        seconds += ROW_INTERVAL.as_secs_f64() * late.len() as f64;
+    }
+    (seconds > 0.0).then(|| f64::from(swings) * 60.0 / seconds)
+}
+
+/// The second half.
+fn late(span: &Range<usize>) -> Range<usize> {
+    span.start + span.len() / 2..span.end
+}

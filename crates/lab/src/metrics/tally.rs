@@ -1,0 +1,122 @@
+//! A distribution of times, counted: its memory grows with how many differ, not with how many there are.
+
+use weir::units::TimeDelta;
+
+use super::Distribution;
+
+/// Times that wait to be counted.
+const FRESH: usize = 16_384;
+
+/// How often each time came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    fresh: Vec<TimeDelta>,
+    /// By rising time.
+    counts: Vec<(TimeDelta, u32)>,
+    total: usize,
+}
+
+impl Tally {
+    pub(super) fn push(&mut self, time: TimeDelta) {
+        self.fresh.push(time);
+        self.total += 1;
+        if self.fresh.len() == FRESH {
+            self.count();
+        }
+    }
+
+    /// The least time.
+    pub(super) fn least(&mut self) -> Option<TimeDelta> {
+        self.count();
+        self.counts.first().map(|(time, _)| *time)
+    }
+
+    /// The distribution of how far the times lie above another.
+    pub(super) fn above(&mut self, origin: TimeDelta) -> Option<Distribution> {
+        self.count();
+        let ms = |time: TimeDelta| (time - origin).as_millis_f64();
+        let (largest, _) = *self.counts.last()?;
+        // In the order of the times, one by one: so the sum is that of the sorted list, to the last bit.
+        let mut sum = 0.0;
+        for (time, count) in &self.counts {
+            (0..*count).for_each(|_| sum += ms(*time));
+        }
+        let percentile = |q| self.percentile(q, ms);
+        Some(Distribution {
+            mean: sum / self.total as f64,
+            p25: percentile(0.25),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p95: percentile(0.95),
+            max: ms(largest),
+        })
+    }
+
+    /// As [`super::percentile`], of what is not empty.
+    fn percentile(&self, q: f64, ms: impl Fn(TimeDelta) -> f64) -> f64 {
+        let position = q * (self.total - 1) as f64;
+        let below = position.floor();
+        let [low, high] = [below, position.ceil()].map(|rank| ms(self.at(rank as usize)));
+        low + (high - low) * (position - below)
+    }
+
+    /// The time of a rank, from zero.
+    fn at(&self, rank: usize) -> TimeDelta {
+        let mut ranks = 0;
+        let within = |&&(_, count): &&(TimeDelta, u32)| {
+            ranks += count as usize;
+            rank < ranks
+        };
+        self.counts.iter().find(within).expect("a rank is below the total").0
+    }
+
+    /// Counts what waits.
+    fn count(&mut self) {
+        self.fresh.sort_unstable();
+        let mut known = std::mem::take(&mut self.counts).into_iter().peekable();
+        let differ = self.fresh.chunk_by(|a, b| a == b);
+        let mut counts = Vec::with_capacity(known.len() + differ.clone().count());
+        for equal in differ {
+            let (time, mut count) = (equal[0], equal.len() as u32);
+            while let Some(lesser) = known.next_if(|(other, _)| *other < time) {
+                counts.push(lesser);
+            }
+            if let Some((_, before)) = known.next_if(|(other, _)| *other == time) {
+                count += before;
+            }
+            counts.push((time, count));
+        }
+        counts.extend(known);
+        counts.shrink_to_fit();
+        self.counts = counts;
+        self.fresh.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{mean, percentile};
+
+    #[test]
+    fn a_tally_has_the_distribution_of_the_sorted_list_to_the_last_bit() {
+        // More than wait, many of them equal, in no order.
+        let micros = (0..40_000_i64).map(|index| index * 7_919 % 1_013 + 250);
+        let times: Vec<TimeDelta> = micros.map(TimeDelta::from_micros).collect();
+        let mut tally = Tally::default();
+        times.iter().for_each(|time| tally.push(*time));
+        let mut sorted: Vec<f64> =
+            times.iter().map(|time| (*time - times[0]).as_millis_f64()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let found = tally.above(times[0]).unwrap();
+        assert_eq!(Some(found.mean), mean(sorted.clone()));
+        for (value, q) in [(found.p25, 0.25), (found.p50, 0.5), (found.p90, 0.9), (found.p95, 0.95)]
+        {
+            assert_eq!(Some(value), percentile(&sorted, q));
+        }
+        assert_eq!(Some(&found.max), sorted.last());
+        assert_eq!(tally.least(), times.iter().min().copied());
+        assert!(tally.counts.len() <= 1_013);
+        assert_eq!(Tally::default().above(TimeDelta::ZERO), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether a run is there already, so that it need not be made again.
+
+use std::path::Path;
+
+use crate::run::RunInfo;
+use crate::scenario::Scenario;
+use crate::summary::Summary;
+
+use super::{RUN, Record, RecordError, RunFile, SCHEMA, SUMMARY, WEIR, read_json};
+
+impl Record {
+    /// The summary of the record of this run below `out`, or `None` if there is no folder for it. A record
+    /// that this version of Weir would not have made of this scenario is an error.
+    pub fn finished(
+        out: &Path,
+        info: &RunInfo,
+        scenario: &Scenario,
+    ) -> Result<Option<Summary>, RecordError> {
+        let folder = out.join(info.folder());
+        if !folder.exists() {
+            return Ok(None);
+        }
+        let run: RunFile = read_json(&folder.join(RUN))?;
+        let is_same_text = (&run.scenario_text, &run.variant, &run.traces)
+            == (&scenario.text, &scenario.variant, &scenario.traces);
+        let is_same_run = (&run.scenario, &run.controller, run.engine, run.seed.as_str())
+            == (&info.scenario, &info.controller, info.engine, info.seed.to_string().as_str());
+        let why = if run.schema != SCHEMA || run.weir != WEIR {
+            Some(format!("weir {} made it, and this is weir {WEIR}", run.weir))
+        } else if !is_same_run {
+            Some(format!("it is the record of `{}`", run.command))
+        } else if !is_same_text {
+            Some("it was made from another text of the scenario".into())
+        } else {
+            None
+        };
+        match why {
+            Some(why) => Err(RecordError::Another { folder, why }),
+            None => read_json(&folder.join(SUMMARY)).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Engine;
+    use crate::scenario::parse;
+    use std::fs;
+    use weir_sim::trace::Trace;
+
+    fn record(seed: u64) -> Record {
+        let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"1s\"\n\
+                    [network]\n[[flow]]\n";
+        let scenario = parse("x", text, None).unwrap();
+        let (engine, scenario_id) = (Engine::Sim, String::from("x"));
+        let info = RunInfo { scenario: scenario_id, controller: "nada".into(), engine, seed };
+        let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
+        Record { info, scenario, trace, call: None }
+    }
+
+    #[test]
+    fn a_record_of_the_same_run_gives_its_summary_and_of_another_one_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path();
+        let record = record(1);
+        let of = |scenario: &Scenario| Record::finished(out, &record.info, scenario);
+        assert_eq!(of(&record.scenario).unwrap(), None);
+        let written = record.write(out).unwrap();
+        assert_eq!(of(&record.scenario).unwrap(), Some(record.summary()));
+        let changed =
+            Scenario { text: record.scenario.text.replace("1s", "2s"), ..record.scenario };
+        let error = of(&changed).unwrap_err().to_string();
+        assert!(error.contains("another text") && error.contains("--out"), "{error}");
+        let run = written.join(RUN);
+        let text = fs::read_to_string(&run).unwrap();
+        let old = text.replace(&format!("\"weir\": \"{WEIR}\""), "\"weir\": \"0.0.0\"");
+        assert_ne!(old, text);
+        fs::write(&run, old).unwrap();
+        let error = of(&changed).unwrap_err().to_string();
+        assert!(error.contains("weir 0.0.0 made it"), "{error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads a file of a record line by line, so that its length takes no memory.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::{RecordError, damaged, io_error};
+use crate::files;
+
+/// More than any line of a record has.
+const LONGEST: u64 = 1 << 20;
+
+/// Hands over each line; an error tells which.
+pub(super) fn each(
+    path: &Path,
+    mut take: impl FnMut(&str) -> Result<(), String>,
+) -> Result<(), RecordError> {
+    let mut file = BufReader::with_capacity(1 << 16, files::open(path).map_err(io_error(path))?);
+    let mut line = Vec::new();
+    for number in 1_u64.. {
+        line.clear();
+        let read =
+            (&mut file).take(LONGEST).read_until(b'\n', &mut line).map_err(io_error(path))?;
+        if read == 0 {
+            break;
+        }
+        let text = if read as u64 == LONGEST { Err("is too long".into()) } else { text(&line) };
+        let taken = text.and_then(&mut take);
+        taken.map_err(|what| damaged(path, format!("line {number}: {what}")))?;
+    }
+    Ok(())
+}
+
+/// Hands over each line but the first, which must be this.
+pub(super) fn each_below(
+    path: &Path,
+    header: &str,
+    mut take: impl FnMut(&str) -> Result<(), String>,
+) -> Result<(), RecordError> {
+    let wrong = || format!("the first line must be {header}");
+    let mut is_first = true;
+    each(path, |line| {
+        if std::mem::take(&mut is_first) {
+            return if line == header { Ok(()) } else { Err(wrong()) };
+        }
+        take(line)
+    })?;
+    if is_first { Err(damaged(path, wrong())) } else { Ok(()) }
+}
+
+/// Without the line's end.
+fn text(line: &[u8]) -> Result<&str, String> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    str::from_utf8(line).map_err(|_| "is not text".into())
+}

@@ -1,0 +1,171 @@
+//! Reads a record file by file and row by row, as much of it as is wanted.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use weir::units::Timestamp;
+use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
+
+use super::series::SeriesReader;
+use super::{
+    AIRTIME, CALL, EVENTS, NODES, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime,
+    damaged, events, lines, nodes, read_json,
+};
+use crate::calls::{Calls, Flaw};
+use crate::run::RunInfo;
+use crate::scenario::{self, Scenario};
+use crate::summary::{Measurer, Summary};
+
+/// Scenarios of records that were read: the runs of one share it.
+#[derive(Debug, Default)]
+pub struct Scenarios(Mutex<HashMap<String, Arc<Scenario>>>);
+
+impl Scenarios {
+    fn parse(&self, run: &RunFile, path: &Path) -> Result<Arc<Scenario>, RecordError> {
+        let key =
+            serde_json::to_string(&(&run.scenario, &run.scenario_text, &run.variant, &run.traces));
+        let key = key.expect("plain data serializes");
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(scenario) = known().get(&key) {
+            return Ok(Arc::clone(scenario));
+        }
+        let scenario = scenario::parse_recorded(
+            &run.scenario,
+            &run.scenario_text,
+            run.variant.as_deref(),
+            &run.traces,
+        )
+        .map_err(|error| RecordError::Scenario { path: path.into(), error: Box::new(error) })?;
+        let scenario = Arc::new(scenario);
+        known().insert(key, Arc::clone(&scenario));
+        Ok(scenario)
+    }
+}
+
+/// A record's folder, of which all but the rows was read.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    folder: PathBuf,
+    /// Which run it is.
+    pub info: RunInfo,
+    /// The scenario, parsed from the text that the record carries.
+    pub scenario: Arc<Scenario>,
+    /// Names of the flows, in the scenario's order.
+    pub flows: Vec<String>,
+    /// Names of the nodes of the Wi-Fi cell; none without a cell.
+    pub nodes: Vec<String>,
+    /// What only a real call has.
+    pub call: Option<Value>,
+}
+
+impl Reader {
+    /// Reads what stands once in a record.
+    pub fn open(folder: &Path, scenarios: &Scenarios) -> Result<Self, RecordError> {
+        let path = folder.join(RUN);
+        let run: RunFile = read_json(&path)?;
+        if run.schema != SCHEMA {
+            let what = format!("record version {}, this weir reads version {SCHEMA}", run.schema);
+            return Err(damaged(&path, what));
+        }
+        let seed = run.seed.parse().map_err(|_| damaged(&path, format!("seed '{}'", run.seed)))?;
+        let scenario = match run.linked_duration().map_err(|what| damaged(&path, what))? {
+            Some(duration) => {
+                Arc::new(Scenario::clone(&*scenarios.parse(&run, &path)?).linked(duration))
+            }
+            None => scenarios.parse(&run, &path)?,
+        };
+        if !scenario.flows.iter().map(|flow| &flow.name).eq(&run.flows) {
+            return Err(damaged(&path, "its flows are not those of its scenario".into()));
+        }
+        let call_path = folder.join(CALL);
+        // A link that leads nowhere is there, and no call.
+        let call =
+            if call_path.symlink_metadata().is_ok() { Some(read_json(&call_path)?) } else { None };
+        let nodes = scenario.cell.iter().flat_map(|cell| cell.names().map(String::from)).collect();
+        let info = RunInfo {
+            scenario: run.scenario,
+            controller: run.controller,
+            engine: run.engine,
+            seed,
+        };
+        Ok(Self { folder: folder.into(), info, scenario, flows: run.flows, nodes, call })
+    }
+
+    /// Why the values of a real run do not count, if they do not.
+    pub fn flaw(&self) -> Option<Flaw> {
+        Flaw::of(self.call.as_ref()?)
+    }
+
+    /// The files of the record that everything is measured from.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        [RUN, SERIES, EVENTS, NODES, AIRTIME, CALL].into_iter().map(|name| self.folder.join(name))
+    }
+
+    /// Hands over the rows, by time.
+    pub fn rows(&self, mut take: impl FnMut(&Row)) -> Result<(), RecordError> {
+        let path = self.folder.join(SERIES);
+        let end = Timestamp::ZERO + self.scenario.duration + ROW_INTERVAL;
+        let mut reader = SeriesReader::new(&self.flows, end);
+        lines::each(&path, |line| {
+            if let Some(row) = reader.read(line)? {
+                take(&row);
+            }
+            Ok(())
+        })?;
+        reader.finish().map_err(|what| damaged(&path, what))
+    }
+
+    /// Hands over the rate changes.
+    pub fn events(&self, mut take: impl FnMut(RateChange)) -> Result<(), RecordError> {
+        lines::each(&self.folder.join(EVENTS), |line| {
+            take(events::parse_line(line, &self.flows)?);
+            Ok(())
+        })
+    }
+
+    /// Hands over the rows of the nodes, by time; none without a cell.
+    pub fn node_rows(&self, mut take: impl FnMut(&NodeRow)) -> Result<(), RecordError> {
+        if self.scenario.cell.is_none() {
+            return Ok(());
+        }
+        lines::each_below(&self.folder.join(NODES), nodes::HEADER, |line| {
+            take(&nodes::parse_row(line, &self.nodes)?);
+            Ok(())
+        })
+    }
+
+    /// Hands over the frames on the air, by their ends; none without a cell.
+    pub fn frames(&self, mut take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
+        if self.scenario.cell.is_none() {
+            return Ok(());
+        }
+        lines::each_below(&self.folder.join(AIRTIME), airtime::HEADER, |line| {
+            take(airtime::parse_row(line, &self.nodes)?);
+            Ok(())
+        })
+    }
+
+    /// Measures the run.
+    pub fn summary(&self) -> Result<Summary, RecordError> {
+        let mut measurer = Measurer::new(&self.scenario, &self.info, &self.flows);
+        self.rows(|row| {
+            measurer.add_row(row);
+        })?;
+        self.node_rows(|row| measurer.add_node_row(row))?;
+        Ok(measurer.finish(self.call.as_ref().map(Calls::of)))
+    }
+
+    /// All of it.
+    pub fn record(self) -> Result<Record, RecordError> {
+        let mut trace =
+            Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };
+        self.rows(|row| trace.rows.push(*row))?;
+        self.events(|change| trace.events.push(change))?;
+        self.node_rows(|row| trace.node_rows.push(*row))?;
+        self.frames(|frame| trace.frames.push(frame))?;
+        let Self { info, scenario, call, .. } = self;
+        Ok(Record { info, scenario: Arc::unwrap_or_clone(scenario), trace, call })
+    }
+}

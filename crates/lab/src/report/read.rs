@@ -1,0 +1,253 @@
+//! Reads the records of a report one by one, and keeps of each what the page needs.
+//!
+//! ```text
+//! run.json of all -> sorted, each once -> which run draws what -> rows of each -> runs, mean curves
+//! ```
+//!
+//! So the memory of a report does not grow with the length of its runs, and with their number only by
+//! their summaries.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rayon::prelude::*;
+use weir::units::TimeDelta;
+
+use super::airtime::Frames;
+use super::events::Thinner;
+use super::series::{Average, Curve, Grid, Pen};
+use super::{Detail, Run, controllers, drawn_flows, format, is_of_column, parts};
+use crate::calls::Calls;
+use crate::files;
+use crate::record::{Reader, RecordError, Scenarios};
+use crate::run::Engine;
+use crate::summary::Measurer;
+
+/// Runs that are read before their curves are added up.
+const BATCH: usize = 64;
+
+/// What is drawn of a scenario, engine, controller and flow.
+#[derive(Default)]
+pub(super) struct Drawn {
+    pub average: Average,
+    pub grid: Option<Arc<Grid>>,
+    /// Of the first run.
+    pub events: Vec<format::RateChange>,
+}
+
+/// By scenario, engine, controller and flow.
+pub(super) type Drawings = BTreeMap<(String, Engine, String, String), Drawn>;
+
+/// A run to read, and what it draws.
+struct Job {
+    record: Reader,
+    grid: Arc<Grid>,
+    duration: TimeDelta,
+    /// The flows with a curve.
+    curves: Vec<usize>,
+    /// The flows whose rate changes are shown.
+    events: Vec<usize>,
+    most_events: usize,
+    /// Whether its answers to changes of the capacity are compared.
+    changes: bool,
+}
+
+/// What a job left for the page.
+struct Done {
+    run: Run,
+    curves: Vec<(usize, Curve)>,
+    events: Vec<(usize, Vec<format::RateChange>)>,
+}
+
+/// The runs of these folders, by scenario, engine, controller, flaw and seed; `None` once somebody has set
+/// `stop`.
+pub(super) fn runs(
+    folders: &[PathBuf],
+    stop: &AtomicBool,
+) -> Result<Option<(Vec<Run>, Drawings)>, RecordError> {
+    let scenarios = Scenarios::default();
+    let open = |folder: &PathBuf| Reader::open(folder, &scenarios);
+    let records: Vec<Reader> = folders.par_iter().map(open).collect::<Result<_, _>>()?;
+    let records = sorted(records)?;
+    let mut jobs = jobs(records);
+    let (mut runs, mut drawings) = (Vec::with_capacity(jobs.len()), Drawings::new());
+    while !jobs.is_empty() {
+        let rest = jobs.split_off(jobs.len().min(BATCH));
+        let batch = std::mem::replace(&mut jobs, rest);
+        let do_one = |job: Job| {
+            let grid = Arc::clone(&job.grid);
+            if stop.load(Relaxed) { Ok(None) } else { job.run().map(|done| Some((grid, done))) }
+        };
+        let batch: Vec<_> = batch.into_par_iter().map(do_one).collect::<Result<_, _>>()?;
+        for done in batch {
+            let Some((grid, Done { run, curves, events })) = done else { return Ok(None) };
+            let info = &run.record.info;
+            let key = |flow: usize| {
+                let flow = run.record.flows[flow].clone();
+                (info.scenario.clone(), info.engine, info.controller.clone(), flow)
+            };
+            for (flow, curve) in curves {
+                let drawn = drawings.entry(key(flow)).or_default();
+                drawn.average.add(&curve);
+                drawn.grid = Some(Arc::clone(&grid));
+            }
+            for (flow, events) in events {
+                drawings.entry(key(flow)).or_default().events = events;
+            }
+            runs.push(run);
+        }
+    }
+    Ok(Some((runs, drawings)))
+}
+
+/// In the report's order, each once.
+fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
+    let controllers = controllers(records.iter().map(|record| &record.info));
+    let rank = |name: &str| controllers.iter().position(|controller| controller == name);
+    let key = |record: &Reader| {
+        let info = &record.info;
+        (info.scenario.clone(), info.engine, rank(&info.controller), record.flaw(), info.seed)
+    };
+    // Calls with one seed differ: their content orders them, whatever the order of the files.
+    let failure = Cell::new(None);
+    let content = |a: &Reader, b: &Reader| {
+        compare(a, b).unwrap_or_else(|error| {
+            failure.set(Some(error));
+            Ordering::Equal
+        })
+    };
+    records.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| content(a, b)));
+    // The same record given twice is one run.
+    records.dedup_by(|a, b| key(a) == key(b) && content(a, b).is_eq());
+    match failure.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(records),
+    }
+}
+
+/// By the bytes of their files.
+fn compare(a: &Reader, b: &Reader) -> Result<Ordering, RecordError> {
+    for (a, b) in a.files().zip(b.files()) {
+        let open = |path: &Path| match files::open(path) {
+            Ok(file) => Ok(Some(BufReader::new(file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(RecordError::Io { path: path.into(), error }),
+        };
+        let order = match (open(&a)?, open(&b)?) {
+            (Some(one), Some(other)) => compare_files(one, other)
+                .map_err(|error| RecordError::Io { path: a.clone(), error })?,
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        };
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+fn compare_files(mut a: BufReader<File>, mut b: BufReader<File>) -> io::Result<Ordering> {
+    loop {
+        let (one, other) = (a.fill_buf()?, b.fill_buf()?);
+        let length = one.len().min(other.len());
+        if length == 0 {
+            return Ok(one.len().cmp(&other.len()));
+        }
+        let order = one[..length].cmp(&other[..length]);
+        if order.is_ne() {
+            return Ok(order);
+        }
+        a.consume(length);
+        b.consume(length);
+    }
+}
+
+/// Says of each record what it draws.
+fn jobs(records: Vec<Reader>) -> Vec<Job> {
+    let of_scenario = |a: &Reader, b: &Reader| a.info.scenario == b.info.scenario;
+    let of_column = |a: &Reader, b: &Reader| is_of_column(&a.info, &b.info);
+    let groups = records
+        .chunk_by(of_scenario)
+        .map(|records| records.chunk_by(of_column).count() * drawn_flows(records.iter()).len());
+    let detail = Detail::of(groups.sum());
+    let mut jobs = Vec::with_capacity(records.len());
+    for of_scenario in records.chunk_by(of_scenario) {
+        let drawn = drawn_flows(of_scenario.iter());
+        let engine = of_scenario[0].info.engine;
+        let changes = of_scenario.iter().any(|record| record.info.engine != engine);
+        for of_column in of_scenario.chunk_by(of_column) {
+            let flaws: Vec<_> = of_column.iter().map(Reader::flaw).collect();
+            let shown = parts(&flaws).shown;
+            let durations = of_column[shown.clone()].iter().map(|it| it.scenario.duration);
+            let duration = durations.max().unwrap_or_default();
+            let grid = Arc::new(Grid::over(duration, detail.points));
+            let mut with_events: Vec<&str> = Vec::new();
+            for (index, record) in of_column.iter().enumerate() {
+                let curves: Vec<usize> = match shown.contains(&index) {
+                    true => (0..record.flows.len())
+                        .filter(|flow| drawn.contains(&record.flows[*flow].as_str()))
+                        .collect(),
+                    false => Vec::new(),
+                };
+                let is_first =
+                    |flow: &&usize| !with_events.contains(&record.flows[**flow].as_str());
+                let events: Vec<usize> = curves.iter().filter(is_first).copied().collect();
+                with_events.extend(events.iter().map(|flow| record.flows[*flow].as_str()));
+                jobs.push(Job {
+                    record: record.clone(),
+                    grid: Arc::clone(&grid),
+                    duration,
+                    curves,
+                    events,
+                    most_events: detail.changes,
+                    changes,
+                });
+            }
+        }
+    }
+    jobs
+}
+
+impl Job {
+    fn run(self) -> Result<Done, RecordError> {
+        let Self { record, grid, duration, curves, events, most_events, changes } = self;
+        let mut measurer = Measurer::new(&record.scenario, &record.info, &record.flows);
+        let mut pens: Vec<Option<Pen<'_>>> = record.flows.iter().map(|_| None).collect();
+        for flow in &curves {
+            pens[*flow] = Some(Pen::new(&grid));
+        }
+        record.rows(|row| {
+            let row = measurer.add_row(row);
+            if let Some(pen) = &mut pens[row.flow] {
+                pen.push(&row);
+            }
+        })?;
+        record.node_rows(|row| measurer.add_node_row(row))?;
+        let mut frames = Frames::default();
+        record.frames(|frame| frames.push(frame))?;
+        let mut thinners: Vec<(usize, Thinner)> =
+            events.iter().map(|flow| (*flow, Thinner::new(duration, most_events))).collect();
+        if !thinners.is_empty() {
+            record.events(|change| {
+                let thinner = thinners.iter_mut().find(|(flow, _)| *flow == change.flow);
+                if let Some((_, thinner)) = thinner {
+                    thinner.push(change);
+                }
+            })?;
+        }
+        let calls = record.call.as_ref().map(Calls::of);
+        let (summary, mut steps) = measurer.finish_with_changes(calls);
+        if !changes {
+            steps.clear();
+        }
+        let curves = pens.into_iter().enumerate();
+        let curves = curves.filter_map(|(flow, pen)| Some((flow, pen?.finish()))).collect();
+        let events = thinners.into_iter().map(|(flow, it)| (flow, it.finish())).collect();
+        Ok(Done { run: Run { record, summary, changes: steps, frames }, curves, events })
+    }
+}

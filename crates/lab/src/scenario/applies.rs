@@ -1,0 +1,189 @@
+//! Whether a metric can have a value in a scenario: what it needs, and what to write where that is
+//! missing.
+
+use weir_net::{Capacity, LinkConfig};
+
+use crate::metrics::{Declared, Need};
+
+use super::{Direction, Flow, Hop, Traffic};
+
+/// What stands in every message: a metric that every flow has.
+const ANOTHER: &str = "another metric, such as \"rate_mbps.mean\"";
+
+/// The flows and bottlenecks of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Played<'a> {
+    pub(super) flows: &'a [Flow],
+    pub(super) hops: &'a [Hop],
+}
+
+impl Played<'_> {
+    /// Why a flow cannot have a metric, and what to write; `None` if it can.
+    pub(super) fn lacking(&self, metric: &str, flow: &Flow) -> Option<String> {
+        let mut needs = Declared::of(metric)?.needs.iter();
+        let need = needs.find(|need| !self.meets(**need, flow))?;
+        let name = &flow.name;
+        let of_repair = if flow.media().is_some() {
+            format!(
+                "{name} cannot have {metric} without repair; write repair = {{ nack = true }} in its [[flow]], or {ANOTHER}"
+            )
+        } else {
+            format!(
+                "{name} cannot have {metric}, which is of a media flow with repair; name one, or write {ANOTHER}"
+            )
+        };
+        Some(match need {
+            Need::Repair => of_repair,
+            Need::Media => format!(
+                "{name} cannot have {metric}, which is of a media flow; name one, or write {ANOTHER}"
+            ),
+            Need::Tcp => format!(
+                "{name} cannot have {metric}, which is of a TCP flow; write flow = \"{}\", or {ANOTHER}",
+                self.tcp_flow()
+            ),
+            Need::Capacity => format!(
+                "{name} cannot have {metric} on a path of unlimited capacity; write capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
+                way(flow)
+            ),
+            Need::Change => format!(
+                "{name} cannot have {metric} on a path whose capacity never changes; write capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or {ANOTHER}",
+                way(flow)
+            ),
+            Need::Rivals => format!(
+                "{metric} needs two media flows that go {}; write another [[flow]], or {ANOTHER}",
+                way(flow)
+            ),
+        })
+    }
+
+    fn meets(&self, need: Need, flow: &Flow) -> bool {
+        match need {
+            Need::Media => flow.media().is_some(),
+            Need::Repair => flow.media().is_some_and(|media| media.repair.is_some()),
+            Need::Tcp => matches!(flow.traffic, Traffic::Tcp(_)),
+            Need::Capacity => {
+                self.links(flow).any(|link| !matches!(link.capacity, Capacity::Unlimited))
+            }
+            // A UDP load is taken off the capacity that a flow is measured by.
+            Need::Change => {
+                let is_load = |other: &Flow| matches!(other.traffic, Traffic::Udp(_));
+                self.flows.iter().any(is_load)
+                    || self.links(flow).any(|link| changes(&link.capacity))
+            }
+            Need::Rivals => {
+                let rival =
+                    |other: &&Flow| other.media().is_some() && other.direction == flow.direction;
+                self.flows.iter().filter(rival).count() > 1
+            }
+        }
+    }
+
+    /// The links that a flow's data crosses.
+    fn links(&self, flow: &Flow) -> impl Iterator<Item = &LinkConfig> {
+        let hops = self.hops.get(flow.hops.clone()).unwrap_or_default();
+        let direction = flow.direction;
+        hops.iter().map(move |hop| match direction {
+            Direction::Up => &hop.up,
+            Direction::Down => &hop.down,
+        })
+    }
+
+    fn tcp_flow(&self) -> &str {
+        let tcp = self.flows.iter().find(|flow| matches!(flow.traffic, Traffic::Tcp(_)));
+        tcp.map_or("tcp-1", |flow| &flow.name)
+    }
+}
+
+fn changes(capacity: &Capacity) -> bool {
+    match capacity {
+        Capacity::Unlimited => false,
+        Capacity::Schedule(schedule) => schedule.steps().len() > 1,
+        Capacity::Trace(_) => true,
+    }
+}
+
+fn way(flow: &Flow) -> &'static str {
+    match flow.direction {
+        Direction::Up => "up",
+        Direction::Down => "down",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{catalogue, parse, parse_recorded};
+    use std::collections::BTreeMap;
+
+    const HEAD: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"20s\"\n";
+
+    /// A scenario whose network, flows and expectation these are.
+    fn text(network: &str, flows: &str, expect: &str) -> String {
+        format!("{HEAD}{network}\n{flows}\n[[expect]]\n{expect}\nabove = 0\n")
+    }
+
+    fn refused(network: &str, flows: &str, expect: &str) -> String {
+        parse("x", &text(network, flows, expect), None).unwrap_err().to_string()
+    }
+
+    fn is_read(network: &str, flows: &str, expect: &str) {
+        parse("x", &text(network, flows, expect), None).unwrap();
+    }
+
+    const UP: &str = "[network.up]\ncapacity = \"2Mbps\"";
+
+    #[test]
+    fn a_metric_that_the_flow_cannot_have_is_refused_with_its_key_and_a_cure() {
+        let error = refused(UP, "[[flow]]", "metric = \"freeze_duration_s\"");
+        assert_eq!(
+            error,
+            "x:9: expect[1].metric: media-1 cannot have freeze_duration_s without repair; write \
+             repair = { nack = true } in its [[flow]], or another metric, such as \
+             \"rate_mbps.mean\""
+        );
+        is_read(UP, "[[flow]]\nrepair = { nack = true }", "metric = \"freeze_duration_s\"");
+        let cases = [
+            (UP, "[[flow]]", "metric = \"goodput_mbps.mean\"", "is of a TCP flow"),
+            (UP, "[[flow]]", "metric = \"responsiveness_s\"", "capacity never changes"),
+            (UP, "[[flow]]", "metric = \"fairness.jain\"", "two media flows that go up"),
+            ("[network]", "[[flow]]", "metric = \"utilization\"", "unlimited capacity"),
+            ("[network]", "[[flow]]", "metric = \"link.utilization\"", "unlimited capacity"),
+            (
+                UP,
+                "[[flow]]\n[[flow]]\nkind = \"tcp\"",
+                "flow = \"tcp-1\"\nmetric = \"rtt_ms.mean\"",
+                "tcp-1 cannot have rtt_ms.mean, which is of a media flow",
+            ),
+            (
+                UP,
+                "[[flow]]\nrepair = {}\n[[flow]]",
+                "flow = \"every\"\nmetric = \"freeze_count\"",
+                "media-2 cannot have freeze_count without repair",
+            ),
+            (
+                UP,
+                "[[flow]]\nkind = \"udp\"\nrate = \"1Mbps\"",
+                "metric = \"rate_mbps.mean\"",
+                "there is no media flow",
+            ),
+        ];
+        for (network, flows, expect, words) in cases {
+            let error = refused(network, flows, expect);
+            assert!(error.contains(words), "{error}");
+        }
+        let tcp = "[[flow]]\n[[flow]]\nkind = \"tcp\"";
+        is_read(UP, tcp, "flow = \"tcp-1\"\nmetric = \"retransmitted_packets\"");
+        let steps = "[network.up]\ncapacity = [[\"0s\", \"2Mbps\"], [\"9s\", \"1Mbps\"]]";
+        is_read(steps, "[[flow]]", "metric = \"responsiveness_s\"");
+    }
+
+    #[test]
+    fn a_record_of_before_is_read_all_the_same() {
+        let text = text(UP, "[[flow]]", "metric = \"freeze_duration_s\"");
+        assert!(parse_recorded("x", &text, None, &BTreeMap::new()).is_ok());
+    }
+
+    #[test]
+    fn every_expectation_of_the_catalogue_can_have_a_value() {
+        assert!(catalogue::find("*").unwrap().len() > 100);
+    }
+}

@@ -1,0 +1,151 @@
+//! What differs between two texts of a scenario, key by key.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::{Table, Value};
+
+use super::Scenario;
+
+/// Keys that no packet depends on.
+const WORDS: [&str; 7] =
+    ["title", "source", "description", "paper", "finding", "expect", "known_miss"];
+const VARIANT: &str = "variant";
+
+/// A key whose value differs; `None` where a scenario lacks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// `network.up.queue`, `flow[2].start`.
+    pub key: String,
+    /// The value before, as TOML has it.
+    pub before: Option<String>,
+    /// The value after.
+    pub after: Option<String>,
+}
+
+/// The keys in which two scenarios differ, sorted. Words, published values and expectations do not
+/// count, for no packet depends on them.
+pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
+    let [before, after] = [before, after].map(values);
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let differs = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
+    let change = |key: &String| Change {
+        key: key.clone(),
+        before: before.get(key).cloned(),
+        after: after.get(key).cloned(),
+    };
+    differs.map(change).collect()
+}
+
+/// Every value of a scenario by its key.
+fn values(scenario: &Scenario) -> BTreeMap<String, String> {
+    let mut table: Table = scenario.text.parse().expect("a scenario that was read is valid TOML");
+    let variants = table.remove(VARIANT);
+    if let Some(name) = &scenario.variant
+        && let Some(Value::Table(variant)) = variants.as_ref().and_then(|all| all.get(name))
+    {
+        put_over(&mut table, variant);
+    }
+    for key in WORDS {
+        table.remove(key);
+    }
+    let mut values = BTreeMap::new();
+    flatten("", &Value::Table(table), &mut values);
+    let traces = scenario.traces.iter();
+    values.extend(traces.map(|(name, text)| (format!("trace \"{name}\""), contents(text))));
+    values
+}
+
+/// A variant's keys in place of the scenario's own: tables are merged, all else is replaced.
+fn put_over(table: &mut Table, variant: &Table) {
+    for (key, value) in variant {
+        match (table.get_mut(key), value) {
+            (Some(Value::Table(under)), Value::Table(over)) => put_over(under, over),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// A table has a key for each of its own; a list of tables has its length, and a key for each of theirs
+/// with its number.
+fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
+    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    match value {
+        Value::Table(table) if !table.is_empty() => {
+            table.iter().for_each(|(key, value)| flatten(&below(key), value, values));
+        }
+        Value::Array(elements) if elements.iter().any(Value::is_table) => {
+            values.insert(path.into(), format!("list of {}", elements.len()));
+            let filled = |value: &Value| value.as_table().is_none_or(|table| !table.is_empty());
+            for (index, element) in elements.iter().enumerate().filter(|(_, of)| filled(of)) {
+                flatten(&format!("{path}[{}]", index + 1), element, values);
+            }
+        }
+        _ => {
+            values.insert(path.into(), value.to_string());
+        }
+    }
+}
+
+/// What tells one trace file from another, in a few words: a trace has thousands of lines.
+fn contents(text: &str) -> String {
+    // FNV-1a, 64 bits: names a text, and protects nothing.
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    format!("{} lines, {hash:016x}", text.lines().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{parse, parse_variant};
+
+    fn text(queue: &str, extra: &str) -> String {
+        format!(
+            "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"9s\"\n\
+             [network.up]\nqueue = \"{queue}\"\ncapacity = \"2Mbps\"\n[[flow]]\n{extra}\n"
+        )
+    }
+
+    fn lines(before: &Scenario, after: &Scenario) -> Vec<String> {
+        let shown = |value: Option<String>| value.unwrap_or("-".into());
+        let line = |change: Change| {
+            format!("{} {} -> {}", change.key, shown(change.before), shown(change.after))
+        };
+        changes(before, after).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_changed_key_is_said_with_both_values_and_words_do_not_count() {
+        let read = |text: &str| parse("x", text, None).unwrap();
+        let before = read(&text("1s", ""));
+        assert_eq!(changes(&before, &before), []);
+        let words = text("1s", "").replace("title = \"t\"", "title = \"another\"");
+        assert_eq!(changes(&before, &read(&words)), []);
+        let after = read(&text("300ms", "start = \"2s\"\n[[flow]]\nkind = \"tcp\""));
+        assert_eq!(
+            lines(&before, &after),
+            [
+                "flow list of 1 -> list of 2",
+                "flow[1].start - -> \"2s\"",
+                "flow[2].kind - -> \"tcp\"",
+                "network.up.queue \"1s\" -> \"300ms\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_variant_is_compared_with_its_keys_in_place() {
+        let with = |delay: &str| {
+            let text = text("1s", &format!("[variant.far.network.up]\nqueue = \"{delay}\""));
+            parse_variant("x/far", &text, "far", None).unwrap()
+        };
+        assert_eq!(lines(&with("2s"), &with("3s")), ["network.up.queue \"2s\" -> \"3s\""]);
+        // Another variant's keys do not count.
+        let other = text("1s", "[variant.near.network.up]\nqueue = \"9s\"");
+        let plain = text("1s", "");
+        let [a, b] = [other, plain].map(|text| parse("x", &text, None).unwrap());
+        assert_eq!(changes(&a, &b), []);
+    }
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# install-program.sh install|uninstall: puts the program, its manual pages, completions and licences below
+# $DESTDIR$PREFIX, or removes them. A list of what was installed is kept beside the licences, and exactly that
+# is removed, whichever version wrote it.
+set -eu
+cd "$(dirname "$0")/.."
+
+weir=${CARGO_TARGET_DIR:-target}/release/weir
+prefix=${PREFIX:-/usr/local}
+case $prefix in
+    /*) ;;
+    *) echo "install: PREFIX must be a whole path, not '$prefix'" >&2 && exit 2 ;;
+esac
+root=${DESTDIR:-}$prefix
+docs=share/doc/weir
+list=$docs/installed.txt
+
+uninstall() {
+    while IFS= read -r file; do
+        rm -f "$root/$file"
+    done < "$root/$list"
+    rm -f "$root/$list"
+    rmdir "$root/$docs"
+}
+
+# put MODE FILE DESTINATION: installs a file, and notes that.
+put() {
+    install -D -m "$1" "$2" "$root/$3"
+    echo "$3" >> "$made/installed.txt"
+}
+
+case ${1:-} in
+    install)
+        if [ ! -x "$weir" ]; then
+            echo 'install: there is no program yet: run `make build` first, as yourself' >&2
+            exit 1
+        fi
+        [ ! -f "$root/$list" ] || uninstall
+        made=$(mktemp -d)
+        trap 'rm -rf "$made"' EXIT
+        "$weir" man "$made/man"
+        for shell in bash zsh fish; do
+            "$weir" completions "$shell" > "$made/$shell"
+        done
+        put 755 "$weir" bin/weir
+        for page in "$made"/man/*.1; do
+            put 644 "$page" "share/man/man1/${page##*/}"
+        done
+        put 644 "$made/bash" share/bash-completion/completions/weir
+        put 644 "$made/zsh" share/zsh/site-functions/_weir
+        put 644 "$made/fish" share/fish/vendor_completions.d/weir.fish
+        for licence in LICENSE-APACHE LICENSE-MIT THIRD-PARTY.md; do
+            put 644 "$licence" "$docs/$licence"
+        done
+        install -m 644 "$made/installed.txt" "$root/$list"
+        echo "$root/bin/weir"
+        ;;
+    uninstall)
+        if [ ! -f "$root/$list" ]; then
+            echo "uninstall: nothing is installed below $root: say PREFIX= as for \`make install\`" >&2
+            exit 1
+        fi
+        uninstall
+        ;;
+    *)
+        echo 'usage: install-program.sh install|uninstall' >&2
+        exit 2
+        ;;
+esac

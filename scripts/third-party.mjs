@@ -1,0 +1,94 @@
+// Writes THIRD-PARTY.md: what the program and its reports carry of others, with the licences.
+//
+//     node scripts/third-party.mjs            writes it
+//     node scripts/third-party.mjs --check    fails if it is not what would be written
+//
+// Needs web/node_modules and what cargo has fetched: `make third-party` sees to both.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { licences } from "../web/licences.mjs";
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
+const FILE = join(ROOT, "THIRD-PARTY.md");
+const PROGRAM = "weir-cli";
+
+/** Crates that the program on Linux is built from: those of tests and benches are not in it. */
+function crates() {
+  const args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
+  const options = { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 28 };
+  const { packages, resolve } = JSON.parse(execFileSync("cargo", args, options));
+  const node = new Map(resolve.nodes.map((node) => [node.id, node]));
+  const needed = new Set([packages.find((one) => one.name === PROGRAM).id]);
+  for (const id of needed) {
+    const normal = node.get(id).deps.filter(({ dep_kinds }) => dep_kinds.some(({ kind }) => kind === null));
+    normal.forEach(({ pkg }) => needed.add(pkg));
+  }
+  const foreign = packages.filter(({ id, source }) => needed.has(id) && source !== null);
+  return foreign.map(({ name, version, license, repository, manifest_path }) => {
+    return { name, version, terms: license, home: repository, folder: dirname(manifest_path) };
+  });
+}
+
+/** Packages whose code is in the report's page. */
+function npmPackages() {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "web/package-lock.json"), "utf8"));
+  const bundled = Object.entries(packages).filter(([path, { dev }]) => path !== "" && !dev);
+  return bundled.map(([path, { version, license }]) => {
+    const name = path.replace("node_modules/", "");
+    const folder = join(ROOT, "web", path);
+    return { name, version, terms: license, home: `https://www.npmjs.com/package/${name}`, folder };
+  });
+}
+
+const title = ({ name, version }) => `${name} ${version}`;
+const byTitle = (a, b) => (title(a) < title(b) ? -1 : 1);
+
+function table(packages) {
+  const rows = packages.sort(byTitle).map((one) => {
+    return `| [${one.name}](${one.home ?? `https://crates.io/crates/${one.name}`}) | ${one.version} | ${one.terms} |`;
+  });
+  return ["| package | version | licence |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Each text once, below the packages that come with it. */
+async function texts(packages) {
+  const holders = new Map();
+  for (const one of packages) {
+    for (const text of await licences(one.folder, one.terms)) {
+      holders.set(text, [...(holders.get(text) ?? []), title(one)]);
+    }
+  }
+  const parts = [...holders].map(([text, names]) => `### ${names.join(", ")}\n\n~~~~text\n${text}\n~~~~`);
+  return parts.join("\n\n");
+}
+
+const [rust, npm] = [crates(), npmPackages()];
+const page = `# Third-party software
+
+What the program \`weir\` and its reports carry of others. \`make third-party\` writes this page from Cargo.lock and
+web/package-lock.json, \`make lint\` checks that it is up to date. Where a package lets one choose, its MIT licence is given.
+The program also contains the standard library of [Rust](https://www.rust-lang.org) (MIT or Apache-2.0), and built for musl
+the [musl](https://musl.libc.org) C library (MIT).
+
+## In the program
+
+${table(rust)}
+
+## In its reports
+
+${table(npm)}
+
+## Licences
+
+${await texts([...rust, ...npm].sort(byTitle))}
+`;
+
+if (!process.argv.includes("--check")) {
+  writeFileSync(FILE, page);
+} else if (readFileSync(FILE, "utf8") !== page) {
+  console.error("THIRD-PARTY.md is out of date: run `make third-party`");
+  process.exit(1);
+}

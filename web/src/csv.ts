@@ -1,0 +1,26 @@
+// Tables as comma-separated text [RFC 4180]: for a spreadsheet, pandas or R, without a library.
+
+export type Cell = string | number | null;
+
+/** Columns say their unit in their name, as the records' do: `time_s`, `rtt_ms`. */
+export interface CsvTable {
+  head: string[];
+  rows: Cell[][];
+}
+
+export function csvText({ head, rows }: CsvTable): string {
+  return [head, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
+}
+
+/** More digits are noise of a multiplication. */
+const DIGITS = 12;
+
+function cellText(cell: Cell): string {
+  if (cell === null) return "";
+  if (typeof cell === "number") {
+    return Number.isFinite(cell) ? String(Number(cell.toPrecision(DIGITS))) : "";
+  }
+  // A spreadsheet would run such a text as a formula, and names come from whoever made the record.
+  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
