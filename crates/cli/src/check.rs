@@ -42,7 +42,8 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     }
     let requirements = requirements(&verdicts(&judgements));
     if !requirements.is_empty() {
-        output::print(&format!("\nRequirements of RFC 8836\n{requirements}"))?;
+        let heading = "Requirements of RFC 8836: met, or how many of their expectations hold";
+        output::print(&format!("\n{heading}\n{requirements}"))?;
     }
     if let Some(path) = &args.junit {
         whole_file::write(path, junit(&judgements, &times, args.strict)?.as_bytes())
@@ -198,8 +199,8 @@ fn requirements(verdicts: &[Verdict]) -> String {
         }
         let cells = of.iter().map(|verdict| match verdict.met {
             Some(true) => "met".into(),
-            Some(false) => format!("not met, {} of {}", verdict.held, verdict.tested),
-            None => "not tested".into(),
+            Some(false) => format!("{} of {}", verdict.held, verdict.tested),
+            None => "-".into(),
         });
         let name = format!("{number} {}", of[0].text);
         rows.push(std::iter::once(name).chain(cells).collect());

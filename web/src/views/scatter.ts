@@ -14,7 +14,7 @@ import { theme, type Palette } from "../theme";
 
 /** What a dot is, in every scatter's caption. */
 export const DOT =
-  "A dot is one media flow in one run. Circle: simulated; diamond: real call. " +
+  "A dot is one media flow in one run. Circle: simulated; diamond: real call or command. " +
   "Better is up and to the left.";
 /** The horizontal axis as a column. */
 export const X_COLUMN = "p95_queuing_delay_ms";
