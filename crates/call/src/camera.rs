@@ -7,25 +7,21 @@
 //! frames, so that the controller's recovery is limited by the application.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use weir_lab::scenario::call::Picture;
-
-use crate::scratch::{self, Scratch};
+use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
 
 /// The file is played in a loop. Uncompressed, since decoding would take processor time from the
 /// encoders, and short, since 720p takes 41 MB for each second.
 const LOOP_SECONDS: &str = "2";
 /// Of the noise, on ffmpeg's scale of 0 to 100. Twice as much leaves 0.5 Mbit/s at the coarsest.
 const NOISE_STRENGTH: u32 = 12;
-
 /// It is no secret, and the browsers may be another user's.
 const READ_BY_ALL: u32 = 0o644;
-/// Folders of this prefix hold files that are not whole yet.
-const UNFINISHED: &str = "unfinished-";
 
 /// The video file for a camera of this size, made on first use and kept in the user's cache. `ffmpeg`
 /// is the bare command.
@@ -37,7 +33,7 @@ pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> 
         .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
     let Picture { width, height, fps, .. } = *video;
     let path = folder.join(format!("bars-{width}x{height}-{fps}.y4m"));
-    scratch::remove_dead(&folder, UNFINISHED);
+    unfinished::clean(&folder, HIDDEN);
     if path.is_file() {
         return Ok(path);
     }
@@ -74,9 +70,9 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(unwritable)?;
     // Under its own name only when it is whole: another lab may look for it at the same time.
-    let scratch = Scratch::new_in(folder, UNFINISHED).map_err(unwritable)?;
-    let unfinished = scratch.path().join("camera.y4m");
-    let output = File::create(&unfinished).map_err(unwritable)?;
+    let mut unfinished = UnfinishedFile::new(folder).map_err(unwritable)?;
+    // ffmpeg holds the lock, too.
+    let output = unfinished.file().try_clone().map_err(unwritable)?;
     let Picture { width, height, fps, .. } = *video;
     let source =
         format!("smptehdbars=s={width}x{height}:r={fps},noise=alls={NOISE_STRENGTH}:allf=t");
@@ -91,9 +87,9 @@ fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Res
     if !status.success() {
         return Err(format!("ffmpeg failed with {status}"));
     }
-    fs::set_permissions(&unfinished, fs::Permissions::from_mode(READ_BY_ALL))
-        .and_then(|()| fs::rename(&unfinished, path))
-        .map_err(unwritable)
+    let readable = fs::Permissions::from_mode(READ_BY_ALL);
+    unfinished.file().set_permissions(readable).map_err(unwritable)?;
+    unfinished.rename_to(path).map_err(unwritable)
 }
 
 #[cfg(test)]

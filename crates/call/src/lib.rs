@@ -22,7 +22,6 @@ mod players;
 mod record;
 mod relay;
 mod run;
-mod scratch;
 mod server;
 mod signalling;
 mod state;

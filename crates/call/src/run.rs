@@ -6,12 +6,14 @@
 //!         +------------------ server -----------------+                   page, signalling, stats
 //! ```
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Emulator, Handle, User};
+use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bridge::Bridge;
 use crate::camera;
@@ -22,7 +24,6 @@ use crate::loads::{LoadOutcome, Loads};
 use crate::message::SetupTimes;
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
-use crate::scratch::Scratch;
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
@@ -129,6 +130,14 @@ pub struct PlayerOutcome {
     pub usage: Option<Usage>,
 }
 
+/// A folder for what the programs of a run write. Those that killed runs left are removed.
+fn run_folder() -> io::Result<UnfinishedFolder> {
+    let place = std::env::temp_dir();
+    unfinished::clean(&place, FOLDERS);
+    // The number of the process is for people.
+    UnfinishedFolder::private(&place, &format!("{FOLDERS}{}-", std::process::id()))
+}
+
 /// Makes the calls of one run. `cancel` ends it early, with [`CallError::Cancelled`].
 ///
 /// Whatever the result, no process, folder or namespace is left behind. If this process is killed, its
@@ -142,8 +151,7 @@ pub fn run_call(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CallOutcome, CallError> {
     // Locals are dropped in reverse: the programs end before their folder is removed.
-    let folder = Scratch::new_in(&std::env::temp_dir(), FOLDERS)
-        .map_err(CallError::system("make a temporary folder"))?;
+    let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
     let mut emulator = Emulator::new(&config.network, config.seed)?;

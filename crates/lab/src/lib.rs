@@ -16,5 +16,5 @@ pub mod shared;
 pub mod significance;
 pub mod spread;
 pub mod summary;
-mod unfinished;
+pub mod unfinished;
 pub mod whole_file;

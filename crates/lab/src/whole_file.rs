@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::unfinished::{self, UnfinishedFile};
+use crate::unfinished::{self, HIDDEN, UnfinishedFile};
 
 /// Writes a file beside its place and renames it at the end, so that what was there before is replaced
 /// only by a whole one. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
@@ -31,7 +31,7 @@ pub fn write_with<E: From<io::Error>>(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    unfinished::clean(folder);
+    unfinished::clean(folder, HIDDEN);
     let mut unfinished = UnfinishedFile::new(folder)?;
     let mut out = BufWriter::new(unfinished.file());
     write(&mut out)?;

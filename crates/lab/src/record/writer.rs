@@ -15,7 +15,7 @@ use super::{
 use crate::run::RunInfo;
 use crate::scenario::Scenario;
 use crate::summary::Summary;
-use crate::unfinished::{self, UnfinishedFolder};
+use crate::unfinished::{self, HIDDEN, UnfinishedFolder};
 
 /// A record that is not finished. Dropped before that, it leaves nothing.
 pub struct Writer {
@@ -99,5 +99,5 @@ impl Writer {
 
 /// Removes what killed runs left in a folder for records: hidden folders that nobody writes any more.
 pub fn clean(out: &Path) {
-    unfinished::clean(out);
+    unfinished::clean(out, HIDDEN);
 }
