@@ -75,3 +75,10 @@ else
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
+# In a folder of their own: a system's Python is often not to be installed into.
+python=${CARGO_TARGET_DIR:-target}/python
+if command -v python3 > /dev/null && ! python3 -c 'import pandas, polars' 2> /dev/null &&
+    ! "$python/bin/python3" -c 'import pandas, polars' 2> /dev/null; then
+    # shellcheck disable=SC2016 # the inner shell expands it
+    get 'pandas and polars' sh -c 'python3 -m venv "$1" && "$1/bin/pip" install -q pandas polars' - "$python"
+fi
