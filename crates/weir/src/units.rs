@@ -209,6 +209,10 @@ impl Div<TimeDelta> for DataSize {
         if rhs.0 <= 0 {
             return Bitrate::ZERO;
         }
+        // As below, 64 bits are enough for all but absurd sizes.
+        if let Some(scaled) = self.0.checked_mul(8 * NANOS_PER_SEC as u64) {
+            return Bitrate(scaled / rhs.0 as u64);
+        }
         let bits = u128::from(self.0) * 8 * NANOS_PER_SEC as u128 / rhs.0 as u128;
         Bitrate(u64::try_from(bits).unwrap_or(u64::MAX))
     }
@@ -287,7 +291,12 @@ impl Mul<TimeDelta> for Bitrate {
         if rhs.0 <= 0 {
             return DataSize::ZERO;
         }
-        let bytes = u128::from(self.0) * rhs.0 as u128 / (8 * NANOS_PER_SEC as u128);
+        const NANOS_PER_BYTE: u64 = 8 * NANOS_PER_SEC as u64;
+        // 64 bits hold 18 Gbit/s over a second; only absurd products pay for 128-bit division.
+        if let Some(product) = self.0.checked_mul(rhs.0 as u64) {
+            return DataSize(product / NANOS_PER_BYTE);
+        }
+        let bytes = u128::from(self.0) * rhs.0 as u128 / u128::from(NANOS_PER_BYTE);
         DataSize(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }

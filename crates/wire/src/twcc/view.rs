@@ -138,6 +138,7 @@ pub struct Arrivals<'a> {
 const _: () = assert!(u16::MAX as i64 * i16::MIN as i64 >= i32::MIN as i64);
 
 impl Arrivals<'_> {
+    #[inline]
     fn next_symbol(&mut self) -> Symbol {
         // A run may be empty, hence a loop.
         while self.chunk_index == self.chunk.len() {
@@ -162,6 +163,7 @@ impl Arrivals<'_> {
 impl Iterator for Arrivals<'_> {
     type Item = (u16, Option<i32>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let sequence_number = self.sequence_number;

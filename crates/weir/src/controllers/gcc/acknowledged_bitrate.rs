@@ -28,11 +28,83 @@ struct Packet {
 }
 
 /// The packets of the last second or so, by arrival.
+///
+/// What the rate needs of the window is kept with each packet that comes and goes. It is looked for in
+/// the whole window only after one of the two longest gaps has left it, or while it is reordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcknowledgedBitrate {
     window: VecDeque<Packet>,
     /// When the newest packet that left the window was sent.
     newest_discarded: Option<Timestamp>,
+    /// Size of the window's packets.
+    received: DataSize,
+    /// `None` where they have to be looked for.
+    gaps: Option<LongestGaps>,
+    /// The first packet of those that were sent last.
+    last_sent: Option<Packet>,
+    /// Packets that have to leave until the window is in the order of sending.
+    reordered: usize,
+}
+
+/// The longest times between two arrivals in a row: the two greatest values, and how often each occurs.
+/// Feedback counts time in ticks, so many gaps are equal.
+#[derive(Clone, Copy, Debug, Default)]
+struct LongestGaps {
+    first: TimeDelta,
+    count_first: usize,
+    second: TimeDelta,
+    count_second: usize,
+}
+
+impl LongestGaps {
+    fn of<'a>(window: impl Iterator<Item = &'a Packet> + Clone) -> Self {
+        let mut gaps = Self::default();
+        for (before, packet) in window.clone().zip(window.skip(1)) {
+            gaps.add(packet.arrival_time - before.arrival_time);
+        }
+        gaps
+    }
+
+    fn add(&mut self, gap: TimeDelta) {
+        if self.count_first == 0 || gap > self.first {
+            (self.second, self.count_second) = (self.first, self.count_first);
+            (self.first, self.count_first) = (gap, 1);
+        } else if gap == self.first {
+            self.count_first += 1;
+        } else if self.count_second == 0 || gap > self.second {
+            (self.second, self.count_second) = (gap, 1);
+        } else if gap == self.second {
+            self.count_second += 1;
+        }
+    }
+
+    /// What is left without this gap; `None` where the next longest one has to be looked for.
+    fn without(self, gap: TimeDelta) -> Option<Self> {
+        if gap == self.first {
+            let count_first = self.count_first.checked_sub(1).filter(|count| *count > 0)?;
+            return Some(Self { count_first, ..self });
+        }
+        if gap == self.second {
+            let count_second = self.count_second.checked_sub(1).filter(|count| *count > 0)?;
+            return Some(Self { count_second, ..self });
+        }
+        Some(self)
+    }
+
+    /// By how much the longest one exceeds the second longest.
+    fn excess(self) -> TimeDelta {
+        if self.count_first > 1 { TimeDelta::ZERO } else { self.first - self.second }
+    }
+}
+
+/// What was sent: how much, and from when to when.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    count: usize,
+    size: DataSize,
+    first: Timestamp,
+    /// The first one of those that were sent last.
+    last: Packet,
 }
 
 impl AcknowledgedBitrate {
@@ -43,21 +115,56 @@ impl AcknowledgedBitrate {
         arrival_time: Timestamp,
         size: DataSize,
     ) {
-        let at = match self.window.back() {
+        let packet = Packet { arrival_time, send_time, size };
+        match self.window.back() {
             Some(last) if arrival_time < last.arrival_time => {
                 if last.arrival_time - arrival_time > MAX_REORDERING {
                     *self = Self::default();
                 }
-                self.window.partition_point(|packet| packet.arrival_time <= arrival_time)
+                self.insert(packet);
             }
-            _ => self.window.len(),
-        };
-        self.window.insert(at, Packet { arrival_time, send_time, size });
-        while self.first_is_outside() {
-            let Some(gone) = self.window.pop_front() else { break };
-            let newest = self.newest_discarded.map_or(gone.send_time, |at| at.max(gone.send_time));
-            self.newest_discarded = Some(newest);
+            _ => self.append(packet),
         }
+        self.received += size;
+        while self.first_is_outside() {
+            self.discard_first();
+        }
+    }
+
+    fn append(&mut self, packet: Packet) {
+        match (self.window.back(), &mut self.gaps) {
+            (Some(last), Some(gaps)) => gaps.add(packet.arrival_time - last.arrival_time),
+            (None, gaps) => *gaps = Some(LongestGaps::default()),
+            (Some(_), None) => {}
+        }
+        if self.window.back().is_some_and(|last| packet.send_time < last.send_time) {
+            self.reordered = self.window.len();
+        }
+        if self.last_sent.is_none_or(|last| packet.send_time > last.send_time) {
+            self.last_sent = Some(packet);
+        }
+        self.window.push_back(packet);
+    }
+
+    /// Takes a packet that was received before others of which feedback came first.
+    fn insert(&mut self, packet: Packet) {
+        let at = self.window.partition_point(|other| other.arrival_time <= packet.arrival_time);
+        self.window.insert(at, packet);
+        self.gaps = None;
+        self.reordered = self.window.len();
+        if self.last_sent.is_none_or(|last| packet.send_time > last.send_time) {
+            self.last_sent = Some(packet);
+        }
+    }
+
+    fn discard_first(&mut self) {
+        let Some(gone) = self.window.pop_front() else { return };
+        let newest = self.newest_discarded.map_or(gone.send_time, |at| at.max(gone.send_time));
+        self.newest_discarded = Some(newest);
+        self.received = self.received.saturating_sub(gone.size);
+        self.reordered = self.reordered.saturating_sub(1);
+        let gap = self.window.front().map(|first| first.arrival_time - gone.arrival_time);
+        self.gaps = self.gaps.zip(gap).and_then(|(gaps, gap)| gaps.without(gap));
     }
 
     fn first_is_outside(&self) -> bool {
@@ -76,40 +183,47 @@ impl AcknowledgedBitrate {
     /// packet's sending closes the send span, so its bytes are not of it. Packets that were sent before
     /// others that have left the window are reordered and no part of the send rate; where too few are
     /// left the receive rate stands alone.
-    pub(super) fn bitrate(&self) -> Option<Bitrate> {
+    pub(super) fn bitrate(&mut self) -> Option<Bitrate> {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
         let (first, last) = (self.window.front()?, self.window.back()?);
+        let window = &self.window;
+        let gaps = self.gaps.get_or_insert_with(|| LongestGaps::of(window.iter()));
+        let span = last.arrival_time - first.arrival_time - gaps.excess();
+        let receive_rate = self.received.saturating_sub(first.size) / span.max(MIN_SPAN);
+        let Some(sent) = self.sent().filter(|sent| sent.count >= REQUIRED_PACKETS) else {
+            return Some(receive_rate);
+        };
+        let span = (sent.last.send_time - sent.first).max(MIN_SPAN);
+        Some(receive_rate.min(sent.size.saturating_sub(sent.last.size) / span))
+    }
+
+    /// The packets of the window that were sent after all that have left it.
+    fn sent(&self) -> Option<Sent> {
+        let (first, last) = (self.window.front()?, self.window.back()?);
         let horizon = self.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
-        let mut received = DataSize::ZERO;
-        let (mut longest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        let mut before = first.arrival_time;
-        let (mut sent, mut count) = (DataSize::ZERO, 0);
-        let mut first_sent = Timestamp::MAX;
-        let mut last_sent = (Timestamp::from_nanos(i64::MIN), DataSize::ZERO);
-        for packet in &self.window {
-            received += packet.size;
-            let gap = packet.arrival_time - before;
-            before = packet.arrival_time;
-            second = second.max(gap.min(longest));
-            longest = longest.max(gap);
-            if packet.send_time >= horizon {
-                count += 1;
-                sent += packet.size;
-                first_sent = first_sent.min(packet.send_time);
-                if packet.send_time > last_sent.0 {
-                    last_sent = (packet.send_time, packet.size);
-                }
+        // Where all were sent at once, the first one of them may have left.
+        if self.reordered == 0
+            && horizon <= first.send_time
+            && first.send_time < last.send_time
+            && let Some(last) = self.last_sent
+        {
+            let (count, size) = (self.window.len(), self.received);
+            return Some(Sent { count, size, first: first.send_time, last });
+        }
+        let mut counting = self.window.iter().filter(|packet| packet.send_time >= horizon);
+        let first = *counting.next()?;
+        let mut sent = Sent { count: 1, size: first.size, first: first.send_time, last: first };
+        for packet in counting {
+            sent.count += 1;
+            sent.size += packet.size;
+            sent.first = sent.first.min(packet.send_time);
+            if packet.send_time > sent.last.send_time {
+                sent.last = *packet;
             }
         }
-        let span = last.arrival_time - first.arrival_time - longest + second;
-        let receive_rate = received.saturating_sub(first.size) / span.max(MIN_SPAN);
-        if count < REQUIRED_PACKETS {
-            return Some(receive_rate);
-        }
-        let span = (last_sent.0 - first_sent).max(MIN_SPAN);
-        Some(receive_rate.min(sent.saturating_sub(last_sent.1) / span))
+        Some(sent)
     }
 }
 
@@ -132,7 +246,7 @@ mod tests {
         send_ms.for_each(|ms| acknowledged.on_packet(at(ms), at(ms + delay_ms(ms)), SIZE));
     }
 
-    fn kbps(acknowledged: &AcknowledgedBitrate) -> Option<f64> {
+    fn kbps(acknowledged: &mut AcknowledgedBitrate) -> Option<f64> {
         acknowledged.bitrate().map(Bitrate::as_kbps_f64)
     }
 
@@ -141,12 +255,12 @@ mod tests {
     fn ten_packets_give_a_rate_and_the_window_is_a_second_of_more_than_20() {
         let mut acknowledged = AcknowledgedBitrate::default();
         feed(&mut acknowledged, (0..90).step_by(10), |_| 25);
-        assert_eq!(kbps(&acknowledged), None);
+        assert_eq!(kbps(&mut acknowledged), None);
         feed(&mut acknowledged, (90..3_000).step_by(10), |_| 25);
-        assert_eq!(kbps(&acknowledged), Some(1_000.0));
+        assert_eq!(kbps(&mut acknowledged), Some(1_000.0));
         assert_eq!(acknowledged.window.len(), 101);
         feed(&mut acknowledged, (3_000..5_000).step_by(5), |_| 25);
-        assert_eq!(kbps(&acknowledged), Some(2_000.0));
+        assert_eq!(kbps(&mut acknowledged), Some(2_000.0));
     }
 
     // [LIBWEBRTC §RobustThroughputEstimator]
@@ -157,7 +271,7 @@ mod tests {
         assert_eq!(acknowledged.window.len(), 20);
         feed(&mut acknowledged, (20_000..60_000).step_by(1_000), |_| 25);
         assert_eq!(acknowledged.window.len(), 6);
-        assert_eq!(kbps(&acknowledged), None);
+        assert_eq!(kbps(&mut acknowledged), None);
     }
 
     // [LIBWEBRTC §RobustThroughputEstimator]: 50 packets in 490 ms, held back 400 ms and let go.
@@ -166,12 +280,12 @@ mod tests {
         let mut acknowledged = AcknowledgedBitrate::default();
         let held = |ms: i64| if (200..600).contains(&ms) { 625 - ms } else { 25 };
         feed(&mut acknowledged, (0..=1_000).step_by(10), held);
-        assert_eq!(kbps(&acknowledged), Some(1_000.0), "bounded by the send rate");
+        assert_eq!(kbps(&mut acknowledged), Some(1_000.0), "bounded by the send rate");
         let mut acknowledged = AcknowledgedBitrate::default();
         feed(&mut acknowledged, (0..500).step_by(10), |ms| if ms < 250 { 0 } else { 400 });
         let with_gap = 49.0 * 10.0 / (490.0 + 400.0) * 1_000.0;
         let without = 49.0 * 10.0 / (490.0 + 400.0 - 410.0 + 10.0) * 1_000.0;
-        let rate = kbps(&acknowledged).unwrap();
+        let rate = kbps(&mut acknowledged).unwrap();
         assert!((rate - without).abs() < 1.0 && rate > with_gap, "{rate}");
     }
 
@@ -180,11 +294,11 @@ mod tests {
     fn the_lower_one_of_send_and_receive_rate_is_told() {
         let mut acknowledged = AcknowledgedBitrate::default();
         feed(&mut acknowledged, (0..1_000).step_by(5), |ms| 25 + ms);
-        let rate = kbps(&acknowledged).unwrap();
+        let rate = kbps(&mut acknowledged).unwrap();
         assert!((rate - 1_000.0).abs() < 10.0, "{rate}");
         let mut acknowledged = AcknowledgedBitrate::default();
         feed(&mut acknowledged, (0..1_000).step_by(5), |ms| 500 - ms / 2);
-        assert_eq!(kbps(&acknowledged), Some(2_000.0));
+        assert_eq!(kbps(&mut acknowledged), Some(2_000.0));
     }
 
     // [LIBWEBRTC §RobustThroughputEstimator]
@@ -192,9 +306,9 @@ mod tests {
     fn a_packet_sent_before_discarded_ones_does_not_stretch_the_send_span() {
         let mut acknowledged = AcknowledgedBitrate::default();
         feed(&mut acknowledged, (0..3_000).step_by(10), |_| 25);
-        let before = kbps(&acknowledged);
+        let before = kbps(&mut acknowledged);
         acknowledged.on_packet(at(500), at(3_020), SIZE);
-        let after = kbps(&acknowledged).unwrap();
+        let after = kbps(&mut acknowledged).unwrap();
         assert!((after - before.unwrap()).abs() < 15.0, "{after}");
     }
 
@@ -213,6 +327,6 @@ mod tests {
         feed(&mut one, (0..2_000).step_by(10), |_| 25);
         let swapped = (0..200).map(|i: i64| 10 * (i ^ 3));
         feed(&mut other, swapped, |_| 25);
-        assert_eq!(kbps(&one), kbps(&other));
+        assert_eq!(kbps(&mut one), kbps(&mut other));
     }
 }

@@ -16,6 +16,7 @@ const STOP_LEVEL: f64 = -0.60;
 /// A budget that the sender uses and time refills.
 #[derive(Clone, Debug)]
 pub(super) struct AlrDetector {
+    estimate: Bitrate,
     /// What flows into it, in bytes a second.
     rate: f64,
     /// What is left, in bytes; negative where more was sent.
@@ -26,11 +27,15 @@ pub(super) struct AlrDetector {
 
 impl AlrDetector {
     pub(super) fn new(estimate: Bitrate) -> Self {
-        Self { rate: fill_rate(estimate), budget: 0.0, last_sent: None, since: None }
+        Self { estimate, rate: fill_rate(estimate), budget: 0.0, last_sent: None, since: None }
     }
 
     /// Takes over a new estimate.
     pub(super) fn set_estimate(&mut self, estimate: Bitrate) {
+        if estimate == self.estimate {
+            return;
+        }
+        self.estimate = estimate;
         self.rate = fill_rate(estimate);
         self.budget = self.budget.clamp(-self.full(), self.full());
     }

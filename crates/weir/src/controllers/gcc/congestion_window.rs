@@ -38,6 +38,8 @@ pub(super) struct CongestionWindow {
     bytes: DataSize,
     /// The longest round-trip time of each of the last reports.
     rtts: VecDeque<TimeDelta>,
+    /// The shortest of them.
+    least_rtt: Option<TimeDelta>,
     window: Option<DataSize>,
     ratio: f64,
     next_event: Timestamp,
@@ -49,6 +51,7 @@ impl CongestionWindow {
             packets: VecDeque::new(),
             bytes: DataSize::ZERO,
             rtts: VecDeque::new(),
+            least_rtt: None,
             window: None,
             ratio: 1.0,
             next_event: Timestamp::ZERO,
@@ -64,7 +67,7 @@ impl CongestionWindow {
 
     /// All packets up to the newest one that a report tells of have left the path.
     pub(super) fn on_report(&mut self, report: &FeedbackReport) {
-        let newest = report.packets.iter().map(|packet| packet.sequence_number).max();
+        let newest = report.packets.last().map(|packet| packet.sequence_number);
         self.remove_while(|oldest| newest.is_some_and(|newest| oldest.sequence_number <= newest));
     }
 
@@ -81,15 +84,17 @@ impl CongestionWindow {
 
     /// Takes the longest round-trip time of a report and the target after it.
     pub(super) fn on_rtt(&mut self, rtt: TimeDelta, target: Bitrate) {
-        if self.rtts.len() == RTT_WINDOW {
-            self.rtts.pop_front();
-        }
+        let gone = if self.rtts.len() == RTT_WINDOW { self.rtts.pop_front() } else { None };
         self.rtts.push_back(rtt);
+        self.least_rtt = match self.least_rtt {
+            Some(least) if gone != Some(least) => Some(least.min(rtt)),
+            _ => self.rtts.iter().copied().min(),
+        };
         self.resize(target);
     }
 
     fn resize(&mut self, target: Bitrate) {
-        let Some(least) = self.rtts.iter().copied().min() else { return };
+        let Some(least) = self.least_rtt else { return };
         let window = target * (least + QUEUE_TIME);
         let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
         self.window = Some(smoothed.max(MIN_WINDOW));

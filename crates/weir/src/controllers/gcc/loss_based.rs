@@ -165,7 +165,11 @@ impl LossBased {
 
     /// Collects an observation; true when one is complete.
     fn observe(&mut self, report: &FeedbackReport) -> bool {
+        let Some(packet) = report.packets.first() else { return false };
+        let (mut oldest, mut newest) = (packet.send_time, packet.send_time);
         for packet in &report.packets {
+            oldest = oldest.min(packet.send_time);
+            newest = newest.max(packet.send_time);
             if packet.recovered {
                 self.partial.lost = self.partial.lost.saturating_sub(packet.size);
             } else {
@@ -180,9 +184,7 @@ impl LossBased {
                 self.partial.marked += packet.size;
             }
         }
-        let sent = report.packets.iter().map(|packet| packet.send_time);
-        let Some(newest) = sent.clone().max() else { return false };
-        let last = *self.last_send.get_or_insert_with(|| sent.min().unwrap_or(newest));
+        let last = *self.last_send.get_or_insert(oldest);
         let span = newest - last;
         if span < OBSERVATION || self.partial.sent == DataSize::ZERO {
             return false;

@@ -11,6 +11,16 @@ use crate::units::{Bitrate, DataSize};
 /// Observations that count, and what each keeps of its weight with each newer one.
 const WINDOW: usize = 15;
 const WEIGHT: f64 = 0.9;
+/// Powers of it, newest observation first.
+const WEIGHTS: [f64; WINDOW] = {
+    let mut weights = [1.0; WINDOW];
+    let mut index = 1;
+    while index < WINDOW {
+        weights[index] = weights[index - 1] * WEIGHT;
+        index += 1;
+    }
+    weights
+};
 /// A loss probability stays this far from 0 and 1.
 const MIN_PROBABILITY: f64 = 1e-6;
 /// Range of the inherent loss: from this, to a share that falls with the bandwidth.
@@ -45,11 +55,28 @@ impl Observation {
         }
         self.lost.as_bytes() as f64 / self.sent.as_bytes() as f64
     }
+}
 
+/// An observation, and what each candidate needs of it.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    observation: Observation,
+    loss_ratio: f64,
     /// Kilobytes lost and received.
-    fn lost_and_received(&self) -> (f64, f64) {
+    lost: f64,
+    received: f64,
+}
+
+impl Sample {
+    fn of(observation: Observation) -> Self {
         let kilobytes = |size: DataSize| size.as_bytes() as f64 / 1e3;
-        (kilobytes(self.lost), kilobytes(self.sent.saturating_sub(self.lost)))
+        let received = observation.sent.saturating_sub(observation.lost);
+        Self {
+            observation,
+            loss_ratio: observation.loss_ratio(),
+            lost: kilobytes(observation.lost),
+            received: kilobytes(received),
+        }
     }
 }
 
@@ -81,21 +108,21 @@ impl Channel {
 /// The last observations, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossModel {
-    observations: VecDeque<Observation>,
+    samples: VecDeque<Sample>,
     average_loss: f64,
 }
 
 impl LossModel {
     /// Takes the next observation.
     pub(super) fn push(&mut self, observation: Observation) {
-        self.observations.truncate(WINDOW - 1);
-        self.observations.push_front(observation);
+        self.samples.truncate(WINDOW - 1);
+        self.samples.push_front(Sample::of(observation));
         self.average_loss = self.weighted_loss();
     }
 
     /// How many observations there are.
     pub(super) fn len(&self) -> usize {
-        self.observations.len()
+        self.samples.len()
     }
 
     /// Share of bytes lost, newer observations counting more.
@@ -103,33 +130,32 @@ impl LossModel {
         self.average_loss
     }
 
-    fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
-        let weights = core::iter::successors(Some(1.0), |weight| Some(weight * WEIGHT));
-        weights.zip(&self.observations)
+    fn weighted(&self) -> impl Iterator<Item = (f64, &Sample)> {
+        WEIGHTS.into_iter().zip(&self.samples)
     }
 
     fn weighted_loss(&self) -> f64 {
         let (mut sent, mut lost) = (0.0, 0.0);
-        let (mut best, mut worst) = (None::<(f64, &Observation)>, None::<(f64, &Observation)>);
-        for (weight, observation) in self.weighted() {
-            sent += weight * observation.sent.as_bytes() as f64;
-            lost += weight * observation.lost.as_bytes() as f64;
-            let ratio = observation.loss_ratio();
-            if best.is_none_or(|(_, best)| ratio < best.loss_ratio()) {
-                best = Some((weight, observation));
+        let (mut best, mut worst) = (None::<(f64, &Sample)>, None::<(f64, &Sample)>);
+        for (weight, sample) in self.weighted() {
+            sent += weight * sample.observation.sent.as_bytes() as f64;
+            lost += weight * sample.observation.lost.as_bytes() as f64;
+            if best.is_none_or(|(_, best)| sample.loss_ratio < best.loss_ratio) {
+                best = Some((weight, sample));
             }
-            if worst.is_none_or(|(_, worst)| ratio > worst.loss_ratio()) {
-                worst = Some((weight, observation));
+            if worst.is_none_or(|(_, worst)| sample.loss_ratio > worst.loss_ratio) {
+                worst = Some((weight, sample));
             }
         }
-        let is_spike = worst
-            .is_some_and(|(_, worst)| worst.send_rate >= self.median_send_rate() * SPIKE_FACTOR);
+        let is_spike = worst.is_some_and(|(_, worst)| {
+            worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
+        });
         if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike {
             // Where all are alike the first one is both, and does not count twice.
             let extremes = [best, worst].into_iter().flatten();
             for (weight, extreme) in extremes {
-                sent -= weight * extreme.sent.as_bytes() as f64;
-                lost -= weight * extreme.lost.as_bytes() as f64;
+                sent -= weight * extreme.observation.sent.as_bytes() as f64;
+                lost -= weight * extreme.observation.lost.as_bytes() as f64;
             }
         }
         if sent > 0.0 { (lost / sent).clamp(0.0, 1.0) } else { 0.0 }
@@ -137,8 +163,8 @@ impl LossModel {
 
     fn median_send_rate(&self) -> Bitrate {
         let mut rates = [Bitrate::MAX; WINDOW];
-        for (slot, observation) in rates.iter_mut().zip(&self.observations) {
-            *slot = observation.send_rate;
+        for (slot, sample) in rates.iter_mut().zip(&self.samples) {
+            *slot = sample.observation.send_rate;
         }
         rates.sort_unstable();
         rates[self.len() / 2]
@@ -148,11 +174,18 @@ impl LossModel {
     pub(super) fn fit(&self, channel: Channel) -> Channel {
         let channel = channel.feasible();
         let (mut first, mut second) = (0.0, 0.0);
-        for (weight, observation) in self.weighted() {
-            let p = channel.loss_probability(observation.send_rate);
-            let (lost, received) = observation.lost_and_received();
-            first += weight * (lost / p - received / (1.0 - p));
-            second -= weight * (lost / (p * p) + received / ((1.0 - p) * (1.0 - p)));
+        // Below the bandwidth all observations have one probability.
+        let within = channel.loss_probability(Bitrate::ZERO);
+        for (weight, &Sample { observation, lost, received, .. }) in self.weighted() {
+            let p = match observation.send_rate {
+                rate if rate <= channel.bandwidth => within,
+                rate => channel.loss_probability(rate),
+            };
+            // Divisions are dear, and most observations have no loss.
+            let (of_loss, curvature) =
+                if lost == 0.0 { (0.0, 0.0) } else { (lost / p, lost / (p * p)) };
+            first += weight * (of_loss - received / (1.0 - p));
+            second -= weight * (curvature + received / ((1.0 - p) * (1.0 - p)));
         }
         if second == 0.0 {
             return channel;
@@ -164,16 +197,18 @@ impl LossModel {
     /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
     pub(super) fn objective(&self, channel: &Channel) -> f64 {
         let bias = self.bias(channel.bandwidth);
-        let logarithms = |p: f64| (libm::log(p), libm::log(1.0 - p));
-        // Below the bandwidth all observations have one probability: logarithms are dear.
-        let within = logarithms(channel.loss_probability(Bitrate::ZERO));
-        let terms = self.weighted().map(|(weight, observation)| {
-            let (of_loss, of_arrival) = if observation.send_rate <= channel.bandwidth {
-                within
+        // Logarithms are dear: below the bandwidth all observations have one probability, and that of a
+        // loss matters only where there is one.
+        let within = channel.loss_probability(Bitrate::ZERO);
+        let arrival_within = libm::log(1.0 - within);
+        let terms = self.weighted().map(|(weight, &Sample { observation, lost, received, .. })| {
+            let (p, of_arrival) = if observation.send_rate <= channel.bandwidth {
+                (within, arrival_within)
             } else {
-                logarithms(channel.loss_probability(observation.send_rate))
+                let p = channel.loss_probability(observation.send_rate);
+                (p, libm::log(1.0 - p))
             };
-            let (lost, received) = observation.lost_and_received();
+            let of_loss = if lost == 0.0 { 0.0 } else { libm::log(p) };
             weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
         });
         terms.sum()

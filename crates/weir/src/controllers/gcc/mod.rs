@@ -90,8 +90,8 @@ pub struct Gcc {
     /// What the reports are worth; `None` before the first.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
-    /// What the rate control was last told, and from when on feedback may tell it.
-    told_rtt: Option<TimeDelta>,
+    /// What the rate control was last told, in whole ms, and from when on feedback may tell it.
+    told_rtt_ms: Option<i64>,
     rtt_due: Timestamp,
     /// As it was when the probe controller was last told what limits the estimate.
     seen: Option<Seen>,
@@ -148,7 +148,7 @@ impl Gcc {
             receiver_limit: None,
             arrival_times: None,
             rtt: None,
-            told_rtt: None,
+            told_rtt_ms: None,
             rtt_due: Timestamp::ZERO,
             seen: None,
             estimate: start,
@@ -226,7 +226,8 @@ impl Gcc {
             let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
             packet.arrival_time.map(|arrival_time| Arrival { arrival_time, send_time, size, probe })
         }));
-        if !self.arrivals.is_sorted() {
+        // The rest of a packet decides only between those that arrived at once.
+        if !self.arrivals.is_sorted_by(|one, next| one.arrival_time < next.arrival_time) {
             self.arrivals.sort_unstable();
         }
     }
@@ -238,8 +239,8 @@ impl Gcc {
             |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
         let newest = self.arrivals.last().map_or(now, |packet| packet.arrival_time);
         let held = |packet: &Arrival| newest - packet.arrival_time;
-        let rtts = self.arrivals.iter().map(|packet| now - packet.send_time);
-        let longest = bounded(rtts.max());
+        let first_sent = self.arrivals.iter().map(|packet| packet.send_time).min();
+        let longest = bounded(first_sent.map(|sent| now - sent));
         let rtts = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
         let rtt = bounded(rtts.min());
         self.rtt = Some(rtt);
@@ -252,7 +253,7 @@ impl Gcc {
     }
 
     fn tell_rtt(&mut self, rtt: TimeDelta) {
-        self.told_rtt = Some(rtt);
+        self.told_rtt_ms = Some(libm::round(rtt.as_millis_f64()) as i64);
         self.delay_based.set_rtt(rtt);
     }
 
@@ -323,7 +324,7 @@ impl Gcc {
             target,
             source_bitrate: self.window.push_back(target),
             loss_state: self.loss_based.state(),
-            rtt_ms: self.told_rtt.map(|rtt| libm::round(rtt.as_millis_f64()) as i64),
+            rtt_ms: self.told_rtt_ms,
             in_alr: self.alr.since().is_some(),
         };
         if self.seen.replace(seen) != Some(seen) {

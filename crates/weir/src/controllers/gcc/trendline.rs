@@ -3,8 +3,6 @@
 //! Implements [LIBWEBRTC §TrendlineEstimator], which took the place of the draft's Kalman filter
 //! [GCC §5.3].
 
-use alloc::collections::VecDeque;
-
 use super::arrival_groups::GroupDelta;
 use crate::units::{TimeDelta, Timestamp};
 
@@ -14,15 +12,39 @@ const WINDOW: usize = 20;
 /// What the smoothed delay keeps of its last value at each group.
 const SMOOTHING: f64 = 0.9;
 
+/// Arrival since the first one, and smoothed delay, both in ms.
+type Point = (f64, f64);
+
 /// Fits a line to the delay accumulated over groups.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Trendline {
     first_arrival: Option<Timestamp>,
     accumulated_ms: f64,
     smoothed_ms: f64,
-    /// Arrival since the first one, and smoothed delay, both in ms.
-    points: VecDeque<(f64, f64)>,
+    /// The last points, twice in a row, so that from `oldest` on they lie in one piece.
+    points: [Point; 2 * WINDOW],
+    /// Sums of the windows that begin with each of these points, as far as their points have come: one
+    /// addition each with a new point, side by side, in place of a row of them at the end.
+    sums: [Point; WINDOW],
+    count: usize,
+    /// Index of the oldest point, or of the place of the next one.
+    oldest: usize,
     slope: f64,
+}
+
+impl Default for Trendline {
+    fn default() -> Self {
+        Self {
+            first_arrival: None,
+            accumulated_ms: 0.0,
+            smoothed_ms: 0.0,
+            points: [(0.0, 0.0); 2 * WINDOW],
+            sums: [(0.0, 0.0); WINDOW],
+            count: 0,
+            oldest: 0,
+            slope: 0.0,
+        }
+    }
 }
 
 impl Trendline {
@@ -32,23 +54,33 @@ impl Trendline {
         let first = *self.first_arrival.get_or_insert(arrival_time);
         self.accumulated_ms += (delta.arrival - delta.send).as_millis_f64();
         self.smoothed_ms = SMOOTHING * self.smoothed_ms + (1.0 - SMOOTHING) * self.accumulated_ms;
-        if self.points.len() == WINDOW {
-            self.points.pop_front();
-        }
         let since: TimeDelta = arrival_time - first;
-        self.points.push_back((since.as_millis_f64(), self.smoothed_ms));
-        if self.points.len() == WINDOW {
-            self.slope = least_squares_slope(&self.points).unwrap_or(self.slope);
+        self.push((since.as_millis_f64(), self.smoothed_ms));
+        if self.count == WINDOW {
+            let window =
+                self.points[self.oldest..].first_chunk().expect("points stand there twice");
+            let sum = self.sums[self.oldest];
+            self.slope = least_squares_slope(window, sum).unwrap_or(self.slope);
         }
         self.slope
     }
+
+    fn push(&mut self, point: Point) {
+        self.points[self.oldest] = point;
+        self.points[self.oldest + WINDOW] = point;
+        self.sums[self.oldest] = (0.0, 0.0);
+        for sum in &mut self.sums {
+            *sum = (sum.0 + point.0, sum.1 + point.1);
+        }
+        self.oldest = (self.oldest + 1) % WINDOW;
+        self.count = WINDOW.min(self.count + 1);
+    }
 }
 
-/// `None` where all arrivals are at one time.
-fn least_squares_slope(points: &VecDeque<(f64, f64)>) -> Option<f64> {
-    let count = points.len() as f64;
-    let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0, y + p.1));
-    let (mean_x, mean_y) = (sum_x / count, sum_y / count);
+/// `sum` is that of the points, oldest first. `None` where all arrivals are at one time.
+fn least_squares_slope(points: &[Point; WINDOW], sum: Point) -> Option<f64> {
+    let count = WINDOW as f64;
+    let (mean_x, mean_y) = (sum.0 / count, sum.1 / count);
     let (mut numerator, mut denominator) = (0.0, 0.0);
     for (x, y) in points {
         numerator += (x - mean_x) * (y - mean_y);
@@ -66,7 +98,7 @@ mod tests {
             send: TimeDelta::from_millis(send_ms),
             arrival: TimeDelta::from_millis(arrival_ms),
         };
-        let last = trendline.points.back().map_or(0, |point| point.0 as i64);
+        let last = trendline.points[(trendline.oldest + WINDOW - 1) % WINDOW].0 as i64;
         (1..=groups).fold(0.0, |_, i| {
             trendline.update(delta, Timestamp::from_millis(last + i * arrival_ms))
         })
@@ -78,7 +110,7 @@ mod tests {
         let mut trendline = Trendline::default();
         assert_eq!(feed(&mut trendline, 19, 10, 11), 0.0);
         assert!(feed(&mut trendline, 1, 10, 11) > 0.0);
-        assert_eq!(trendline.points.len(), 20);
+        assert_eq!(trendline.count, 20);
     }
 
     // [LIBWEBRTC §TrendlineEstimator]: 1 ms later each 11 ms; smoothing delays the line only.
