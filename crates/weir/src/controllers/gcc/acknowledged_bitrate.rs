@@ -329,4 +329,61 @@ mod tests {
         feed(&mut other, swapped, |_| 25);
         assert_eq!(kbps(&mut one), kbps(&mut other));
     }
+
+    /// The rate by the whole window, as the rule is written.
+    fn by_the_whole_window(acknowledged: &AcknowledgedBitrate) -> Option<Bitrate> {
+        let window: alloc::vec::Vec<Packet> = acknowledged.window.iter().copied().collect();
+        let (first, last) = (window.first()?, window.last()?);
+        if window.len() < REQUIRED_PACKETS {
+            return None;
+        }
+        let mut gaps: alloc::vec::Vec<TimeDelta> =
+            window.windows(2).map(|pair| pair[1].arrival_time - pair[0].arrival_time).collect();
+        gaps.sort_unstable();
+        let (longest, second) = (gaps[gaps.len() - 1], gaps[gaps.len() - 2]);
+        let received: DataSize = window.iter().skip(1).map(|packet| packet.size).sum();
+        let span = last.arrival_time - first.arrival_time - longest + second;
+        let receive_rate = received / span.max(MIN_SPAN);
+        let horizon = acknowledged.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
+        let sent = window.iter().filter(|packet| packet.send_time >= horizon);
+        if sent.clone().count() < REQUIRED_PACKETS {
+            return Some(receive_rate);
+        }
+        let (earliest, latest) = (
+            sent.clone().map(|packet| packet.send_time).min()?,
+            sent.clone().map(|packet| packet.send_time).max()?,
+        );
+        let last_size = sent.clone().find(|packet| packet.send_time == latest)?.size;
+        let size: DataSize = sent.map(|packet| packet.size).sum();
+        let span = (latest - earliest).max(MIN_SPAN);
+        Some(receive_rate.min(size.saturating_sub(last_size) / span))
+    }
+
+    // [LIBWEBRTC §RobustThroughputEstimator]
+    #[test]
+    fn what_is_kept_of_the_window_is_what_the_whole_window_tells() {
+        // A generator of Lehmer's, so that each seed is another path.
+        for seed in 1..200_u64 {
+            let mut state = seed;
+            let mut draw = |below: u64| {
+                state = state * 48_271 % 0x7fff_ffff;
+                (state % below) as i64
+            };
+            let mut acknowledged = AcknowledgedBitrate::default();
+            let mut now = 1_000;
+            for _ in 0..600 {
+                // Ticks and bursts make equal gaps and equal send times; pauses and late packets are rare.
+                now += if draw(50) == 0 { 5 * draw(400) } else { 5 * draw(4) };
+                let sent = now - if draw(20) == 0 { draw(300) } else { now % 20 };
+                let back = [0, 0, 0, 400, 2_000][draw(if seed % 2 == 0 { 3 } else { 5 }) as usize];
+                let arrival = now + 25 - if draw(40) == 0 { back } else { 0 };
+                let size = DataSize::from_bytes(100 + draw(1_200) as u64);
+                acknowledged.on_packet(at(sent), at(arrival), size);
+                if draw(3) == 0 {
+                    let expected = by_the_whole_window(&acknowledged);
+                    assert_eq!(acknowledged.bitrate(), expected, "seed {seed}, {now} ms");
+                }
+            }
+        }
+    }
 }

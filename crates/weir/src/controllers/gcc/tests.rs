@@ -285,7 +285,7 @@ fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stand
 // [LIBWEBRTC §GoogCcNetworkController]
 #[test]
 fn where_receiver_reports_tell_the_round_trip_time_feedback_does_not() {
-    let told = |path: &Loop| path.gcc.told_rtt.map(TimeDelta::as_millis);
+    let told = |path: &Loop| path.gcc.told_rtt_ms;
     let mut path = Loop::new(controller(100, 900, 1_500));
     path.run(0, 3_000, 10, free);
     assert_eq!(told(&path), Some(60), "of the last packet of each report");
