@@ -12,7 +12,7 @@
 //! the call came last, and a check is known by the user name that both descriptions agreed on.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -183,12 +183,6 @@ pub(crate) fn user_fragment(sdp: &str) -> Option<&str> {
     sdp.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:"))
 }
 
-/// `candidate:` of an address, in the form that every browser reads [RFC8839 §5.1].
-pub(crate) fn candidate_at(address: SocketAddr) -> String {
-    let IpAddr::V4(ip) = address.ip() else { return String::new() };
-    format!("candidate:1 1 udp 2130706431 {ip} {} typ host", address.port())
-}
-
 /// A session description without the candidates that it holds.
 pub(crate) fn without_candidates(sdp: &str) -> String {
     let is_candidate =
@@ -249,12 +243,5 @@ mod tests {
         let sdp = "v=0\r\na=mid:0\r\na=candidate:1 1 udp 1 10.0.0.1 9 typ host\r\n\
                    a=end-of-candidates\r\na=setup:active\r\n";
         assert_eq!(without_candidates(sdp), "v=0\r\na=mid:0\r\na=setup:active\r\n");
-    }
-
-    #[test]
-    fn a_candidate_is_the_address_in_the_words_of_ice() {
-        let address = SocketAddr::from(([192, 0, 2, 7], 4000));
-        let expected = "candidate:1 1 udp 2130706431 192.0.2.7 4000 typ host";
-        assert_eq!(candidate_at(address), expected);
     }
 }

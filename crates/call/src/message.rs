@@ -4,13 +4,12 @@
 //! parsed into these types, which have no room for unknown members, and what is shown to a person
 //! goes through [`printable`].
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
 use weir_lab::scenario::call::Picture;
 
-use crate::bridge::candidate_at;
 use crate::stats::StatsReport;
 
 /// The longest text of a peer that is repeated in a message of the lab.
@@ -223,6 +222,12 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(PRINTABLE_CHARS).filter(|c| !c.is_control()).collect()
 }
 
+/// `candidate:` of an address, in the form that every browser reads [RFC8839 §5.1].
+fn candidate_at(address: SocketAddr) -> String {
+    let IpAddr::V4(ip) = address.ip() else { return String::new() };
+    format!("candidate:1 1 udp 2130706431 {ip} {} typ host", address.port())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,5 +270,12 @@ mod tests {
     fn a_hostile_text_cannot_drive_the_terminal() {
         assert_eq!(printable("\u{1b}[2Jgone\r\n"), "[2Jgone");
         assert_eq!(printable(&"x".repeat(9999)).len(), PRINTABLE_CHARS);
+    }
+
+    #[test]
+    fn a_candidate_is_the_address_in_the_words_of_ice() {
+        let address = SocketAddr::from(([192, 0, 2, 7], 4000));
+        let expected = "candidate:1 1 udp 2130706431 192.0.2.7 4000 typ host";
+        assert_eq!(candidate_at(address), expected);
     }
 }

@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::namespaces::{Host, INTERFACE};
 use crate::sys;
 
+pub use crate::sys::packet::Tapped;
+
 /// How long [`Tap::receive`] waits: how soon a reader sees that it should stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -19,17 +21,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub struct Tap {
     socket: OwnedFd,
     dropped_packets: u64,
-}
-
-/// A packet that a host sent or received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tapped {
-    /// Since 1970, by the clock of the machine that all hosts share.
-    pub time: Duration,
-    /// Whether the host sent it; else it received it.
-    pub is_sent: bool,
-    /// Bytes of the whole IP packet.
-    pub length: usize,
 }
 
 impl Host {

@@ -10,6 +10,7 @@ mod changes;
 mod column;
 mod declared;
 mod meter;
+mod rate;
 mod rows;
 mod spans;
 mod tally;

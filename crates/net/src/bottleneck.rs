@@ -20,20 +20,8 @@ use crate::delay::Delay;
 use crate::jitter::{Jitter, Order};
 use crate::loss::{Loss, LossModel};
 use crate::packet::{Delivery, DropCause, Fate, Header, Waiting};
-use crate::queue::{Aqm, Discipline, Log, Queue, Room};
+use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
-
-/// How much may wait in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Bytes.
-    Bytes(DataSize),
-    /// Packets of any size.
-    Packets(usize),
-    /// As many bytes as the capacity's nominal rate carries in this time: see
-    /// [`Capacity::nominal_rate`].
-    Time(TimeDelta),
-}
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]

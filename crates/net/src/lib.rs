@@ -17,11 +17,11 @@ pub mod queue;
 pub mod seed;
 pub mod wifi;
 
-pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig, QueueLimit};
+pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
 pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
-pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, RedConfig};
+pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;

@@ -21,9 +21,8 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use weir::feedback::Ecn;
-use weir::units::{DataSize, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
-use crate::bottleneck::QueueLimit;
 use crate::capacity::Capacity;
 use crate::packet::{DropCause, Dropped, Waiting};
 use crate::seed::Stream;
@@ -50,6 +49,18 @@ pub enum Aqm {
     Red(RedConfig),
     /// Two queues under coupled controllers, for L4S, RFC 9332.
     DualPi2(DualPi2Config),
+}
+
+/// How much may wait in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// Bytes.
+    Bytes(DataSize),
+    /// Packets of any size.
+    Packets(usize),
+    /// As many bytes as the capacity's nominal rate carries in this time: see
+    /// [`Capacity::nominal_rate`].
+    Time(TimeDelta),
 }
 
 /// What the link offers a newcomer.

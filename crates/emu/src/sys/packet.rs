@@ -6,13 +6,23 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::check;
-use crate::tap::Tapped;
 
 /// Bytes that wait for the reader before the kernel drops: seconds of a call, the kernel's own
 /// bookkeeping included, however long the reader does not run.
 const RECEIVE_BUFFER: libc::c_int = 16 << 20;
 /// Room for one timestamp beside a packet.
 const CONTROL_WORDS: usize = 8;
+
+/// A packet that a host sent or received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tapped {
+    /// Since 1970, by the clock of the machine that all hosts share.
+    pub time: Duration,
+    /// Whether the host sent it; else it received it.
+    pub is_sent: bool,
+    /// Bytes of the whole IP packet.
+    pub length: usize,
+}
 
 /// A socket of the calling thread's network namespace that sees all packets of one interface.
 pub(crate) fn open_packet_socket(

@@ -13,12 +13,13 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::changes::{CapacityChange, Changes};
 use super::column::{Column, Spool};
+use super::rate::rate_over;
 use super::rows::Received;
 use super::spans::{convergence_s, oscillations_per_min};
 use super::tally::Tally;
 use super::transfer::TransferMeter;
 use super::video::VideoMeter;
-use super::{MeanMax, MeanStd, Metrics, ROWS_PER_SECOND, RunningMean, Window};
+use super::{MeanMax, Metrics, RunningMean, Window};
 
 /// A target that nobody measured, in a column.
 const NO_TARGET: u64 = u64::MAX;
@@ -281,20 +282,4 @@ impl Loss {
 
 fn loss_ratio(sent: u64, lost: u64) -> Option<f64> {
     (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0))
-}
-
-/// Of what came in each row: the mean over the time, the standard deviation of whole seconds.
-pub(super) fn rate_over(sizes: &Column, rows: Range<usize>) -> Option<MeanStd> {
-    let rate = |bytes: u64, rows: usize| {
-        (DataSize::from_bytes(bytes) / (ROW_INTERVAL * rows as i64)).as_mbps_f64()
-    };
-    let seconds = || {
-        let mut sizes = sizes.iter(rows.clone());
-        let second = move |_| sizes.by_ref().take(ROWS_PER_SECOND).sum();
-        (0..rows.len() / ROWS_PER_SECOND).map(second).map(|bytes| rate(bytes, ROWS_PER_SECOND))
-    };
-    let of_seconds = seconds().collect::<RunningMean>().value()?;
-    let squares = seconds().map(|rate| (rate - of_seconds) * (rate - of_seconds));
-    let variance = squares.collect::<RunningMean>().value()?;
-    Some(MeanStd { mean: rate(sizes.sum(rows.clone()), rows.len()), std: variance.sqrt() })
 }

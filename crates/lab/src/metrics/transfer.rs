@@ -7,7 +7,7 @@ use weir_sim::trace::Transfer;
 
 use super::MeanStd;
 use super::column::Column;
-use super::meter::rate_over;
+use super::rate::rate_over;
 
 /// `None` where the flow is not TCP, or nobody knows what it transferred.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -184,7 +184,7 @@ mod tests {
 
     use super::super::testing::{Bench, ms, packet};
     use super::*;
-    use crate::bottleneck::QueueLimit;
+    use crate::queue::QueueLimit;
 
     fn bench(config: CoDelConfig) -> Bench<CoDel<u32>> {
         Bench::new(CoDel::new(config))

@@ -272,7 +272,7 @@ impl Scheduler {
 mod tests {
     use super::super::testing::{Bench, ms, packet};
     use super::*;
-    use crate::bottleneck::QueueLimit;
+    use crate::queue::QueueLimit;
 
     fn bench() -> Bench<DualPi2<u32>> {
         Bench::new(DualPi2::new(DualPi2Config::default()))

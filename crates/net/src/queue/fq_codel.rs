@@ -167,7 +167,7 @@ mod tests {
 
     use super::super::testing::{Bench, ms, of_flow, packet};
     use super::*;
-    use crate::bottleneck::QueueLimit;
+    use crate::queue::QueueLimit;
 
     fn bench() -> Bench<FqCoDel<u32>> {
         Bench::new(FqCoDel::new(CoDelConfig::default(), 1))

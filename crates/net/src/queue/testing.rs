@@ -4,9 +4,9 @@ use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, Timestamp};
 
 use super::{Discipline, Log, Room};
-use crate::bottleneck::QueueLimit;
 use crate::capacity::{Capacity, Schedule};
 use crate::packet::{FlowKey, Header, Waiting};
+use crate::queue::QueueLimit;
 
 pub(super) fn ms(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)

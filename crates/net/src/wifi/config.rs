@@ -6,8 +6,8 @@ use super::phy::{A_MPDU_COUNT_LIMIT, A_MPDU_SIZE_LIMIT, Band, FRAME_TIME_LIMIT};
 use super::propagation::{Fading, Path, Propagation};
 use super::rate::RateControl;
 use super::retry::RetryPolicy;
-use crate::bottleneck::QueueLimit;
 use crate::queue::CoDelConfig;
+use crate::queue::QueueLimit;
 use crate::seed::Seed;
 
 /// A node of a cell: 0 is the access point, then come the stations and then the neighbours, each in the

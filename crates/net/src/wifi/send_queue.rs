@@ -19,9 +19,9 @@ use super::config::{NodeQueue, WaitLimit};
 use super::phy::{A_MPDU_COUNT_LIMIT, a_mpdu_with, mpdu_size};
 use super::record::Ledger;
 use super::retry::{Congestion, Retry, RetryPolicy, Verdict};
-use crate::bottleneck::QueueLimit;
 use crate::capacity::Capacity;
 use crate::packet::{Delivery, DropCause, Dropped, Header, Waiting};
+use crate::queue::QueueLimit;
 use crate::queue::{Aqm, Discipline, Log, Queue, Room};
 use crate::seed::Stream;
 
