@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+pub use crate::feedback::ProbeId;
 use crate::feedback::{Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -111,10 +112,6 @@ pub struct Probe {
     /// Packets that it takes at least.
     pub packets: u32,
 }
-
-/// A probe's number: rises by one with each probe of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProbeId(pub u32);
 
 /// A limit on the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

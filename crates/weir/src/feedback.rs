@@ -26,7 +26,6 @@ pub use unwrap::{SeqUnwrapper, Unwrapper};
 
 use alloc::vec::Vec;
 
-use crate::controller::ProbeId;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// The two ECN bits of the IP header [RFC3168 §5].
@@ -42,6 +41,10 @@ pub enum Ecn {
     /// Congestion Experienced.
     Ce,
 }
+
+/// A probe's number: rises by one with each probe of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProbeId(pub u32);
 
 /// A packet that left the pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
 
 use super::error::ScenarioError;
-use super::network::steps;
-use super::reader::{Item, Table};
+use super::reader::{Item, Table, steps};
 use super::wifi::{self, CellNetwork};
 use super::{
     Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
@@ -85,7 +84,7 @@ pub(super) fn flows(
     for table in top.tables("flow", &FLOW)? {
         let table = with_defaults(table, top)?;
         let flow = flow(&table, duration, hops)?;
-        let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
+        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let mut stations = wifi::associations(&table, cell)?.into_iter().cycle();
         if stations.clone().next().is_none() && flow.hops.is_empty() {
             return Err(table.error("it crosses nothing; write the station that it is at"));
@@ -226,21 +225,12 @@ fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Optio
     table.get(key).map(|item| item.moment(duration)).transpose()
 }
 
-/// A whole number from 1 on.
-pub(super) fn whole(item: &Item, max: f64) -> Result<usize> {
-    let number = item.number()?;
-    if number.fract() == 0.0 && (1.0..=max).contains(&number) {
-        return Ok(number as usize);
-    }
-    Err(item.error(&format!("must be a whole number from 1 to {max}")))
-}
-
 /// `[1, 2]`: numbers of hops that follow each other.
 fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
     let elements = item.elements().filter(|elements| !elements.is_empty());
     let Some(elements) = elements else { return Err(item.error("expected a list such as [1]")) };
     let numbers =
-        elements.iter().map(|item| whole(item, hops as f64)).collect::<Result<Vec<usize>>>()?;
+        elements.iter().map(|item| item.whole(hops as f64)).collect::<Result<Vec<usize>>>()?;
     let range = numbers[0] - 1..numbers[numbers.len() - 1];
     if !range.clone().map(|index| index + 1).eq(numbers) {
         return Err(item.error("hops must follow each other, as in [1, 2]"));

@@ -9,7 +9,7 @@ use weir_net::{
 use super::Hop;
 use super::aqm::aqm;
 use super::error::{ScenarioError, printable, quoted};
-use super::reader::{Item, Table};
+use super::reader::{Item, Table, steps};
 use super::trace_files::TraceFiles;
 use super::wifi::{self, CellNetwork};
 
@@ -57,7 +57,7 @@ pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) 
         return Ok(Network { cell: Some(wifi::cell(&network, duration)?), hops });
     }
     for key in WIFI {
-        refuse(&network, key, "only a cell has it; write kind = \"wifi\"")?;
+        network.refuse(key, "only a cell has it; write kind = \"wifi\"")?;
     }
     Ok(Network { cell: None, hops: hops(&network, duration, files)? })
 }
@@ -75,7 +75,8 @@ fn hops(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<
         return Ok(vec![hop(network)?]);
     }
     for key in HOP {
-        refuse(network, key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
+        network
+            .refuse(key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
     }
     hops.iter().map(hop).collect()
 }
@@ -155,20 +156,6 @@ fn changing<'a, T>(
     Ok((first, later))
 }
 
-/// Values that hold from given times on.
-pub(super) fn steps<'a, T>(
-    elements: &[Item<'a>],
-    duration: TimeDelta,
-    example: &str,
-    value: impl Fn(&Item<'a>) -> Result<T>,
-) -> Result<Vec<(Timestamp, T)>> {
-    let step = |item: &Item<'a>| match item.elements().as_deref() {
-        Some([from, to]) => Ok((from.moment(duration)?, value(to)?)),
-        _ => Err(item.error(&format!("expected a step such as [\"20s\", {example}]"))),
-    };
-    elements.iter().map(step).collect()
-}
-
 fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<Trace> {
     let name = item.string("a file name")?;
     let text = files
@@ -191,20 +178,16 @@ fn jitter(item: &Item) -> Result<Jitter> {
     let reorder = table.get("reorder").map(|item| item.boolean()).transpose()?;
     match kind {
         JitterKind::Netem => {
-            refuse(&table, "sd", "netem's jitter has an amount instead")?;
+            table.refuse("sd", "netem's jitter has an amount instead")?;
             let amount = table.require("amount", "\"80ms\"")?.time()?;
             Ok(Jitter::Uniform { amount, reorder: reorder.unwrap_or(true) })
         }
         JitterKind::Rfc8868 => {
-            refuse(&table, "amount", "the jitter of RFC 8868 has an sd instead")?;
+            table.refuse("amount", "the jitter of RFC 8868 has an sd instead")?;
             let sd = table.require("sd", "\"5ms\"")?.time()?;
             Ok(Jitter::HalfNormal { sd, reorder: reorder.unwrap_or(false) })
         }
     }
-}
-
-pub(super) fn refuse(table: &Table, key: &'static str, why: &str) -> Result<()> {
-    table.get(key).map_or(Ok(()), |item| Err(item.error(why)))
 }
 
 fn loss(item: &Item) -> Result<LossModel> {

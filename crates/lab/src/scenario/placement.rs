@@ -4,7 +4,6 @@ use weir_net::wifi::propagation::Propagation;
 use weir_net::wifi::{Band, Placement};
 
 use super::error::ScenarioError;
-use super::network::refuse;
 use super::reader::{Item, Table};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -33,7 +32,7 @@ pub(super) fn placement(
     mut places: Vec<Option<Place>>,
 ) -> Result<Option<Placement>> {
     if places.iter().all(Option::is_none) {
-        refuse(network, "propagation", "no node has a place; write place = [12, 5] at a station")?;
+        network.refuse("propagation", "no node has a place; write place = [12, 5] at a station")?;
         return Ok(None);
     }
     places[0].get_or_insert((0.0, 0.0));

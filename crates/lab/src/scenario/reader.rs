@@ -119,6 +119,11 @@ impl<'a> Table<'a> {
     fn child(&self, key: &str) -> String {
         if self.path.is_empty() { key.into() } else { format!("{}.{key}", self.path) }
     }
+
+    /// An error where the key is there.
+    pub(super) fn refuse(&self, key: &'static str, why: &str) -> Result<()> {
+        self.get(key).map_or(Ok(()), |item| Err(item.error(why)))
+    }
 }
 
 /// A value with the key that leads to it.
@@ -306,4 +311,27 @@ impl<'a> Item<'a> {
         let (file, path, span) = (self.file, self.path.clone(), self.value.span());
         Table { file, path, span, keys, layers }.checked()
     }
+
+    /// A whole number from 1 on.
+    pub(super) fn whole(&self, max: f64) -> Result<usize> {
+        let number = self.number()?;
+        if number.fract() == 0.0 && (1.0..=max).contains(&number) {
+            return Ok(number as usize);
+        }
+        Err(self.error(&format!("must be a whole number from 1 to {max}")))
+    }
+}
+
+/// Values that hold from given times on.
+pub(super) fn steps<'a, T>(
+    elements: &[Item<'a>],
+    duration: TimeDelta,
+    example: &str,
+    value: impl Fn(&Item<'a>) -> Result<T>,
+) -> Result<Vec<(Timestamp, T)>> {
+    let step = |item: &Item<'a>| match item.elements().as_deref() {
+        Some([from, to]) => Ok((from.moment(duration)?, value(to)?)),
+        _ => Err(item.error(&format!("expected a step such as [\"20s\", {example}]"))),
+    };
+    elements.iter().map(step).collect()
 }

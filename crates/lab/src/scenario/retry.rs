@@ -3,7 +3,6 @@
 use weir_net::wifi::{CongestionAware, RetryPolicy};
 
 use super::error::ScenarioError;
-use super::flow::whole;
 use super::reader::Item;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -14,19 +13,19 @@ const MAX_ATTEMPTS: f64 = 100.0;
 /// A number of attempts, or `{ extension = 3 }` and what differs from the paper's mechanism.
 pub(super) fn retry(item: &Item) -> Result<RetryPolicy> {
     if !item.is_table() {
-        return Ok(RetryPolicy::Limit(whole(item, MAX_ATTEMPTS)? as u32));
+        return Ok(RetryPolicy::Limit(item.whole(MAX_ATTEMPTS)? as u32));
     }
     let table = item.table(RETRY)?;
     let extension = table.require("extension", "3")?;
     // None at all is the mechanism switched off, which still measures.
     let extension = match extension.number()? {
         0.0 => 0,
-        _ => whole(&extension, MAX_ATTEMPTS)? as u32,
+        _ => extension.whole(MAX_ATTEMPTS)? as u32,
     };
     let default = CongestionAware::new(extension);
     let limit = table
         .get("limit")
-        .map_or(Ok(default.limit), |item| whole(&item, MAX_ATTEMPTS).map(|limit| limit as u32))?;
+        .map_or(Ok(default.limit), |item| item.whole(MAX_ATTEMPTS).map(|limit| limit as u32))?;
     let level_threshold = table.get("level").map_or(Ok(default.level_threshold), |item| {
         let level = item.number()?;
         if level > 0.0 { Ok(level) } else { Err(item.error("must be above zero")) }

@@ -13,10 +13,8 @@ use weir_net::{CoDelConfig, QueueLimit};
 use weir_sim::Association;
 
 use super::error::{ScenarioError, nearest, quoted};
-use super::flow::whole;
-use super::network::{refuse, steps};
 use super::placement::{place, placement};
-use super::reader::{Item, Table};
+use super::reader::{Item, Table, steps};
 use super::retry::retry;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -110,12 +108,12 @@ impl CellNetwork {
 pub(super) fn associations(table: &Table, cell: Option<&CellNetwork>) -> Result<Vec<Association>> {
     let Some(cell) = cell else {
         for key in ["station", "category"] {
-            refuse(table, key, "there is no cell; write kind = \"wifi\" in [network]")?;
+            table.refuse(key, "there is no cell; write kind = \"wifi\" in [network]")?;
         }
         return Ok(Vec::new());
     };
     let Some(item) = table.get("station") else {
-        refuse(table, "category", "only a flow at a station has one; write station = \"...\"")?;
+        table.refuse("category", "only a flow at a station has one; write station = \"...\"")?;
         return Ok(Vec::new());
     };
     let name = item.string("a station's name")?;
@@ -155,14 +153,14 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
     let (mut stations, mut groups, mut powers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, item) in network.require("station", "{ laptop = { rate = 7 } }")?.named()? {
         let table = item.table(STATION)?;
-        let count = table.get("count").map_or(Ok(1), |item| whole(&item, MAX_COUNT))?;
+        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let first = 1 + stations.len();
         groups.push(StationGroup { name: name.into(), nodes: first..first + count });
         let station = station(name, &table, duration)?;
         let own = place(&table)?;
         places.extend(std::iter::repeat_n(own, count));
         if own.is_some() {
-            refuse(&table, "power", "it follows from the place; leave one of the two out")?;
+            table.refuse("power", "it follows from the place; leave one of the two out")?;
         }
         if let Some(item) = table.get("power") {
             powers.push((first..first + count, power(&item)?));
@@ -308,8 +306,8 @@ fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
     let control = if item.is_table() { item.table(RATE)?.get("control") } else { None };
     let Some(control) = control else { return fixed_rate(item).map(RateControl::Fixed) };
     let table = item.table(RATE)?;
-    refuse(&table, "mcs", "a rate control chooses it; leave it out")?;
-    let streams = table.get("streams").map_or(Ok(1), |item| whole(&item, 2.0))? as u8;
+    table.refuse("mcs", "a rate control chooses it; leave it out")?;
+    let streams = table.get("streams").map_or(Ok(1), |item| item.whole(2.0))? as u8;
     let set = RateSet { streams, guard: guard(&table)? };
     Ok(if control.choice(&[("ideal", true), ("minstrel", false)])? {
         RateControl::Ideal(set)
@@ -324,7 +322,7 @@ fn fixed_rate(item: &Item) -> Result<DataRate> {
     }
     let table = item.table(RATE)?;
     for key in ["control", "streams"] {
-        refuse(&table, key, "a fixed rate has an mcs alone")?;
+        table.refuse(key, "a fixed rate has an mcs alone")?;
     }
     Ok(DataRate { mcs: mcs(&table.require("mcs", "15")?)?, guard: guard(&table)? })
 }
@@ -362,7 +360,7 @@ fn errors_of(item: &Item) -> Result<Errors> {
 /// Noise, with fading where its coherence time is given.
 fn noise(table: &Table) -> Result<Noise> {
     for key in ["good", "bad", "error_good", "error_bad"] {
-        refuse(table, key, "a channel with noise has no such key")?;
+        table.refuse(key, "a channel with noise has no such key")?;
     }
     let k_factor = match table.get("k_factor") {
         None => 0.0,
@@ -373,7 +371,7 @@ fn noise(table: &Table) -> Result<Noise> {
     };
     let coherence = table.get("coherence").map(|item| positive(&item)).transpose()?;
     if coherence.is_none() {
-        refuse(table, "k_factor", "only fading has one; write coherence = \"50ms\"")?;
+        table.refuse("k_factor", "only fading has one; write coherence = \"50ms\"")?;
     }
     Ok(Noise {
         figure_db: table.require("noise_figure", "7")?.number()?,
@@ -414,7 +412,7 @@ fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
         LoadKind::Poisson => Arrivals::Poisson(bitrate()?),
         LoadKind::Bursts => Arrivals::Bursts {
             period: positive(&table.require("period", "\"33ms\"")?)?,
-            packets: whole(&table.require("packets", "32")?, MAX_BURST)? as u32,
+            packets: table.require("packets", "32")?.whole(MAX_BURST)? as u32,
         },
     };
     let foreign: &[&'static str] = match kind {
@@ -423,7 +421,7 @@ fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
         LoadKind::Bursts => &["rate"],
     };
     for &key in foreign {
-        refuse(table, key, "this kind of load has no such key")?;
+        table.refuse(key, "this kind of load has no such key")?;
     }
     let item = table.require("packet", "\"1500B\"")?;
     let size = item.size()?;
@@ -471,11 +469,11 @@ fn limit(item: &Item) -> Result<WaitLimit> {
 fn aggregation(item: &Item) -> Result<Aggregation> {
     let Aggregation { mpdus, bytes, duration } = Aggregation::STANDARD;
     if !item.is_table() {
-        return Ok(Aggregation { mpdus: whole(item, mpdus as f64)?, bytes, duration });
+        return Ok(Aggregation { mpdus: item.whole(mpdus as f64)?, bytes, duration });
     }
     let table = item.table(AGGREGATION)?;
     Ok(Aggregation {
-        mpdus: table.get("mpdus").map_or(Ok(mpdus), |item| whole(&item, mpdus as f64))?,
+        mpdus: table.get("mpdus").map_or(Ok(mpdus), |item| item.whole(mpdus as f64))?,
         bytes: table.get("bytes").map_or(Ok(bytes), |item| item.size())?,
         duration: table.get("duration").map_or(Ok(duration), |item| positive(&item))?,
     })
@@ -500,7 +498,7 @@ fn edca(item: &Item) -> Result<Edca> {
 
 fn parameters(table: &Table, default: &EdcaParameters) -> Result<EdcaParameters> {
     let number = |key, default: u32, max| {
-        table.get(key).map_or(Ok(default), |item| whole(&item, max).map(|number| number as u32))
+        table.get(key).map_or(Ok(default), |item| item.whole(max).map(|number| number as u32))
     };
     let parameters = EdcaParameters {
         aifsn: number("aifsn", default.aifsn, MAX_AIFSN)?,
