@@ -3,8 +3,6 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::scoreboard::Sent;
-
 /// The connection's state when a segment was sent; names in backticks are the draft's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
@@ -60,13 +58,13 @@ impl DeliveryRate {
         self.app_limited_until = Some(self.delivered + in_flight.max(1));
     }
 
-    /// A segment arrived.
-    pub(super) fn on_delivered(&mut self, now: Timestamp, sent: &Sent) {
+    /// A segment arrived that was sent last at `sent_at`, with this stamp.
+    pub(super) fn on_delivered(&mut self, now: Timestamp, sent_at: Timestamp, stamp: Stamp) {
         self.delivered += 1;
         self.delivered_at = now;
-        if self.newest.is_none_or(|(newest, _)| sent.stamp.delivered >= newest.delivered) {
-            self.newest = Some((sent.stamp, sent.sent_at - sent.stamp.first_sent_at));
-            self.first_sent_at = sent.sent_at;
+        if self.newest.is_none_or(|(newest, _)| stamp.delivered >= newest.delivered) {
+            self.newest = Some((stamp, sent_at - stamp.first_sent_at));
+            self.first_sent_at = sent_at;
         }
     }
 
@@ -114,7 +112,7 @@ mod tests {
         ms: i64,
         next: u64,
     ) -> Option<Sample> {
-        board.on_ack(next, &[], |sent| rate.on_delivered(at(ms), sent));
+        board.on_ack(next, &[], |sent| rate.on_delivered(at(ms), sent.sent_at, sent.stamp));
         rate.take_sample(TimeDelta::from_millis(50))
     }
 

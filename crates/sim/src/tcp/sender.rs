@@ -255,7 +255,7 @@ impl Sender {
         // Segments that were sent once tell the time without doubt: Karn's rule [RFC6298 §3].
         let (mut oldest, mut newest) = (None, None);
         let delivered = self.board.on_ack(ack.next, ack.blocks.as_slice(), |sent| {
-            rate.on_delivered(now, sent);
+            rate.on_delivered(now, sent.sent_at, sent.stamp);
             rack.on_delivered(now, sent, min_rtt);
             if !sent.retransmitted {
                 let rtt = now - sent.sent_at;
