@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use weir::Algorithm;
 use weir::controller::Settings;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_net::LinkConfig;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::wifi::CellConfig;
+use weir_net::{LinkConfig, Schedule};
 
 pub use weir_net::wifi::Association;
 
 pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
 use crate::tcp::Tcp;
-use crate::udp::Udp;
 
 /// A network and the flows that use it.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,4 +154,13 @@ impl Source {
     pub(crate) const fn is_browser(self) -> bool {
         matches!(self, Self::Encoder { .. })
     }
+}
+
+/// Packets of one size at a given rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// Rate of the IP packets.
+    pub rate: Schedule,
+    /// Size of the IP packets [RFC8868 §4.3].
+    pub packet: DataSize,
 }

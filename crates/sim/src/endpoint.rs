@@ -8,44 +8,19 @@ use weir::pacer::{Pacer, Release};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::seed::Stream;
-use weir_wire::rtp::{self, AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
 use crate::config::{Flow, Media};
 use crate::feedback::{Feedback, Heard, Limiter, Plan, Reporter, SenderReports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
+use crate::rtp_format::{
+    EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER, SRTP_TAG,
+    rtp_timestamp,
+};
 use crate::source::MediaSource;
 use crate::trace::Video;
-
-/// IPv4 and UDP headers.
-pub(crate) const IP_UDP: u64 = 20 + 8;
-/// Authentication tag of SRTP with its default cipher [RFC3711 §4.2].
-pub(crate) const SRTP_TAG: u64 = 10;
-/// SRTCP adds an index to the tag [RFC3711 §3.4].
-const SRTCP_TRAILER: u64 = 4 + SRTP_TAG;
-/// Largest RTP packet, header included: what WebRTC endpoints use.
-const MAX_RTP_PACKET: u64 = 1_200;
-/// Bytes that every RTP header begins with.
-pub(crate) const FIXED_HEADER: usize = 12;
-/// RTP header with a one-byte header extension that carries the transport-wide sequence number, or the
-/// absolute send time.
-pub(crate) const RTP_HEADER: usize = FIXED_HEADER + 8;
-/// What every media packet takes besides its payload.
-pub(crate) const OVERHEAD: u64 = IP_UDP + RTP_HEADER as u64 + SRTP_TAG;
-/// What of it a browser counts: it does not know what its packets are encrypted with
-/// [LIBWEBRTC §TransportFeedbackAdapter].
-pub(crate) const COUNTED_OVERHEAD: u64 = OVERHEAD - SRTP_TAG;
-/// Largest media packet on the wire.
-pub(crate) const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
-pub(crate) const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
-pub(crate) const EXTENSION_IDS: ExtensionIds =
-    ExtensionIds { transport_sequence_number: Some(EXTENSION_ID), abs_send_time: None };
-pub(crate) const PAYLOAD_TYPE: PayloadType = PayloadType::new(96).unwrap();
-pub(crate) const VIDEO_CLOCK_HZ: f64 = 90_000.0;
-
-/// The headers of a media packet as they go over the wire; its payload is only counted.
-pub(crate) type MediaHeader = [u8; RTP_HEADER];
 
 /// What waits in the send queue.
 #[derive(Clone, Debug)]
@@ -498,9 +473,4 @@ impl Receiver {
 fn rtcp(bytes: &[u8]) -> Packet {
     let size = DataSize::from_bytes(bytes.len() as u64 + IP_UDP + SRTCP_TRAILER);
     Packet { size, ecn: Ecn::NotEct, body: Body::Rtcp(bytes.to_vec()) }
-}
-
-/// The video clock: 32 bits, which wrap.
-pub(crate) fn rtp_timestamp(now: Timestamp) -> u32 {
-    (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use crate::endpoint::MediaHeader;
+use crate::rtp_format::MediaHeader;
 use crate::tcp::TcpPacket;
 use crate::trace::{Transfer, Video};
 

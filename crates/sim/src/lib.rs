@@ -10,6 +10,7 @@ mod endpoint;
 mod feedback;
 mod flow;
 mod media;
+mod rtp_format;
 mod simulator;
 mod source;
 mod tcp;
@@ -17,9 +18,8 @@ pub mod trace;
 mod udp;
 
 pub use config::{
-    Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic,
+    Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic, Udp,
 };
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;
-pub use udp::Udp;

@@ -3,20 +3,10 @@
 use std::ops::Range;
 
 use weir::feedback::Ecn;
-use weir::units::{DataSize, Timestamp};
-use weir_net::Schedule;
+use weir::units::Timestamp;
 
-use crate::config::Flow;
+use crate::config::{Flow, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
-
-/// Packets of one size at a given rate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Udp {
-    /// Rate of the IP packets.
-    pub rate: Schedule,
-    /// Size of the IP packets [RFC8868 §4.3].
-    pub packet: DataSize,
-}
 
 /// Both ends of the flow; the receiving one only receives.
 #[derive(Debug)]
@@ -63,7 +53,9 @@ impl Ends for UdpEnds {
 
 #[cfg(test)]
 mod tests {
-    use weir::units::{Bitrate, TimeDelta};
+    use weir::units::{Bitrate, DataSize, TimeDelta};
+
+    use weir_net::Schedule;
 
     use super::*;
     use crate::{Direction, Traffic};

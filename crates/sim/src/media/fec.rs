@@ -10,7 +10,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_wire::rtp::RtpHeader;
 use weir_wire::vp8::Descriptor;
 
-use crate::endpoint::{EXTENSION_ID, FIXED_HEADER, RTP_HEADER};
+use crate::rtp_format::{EXTENSION_ID, FIXED_HEADER, RTP_HEADER};
 
 /// Loss ratio that repair may leave where losses are independent. Below it there is no parity.
 const RESIDUAL_LOSS: f64 = 0.01;
@@ -367,7 +367,7 @@ mod tests {
     fn parity_does_not_depend_on_what_is_written_when_a_packet_leaves() {
         let header = RtpHeader {
             marker: true,
-            payload_type: crate::endpoint::PAYLOAD_TYPE,
+            payload_type: crate::rtp_format::PAYLOAD_TYPE,
             sequence_number: 1,
             timestamp: 2,
             ssrc: 3,

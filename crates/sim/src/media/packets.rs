@@ -9,7 +9,7 @@ use weir_wire::vp8::Descriptor;
 
 use super::fec::{BODY, Group, Parity};
 use super::{Kind, MediaPacket};
-use crate::endpoint::{
+use crate::rtp_format::{
     EXTENSION_ID, EXTENSION_IDS, FIXED_HEADER, IP_UDP, PAYLOAD_TYPE, RTP_HEADER, SRTP_TAG,
     VIDEO_CLOCK_HZ, rtp_timestamp,
 };

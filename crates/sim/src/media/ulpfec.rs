@@ -169,8 +169,8 @@ mod tests {
     use weir_wire::rtp::RtpHeader;
 
     use super::*;
-    use crate::endpoint::PAYLOAD_TYPE;
     use crate::media::fec::FecDecoder;
+    use crate::rtp_format::PAYLOAD_TYPE;
 
     const LOSS: Reported = Reported { rtt: TimeDelta::from_millis(100), lost: 40 };
 

@@ -14,7 +14,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
 use super::overshoot::OvershootDetector;
-use crate::endpoint::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
+use crate::rtp_format::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
 
 // Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets
 // them. A level is what the buffer holds over the rate, in seconds.
