@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick demo test lint docs third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick demo test lint docs results third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -40,6 +40,9 @@ lint: web ## format, clippy and docs without a warning
 
 docs: ## the book of docs/ in target/book, with its links checked
 	scripts/docs.sh
+
+results: build ## the tables of docs/results, anew, from the commands that they name
+	scripts/results.mjs
 
 third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
 	node scripts/third-party.mjs
