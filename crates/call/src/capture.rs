@@ -28,8 +28,8 @@ use weir_net::Jitter;
 use crate::derive::{self, Interval};
 use crate::error::CallError;
 use crate::message::Peer;
+use crate::outcome::{CallOutcome, CallResult, PeerOutcome};
 use crate::plan::{Call, CallConfig};
-use crate::run::{CallOutcome, CallResult, PeerOutcome};
 use crate::stats::Kind;
 use agreement::{LinkLog, Row};
 

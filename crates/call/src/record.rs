@@ -20,8 +20,8 @@ use weir_sim::trace::{RateChange, Row, Trace};
 use crate::capture::{self, Ends};
 use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
+use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::run::{CallOutcome, PeerOutcome};
 use crate::stats::{OutboundRtp, StatsReport};
 use crate::transfer;
 

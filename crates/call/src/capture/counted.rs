@@ -317,7 +317,7 @@ mod tests {
 
     use super::super::host::{HostCapture, Side};
     use super::*;
-    use crate::run::PeerOutcome;
+    use crate::outcome::PeerOutcome;
 
     const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 45, 0, 1), Ipv4Addr::new(10, 45, 0, 2)];
     const VIDEO: u32 = 0x10;
