@@ -30,6 +30,7 @@ pub mod stats;
 mod stun;
 mod transfer;
 mod usage;
+pub mod witness;
 
 pub use error::CallError;
 pub use janus::Role;

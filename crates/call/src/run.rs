@@ -27,6 +27,7 @@ use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
 use crate::usage::{Usage, Watch};
+use crate::witness;
 
 /// Temporary folders of runs begin so. Not `weir-call-`: an earlier version held no lock on those.
 const FOLDERS: &str = "weir-run-";
@@ -126,7 +127,7 @@ pub fn run_call(
         if start.is_some() { run.loads.finish() } else { Default::default() };
     let recorded = recording.stop()?;
     let emulation = cut(emulator.stop()?, config.duration);
-    let window = capture::link_window(config, &emulation);
+    let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let outcome = |(player, usage): (Playing, _)| PlayerOutcome { version: player.version, usage };
     let participants = run.players.into_iter().zip(usages).map(outcome).collect();
