@@ -1,5 +1,8 @@
 //! The two ends of a media flow: packets out, feedback in; packets in, feedback out.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use weir::controller::{Controller, Settings};

@@ -203,19 +203,16 @@ fn a_time_that_goes_back_counts_as_the_latest_one() {
 fn probes_and_padding_ask_the_caller_for_packets() {
     let mut sender = sender();
     sender.set_padding_size(DataSize::from_bytes(500));
-    let probe = Probe {
-        id: ProbeId(3),
-        rate: kbps(10_000),
-        size: DataSize::from_bytes(2_000),
-        packets: 3,
-    };
+    let probe =
+        Probe { id: ProbeId(3), rate: kbps(10_000), size: DataSize::from_bytes(2_000), packets: 3 };
     sender.controller().target.set(Target { probe: Some(probe), ..target(1_000) });
     sender.enqueue(at(0), frame(0..1));
     let mut sent = Vec::new();
     while let Some(due) = sender.next_send_time() {
         sent.push(sender.next_packet(due).unwrap());
     }
-    let seen: Vec<_> = sent.iter().map(|p| (p.content, p.size.as_bytes(), p.sent.padding)).collect();
+    let seen: Vec<_> =
+        sent.iter().map(|p| (p.content, p.size.as_bytes(), p.sent.padding)).collect();
     assert_eq!(seen, [(Some(0), 1_250, false), (None, 500, true), (None, 500, true)]);
     assert!(sent.iter().all(|packet| packet.sent.probe == Some(ProbeId(3))));
     assert_eq!(sent.iter().map(|p| p.sent.transport_sequence_number()).max(), Some(2));
@@ -274,11 +271,8 @@ fn feedback_goes_to_the_controller_with_its_round_trip_time_in_one_step() {
     );
     assert_eq!(sender.take_change().map(|change| change.to), Some(kbps(800)));
     // The same again tells nothing, and nobody hears of it.
-    let again = sender.on_feedback_with(
-        at(60),
-        |sent| sent.on_twcc(header, arrivals()),
-        |_| Some(rtt),
-    );
+    let again =
+        sender.on_feedback_with(at(60), |sent| sent.on_twcc(header, arrivals()), |_| Some(rtt));
     assert_eq!(again, None);
     assert_eq!(sender.controller().calls.len(), 4);
     assert_eq!(sender.take_change(), None);
