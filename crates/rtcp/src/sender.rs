@@ -214,7 +214,9 @@ impl<C: Controller> Sender<C> {
 
     /// When [`Sender::on_timeout`] and [`Sender::next_packet`] are due next.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        let report = self.reports.as_ref().map(SenderReports::next_timeout);
+        // Before the first packet there is nothing to report.
+        let reports = self.reports.as_ref().filter(|_| self.last_media.is_some());
+        let report = reports.map(SenderReports::next_timeout);
         [report, self.media.next_timeout()].into_iter().flatten().min()
     }
 

@@ -192,6 +192,18 @@ fn sender_reports_count_the_media_and_carry_the_time_of_its_clock() {
     assert_eq!(info.ntp_time, 1 << 31);
 }
 
+#[test]
+fn a_sender_without_media_has_nothing_to_report() {
+    let controller = Algorithm::Nada.build(limits());
+    let mut sender = Sender::new(ms(0), controller, SenderConfig::new(SSRC, BOTH), middle());
+    sender.on_timeout(ms(5_000), |_| panic!("no report"));
+    assert!(sender.next_timeout().is_none_or(|due| due > ms(5_000)), "it would be asked for ever");
+    sender.enqueue(ms(5_000), [rtp(0, 0, 100)]).unwrap();
+    let mut reports = 0;
+    sender.on_timeout(ms(5_000), |_| reports += 1);
+    assert_eq!(reports, 1);
+}
+
 // [RFC3550 §6.4.1]
 #[test]
 fn round_trip_times_come_only_from_answers_to_own_reports() {
