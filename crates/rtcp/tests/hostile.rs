@@ -65,7 +65,7 @@ fn packets() -> Vec<Vec<u8>> {
     let streams = [ccfb::Stream {
         ssrc: SSRC,
         begin_sequence_number: 0,
-        packets: (0..50).map(|n: i64| Some((20_000 * n, ccfb::Ecn::Ce))),
+        packets: (0..50).map(|n: i32| Some((20_000 * i64::from(n), ccfb::Ecn::Ce))),
     }];
     ccfb::Builder::new(9).build(1_000_000, streams, 1_200, |packet| packets.push(packet.to_vec()));
     let block = report::ReportBlock {

@@ -191,7 +191,7 @@ impl Driver {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn packets_leave_in_order_and_changes_of_the_target_follow_each_other(

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weir::controller::Controller;
+use weir::controller::Settings;
 use weir::feedback::Ecn;
 use weir::media_sender::TargetChange;
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
@@ -64,7 +64,7 @@ pub struct Path {
     pub sender_reports: usize,
     /// Each so-manieth packet is lost, if it is not zero.
     pub lose_each: usize,
-    /// Time from packet to packet at the bottleneck, for each byte.
+    /// Rate of the bottleneck.
     pub capacity: Bitrate,
     pub ecn: Ecn,
     free_at: Timestamp,
@@ -75,14 +75,11 @@ pub struct Path {
 
 impl Path {
     pub fn new(algorithm: Algorithm, feedback: Feedback) -> Self {
-        Self::with_controller(algorithm.build(limits()), algorithm, feedback)
+        Self::with_settings(algorithm, Settings::new(limits()), feedback)
     }
 
-    fn with_controller(
-        controller: Box<dyn Controller + Send>,
-        algorithm: Algorithm,
-        feedback: Feedback,
-    ) -> Self {
+    pub fn with_settings(algorithm: Algorithm, settings: Settings, feedback: Feedback) -> Self {
+        let controller = algorithm.build(settings);
         let now = Timestamp::ZERO;
         let sender = Sender::new(now, controller, SenderConfig::new(SSRC, BOTH), middle());
         let config = ReceiverConfig::new(RECEIVER, BOTH, feedback);
@@ -174,7 +171,7 @@ impl Path {
         self.to_sender.extend(send.into_iter().map(|bytes| (now + DELAY, bytes)));
     }
 
-    /// The packets whose fate is not known or told as lost, by the sender's own controller.
+    /// Loss ratio as the controller estimates it.
     pub fn loss_ratio(&self) -> f64 {
         self.sender.media().controller().metrics().loss_ratio
     }

@@ -5,7 +5,7 @@ use weir_wire::report::{SenderInfo, View as ReportView};
 use weir_wire::rtp::View;
 use weir_wire::{ccfb, remb, twcc};
 
-use crate::path::{BOTH, DELAY, ID, Path, RECEIVER, SSRC, kbps, middle, ms, rtp};
+use crate::path::{BOTH, ID, Path, RECEIVER, SSRC, kbps, middle, ms, rtp};
 
 fn receiver(feedback: Feedback) -> Receiver {
     Receiver::new(ms(0), ReceiverConfig::new(RECEIVER, BOTH, feedback), middle())
@@ -64,7 +64,7 @@ fn congestion_control_feedback_has_arrivals_and_marks_of_each_stream() {
     let reports: Vec<_> =
         block.reports().map(|(n, r)| (n, r.map(|r| (r.ecn, r.offset.units())))).collect();
     // 50 ms and 25 ms before the report, in 1/1024 s.
-    let (first, last) = ((ccfb::Ecn::Ect1, Some(51)), (ccfb::Ecn::Ce, Some(25)));
+    let (first, last) = ((ccfb::Ecn::Ect1, Some(51)), (ccfb::Ecn::Ce, Some(26)));
     assert_eq!(reports, [(7, Some(first)), (8, None), (9, Some(last))]);
 }
 
@@ -87,7 +87,7 @@ fn receiver_reports_answer_the_newest_sender_report_of_their_stream() {
     let block = ReportView::parse(&sent[0]).unwrap().blocks().next().unwrap();
     assert_eq!((block.ssrc, block.last_sender_report), (SSRC, 6));
     assert_eq!(block.delay_since_last_sender_report, 65_536 / 10);
-    assert_eq!((block.fraction_lost, block.cumulative_lost.get()), (256 / 4, 1));
+    assert_eq!((block.fraction_lost, block.cumulative_lost.get()), (64, 1));
     assert_eq!(reporter.next_timeout(), ms(400));
 }
 
@@ -105,10 +105,10 @@ fn a_datagram_with_a_sender_report_is_answered() {
 #[test]
 fn an_estimator_at_the_receiver_sends_limits_for_the_streams_it_received() {
     let mut path = Path::new(Algorithm::Gcc2013, Feedback::ReceiverReports);
-    path.run(TimeDelta::from_secs(3));
+    path.run(TimeDelta::from_secs(10));
     let limits: Vec<_> =
         path.feedback.iter().filter_map(|bytes| remb::View::parse(bytes).ok()).collect();
-    assert!(limits.len() > 2, "{}", limits.len());
+    assert!(limits.len() > 4, "{}", limits.len());
     assert!(limits.iter().all(|remb| remb.ssrcs().eq([SSRC])));
 }
 
@@ -134,7 +134,6 @@ fn a_call_goes_on_over_changes_of_format() {
     let target = path.sender.target().bitrate;
     assert!(target > kbps(1_500), "{target}");
     assert!(path.loss_ratio() < 0.05, "a change invents no loss: {}", path.loss_ratio());
-    assert!(DELAY > TimeDelta::ZERO);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-use weir::controller::Reason;
+use weir::controller::{EcnMode, Reason, Settings};
 use weir::feedback::Ecn;
-use weir::{Algorithm, MediaSender, TimeDelta, Timestamp};
+use weir::{Algorithm, MediaSender, TimeDelta};
 use weir_rtcp::{
     EnqueueError, Feedback, Ignored, Message, Sender, SenderConfig, SenderReports, read_compound,
     rtcp_from_fci,
@@ -218,13 +218,17 @@ fn round_trip_times_come_only_from_answers_to_own_reports() {
     assert_eq!(times.len(), 20);
     let now = ms(19_560);
     let newest = times[19];
-    assert_eq!(reports.round_trip_time(now, &block(newest)).unwrap().as_millis(), 59);
+    // The field counts in 15 us.
+    let is_near = |rtt: Option<TimeDelta>, ms| {
+        (rtt.unwrap() - TimeDelta::from_millis(ms)).abs() < TimeDelta::from_micros(50)
+    };
+    assert!(is_near(reports.round_trip_time(now, &block(newest)), 60));
     // The delay of 30 ms at the receiver is not the path's.
     let delayed = ReportBlock {
         delay_since_last_sender_report: compact_ntp_from_micros(30_000),
         ..block(newest)
     };
-    assert_eq!(reports.round_trip_time(now, &delayed).unwrap().as_millis(), 30);
+    assert!(is_near(reports.round_trip_time(now, &delayed), 30));
     for foreign in [0, newest + 1, times[3]] {
         assert_eq!(reports.round_trip_time(now, &block(foreign)), None, "{foreign:#x}");
     }
@@ -327,12 +331,14 @@ fn losses_and_marks_reach_the_controller() {
     path.run(TimeDelta::from_secs(5));
     assert!(path.loss_ratio() > 0.1, "{}", path.loss_ratio());
     let marked = |ecn| {
-        let mut path = Path::new(Algorithm::Nada, Feedback::Ccfb);
+        let mut settings = Settings::new(limits());
+        settings.ecn = EcnMode::L4s;
+        let mut path = Path::with_settings(Algorithm::ScreamV2, settings, Feedback::Ccfb);
         path.ecn = ecn;
         path.run(TimeDelta::from_secs(10));
         path.sender.target().bitrate
     };
-    assert!(marked(Ecn::Ce) < marked(Ecn::NotEct) * 0.5);
+    assert!(marked(Ecn::Ce) < marked(Ecn::Ect1) * 0.5);
 }
 
 #[test]
@@ -343,5 +349,4 @@ fn equal_calls_give_equal_bytes() {
         (path.sent, path.feedback, path.changes)
     };
     assert_eq!(run(), run());
-    assert_eq!(Timestamp::ZERO, ms(0));
 }
