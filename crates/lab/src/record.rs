@@ -21,10 +21,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use weir::units::TimeDelta;
 use weir_sim::trace::Trace;
 
+use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::files;
 use crate::run::{Engine, RunInfo};
@@ -62,8 +62,8 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a run of real programs has: machine, versions, lateness, candidate pair, warnings.
-    pub call: Option<Value>,
+    /// What only a run of real programs has: machine, versions, lateness, candidate pairs, warnings.
+    pub call: Option<CallFile>,
 }
 
 /// Why a record could not be written or read.
@@ -137,9 +137,9 @@ impl Record {
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 
-    /// Why the values of a real run do not count, if they do not.
+    /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
     pub fn flaw(&self) -> Option<Flaw> {
-        Flaw::of(self.call.as_ref()?)
+        self.call.as_ref()?.fate().flaw()
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use weir::units::Timestamp;
 use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
 
@@ -13,6 +12,7 @@ use super::{
     AIRTIME, CALL, EVENTS, NODES, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime,
     damaged, events, lines, nodes, read_json,
 };
+use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::run::RunInfo;
 use crate::scenario::{self, Scenario};
@@ -57,7 +57,7 @@ pub struct Reader {
     /// Names of the nodes of the Wi-Fi cell; none without a cell.
     pub nodes: Vec<String>,
     /// What only a real call has.
-    pub call: Option<Value>,
+    pub call: Option<CallFile>,
 }
 
 impl Reader {
@@ -93,9 +93,9 @@ impl Reader {
         Ok(Self { folder: folder.into(), info, scenario, flows: run.flows, nodes, call })
     }
 
-    /// Why the values of a real run do not count, if they do not.
+    /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
     pub fn flaw(&self) -> Option<Flaw> {
-        Flaw::of(self.call.as_ref()?)
+        self.call.as_ref()?.fate().flaw()
     }
 
     /// The files of the record that everything is measured from.

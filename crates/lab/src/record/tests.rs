@@ -5,6 +5,7 @@ use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::*;
+use crate::calls::file::EmulationFacts;
 use crate::report::Report;
 use crate::scenario::{self, catalogue};
 
@@ -98,7 +99,8 @@ fn linked() -> Record {
     let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
     let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
-    let call = Some(serde_json::json!({ "exit_code": 0, "bent": true }));
+    let emulation = EmulationFacts { disturbed: true, ..EmulationFacts::default() };
+    let call = Some(CallFile { exit_code: Some(0), emulation, ..CallFile::default() });
     Record { info, scenario, trace: Trace { flows, rows, ..Trace::default() }, call }
 }
 
@@ -109,9 +111,9 @@ fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command(
     let folder = record.write(out.path()).unwrap();
     let again = Record::read(&folder).unwrap();
     assert_eq!(again, record);
-    assert_eq!(again.flaw(), Some(Flaw::Bent));
+    assert_eq!(again.flaw(), Some(Flaw::Disturbed));
     let summary = again.summary();
-    assert_eq!(summary.flaw(), Some(Flaw::Bent));
+    assert_eq!(summary.flaw(), Some(Flaw::Disturbed));
     assert_eq!((summary.engine.as_str(), summary.duration_s), ("link", 1.0));
     assert_eq!(summary.metric(Some("link-down"), "rate_mbps.mean"), Some(20.0 * 800.0 / 1e6));
     assert!(summary.expect.is_empty() && summary.paper.is_empty());

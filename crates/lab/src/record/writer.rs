@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use weir_sim::trace::Trace;
 
 use super::series::SeriesFile;
@@ -12,6 +11,7 @@ use super::{
     AIRTIME, CALL, EVENTS, NODES, RUN, RecordError, RunFile, SERIES, SUMMARY, airtime, events,
     io_error, nodes, pretty,
 };
+use crate::calls::file::CallFile;
 use crate::run::RunInfo;
 use crate::scenario::Scenario;
 use crate::summary::Summary;
@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Puts the record into its place. Returns its folder.
-    pub fn finish(self, summary: &Summary, call: Option<&Value>) -> Result<PathBuf, RecordError> {
+    pub fn finish(self, summary: &Summary, call: Option<&CallFile>) -> Result<PathBuf, RecordError> {
         let Self { folder, unfinished, series, mut events, cell } = self;
         let end = || -> io::Result<()> {
             let at = |name: &str| unfinished.path().join(name);

@@ -53,7 +53,7 @@ const ALWAYS: &[(&str, &str)] = &[
         "An expectation holds if the mean over the seeds is on the right side of its limit. A known \
          miss is one that the scenario says is not met, and why. A requirement of RFC 8836 is met if \
          every expectation that speaks of it holds. Real calls are judged like simulated runs, under the \
-         browser's name; one that the machine bent, or of which a call failed, is not judged. Known misses are \
+         browser's name; a disturbed run, or one of which a call failed, is not judged. Known misses are \
          those of algorithms.",
     ),
     (
@@ -104,7 +104,7 @@ const CALLS: &[(&str, &str)] = &[
          that are not media, and the emulator's lateness.",
     ),
     (
-        "Bent runs",
+        "Disturbed runs",
         "Where packets left the emulator late or the processors were busy all the time, a run says more \
          about the machine than about the call. Such runs are left out of every value, curve and ratio, and \
          listed; where there are no others they are shown, and marked.",

@@ -3,10 +3,10 @@
 //! Every number carries its unit in its name; `None` (`null`) means that the value does not apply
 //! or that nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::calls::file::Agreement;
+use crate::calls::file::{Agreement, Lateness};
 use crate::run::Engine;
 
 /// Everything that one report shows.
@@ -265,8 +265,8 @@ pub(super) struct Point {
     pub responsiveness_s: Option<f64>,
 }
 
-/// As `call.json` holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Packets by how late they were released.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Histogram {
     /// One more than `counts`.
     pub edges: Vec<f64>,
@@ -274,6 +274,20 @@ pub(super) struct Histogram {
     pub p50: f64,
     pub p99: f64,
     pub max: f64,
+}
+
+impl Histogram {
+    /// The release lateness of a run, in µs.
+    pub fn of(lateness: &Lateness) -> Self {
+        let Lateness { edges, counts, p50, p99, max } = lateness;
+        Self {
+            edges: edges.iter().map(|edge| *edge as f64).collect(),
+            counts: counts.clone(),
+            p50: *p50 as f64,
+            p99: *p99 as f64,
+            max: *max as f64,
+        }
+    }
 }
 
 /// What the viewer of a flow saw, and what its repair cost; means over the seeds.
@@ -379,10 +393,10 @@ pub(super) struct Calls {
     pub succeeded: usize,
     /// Why the others failed.
     pub failures: Vec<String>,
-    /// Runs that the machine bent, which stand in no other member.
+    /// Runs that the machine disturbed. No other member tells of them.
     pub left_out: Vec<String>,
-    /// All runs that there are were bent.
-    pub bent: bool,
+    /// The machine disturbed all runs that there are.
+    pub disturbed: bool,
     pub setup: Vec<SetupRow>,
     pub peers: Vec<PeerRow>,
     pub streams: Vec<StreamRow>,
