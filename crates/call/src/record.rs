@@ -9,7 +9,8 @@ use std::borrow::Cow;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
-    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, Traffic as Passed,
+    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
+    Traffic as Passed,
 };
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;

@@ -6,50 +6,23 @@
 //! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
 //! failed call still counts in the metrics here, because they leave out the failed call themselves.
 
+mod fate;
 pub mod file;
 pub(crate) mod streams;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::mean;
+use crate::metrics::declared::Shape;
+use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
 use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
 use streams::StreamError;
+
+pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// The forwarding server among the participants.
 const SERVER: &str = "server";
-
-/// Why the values of a real run do not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flaw {
-    /// A call failed, so its media was missing on the path of the others.
-    Failed,
-    /// The machine disturbed the run: packets left late, or processors were busy all the time.
-    Disturbed,
-}
-
-/// What became of a real run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fate {
-    /// Calls that were to be made.
-    pub made: usize,
-    /// Calls that came about and lasted.
-    pub succeeded: usize,
-    /// The machine disturbed the run: its values say more about the machine.
-    #[serde(rename = "bent")]
-    pub disturbed: bool,
-}
-
-impl Fate {
-    /// Why the values of the run do not count; `None` if they do.
-    pub fn flaw(self) -> Option<Flaw> {
-        match self {
-            Self { disturbed: true, .. } => Some(Flaw::Disturbed),
-            Self { made, succeeded, .. } => (succeeded < made).then_some(Flaw::Failed),
-        }
-    }
-}
 
 /// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs count; runs
 /// with a failed call never do.
@@ -70,9 +43,9 @@ pub struct Calls {
     /// Number of participants, the forwarding server left out.
     #[serde(default)]
     pub participants: usize,
-    /// Those that came about over all that were to be made; over iterations the mean is the ratio.
-    #[serde(default)]
-    pub success_ratio: Option<f64>,
+    /// How many of the calls succeeded.
+    #[serde(flatten)]
+    pub success: CallSuccess,
     /// Of all participants.
     #[serde(flatten)]
     pub all: CallMetrics,
@@ -87,58 +60,20 @@ pub struct Calls {
     pub streams: Vec<StreamError>,
 }
 
-/// Means over participants; of one with several connections over these, but rates are their sums.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CallMetrics {
-    /// From the beginning of a connection until both descriptions are there.
-    pub signalling_ms: Option<f64>,
-    /// From then until a path is found.
-    pub ice_ms: Option<f64>,
-    /// From then until keys are agreed on.
-    pub dtls_ms: Option<f64>,
-    /// These three together.
-    pub setup_ms: Option<f64>,
-    /// From the beginning of a connection until the first frame of the other peer is shown: the set-up
-    /// time of aalto, section 6.1.2.
-    pub first_frame_ms: Option<f64>,
-    /// One-way delay of the packets of the video that it receives, by the captures.
-    pub one_way_delay_ms: Option<OneWayDelay>,
-    /// Round-trip time by getStats.
-    pub rtt_ms: Option<f64>,
-    /// Media that it sends, as IP packets.
-    pub send_rate_mbps: Option<f64>,
-    /// Media that it receives, likewise.
-    pub receive_rate_mbps: Option<f64>,
-    /// Processor time over wall time: 1 is one core all the time.
-    pub cpu_cores: Option<f64>,
-    /// The largest proportional set size.
-    pub memory_mb: Option<f64>,
-}
-
-/// Over the packets of a stream; the mean over the streams.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OneWayDelay {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-}
-
 impl Calls {
     const PREFIX: &'static str = "calls.";
 
     /// Measures the calls of a run.
     pub(crate) fn of(file: &CallFile) -> Self {
         let fate = file.fate();
-        let of = |side: &str| CallMetrics::of(file, |name| name.starts_with(side));
+        let of = |side: &str| over_participants(file, |name| name.starts_with(side));
         Self {
             fate,
             participants: file.participants.iter().filter(|one| one.name != SERVER).count(),
-            success_ratio: (fate.made > 0).then(|| fate.succeeded as f64 / fate.made as f64),
-            all: CallMetrics::of(file, |_| true),
+            success: CallSuccess {
+                success_ratio: (fate.made > 0).then(|| fate.succeeded as f64 / fate.made as f64),
+            },
+            all: over_participants(file, |_| true),
             a: of("a"),
             b: of("b"),
             streams: streams::errors(file),
@@ -160,66 +95,52 @@ impl Calls {
 
     /// Whether a dotted path names a value.
     pub fn has_path(path: &str) -> bool {
-        let full = CallMetrics {
-            signalling_ms: Some(0.0),
-            ice_ms: Some(0.0),
-            dtls_ms: Some(0.0),
-            setup_ms: Some(0.0),
-            first_frame_ms: Some(0.0),
-            one_way_delay_ms: Some(OneWayDelay { mean: 0.0, p50: 0.0, p95: 0.0 }),
-            rtt_ms: Some(0.0),
-            send_rate_mbps: Some(0.0),
-            receive_rate_mbps: Some(0.0),
-            cpu_cores: Some(0.0),
-            memory_mb: Some(0.0),
-        };
+        let full: CallMetrics = Shape::full();
         let (all, a, b) = (full.clone(), full.clone(), full);
-        Self { success_ratio: Some(0.0), all, a, b, ..Self::default() }.at(path).is_some()
+        Self { success: Shape::full(), all, a, b, ..Self::default() }.at(path).is_some()
     }
 }
 
-impl CallMetrics {
-    fn of(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let people: Vec<One<'_>> = file
-            .participants
-            .iter()
-            .filter(|one| one.name != SERVER && is_wanted(&one.name))
-            .map(|one| {
-                let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
-                One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
-            })
-            .filter(|one| !one.ends.is_empty())
-            .collect();
-        let over =
-            |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
-        let delay = |value: fn(&Delays) -> f64| {
-            let captures = file.captures().iter().filter(|capture| file.lasted(capture.call));
-            let of_capture = |capture: &Capture| -> Vec<f64> {
-                let is_theirs = |stream: &&Stream| {
-                    let receiver = file.receiver(capture.call, stream);
-                    people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
-                };
-                let streams = capture.streams.iter().filter(|stream| stream.role == "video");
-                let theirs = streams.filter(is_theirs);
-                theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
+/// Means over the participants whose names are wanted.
+fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallMetrics {
+    let people: Vec<One<'_>> = file
+        .participants
+        .iter()
+        .filter(|one| one.name != SERVER && is_wanted(&one.name))
+        .map(|one| {
+            let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
+            One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
+        })
+        .filter(|one| !one.ends.is_empty())
+        .collect();
+    let over = |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
+    let delay = |value: fn(&Delays) -> f64| {
+        let captures = file.captures().iter().filter(|capture| file.lasted(capture.call));
+        let of_capture = |capture: &Capture| -> Vec<f64> {
+            let is_theirs = |stream: &&Stream| {
+                let receiver = file.receiver(capture.call, stream);
+                people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
             };
-            mean(captures.flat_map(of_capture).collect())
+            let streams = capture.streams.iter().filter(|stream| stream.role == "video");
+            let theirs = streams.filter(is_theirs);
+            theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
         };
-        Self {
-            signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
-            ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
-            dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
-            setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
-            first_frame_ms: over(|one| {
-                one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
-            }),
-            one_way_delay_ms: delays(&delay),
-            rtt_ms: over(|one| one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))),
-            send_rate_mbps: over(|one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
-            receive_rate_mbps: over(|one| one.rate(|it| it.of_received(|received| received.receive_bps))),
-            cpu_cores: over(|one| one.program.cpu_cores),
-            memory_mb: over(|one| Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)),
-        }
+        mean(captures.flat_map(of_capture).collect())
+    };
+    CallMetrics {
+        signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
+        ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
+        dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
+        setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
+        first_frame_ms: over(|one| one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))),
+        one_way_delay_ms: delays(&delay),
+        rtt_ms: over(|one| one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))),
+        send_rate_mbps: over(|one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
+        receive_rate_mbps: over(|one| {
+            one.rate(|it| it.of_received(|received| received.receive_bps))
+        }),
+        cpu_cores: over(|one| one.program.cpu_cores),
+        memory_mb: over(|one| Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)),
     }
 }
 
@@ -327,7 +248,7 @@ mod tests {
         let calls = calls();
         assert_eq!(calls.fate, Fate { made: 3, succeeded: 2, disturbed: true });
         assert_eq!(calls.participants, 4);
-        assert_eq!(calls.success_ratio, Some(2.0 / 3.0));
+        assert_eq!(calls.success.success_ratio, Some(2.0 / 3.0));
         assert_eq!(calls.fate.flaw(), Some(Flaw::Disturbed));
         assert_eq!(Fate { disturbed: false, ..calls.fate }.flaw(), Some(Flaw::Failed));
         assert_eq!(Fate { disturbed: false, succeeded: 3, ..calls.fate }.flaw(), None);

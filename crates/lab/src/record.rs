@@ -10,9 +10,10 @@ pub mod airtime;
 mod events;
 mod finished;
 mod lines;
-mod nodes;
+pub(crate) mod nodes;
 mod reader;
-mod series;
+pub(crate) mod series;
+pub(crate) mod table;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -44,11 +45,13 @@ const WEIR: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
-const NODES: &str = "nodes.csv";
-const AIRTIME: &str = "airtime.csv";
 const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
+
+/// The files that only runs over some kind of network have. A new one is a module beside `nodes` and a
+/// line here.
+const LOGS: &[&dyn table::AnyLog] = &[&nodes::FILE, &airtime::FILE];
 
 /// More than a scenario with its traces has, or a call of hours.
 const JSON_MAX: u64 = 1 << 28;

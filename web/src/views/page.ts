@@ -21,7 +21,7 @@ import { scenarioView } from "./scenario";
 import { errorsTable, freezesTable, participantsTable, thenAndNowTable, verdictTable } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
-  const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
+  const warned = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
   return [
     el(
       "header",
@@ -29,7 +29,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("h1", {}, report.title),
       el("p", { class: "summary" }, summary(report)),
       el("p", {}, "Made with: ", command(report.command)),
-      bent.length === 0 ? null : bentNote(bent),
+      warned.length === 0 ? null : warningNote(warned),
     ),
     el(
       "section",
@@ -59,7 +59,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
   ];
 }
 
-function bentNote(scenarios: Scenario[]): HTMLElement {
+function warningNote(scenarios: Scenario[]): HTMLElement {
   const links = scenarios.flatMap((scenario, i) => [
     i === 0 ? "" : ", ",
     el("a", { href: linkTo(scenario.id) }, scenario.id),

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Fate;
+use super::fate::Fate;
 
 /// The whole file. Members that only calls have, or only the command of `weir link`, are absent in the
 /// other.
@@ -132,7 +132,7 @@ pub struct Picture {
 }
 
 impl CallFile {
-    /// What became of the run: the one place that judges whether its values count.
+    /// What became of the run.
     pub fn fate(&self) -> Fate {
         let succeeded = self.calls.iter().filter(|call| call.failure.is_none()).count();
         Fate { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
@@ -534,6 +534,7 @@ pub struct Compared {
 
 /// Two witnesses of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Agreement {
     /// What was seen, and where: `audio a to b, at a`.
     pub subject: String,

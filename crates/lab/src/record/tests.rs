@@ -222,7 +222,7 @@ fn a_damaged_file_is_named_with_its_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
         error
     };
-    assert!(damage("series.csv", "\n50,", "\n51,").contains("line 2: 51 ms"));
+    assert!(damage("series.csv", "\n50,", "\n51,").contains("line 2: time_ms: 51 ms"));
     assert!(damage("series.csv", "media-1", "media-9").contains("no flow 'media-9-up'"));
     assert!(damage("series.csv", "time_ms", "time").contains("the first line must be"));
     assert!(damage("events.jsonl", "\"time_us\"", "\"time\"").contains("line 1"));
@@ -231,6 +231,27 @@ fn a_damaged_file_is_named_with_its_line() {
     let flows = damage("run.json", "\"media-1-down\"", "\"media-2-up\"");
     assert!(flows.contains("its flows are not those of its scenario"), "{flows}");
     assert!(Record::read(&folder).is_ok());
+}
+
+#[test]
+fn a_call_file_that_is_cut_off_or_of_another_shape_is_an_error_and_never_an_empty_one() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = linked().write(out.path()).unwrap();
+    let path = folder.join("call.json");
+    let good = fs::read_to_string(&path).unwrap();
+    let read = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Reader::open(&folder, &Scenarios::default()).map(|reader| reader.flaw())
+    };
+    assert_eq!(read(&good).unwrap(), Some(Flaw::Disturbed));
+    let old = good.replace("  \"refused_packets\": 0\n", "  \"added_later\": {}\n");
+    assert_ne!(old, good);
+    assert_eq!(read(&old).unwrap(), Some(Flaw::Disturbed));
+    let cut = &good[..good.len() / 2];
+    for wrong in ["", "{}", "[]", "null", cut, &good.replace("true", "\"yes\"")] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(error.contains("call.json: ") && error.lines().count() == 1, "{error}");
+    }
 }
 
 #[test]
@@ -259,8 +280,9 @@ proptest::proptest! {
     #[test]
     fn any_text_in_a_record_is_read_or_refused(text in ".{0,200}", line in "[0-9,a-z-]{0,80}") {
         let flows = ["media-1".to_string()];
+        let header = table::Layout::first(series::GROUPS).header();
         let _ = events::parse_line(&text, &flows);
-        for lines in [[text.as_str(), ""], [series::HEADER, &line]] {
+        for lines in [[text.as_str(), ""], [header.as_str(), &line]] {
             let mut reader = series::SeriesReader::new(&flows, weir::units::Timestamp::from_secs(9));
             let _ = lines.map(|line| reader.read(line));
         }

@@ -350,7 +350,8 @@ mod tests {
             "agrees": true }],
             "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
         let told = |captures: Value| -> [String; 2] {
-            let file: CallFile = serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
+            let file: CallFile =
+                serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
             let subject = agreement(&file, &file.captures()[0])[0].subject.clone();
             [subject, delays(&file, &file.captures()[0])[0].stream.clone()]
         };
