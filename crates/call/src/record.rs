@@ -18,13 +18,13 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
-use crate::capture::{self, Ends};
 use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
+use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::run::{CallOutcome, PeerOutcome};
 use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
+use crate::witness::{self, Ends};
 
 /// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
 pub fn record(
@@ -244,7 +244,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             calls()
                 .filter_map(|(call, result)| {
                     let ends = Ends::of(config, call, result, outcome)?;
-                    Some(capture::emit(call.number, &ends))
+                    Some(witness::emit(call.number, &ends))
                 })
                 .collect(),
         ),

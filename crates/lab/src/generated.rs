@@ -1,5 +1,5 @@
 //! Files of the repository that follow from the code: the report's types in TypeScript, and tables of
-//! `docs/record-format.md`. A test fails on one that is out of date;
+//! `docs/reference/record-format.md`. A test fails on one that is out of date;
 //! `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes them again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::record::{airtime, nodes, series};
 use crate::report::Report;
 
 const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-lab generated";
-const RECORD_FORMAT: &str = "docs/record-format.md";
+const RECORD_FORMAT: &str = "docs/reference/record-format.md";
 const FORMAT_TS: &str = "web/src/format.ts";
 
 /// Fails if the file does not hold this; with `WEIR_UPDATE` in the environment, writes it.

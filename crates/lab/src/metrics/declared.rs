@@ -3,7 +3,7 @@
 //!
 //! [`declare!`] makes of a table the struct that a summary holds, and what is known of its members. The
 //! names that scenarios and `weir compare` accept, the report's definitions, and the tables of
-//! `docs/record-format.md` follow from it.
+//! `docs/reference/record-format.md` follow from it.
 
 use std::collections::BTreeMap;
 

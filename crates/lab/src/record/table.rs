@@ -1,5 +1,5 @@
 //! Tables of columns: each CSV file of a record declares its columns once, and writing, reading and
-//! `docs/record-format.md` follow from the declaration.
+//! `docs/reference/record-format.md` follow from the declaration.
 
 use std::io::{self, Write};
 

@@ -3,8 +3,10 @@
 use weir::units::TimeDelta;
 use weir_lab::calls::file;
 
-use super::stream::Stream;
-use super::{CapturedInterval, Compared, Ends, PeerStream, agreement};
+use super::agreement;
+use super::counted::Compared;
+use super::ends::{CapturedInterval, Ends, PeerStream};
+use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
 /// The captures of the call with this number.
@@ -40,7 +42,7 @@ fn stream_entry(PeerStream { from, role, stream }: &PeerStream) -> file::Stream 
 }
 
 fn compared_entry(compared: &Compared) -> file::Compared {
-    let Compared { reported, captured: super::Windowed { within, .. }, intervals, .. } = compared;
+    let Compared { reported, captured: Windowed { within, .. }, intervals, .. } = compared;
     file::Compared {
         peer: compared.peer.name().into(),
         way: compared.way.name().into(),
