@@ -218,7 +218,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
         engines: engines(&config.network, "browsers, codecs"),
         warnings: warnings_of(config, outcome),
         attempts: Some(attempts),
-        picture: Some(file::Picture {
+        picture: Some(file::AskedPicture {
             width: config.picture.width,
             height: config.picture.height,
             fps: config.picture.fps,

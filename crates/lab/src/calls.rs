@@ -295,6 +295,18 @@ mod tests {
     }
 
     #[test]
+    fn files_of_real_runs_are_read_and_written_again_as_they_were() {
+        let files = [
+            include_str!("../tests/call_files/call.json"),
+            include_str!("../tests/call_files/link.json"),
+        ];
+        for text in files {
+            let file: CallFile = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string_pretty(&file).unwrap(), text.trim_end());
+        }
+    }
+
+    #[test]
     fn a_file_that_does_not_fit_is_an_error() {
         let interval = |rate: Value| {
             json!({ "bent": false, "peers": [

@@ -11,7 +11,7 @@ use ts_rs::{Config, TS, TypeVisitor};
 use weir::controller::Reason;
 
 use crate::metrics::{self, Better, Declared, Need};
-use crate::record::table::{Column, Group};
+use crate::record::table::{ColumnGroup, CsvColumn};
 use crate::record::{airtime, nodes, series};
 use crate::report::Report;
 
@@ -62,14 +62,14 @@ fn tables() -> Vec<(&'static str, String)> {
 }
 
 /// With a column on real calls where any value differs there.
-fn columns<R>(group: &Group<R>) -> String {
+fn columns<R>(group: &ColumnGroup<R>) -> String {
     let differs = group.columns.iter().any(|column| !column.in_call.is_empty());
     let mut table = String::from(if differs {
         "| column | unit | simulated run | real call |\n|---|---|---|---|\n"
     } else {
         "| column | unit | meaning |\n|---|---|---|\n"
     });
-    for Column { name, unit, meaning, in_call, .. } in group.columns {
+    for CsvColumn { name, unit, meaning, in_call, .. } in group.columns {
         write!(table, "| `{name}` | {unit} | {meaning} |").unwrap();
         if differs {
             write!(table, " {} |", if in_call.is_empty() { "the same" } else { in_call }).unwrap();

@@ -41,7 +41,7 @@ pub struct CallFile {
     pub attempts: Option<usize>,
     /// What the cameras were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub picture: Option<Picture>,
+    pub picture: Option<AskedPicture>,
     /// The programs that took part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Participant>,
@@ -120,7 +120,7 @@ pub struct NetworkChange {
 
 /// What the cameras were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Picture {
+pub struct AskedPicture {
     /// In pixels.
     pub width: u32,
     /// In pixels.

@@ -7,7 +7,7 @@ use weir_net::wifi::{
     AccessCategory, AirtimeRecord, DataRate, FrameKind, GuardInterval, Mcs, NodeId,
 };
 
-use super::table::{Column, Group, Log, column, number, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_number};
 
 /// The file.
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
@@ -20,7 +20,8 @@ pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     item: Frame::record,
 };
 
-pub(crate) const GROUPS: &[Group<Frame>] = &[Group { columns: COLUMNS, is_in: |_| true }];
+pub(crate) const GROUPS: &[ColumnGroup<Frame>] =
+    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
 
 /// A row: an [`AirtimeRecord`] without the nesting of its kinds.
 #[derive(Default)]
@@ -44,8 +45,8 @@ const BLOCK_ACK: &str = "block-ack";
 const SHORT: &str = "short";
 const LONG: &str = "long";
 
-const COLUMNS: &[Column<Frame>] = &[
-    Column {
+const COLUMNS: &[CsvColumn<Frame>] = &[
+    CsvColumn {
         name: "start_ns",
         unit: "ns",
         meaning: "first moment on the air",
@@ -56,7 +57,7 @@ const COLUMNS: &[Column<Frame>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "end_ns",
         unit: "ns",
         meaning: "last moment on the air, with the signal extension of the band",
@@ -67,7 +68,7 @@ const COLUMNS: &[Column<Frame>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "from",
         unit: "",
         meaning: "name of the node that sends",
@@ -78,7 +79,7 @@ const COLUMNS: &[Column<Frame>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "to",
         unit: "",
         meaning: "name of the node that receives; empty for an access point elsewhere",
@@ -91,7 +92,7 @@ const COLUMNS: &[Column<Frame>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "kind",
         unit: "",
         meaning: "`data`, `ack` or `block-ack`; the next five columns are empty for the latter two",
@@ -104,7 +105,7 @@ const COLUMNS: &[Column<Frame>] = &[
         },
     },
     column!("mcs", "", mcs, "modulation and coding scheme"),
-    Column {
+    CsvColumn {
         name: "guard",
         unit: "",
         meaning: "guard interval: `long` or `short`",
@@ -115,7 +116,7 @@ const COLUMNS: &[Column<Frame>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "category",
         unit: "",
         meaning: "access category: `background`, `best-effort`, `video` or `voice`",

@@ -3,7 +3,7 @@
 
 use weir_sim::trace::{NODE_INTERVAL, NodeRow};
 
-use super::table::{Column, Group, Log, column, interval_end, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
 
 /// The file.
 pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
@@ -16,10 +16,11 @@ pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     item: Ok,
 };
 
-pub(crate) const GROUPS: &[Group<NodeRow>] = &[Group { columns: COLUMNS, is_in: |_| true }];
+pub(crate) const GROUPS: &[ColumnGroup<NodeRow>] =
+    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
 
-const COLUMNS: &[Column<NodeRow>] = &[
-    Column {
+const COLUMNS: &[CsvColumn<NodeRow>] = &[
+    CsvColumn {
         name: "time_ms",
         unit: "ms",
         meaning: "end of the interval, a multiple of 500",
@@ -30,7 +31,7 @@ const COLUMNS: &[Column<NodeRow>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "node",
         unit: "",
         meaning: "name of the node; the access point is `ap`",

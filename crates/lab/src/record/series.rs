@@ -8,18 +8,18 @@ use std::path::PathBuf;
 use weir::units::Timestamp;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
-use super::table::{Column, Group, Layout, column, interval_end, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Layout, column, interval_end, position, put_number};
 
 /// All columns, in the order of the file. A new one is declared here alone.
-pub(crate) const GROUPS: &[Group<Row>] = &[
-    Group { columns: EVERY, is_in: |_| true },
-    Group { columns: VIDEO, is_in: |row| row.video.is_some() },
-    Group { columns: TRANSFER, is_in: |row| row.transfer.is_some() },
-    Group { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
+pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
+    ColumnGroup { columns: EVERY, is_in: |_| true },
+    ColumnGroup { columns: VIDEO, is_in: |row| row.video.is_some() },
+    ColumnGroup { columns: TRANSFER, is_in: |row| row.transfer.is_some() },
+    ColumnGroup { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
 ];
 
-const EVERY: &[Column<Row>] = &[
-    Column {
+const EVERY: &[CsvColumn<Row>] = &[
+    CsvColumn {
         name: "time_ms",
         unit: "ms",
         meaning: "end of the interval, a multiple of 50",
@@ -30,7 +30,7 @@ const EVERY: &[Column<Row>] = &[
             Ok(())
         },
     },
-    Column {
+    CsvColumn {
         name: "flow",
         unit: "",
         meaning: "name of the flow",
@@ -77,7 +77,7 @@ const EVERY: &[Column<Row>] = &[
     ),
 ];
 
-const VIDEO: &[Column<Row>] = &[
+const VIDEO: &[CsvColumn<Row>] = &[
     column!(
         "media_bytes",
         "byte",
@@ -122,7 +122,7 @@ const VIDEO: &[Column<Row>] = &[
     ),
 ];
 
-const TRANSFER: &[Column<Row>] = &[
+const TRANSFER: &[CsvColumn<Row>] = &[
     column!("goodput_bytes", "byte", transfer?.goodput, "payload that the receiving application got",
         call: "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator sees the \
                first data"),
@@ -134,7 +134,7 @@ const TRANSFER: &[Column<Row>] = &[
     ),
 ];
 
-const FEEDBACK: &[Column<Row>] = &[column!(
+const FEEDBACK: &[CsvColumn<Row>] = &[column!(
     "feedback_bytes",
     "byte",
     feedback,

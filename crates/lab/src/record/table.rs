@@ -15,7 +15,7 @@ const AMOUNT_MAX: u64 = 1 << 36;
 const MICROS_MAX: u64 = 1 << 40;
 
 /// A column of a file whose rows are `R`.
-pub(crate) struct Column<R: 'static> {
+pub(crate) struct CsvColumn<R: 'static> {
     /// Its name in the first line.
     pub name: &'static str,
     /// The unit of its values; empty without one.
@@ -34,7 +34,7 @@ pub(crate) struct Column<R: 'static> {
 /// with another one in calls. `part?.member` is a member of an optional part of the row.
 macro_rules! column {
     ($name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal) => {
-        $crate::record::table::Column {
+        $crate::record::table::CsvColumn {
             name: $name,
             unit: $unit,
             meaning: $meaning,
@@ -52,13 +52,13 @@ macro_rules! column {
         }
     };
     ($name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal, call: $call:literal) => {
-        $crate::record::table::Column {
+        $crate::record::table::CsvColumn {
             in_call: $call,
             ..$crate::record::table::column!($name, $unit, $part?.$member, $meaning)
         }
     };
     ($name:literal, $unit:literal, $member:ident, $meaning:literal) => {
-        $crate::record::table::Column {
+        $crate::record::table::CsvColumn {
             name: $name,
             unit: $unit,
             meaning: $meaning,
@@ -71,7 +71,7 @@ macro_rules! column {
         }
     };
     ($name:literal, $unit:literal, $member:ident, $meaning:literal, call: $call:literal) => {
-        $crate::record::table::Column {
+        $crate::record::table::CsvColumn {
             in_call: $call,
             ..$crate::record::table::column!($name, $unit, $member, $meaning)
         }
@@ -143,15 +143,15 @@ impl<T: Cell> Cell for Option<T> {
 }
 
 /// Columns that a file has together or not at all.
-pub(crate) struct Group<R: 'static> {
-    pub columns: &'static [Column<R>],
+pub(crate) struct ColumnGroup<R: 'static> {
+    pub columns: &'static [CsvColumn<R>],
     /// Whether a row has values in them.
     pub is_in: fn(&R) -> bool,
 }
 
 /// The groups of columns that a file has.
 pub(crate) struct Layout<R: 'static> {
-    groups: &'static [Group<R>],
+    groups: &'static [ColumnGroup<R>],
     /// A bit for each group.
     present: u32,
 }
@@ -171,12 +171,12 @@ impl<R> Layout<R> {
     }
 
     /// The first group alone.
-    pub(crate) fn first(groups: &'static [Group<R>]) -> Self {
+    pub(crate) fn first(groups: &'static [ColumnGroup<R>]) -> Self {
         Self { groups, present: 1 }
     }
 
     /// As the first line of a file says; an error if it says something else.
-    pub(crate) fn of_header(groups: &'static [Group<R>], line: &str) -> Result<Self, String> {
+    pub(crate) fn of_header(groups: &'static [ColumnGroup<R>], line: &str) -> Result<Self, String> {
         let names: Vec<&str> = line.split(',').collect();
         let (mut rest, mut present) = (names.as_slice(), 0);
         for (index, group) in groups.iter().enumerate() {
@@ -209,12 +209,12 @@ impl<R> Layout<R> {
     }
 
     /// Each group, and whether the file has it.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (&'static Group<R>, bool)> + use<R> {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&'static ColumnGroup<R>, bool)> + use<R> {
         let (groups, present) = (self.groups, self.present);
         groups.iter().enumerate().map(move |(index, group)| (group, present & (1 << index) != 0))
     }
 
-    fn present(&self) -> impl Iterator<Item = &'static Group<R>> + use<R> {
+    fn present(&self) -> impl Iterator<Item = &'static ColumnGroup<R>> + use<R> {
         self.groups().filter(|(_, is_present)| *is_present).map(|(group, _)| group)
     }
 
@@ -261,7 +261,7 @@ impl<R: Default> Layout<R> {
 }
 
 /// The names of a group's columns, as the first line has them.
-fn names_of<R>(group: &Group<R>) -> String {
+fn names_of<R>(group: &ColumnGroup<R>) -> String {
     group.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",")
 }
 
@@ -270,7 +270,7 @@ pub(crate) struct Log<R: 'static, T: 'static> {
     /// The file's name.
     pub file: &'static str,
     /// Its columns, in a single group.
-    pub groups: &'static [Group<R>],
+    pub groups: &'static [ColumnGroup<R>],
     /// The items of a part of a run.
     pub items: fn(&Trace) -> &[T],
     /// Where items that were read go.
