@@ -21,6 +21,7 @@ mod tally;
 mod transfer;
 mod video;
 
+#[cfg(test)]
 pub(crate) use all::{CALL, FLOW, NODE, SHARED};
 pub use call::{CallMetrics, CallSuccess, OneWayDelay};
 pub use changes::CapacityChange;
