@@ -42,8 +42,8 @@ third-party: web ## THIRD-PARTY.md: what the program and its reports carry of ot
 	node scripts/third-party.mjs
 
 bench: build ## Criterion benches, then speeds as ratios, beside those of peers
-	cargo bench --package weir --bench controllers
-	cargo bench --package weir --bench feedback
+	cargo bench --package weir-rtc --bench controllers
+	cargo bench --package weir-rtc --bench feedback
 	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-lab --bench simulate
