@@ -2,6 +2,8 @@
 # Prints why this machine cannot emulate a network for this user, or nothing if it can. `weir link` says the
 # same; here it is known before anything is built.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 
 if [ "$(id -u)" -ne 0 ] && ! unshare --user --map-root-user --net true 2> /dev/null; then
     echo "not root, and users may not make network namespaces here: use sudo, or run \

@@ -18,7 +18,7 @@ accept() {
     for argument in "$@"; do
         case $argument in
             --help | -h)
-                echo "usage: $0${options:+ [$options]}"
+                echo "usage: $0${options:+ [$(echo "$options" | tr ' ' '|')]}"
                 echo
                 sed -n '2,${ /^#/!q; s/^# \{0,1\}//p; }' "$0"
                 exit
