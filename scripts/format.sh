@@ -26,7 +26,10 @@ left_out() {
 
 check=$(either '' --check)
 run cargo fmt --all "$check"
-run cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml "$check"
+for apart in crates/wire/fuzz examples/udp examples/webrtc-rs; do
+    run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
+done
+# Its manifest names a crate that scripts/bench-peers.sh puts there.
 run rustfmt --edition 2024 "$check" bench/peers/src/main.rs
 
 biome=web/node_modules/.bin/biome
@@ -37,7 +40,7 @@ else
 fi
 
 if command -v shfmt > /dev/null; then
-    run shfmt "$(either --write --diff)" scripts/*.sh .ci/run
+    run shfmt "$(either --write --diff)" scripts/*.sh examples/*/*.sh .ci/run
 else
     left_out 'shell: no shfmt'
 fi

@@ -13,7 +13,7 @@ RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 
 if command -v shellcheck > /dev/null; then
-    shellcheck scripts/*.sh .ci/run
+    shellcheck scripts/*.sh examples/*/*.sh .ci/run
 else
     echo 'lint: skipped: the check of the shell scripts: apt-get install shellcheck'
 fi
