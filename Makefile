@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick check demo test lint format third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick check demo test lint docs format third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -43,6 +43,9 @@ lint: web ## formats, clippy, shellcheck, ruff and docs without a warning
 
 format: web/node_modules/.package-lock.json ## writes Rust, TypeScript, shell and Python as lint wants it
 	scripts/format.sh
+
+docs: ## the book of docs/ in target/book, with its links checked
+	scripts/docs.sh
 
 third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
 	node scripts/third-party.mjs

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Formats, clippy, shellcheck, ruff and documentation, each without a warning; the program for musl;
-# THIRD-PARTY.md up to date.
+# THIRD-PARTY.md up to date; the links of the pages.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"
@@ -11,6 +11,7 @@ scripts/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
+node scripts/check-links.mjs
 
 if command -v shellcheck > /dev/null; then
     shellcheck scripts/*.sh examples/*/*.sh .ci/run

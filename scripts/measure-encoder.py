@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the encoder source of the simulator is made of (docs/video.md), from a call.
+"""Measures what the encoder source of the simulator is made of (docs/reference/video.md), from a call.
 
     scripts/measure-encoder.py call SCENARIO DIR    makes the call as root, with weir on the path
     scripts/measure-encoder.py read DIR...          prints the tables
