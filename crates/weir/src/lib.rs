@@ -53,6 +53,7 @@ pub mod controller;
 pub mod controllers;
 pub mod coupled;
 pub mod feedback;
+mod fifo;
 pub mod pacer;
 pub mod receiver;
 pub mod units;

@@ -3,7 +3,7 @@
 //!
 //! Implements the likelihood of [LIBWEBRTC §LossBasedBweV2].
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::units::{Bitrate, DataSize};
 
@@ -108,7 +108,7 @@ impl Channel {
 /// The last observations, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossModel {
-    samples: VecDeque<Sample>,
+    samples: Vec<Sample>,
     average_loss: f64,
 }
 
@@ -116,7 +116,7 @@ impl LossModel {
     /// Takes the next observation.
     pub(super) fn push(&mut self, observation: Observation) {
         self.samples.truncate(WINDOW - 1);
-        self.samples.push_front(Sample::of(observation));
+        self.samples.insert(0, Sample::of(observation));
         self.average_loss = self.weighted_loss();
     }
 
@@ -147,10 +147,12 @@ impl LossModel {
                 worst = Some((weight, sample));
             }
         }
-        let is_spike = worst.is_some_and(|(_, worst)| {
-            worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
-        });
-        if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike {
+        let is_spike = || {
+            worst.is_some_and(|(_, worst)| {
+                worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
+            })
+        };
+        if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
             // Where all are alike the first one is both, and does not count twice.
             let extremes = [best, worst].into_iter().flatten();
             for (weight, extreme) in extremes {
@@ -201,14 +203,19 @@ impl LossModel {
         // loss matters only where there is one.
         let within = channel.loss_probability(Bitrate::ZERO);
         let arrival_within = libm::log(1.0 - within);
+        let mut loss_within = None;
         let terms = self.weighted().map(|(weight, &Sample { observation, lost, received, .. })| {
-            let (p, of_arrival) = if observation.send_rate <= channel.bandwidth {
-                (within, arrival_within)
+            let is_within = observation.send_rate <= channel.bandwidth;
+            let (of_loss, of_arrival) = if is_within {
+                let of_loss = match lost {
+                    0.0 => 0.0,
+                    _ => *loss_within.get_or_insert_with(|| libm::log(within)),
+                };
+                (of_loss, arrival_within)
             } else {
                 let p = channel.loss_probability(observation.send_rate);
-                (p, libm::log(1.0 - p))
+                (if lost == 0.0 { 0.0 } else { libm::log(p) }, libm::log(1.0 - p))
             };
-            let of_loss = if lost == 0.0 { 0.0 } else { libm::log(p) };
             weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
         });
         terms.sum()

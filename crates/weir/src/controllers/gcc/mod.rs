@@ -36,7 +36,7 @@ mod trendline;
 
 use alloc::vec::Vec;
 
-use self::acknowledged_bitrate::AcknowledgedBitrate;
+use self::acknowledged_bitrate::{AcknowledgedBitrate, Packet};
 use self::alr_detector::AlrDetector;
 use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
@@ -126,6 +126,13 @@ struct Arrival {
     probe: Option<ProbeId>,
 }
 
+impl Arrival {
+    fn packet(&self) -> Packet {
+        let Self { arrival_time, send_time, size, .. } = *self;
+        Packet { arrival_time, send_time, size }
+    }
+}
+
 impl Gcc {
     /// A controller at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
@@ -173,9 +180,7 @@ impl Gcc {
         }
         let longest_rtt = self.measure_rtt(now);
         self.note_alr_end(now);
-        for arrival in &self.arrivals {
-            self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
-        }
+        self.acknowledged.on_packets(self.arrivals.iter().map(Arrival::packet));
         let acknowledged = self.acknowledged.bitrate();
         self.acknowledged_bitrate = acknowledged;
         let probed = self.probe_result(acknowledged);
