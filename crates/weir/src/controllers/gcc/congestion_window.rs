@@ -44,6 +44,8 @@ pub(super) struct CongestionWindow {
     /// The shortest of them.
     least_rtt: Option<TimeDelta>,
     window: Option<DataSize>,
+    /// The target and the round-trip time that the window was last made of, if it stays as it is for them.
+    settled_for: Option<(Bitrate, TimeDelta)>,
     ratio: f64,
     next_event: Timestamp,
 }
@@ -56,6 +58,7 @@ impl CongestionWindow {
             rtts: VecDeque::new(),
             least_rtt: None,
             window: None,
+            settled_for: None,
             ratio: 1.0,
             next_event: Timestamp::ZERO,
         }
@@ -98,9 +101,15 @@ impl CongestionWindow {
 
     fn resize(&mut self, target: Bitrate) {
         let Some(least) = self.least_rtt else { return };
+        if self.settled_for == Some((target, least)) {
+            return;
+        }
         let window = target * (least + QUEUE_TIME);
         let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
-        self.window = Some(smoothed.max(MIN_WINDOW));
+        let next = Some(smoothed.max(MIN_WINDOW));
+        // What gave the same window once gives it again.
+        self.settled_for = (next == self.window).then_some((target, least));
+        self.window = next;
     }
 
     /// Adapts to the bytes in flight; called at each event.

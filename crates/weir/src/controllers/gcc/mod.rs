@@ -104,6 +104,8 @@ pub struct Gcc {
     reason: Reason,
     /// The arrivals of one report; kept for its memory.
     arrivals: Vec<Arrival>,
+    /// Some of them belong to a probe.
+    has_probes: bool,
 }
 
 /// What libwebrtc compares. As long as all of it stays the probe controller is not told what limits the
@@ -163,6 +165,7 @@ impl Gcc {
             target: start,
             reason: Reason::Start,
             arrivals: Vec::new(),
+            has_probes: false,
         }
     }
 
@@ -227,12 +230,19 @@ impl Gcc {
     /// that order unless the path reordered.
     fn collect_arrivals(&mut self, report: &FeedbackReport) {
         self.arrivals.clear();
-        self.arrivals.extend(report.packets.iter().filter_map(|packet| {
-            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
-            packet.arrival_time.map(|arrival_time| Arrival { arrival_time, send_time, size, probe })
-        }));
+        self.arrivals.reserve(report.packets.len());
+        self.has_probes = false;
         // The rest of a packet decides only between those that arrived at once.
-        if !self.arrivals.is_sorted_by(|one, next| one.arrival_time < next.arrival_time) {
+        let (mut is_sorted, mut newest) = (true, Timestamp::from_nanos(i64::MIN));
+        for packet in &report.packets {
+            let Some(arrival_time) = packet.arrival_time else { continue };
+            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
+            self.has_probes |= probe.is_some();
+            is_sorted &= newest < arrival_time;
+            newest = arrival_time;
+            self.arrivals.push(Arrival { arrival_time, send_time, size, probe });
+        }
+        if !is_sorted {
             self.arrivals.sort_unstable();
         }
     }
@@ -243,11 +253,15 @@ impl Gcc {
         let bounded =
             |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
         let newest = self.arrivals.last().map_or(now, |packet| packet.arrival_time);
-        let held = |packet: &Arrival| newest - packet.arrival_time;
-        let first_sent = self.arrivals.iter().map(|packet| packet.send_time).min();
+        let (mut first_sent, mut shortest) = (None::<Timestamp>, None::<TimeDelta>);
+        for packet in &self.arrivals {
+            let held = newest - packet.arrival_time;
+            let rtt = now - packet.send_time - held;
+            first_sent = Some(first_sent.map_or(packet.send_time, |at| at.min(packet.send_time)));
+            shortest = Some(shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        }
         let longest = bounded(first_sent.map(|sent| now - sent));
-        let rtts = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
-        let rtt = bounded(rtts.min());
+        let rtt = bounded(shortest);
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
         if now >= self.rtt_due {
@@ -273,6 +287,9 @@ impl Gcc {
     /// What the last probe of a report measured, bounded from below: a result far below what arrives
     /// is no measurement.
     fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
+        if !self.has_probes {
+            return None;
+        }
         let mut result = None;
         for packet in &self.arrivals {
             let Arrival { arrival_time, send_time, size, .. } = *packet;
