@@ -330,11 +330,14 @@ impl Gcc {
 
     /// Cuts the target while feedback stays away; true while it does.
     fn back_off(&mut self, now: Timestamp) -> bool {
+        if !self.rtt_backoff.is_above_limit() {
+            return false;
+        }
         if let Some(cut) = self.rtt_backoff.cut(now, self.estimate) {
             self.estimate = self.limits.clamp(cut);
             self.cause = Reason::FeedbackLost;
         }
-        self.rtt_backoff.is_above_limit()
+        true
     }
 
     /// Makes the estimate known to those that depend on it, and the target of it.
@@ -349,7 +352,8 @@ impl Gcc {
             rtt_ms: self.told_rtt_ms,
             in_alr: self.alr.since().is_some(),
         };
-        if self.seen.replace(seen) != Some(seen) {
+        if self.seen != Some(seen) {
+            self.seen = Some(seen);
             let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
                 && self.loss_based.state() == LossState::DelayBased
                 && !self.rtt_backoff.is_above_limit();

@@ -7,9 +7,10 @@ mod streams;
 mod tests;
 mod twcc;
 
+use alloc::collections::VecDeque;
+
 use super::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::controller::ProbeId;
-use crate::fifo::Fifo;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 use ccfb::CcfbClock;
 pub use ccfb::{CcfbPacket, CcfbReception};
@@ -103,7 +104,7 @@ enum Format {
 pub struct SendHistory {
     /// Sequence number of the front entry.
     first: i64,
-    entries: Fifo<Entry>,
+    entries: VecDeque<Entry>,
     streams: Streams,
     format: Option<Format>,
     twcc: TwccClock,
@@ -128,7 +129,7 @@ impl SendHistory {
     #[inline]
     pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
         while self.entries.len() >= MAX_PACKETS
-            || self.entries.first().is_some_and(|entry| entry.send_time + HISTORY < now)
+            || self.entries.front().is_some_and(|entry| entry.send_time + HISTORY < now)
         {
             self.forget_first();
         }
@@ -138,12 +139,12 @@ impl SendHistory {
             self.streams.on_packet_sent(rtp, sequence_number);
         }
         let ssrc = rtp.map(|rtp| rtp.ssrc);
-        self.entries.push(Entry { send_time: now, size, probe, ssrc, fate: Fate::Unknown });
+        self.entries.push_back(Entry { send_time: now, size, probe, ssrc, fate: Fate::Unknown });
         SentPacket { sequence_number, size, queued, probe, padding }
     }
 
     fn forget_first(&mut self) {
-        if let Some(ssrc) = self.entries.pop().and_then(|entry| entry.ssrc) {
+        if let Some(ssrc) = self.entries.pop_front().and_then(|entry| entry.ssrc) {
             self.streams.forget(ssrc, self.first);
         }
         self.first += 1;

@@ -1,10 +1,10 @@
 //! From a packet's place in its RTP stream to its transport-wide sequence number.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::RtpNumber;
 use crate::feedback::{SeqUnwrapper, Unwrapper};
-use crate::fifo::Fifo;
 
 /// The packets of one media source that the history holds.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Stream {
     /// RTP sequence number of the front packet, unwrapped.
     first: i64,
     /// Transport-wide sequence numbers: one a packet, rising.
-    numbers: Fifo<i64>,
+    numbers: VecDeque<i64>,
     /// Congestion control feedback reported all packets before this one, as far as there was any.
     pub(super) reported_before: Option<i64>,
     /// Highest number and packets lost by the newest receiver report; `None` if feedback of another
@@ -29,7 +29,7 @@ impl Stream {
             ssrc: rtp.ssrc,
             unwrapper: Unwrapper::default(),
             first: i64::from(rtp.sequence_number),
-            numbers: Fifo::default(),
+            numbers: VecDeque::new(),
             reported_before: None,
             // Before the first packet, a receiver has lost nothing.
             receiver_report: Some((i64::from(rtp.sequence_number) - 1, 0)),
@@ -75,14 +75,14 @@ impl Streams {
             *stream = Stream { receiver_report: None, ..Stream::new(rtp) };
         }
         stream.unwrapper.set_last(stream.unwrap(rtp.sequence_number));
-        stream.numbers.push(transport_number);
+        stream.numbers.push_back(transport_number);
     }
 
     /// Forgets a stream's oldest packet, if it is this one.
     pub(super) fn forget(&mut self, ssrc: u32, transport_number: i64) {
         let Some(stream) = self.get(ssrc) else { return };
-        if stream.numbers.first() == Some(&transport_number) {
-            stream.numbers.pop();
+        if stream.numbers.front() == Some(&transport_number) {
+            stream.numbers.pop_front();
             stream.first += 1;
         }
     }
