@@ -141,7 +141,7 @@ pub struct Run {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 --controller and --jobs are accepted and change nothing: browsers use their own congestion control, and
-runs are made one at a time, because contention bends them. One that this machine bent is made again, up to
+runs are made one at a time, because contention disturbs them. A run that this machine disturbed is made again, up to
 twice unless --attempts says otherwise, and what is kept says so. A call that fails is a result with its cause.
 
 Examples:

@@ -7,6 +7,8 @@ pub mod calls;
 pub mod cell;
 pub mod files;
 pub mod gate;
+#[cfg(test)]
+mod generated;
 pub mod metrics;
 pub mod record;
 pub mod report;
