@@ -1,16 +1,30 @@
 #!/bin/sh
-# Format, clippy and documentation, each without a warning; the program for musl; THIRD-PARTY.md up to date;
-# the links of the pages.
-set -eux
+# Formats, clippy, shellcheck, ruff and documentation, each without a warning; the program for musl;
+# THIRD-PARTY.md up to date; the links of the pages.
+set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
+set -x
 cd "$(dirname "$0")/.."
 
-cargo fmt --all --check
-cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml --check
-rustfmt --edition 2024 --check bench/peers/src/main.rs
+scripts/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 node scripts/check-links.mjs
+
+if command -v shellcheck > /dev/null; then
+    shellcheck scripts/*.sh examples/*/*.sh .ci/run
+else
+    echo 'lint: skipped: the check of the shell scripts: apt-get install shellcheck'
+fi
+ruff=${CARGO_TARGET_DIR:-target}/python/bin/ruff
+[ -x "$ruff" ] || ruff=ruff
+if command -v "$ruff" > /dev/null; then
+    "$ruff" check --quiet
+else
+    echo 'lint: skipped: the check of the Python scripts: scripts/deps.sh --test installs ruff'
+fi
 
 # The program also builds without glibc, whose types and functions differ.
 musl=x86_64-unknown-linux-musl

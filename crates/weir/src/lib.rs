@@ -54,6 +54,7 @@ pub mod controllers;
 pub mod coupled;
 pub mod feedback;
 pub mod media_sender;
+mod fifo;
 pub mod pacer;
 pub mod receiver;
 pub mod units;
