@@ -62,6 +62,13 @@ pub struct SentPacket {
     pub padding: bool,
 }
 
+impl SentPacket {
+    /// The transport-wide sequence number as the header extension carries it: the low 16 bits.
+    pub const fn transport_sequence_number(&self) -> u16 {
+        self.sequence_number as u16
+    }
+}
+
 /// The fate of one packet, as far as feedback told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
