@@ -36,7 +36,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     let simulated = scenario.duration.as_secs_f64();
     output::line(&format!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes"))?;
     let mut rows = Vec::new();
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let config = scenario.sim_config(algorithm);
         let seconds = median(args.repeat, || {
             black_box(weir_sim::run(&config, Seed::new(1)));

@@ -36,7 +36,7 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
 /// The controllers of a list such as `nada,scream`, or `all`.
 pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
     if list == "all" {
-        return Ok(Algorithm::ALL.to_vec());
+        return Ok(Algorithm::all().collect());
     }
     let mut algorithms = Vec::new();
     for name in list.split(',').map(str::trim) {
@@ -51,7 +51,7 @@ pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
 /// The controller of a name; an error says which one a misspelt name is likely to stand for.
 fn algorithm(name: &str) -> anyhow::Result<Algorithm> {
     name.parse().map_err(|unknown: UnknownAlgorithm| {
-        let names = Algorithm::ALL.map(Algorithm::name);
+        let names = Algorithm::all().map(Algorithm::name);
         match nearest(&name.to_lowercase(), names).first() {
             Some(near) => anyhow!("unknown controller; did you mean '{near}'?"),
             None => unknown.into(),

@@ -189,7 +189,7 @@ impl Report {
 
 /// The algorithms in their own order, then the browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let rank = |name: &str| Algorithm::ALL.iter().position(|algorithm| algorithm.name() == name);
+    let rank = |name: &str| Algorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
     names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
     names.dedup();

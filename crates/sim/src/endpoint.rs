@@ -174,7 +174,7 @@ impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among flows of one sender the priority is the group's to apply.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
-        let controller = media.algorithm.build(Settings { priority, ..media.settings });
+        let controller = media.algorithm.build(media.settings.with_priority(priority));
         let target = controller.target();
         let ssrc = index as u32 + 1;
         Self {
@@ -327,7 +327,7 @@ impl Sender {
         };
         let counted = size.saturating_sub(self.uncounted);
         let outgoing =
-            Outgoing { size: counted, queued: self.pacer.queued(), probe, padding, rtp: Some(rtp) };
+            Outgoing::media(counted).with_queued(self.pacer.queued()).with_probe(probe).with_padding(padding).with_rtp(Some(rtp));
         let packet = self.history.on_packet_sent(now, outgoing);
         self.controller.on_packet_sent(now, &packet);
         if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {

@@ -27,7 +27,7 @@ fn link(mbps: u64, aqm: Aqm) -> LinkConfig {
 fn settings(mbps: u64, ecn: EcnMode) -> Settings {
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_000 * mbps)).unwrap();
-    Settings { ecn, ..limits.into() }
+    Settings::from(limits).with_ecn(ecn)
 }
 
 /// One flow alone on a link, with a round trip of 50 ms.
@@ -125,7 +125,7 @@ fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
 fn classic_marks_take_the_place_of_losses() {
     let codel = Aqm::CoDel(CoDelConfig::default());
     // The receiver of gcc-2013 sends no feedback that could carry marks.
-    for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
         let run = |ecn| simulate(algorithm, settings(2, ecn), link(2, codel));
         let (dropped, marked) = (run(EcnMode::Off), run(EcnMode::Classic));
         println!("{algorithm}, CoDel: {dropped} without ECN, {marked} with");
@@ -144,7 +144,7 @@ fn classic_marks_take_the_place_of_losses() {
 #[test]
 fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_loss() {
     let run = |tolerate_random_loss| {
-        let settings = Settings { tolerate_random_loss, ..settings(2, EcnMode::Off) };
+        let settings = settings(2, EcnMode::Off).with_tolerate_random_loss(tolerate_random_loss);
         let lossy = LinkConfig { loss: LossModel::Random(0.05), ..link(2, Aqm::DropTail) };
         simulate(Algorithm::ScreamV2, settings, lossy).rate_mbps
     };

@@ -1,6 +1,10 @@
 //! The contract between a congestion controller and the sender that drives it.
 
+mod metrics;
+
 use core::fmt;
+
+pub use metrics::{Metrics, Reason, Signals};
 
 pub use crate::feedback::ProbeId;
 use crate::feedback::{Ecn, FeedbackReport, SentPacket};
@@ -67,10 +71,20 @@ impl Target {
             probe: None,
         }
     }
+
+    with! {
+        with_source_bitrate: source_bitrate: Bitrate,
+        with_burst: burst: Burst,
+        with_window: window: Option<Window>,
+        with_padding_rate: padding_rate: Bitrate,
+        with_probe: probe: Option<Probe>,
+    }
 }
 
 /// What a controller asks of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Target {
     /// Bitrate the media source should produce, headers included (see [`SentPacket::size`]).
     /// Always within the [`RateLimits`].
@@ -93,6 +107,7 @@ pub struct Target {
 
 /// How packets may leave ahead of the pacing rate, by what it allows in this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Burst {
     /// Always, so that a queue leaves packet by packet once the burst is used up.
     Ahead(TimeDelta),
@@ -102,6 +117,8 @@ pub enum Burst {
 
 /// A burst of packets at a rate of its own, media first, then padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Probe {
     /// Tells it from all others of this controller.
     pub id: ProbeId,
@@ -113,8 +130,17 @@ pub struct Probe {
     pub packets: u32,
 }
 
+impl Probe {
+    /// A probe at this rate of at least so many bytes in at least so many packets.
+    pub const fn new(id: ProbeId, rate: Bitrate, size: DataSize, packets: u32) -> Self {
+        Self { id, rate, size, packets }
+    }
+}
+
 /// A limit on the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Window {
     /// Bytes that may be in flight.
     pub congestion_window: DataSize,
@@ -122,8 +148,20 @@ pub struct Window {
     pub available: DataSize,
 }
 
+impl Window {
+    /// A window of which this much is left.
+    pub const fn new(congestion_window: DataSize, available: DataSize) -> Self {
+        Self { congestion_window, available }
+    }
+}
+
 /// The range a target bitrate moves in, and where it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "crate::serde_impls::AnyRateLimits")
+)]
 pub struct RateLimits {
     min: Bitrate,
     start: Bitrate,
@@ -172,7 +210,24 @@ impl RateLimits {
 }
 
 /// What a product tells a controller before the first packet.
+///
+/// ```
+/// use weir::controller::{EcnMode, Settings};
+/// use weir::{Bitrate, RateLimits};
+///
+/// let kbps = Bitrate::from_kbps;
+/// let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500))?;
+/// let settings = Settings::new(limits).with_ecn(EcnMode::Classic).with_priority(2.0);
+/// assert_eq!(settings.priority, 2.0);
+/// # Ok::<(), weir::controller::LimitsError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "crate::serde_impls::AnySettings")
+)]
+#[non_exhaustive]
 pub struct Settings {
     /// Range of the target bitrate.
     pub limits: RateLimits,
@@ -202,10 +257,24 @@ impl Settings {
             probe_when_limited: true,
         }
     }
+
+    with! {
+        with_limits: limits: RateLimits,
+        with_ecn: ecn: EcnMode,
+        with_priority: priority: f64,
+        with_tolerate_random_loss: tolerate_random_loss: bool,
+        with_compete_with_tcp: compete_with_tcp: bool,
+        with_probe_when_limited: probe_when_limited: bool,
+    }
 }
 
 /// How a sender uses ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum EcnMode {
     /// Packets are Not-ECT: queues drop them instead of marking.
     #[default]
@@ -231,79 +300,4 @@ impl EcnMode {
             Self::L4s => Ecn::Ect1,
         }
     }
-}
-
-/// Why a target bitrate last changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// No feedback has changed it yet.
-    Start,
-    /// Fast growth: no sign of congestion, capacity not known.
-    RampUp,
-    /// Careful growth near the known capacity.
-    Increase,
-    /// The delay gradient says that the queue grows.
-    OverUse,
-    /// The queuing delay stands above what the controller aims at.
-    QueuingDelay,
-    /// Packets were lost.
-    Loss,
-    /// Packets were marked Congestion Experienced.
-    Ecn,
-    /// A probe found more capacity.
-    Probe,
-    /// The receiver set or lifted its limit.
-    ReceiverLimit,
-    /// The flows of the sender share their rate anew.
-    Coupled,
-    /// The sender's own queue is too long.
-    SendQueue,
-    /// The source sends less than it may.
-    ApplicationLimited,
-    /// Feedback stays away.
-    FeedbackLost,
-}
-
-impl Reason {
-    /// The words for records and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::RampUp => "ramp-up",
-            Self::Increase => "increase",
-            Self::OverUse => "over-use",
-            Self::QueuingDelay => "queuing delay",
-            Self::Loss => "loss",
-            Self::Ecn => "ECN",
-            Self::Probe => "probe",
-            Self::ReceiverLimit => "receiver limit",
-            Self::Coupled => "coupled",
-            Self::SendQueue => "send queue",
-            Self::ApplicationLimited => "application-limited",
-            Self::FeedbackLost => "feedback lost",
-        }
-    }
-}
-
-/// Named internal values that decided the last change, with the unit in the name.
-pub type Signals = [(&'static str, f64); 4];
-
-/// A snapshot of a controller's internals.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Metrics {
-    /// Why the target bitrate last changed.
-    pub reason: Reason,
-    /// The controller's state, in its standard's words.
-    pub state: &'static str,
-    /// Round-trip time as the controller sees it, feedback interval included.
-    pub rtt: Option<TimeDelta>,
-    /// Queuing delay as the controller estimates it.
-    pub queuing_delay: Option<TimeDelta>,
-    /// Loss ratio as the controller estimates it, 0.0..=1.0.
-    pub loss_ratio: f64,
-    /// Rate at which the receiver got data, by feedback.
-    pub acknowledged_bitrate: Option<Bitrate>,
-    /// Values of the algorithm's own.
-    pub signals: Signals,
 }

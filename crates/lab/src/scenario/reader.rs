@@ -244,7 +244,8 @@ impl<'a> Item<'a> {
 
     /// A controller by name.
     pub(super) fn algorithm(&self) -> Result<Algorithm> {
-        self.choice(&Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm)))
+        let named = Algorithm::all().map(|algorithm| (algorithm.name(), algorithm));
+        self.choice(&named.collect::<Vec<_>>())
     }
 
     /// A controller by name, or none for the one that the command line names.

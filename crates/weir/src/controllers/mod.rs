@@ -35,9 +35,13 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in the order that reports use.
-    pub const ALL: [Self; 6] =
+    const ALL: [Self; 6] =
         [Self::Gcc, Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
+
+    /// All of them, in the order that reports use.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        Self::ALL.into_iter()
+    }
 
     /// The name on the command line and in records.
     pub const fn name(self) -> &'static str {

@@ -32,7 +32,9 @@ use self::overuse_detector::OveruseDetector;
 use self::pre_filter::{Grouping, PreFilter};
 use self::rate_control::{RateControl, Update};
 use super::delay_signal::BandwidthUsage;
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -269,12 +271,12 @@ impl Controller for GccDraft {
             queuing_delay: None,
             loss_ratio: self.loss_based.loss_ratio(),
             acknowledged_bitrate: self.acknowledged.bitrate(),
-            signals: [
+            signals: Signals::new([
                 ("gradient_ms", self.detector.scaled_gradient_ms()),
                 ("threshold_ms", self.detector.threshold_ms()),
                 ("a_hat_kbps", self.rate_control.estimate().as_kbps_f64()),
                 ("as_hat_kbps", self.loss_based.estimate().as_kbps_f64()),
-            ],
+            ]),
         }
     }
 }

@@ -40,7 +40,9 @@ use self::receive_rate::ReceiveRate;
 use self::reference_rate::{Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use self::silence::Silence;
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -240,12 +242,12 @@ impl Controller for Nada {
             queuing_delay: self.delay.queuing_delay(),
             loss_ratio: self.loss_ratio,
             acknowledged_bitrate: self.receive_rate.bitrate(self.parameters.logwin),
-            signals: [
+            signals: Signals::new([
                 ("x_curr_ms", self.signal.total().as_millis_f64()),
                 ("d_tilde_ms", self.signal.warped_delay.as_millis_f64()),
                 ("r_ref_kbps", self.reference.rate().as_kbps_f64()),
                 ("p_mark_ratio", self.marking_ratio),
-            ],
+            ]),
         }
     }
 }

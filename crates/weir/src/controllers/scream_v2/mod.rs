@@ -31,7 +31,7 @@ mod sender_transmission;
 mod tests;
 
 use crate::controller::{
-    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target,
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
@@ -366,12 +366,12 @@ impl Controller for ScreamV2 {
             queuing_delay: self.queuing_delay.measured(),
             loss_ratio: loss_ratio.unwrap_or(self.loss_events.value()),
             acknowledged_bitrate: self.acked.value(),
-            signals: [
+            signals: Signals::new([
                 ("ref_wnd_bytes", self.window.size()),
                 ("bytes_in_flight_bytes", self.flight.bytes().as_bytes() as f64),
                 ("qdelay_avg_ms", self.average_delay.value().as_millis_f64()),
                 ("l4s_alpha_ratio", self.l4s_alpha.value()),
-            ],
+            ]),
         }
     }
 }
