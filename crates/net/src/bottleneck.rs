@@ -68,6 +68,17 @@ impl LinkConfig {
         }
     }
 
+    with! {
+        with_capacity: capacity: Capacity,
+        with_queue: queue: QueueLimit,
+        with_aqm: aqm: Aqm,
+        with_delay: delay: Delay,
+        with_jitter: jitter: Jitter,
+        with_loss: loss: LossModel,
+        with_duplicate: duplicate: f64,
+        with_changes: changes: Changes,
+    }
+
     /// Every jitter that it will have.
     pub fn jitters(&self) -> impl Iterator<Item = Jitter> {
         let later = self.changes.jitter.iter().map(|step| step.1);

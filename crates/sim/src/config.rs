@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use weir::Algorithm;
+use weir::ControllerFactory;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::wifi::CellConfig;
@@ -100,8 +100,8 @@ pub enum Traffic {
 /// A media stream and its controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
-    /// What controls it.
-    pub algorithm: Algorithm,
+    /// What makes its controller: an [`Algorithm`](weir::Algorithm), or a controller of your own.
+    pub controller: ControllerFactory,
     /// Range of its target bitrate, ECN, priority.
     pub settings: Settings,
     /// Media flows with the same sender here share the sum of their rates by priority; a flow that has

@@ -39,7 +39,7 @@ pub(crate) struct MediaEnds {
 
 impl MediaEnds {
     pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
-        let limiter = Limiter::new(media.algorithm, (index as u32 + 1, EXTENSION_ID));
+        let limiter = Limiter::new(&media.controller, (index as u32 + 1, EXTENSION_ID));
         // Where the receiver watches the delay, the sender needs to hear of losses only.
         let plan = match limiter {
             Some(_) => &[(Timestamp::ZERO, Feedback::ReceiverReports)],
@@ -174,7 +174,7 @@ impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among flows of one sender the priority is the group's to apply.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
-        let controller = media.algorithm.build(media.settings.with_priority(priority));
+        let controller = media.controller.build(media.settings.with_priority(priority));
         let target = controller.target();
         let ssrc = index as u32 + 1;
         Self {
@@ -190,7 +190,7 @@ impl Sender {
             history: SendHistory::default(),
             controller,
             target,
-            ecn: media.algorithm.ecn_mode(media.settings.ecn).codepoint(),
+            ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,
             rtp_sequence_number: 0,
             rtp_timestamp: 0,
@@ -253,7 +253,7 @@ impl Sender {
             to: target.bitrate,
             reason: metrics.reason.as_str(),
             state: metrics.state,
-            signals: metrics.signals.map(|(name, value)| (name.into(), value)),
+            signals: metrics.signals.iter().map(|&(name, value)| (name.into(), value)).collect(),
         });
     }
 
@@ -326,8 +326,11 @@ impl Sender {
             Queued::Video(packet) => packet.rtp_number(),
         };
         let counted = size.saturating_sub(self.uncounted);
-        let outgoing =
-            Outgoing::media(counted).with_queued(self.pacer.queued()).with_probe(probe).with_padding(padding).with_rtp(Some(rtp));
+        let outgoing = Outgoing::media(counted)
+            .with_queued(self.pacer.queued())
+            .with_probe(probe)
+            .with_padding(padding)
+            .with_rtp(Some(rtp));
         let packet = self.history.on_packet_sent(now, outgoing);
         self.controller.on_packet_sent(now, &packet);
         if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {

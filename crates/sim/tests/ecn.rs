@@ -33,7 +33,7 @@ fn settings(mbps: u64, ecn: EcnMode) -> Settings {
 /// One flow alone on a link, with a round trip of 50 ms.
 fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled {
     let media = Media {
-        algorithm,
+        controller: algorithm.into(),
         settings,
         source: Source::Filler { fps: 60.0, cap: None },
         feedback: vec![(Timestamp::ZERO, Feedback::Ccfb)],

@@ -250,7 +250,7 @@ impl<'a> Item<'a> {
 
     /// A controller by name, or none for the one that the command line names.
     pub(super) fn algorithm_or_variable(&self) -> Result<Option<Algorithm>> {
-        let fixed = Algorithm::ALL.map(|algorithm| (algorithm.name(), Some(algorithm)));
+        let fixed = Algorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
         let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
         self.choice(&choices)
     }

@@ -1,6 +1,6 @@
 //! The receiver's half of a controller that has one: packets in, REMB bytes out.
 
-use weir::Algorithm;
+use weir::ControllerFactory;
 use weir::receiver::{AbsSendTimes, ReceivedPacket, ReceiverEstimator};
 use weir::units::{DataSize, Timestamp};
 use weir_wire::remb::Remb;
@@ -15,13 +15,13 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// `None` if the algorithm is whole at the sender. The extension is that of the absolute send
+    /// `None` if the controller is whole at the sender. The extension is that of the absolute send
     /// time.
     pub(crate) fn new(
-        algorithm: Algorithm,
+        controller: &ControllerFactory,
         (ssrc, extension_id): (u32, ExtensionId),
     ) -> Option<Self> {
-        let estimator = algorithm.build_receiver()?;
+        let estimator = controller.build_receiver()?;
         Some(Self { estimator, send_times: AbsSendTimes::default(), extension_id, ssrc })
     }
 

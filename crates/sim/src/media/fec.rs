@@ -250,7 +250,10 @@ mod tests {
     /// An encoder that has seen this many packets lost of 10,000, spread evenly.
     fn encoder(lost: usize) -> FecEncoder {
         let mut encoder = FecEncoder::default();
-        let report = |number: usize| PacketReport::new(number as i64, DataSize::from_bytes(1_200), at(0)).with_arrival_time((number * lost % 10_000 >= lost).then_some(at(50)));
+        let report = |number: usize| {
+            PacketReport::new(number as i64, DataSize::from_bytes(1_200), at(0))
+                .with_arrival_time((number * lost % 10_000 >= lost).then_some(at(50)))
+        };
         let packets = (0..10_000).map(report).collect();
         encoder.on_feedback(&FeedbackReport::new(packets));
         encoder

@@ -213,7 +213,10 @@ mod tests {
 
     /// Feedback of 64 packets that left a while before, so many of which did not arrive.
     fn feedback(now_ms: i64, response_ms: i64, lost: i64) -> FeedbackReport {
-        let packets = (0..64).map(|number| PacketReport::new(number, bytes(1_000), at(now_ms - response_ms)).with_arrival_time((number >= lost).then(|| at(now_ms))));
+        let packets = (0..64).map(|number| {
+            PacketReport::new(number, bytes(1_000), at(now_ms - response_ms))
+                .with_arrival_time((number >= lost).then(|| at(now_ms)))
+        });
         FeedbackReport::new(packets.collect())
     }
 

@@ -261,10 +261,17 @@ mod tests {
             for _ in 0..times {
                 self.now_ms += 100;
                 let sent = self.now_ms - 50 - queue_ms;
-                let packets = (0..10).map(|index| PacketReport::new(index, DataSize::from_bytes(1_000), at(sent - 10 * (9 - index))).with_arrival_time((index >= lost)
-                        .then(|| at(sent - 10 * (9 - index) + 25 + queue_ms))));
-                let report =
-                    FeedbackReport::new(packets.collect());
+                let packets = (0..10).map(|index| {
+                    PacketReport::new(
+                        index,
+                        DataSize::from_bytes(1_000),
+                        at(sent - 10 * (9 - index)),
+                    )
+                    .with_arrival_time(
+                        (index >= lost).then(|| at(sent - 10 * (9 - index) + 25 + queue_ms)),
+                    )
+                });
+                let report = FeedbackReport::new(packets.collect());
                 self.reports.on_feedback(at(self.now_ms), self.target, &report);
             }
             self.reports.last()

@@ -293,7 +293,14 @@ mod tests {
 
         /// Feedback of 64 packets that left so long before, with eight lost.
         fn report(&mut self, now: Timestamp, response_ms: i64) {
-            let packets = (0..64).map(|number| PacketReport::new(number, DataSize::from_bytes(1_000), now - TimeDelta::from_millis(response_ms)).with_arrival_time((number >= 8).then_some(now)));
+            let packets = (0..64).map(|number| {
+                PacketReport::new(
+                    number,
+                    DataSize::from_bytes(1_000),
+                    now - TimeDelta::from_millis(response_ms),
+                )
+                .with_arrival_time((number >= 8).then_some(now))
+            });
             let report = FeedbackReport::new(packets.collect());
             self.0.on_feedback(now, &report);
             let rate = Bitrate::from_kbps(1_000);

@@ -59,7 +59,10 @@ impl Call {
 
     /// Lets the sender know of a loss ratio of 3 %: groups of eleven packets, or of three frames.
     fn report_loss(&mut self) {
-        let report = |number: i64| PacketReport::new(number, SIZE, Timestamp::ZERO).with_arrival_time((number % 33 > 0).then_some(Timestamp::ZERO + DELAY));
+        let report = |number: i64| {
+            PacketReport::new(number, SIZE, Timestamp::ZERO)
+                .with_arrival_time((number % 33 > 0).then_some(Timestamp::ZERO + DELAY))
+        };
         let packets = (0..3_300).map(report).collect();
         let report = FeedbackReport::new(packets);
         self.sender.on_feedback(Timestamp::ZERO + DELAY, &report);

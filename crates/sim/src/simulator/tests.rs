@@ -26,7 +26,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
         stop: secs(stop),
         pauses: Vec::new(),
         traffic: Traffic::Media(Media {
-            algorithm,
+            controller: algorithm.into(),
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
             sender: None,
             source: Source::Filler { fps: 30.0, cap: None },
