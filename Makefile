@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick demo test lint third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick demo test lint docs third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -37,6 +37,9 @@ test: test-deps web ## installs what is missing; every test there is; says what 
 
 lint: web ## format, clippy and docs without a warning
 	scripts/lint.sh
+
+docs: ## the book of docs/ in target/book, with its links checked
+	scripts/docs.sh
 
 third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
 	node scripts/third-party.mjs
