@@ -80,6 +80,21 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// A flow from host A to host B over the first hop for so long from time zero.
+    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: Traffic) -> Self {
+        Self {
+            name: name.into(),
+            direction: Direction::Up,
+            station: None,
+            hops: 0..1,
+            access_delay: TimeDelta::ZERO,
+            start: Timestamp::ZERO,
+            stop: Timestamp::ZERO + duration,
+            pauses: Vec::new(),
+            traffic,
+        }
+    }
+
     /// Whether its sender is a station, whose queue its packets wait in first.
     pub(crate) fn sends_from_station(&self) -> bool {
         self.station.is_some() && self.direction == Direction::Up
@@ -117,6 +132,25 @@ pub struct Media {
     pub repair: Option<Repair>,
 }
 
+impl Media {
+    /// Media under a controller, with transport-wide feedback each 50 ms and no repair.
+    pub fn new(
+        controller: impl Into<ControllerFactory>,
+        settings: impl Into<Settings>,
+        source: Source,
+    ) -> Self {
+        Self {
+            controller: controller.into(),
+            settings: settings.into(),
+            sender: None,
+            source,
+            feedback: Vec::new(),
+            feedback_interval: TimeDelta::from_millis(50),
+            repair: None,
+        }
+    }
+}
+
 /// A media source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
@@ -145,7 +179,7 @@ pub enum Source {
 
 impl Source {
     /// What each packet takes on average until the next one may follow. A browser hands its packets to the
-    /// socket one by one, as measured (docs/reference/video.md); the others' bursts leave at once.
+    /// socket one by one, as measured; the others' bursts leave at once.
     pub(crate) const fn hand_over(self) -> TimeDelta {
         if self.is_browser() { TimeDelta::from_micros(70) } else { TimeDelta::ZERO }
     }

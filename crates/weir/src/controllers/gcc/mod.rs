@@ -14,7 +14,7 @@
 //! SentPacket-+-------------------------> AlrDetector -------------------------------+
 //! ```
 //!
-//! docs/reference/controllers/gcc.md describes it as built and lists its deviations.
+//! Where it departs from libwebrtc, a comment in the source names the deviation, from GOOGCC-D1 on.
 
 mod acknowledged_bitrate;
 mod alr_detector;

@@ -9,8 +9,7 @@
 //!      +--> LossBased [GCC §6] --As_hat--> min(A_hat, As_hat) -> Target
 //! ```
 //!
-//! docs/reference/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to
-//! GCC-D18.
+//! Comments in the source name the deviations from the draft, GCC-D1 to GCC-D18.
 
 pub(super) mod acknowledged_bitrate;
 mod arrival_time_filter;

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! In the standard a receiver does the upper half and reports three numbers; with feedback on each
-//! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
-//! NADA-D12, are in docs/reference/controllers/nada.md.
+//! packet the sender does both, as in [NADA §6.4]. Comments in the source name the
+//! departures from the standard, NADA-D1 to NADA-D12.
 
 mod congestion_signal;
 mod delay;

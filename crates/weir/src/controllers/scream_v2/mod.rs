@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window carries the target bitrate
-//! over a round trip; bytes in flight may exceed it. Deviations SCREAMV2-D1 to SCREAMV2-D8 are in
-//! docs/reference/controllers/scream-v2.md.
+//! over a round trip; bytes in flight may exceed it. Comments in the source name
+//! the deviations, SCREAMV2-D1 to SCREAMV2-D8.
 
 mod acked_bitrate;
 mod average_delay;
