@@ -289,7 +289,8 @@ fn a_section_of_an_rfc_or_a_draft_has_an_anchor() {
 
 #[test]
 fn citations_are_found_over_line_ends_and_not_in_code() {
-    let lines = [" As [NADA §4.3] and [RFC8836 §2,", " requirement 10].", "```text", " [GCC §1]", "```"];
+    let lines =
+        [" As [NADA §4.3] and [RFC8836 §2,", " requirement 10].", "```text", " [GCC §1]", "```"];
     assert_eq!(citations(&lines), ["NADA §4.3", "RFC8836 §2, requirement 10"]);
     assert_eq!(citations(&[" `[GCC §2]`, [GCC §3](x) and [NADA]"]), [""; 0]);
 }

@@ -45,3 +45,21 @@ fn a_controller_outside_the_workspace_runs_in_a_scenario_and_its_records_make_a_
     assert!(drawn.status.success(), "{stderr}");
     assert!(fs::read_to_string(&report).unwrap().contains("cautious"));
 }
+
+#[test]
+fn what_the_programs_readme_shows_is_what_happens() {
+    let page = fs::read_to_string(root().join("crates/cli/README.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let commands: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("$ weir ")).collect();
+    assert_eq!(commands.len(), 3);
+    for command in commands {
+        if command.starts_with("report") && !root().join("web/dist/report.html").is_file() {
+            continue;
+        }
+        let mut weir = Command::new(WEIR);
+        let output = weir.args(command.split(' ')).current_dir(folder.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "weir {command}: {stderr}");
+    }
+}

@@ -41,6 +41,7 @@ pub enum Fate<T> {
 
 /// A packet at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delivery<T> {
     /// When it arrives, exactly.
     pub due: Timestamp,
@@ -56,6 +57,7 @@ pub struct Delivery<T> {
 
 /// A packet that does not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dropped<T> {
     /// When it was dropped.
     pub at: Timestamp,

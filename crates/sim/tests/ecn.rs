@@ -16,12 +16,10 @@ const END: Timestamp = Timestamp::from_secs(80);
 /// A link of this rate with a queue of 300 ms.
 fn link(mbps: u64, aqm: Aqm) -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000 * mbps)).unwrap();
-    LinkConfig {
-        capacity: Capacity::Schedule(capacity),
-        queue: QueueLimit::Time(TimeDelta::from_millis(300)),
-        aqm,
-        ..LinkConfig::unlimited(TimeDelta::from_millis(25))
-    }
+    LinkConfig::unlimited(TimeDelta::from_millis(25))
+        .with_capacity(Capacity::Schedule(capacity))
+        .with_queue(QueueLimit::Time(TimeDelta::from_millis(300)))
+        .with_aqm(aqm)
 }
 
 fn settings(mbps: u64, ecn: EcnMode) -> Settings {
@@ -145,7 +143,7 @@ fn classic_marks_take_the_place_of_losses() {
 fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_loss() {
     let run = |tolerate_random_loss| {
         let settings = settings(2, EcnMode::Off).with_tolerate_random_loss(tolerate_random_loss);
-        let lossy = LinkConfig { loss: LossModel::Random(0.05), ..link(2, Aqm::DropTail) };
+        let lossy = link(2, Aqm::DropTail).with_loss(LossModel::Random(0.05));
         simulate(Algorithm::ScreamV2, settings, lossy).rate_mbps
     };
     let (strict, tolerant) = (run(false), run(true));

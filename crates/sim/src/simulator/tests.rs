@@ -40,7 +40,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
 fn link(kbps: u64) -> LinkConfig {
     let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(kbps)).unwrap());
     let queue = QueueLimit::Time(TimeDelta::from_millis(300));
-    LinkConfig { capacity, queue, ..LinkConfig::unlimited(TimeDelta::from_millis(25)) }
+    LinkConfig::unlimited(TimeDelta::from_millis(25)).with_capacity(capacity).with_queue(queue)
 }
 
 fn one_mbps(flows: Vec<Flow>) -> Config {
