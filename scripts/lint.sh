@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 
 cargo fmt --all --check
 cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml --check
+cargo fmt --manifest-path examples/own-controller/Cargo.toml --check
 rustfmt --edition 2024 --check bench/peers/src/main.rs
 cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use weir::controller::{Controller, Settings, Target};
+use weir::controller::{Controller, Target};
 use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
 use weir::pacer::{Pacer, Release};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use weir::controller::RateLimits;
-use weir::feedback::{Ecn, SentPacket};
+use weir::feedback::SentPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, FeedbackReport, PacketReport};
 

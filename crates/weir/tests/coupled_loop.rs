@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use weir::controller::RateLimits;
 use weir::coupled::{FlowGroup, FlowId};
-use weir::feedback::Ecn;
 use weir::pacer::{Pacer, Release};
 use weir::{
     Algorithm, Bitrate, Controller, DataSize, FeedbackReport, PacketReport, SentPacket, TimeDelta,

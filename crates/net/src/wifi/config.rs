@@ -72,7 +72,7 @@ impl EdcaParameters {
 
 /// The parameters of the four access categories of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edca([EdcaParameters; AccessCategory::COUNT]);
+pub struct Edca(pub(super) [EdcaParameters; AccessCategory::COUNT]);
 
 impl Edca {
     /// Defaults for stations [IEEE80211 §8.4.2.31, Table 8-105].

@@ -232,7 +232,7 @@ impl Repair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir::units::DataSize;
     use weir_wire::rtp::AbsSendTime;
 

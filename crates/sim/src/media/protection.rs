@@ -177,7 +177,7 @@ impl SentRate {
 
 #[cfg(test)]
 mod tests {
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir_net::Seed;
 
     use super::*;

@@ -230,7 +230,6 @@ impl Path {
 
 #[cfg(test)]
 mod tests {
-    use weir::feedback::Ecn;
     use weir_net::Seed;
 
     use super::*;

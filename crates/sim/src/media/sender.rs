@@ -255,7 +255,7 @@ impl KeyFrames {
 mod tests {
     use std::collections::VecDeque;
 
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir_net::Seed;
     use weir_wire::nack::Nack;
 

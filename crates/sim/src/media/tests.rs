@@ -1,6 +1,6 @@
 //! Both ends of a video over a path that loses exactly the packets it is told to.
 
-use weir::feedback::{Ecn, FeedbackReport, PacketReport};
+use weir::feedback::{FeedbackReport, PacketReport};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_wire::header;
 use weir_wire::rtp::View;
