@@ -7,18 +7,19 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// What a crate of this workspace may depend on. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 8] = [
+const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("weir", &[]),
     ("wire", &[]),
+    ("rtcp", &["weir", "weir-wire"]),
     ("net", &["weir"]),
-    ("sim", &["weir", "weir-net", "weir-wire"]),
+    ("sim", &["weir", "weir-net", "weir-rtcp", "weir-wire"]),
     ("emu", &["weir", "weir-net"]),
     ("lab", &["weir", "weir-net", "weir-sim"]),
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
     ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
 ];
 /// Crates below the drivers: time comes to them as an argument.
-const WITHOUT_CLOCK: [&str; 5] = ["weir", "wire", "net", "sim", "lab"];
+const WITHOUT_CLOCK: [&str; 6] = ["weir", "wire", "rtcp", "net", "sim", "lab"];
 /// Converts what a driver read from its clock, and reads none.
 const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;

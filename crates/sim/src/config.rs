@@ -9,8 +9,8 @@ use weir_net::wifi::CellConfig;
 use weir_net::{LinkConfig, Schedule};
 
 pub use weir_net::wifi::Association;
+pub use weir_rtcp::Feedback;
 
-pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
 use crate::tcp::Tcp;
 

@@ -1,18 +1,22 @@
 //! The two ends of a media flow: packets out, feedback in; packets in, feedback out.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
-use weir::controller::{Controller, Target};
-use weir::feedback::{Ecn, Outgoing, RtpNumber, SendHistory};
-use weir::pacer::{Pacer, Release};
+use weir::controller::Controller;
+use weir::feedback::{Ecn, RtpNumber};
+use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::seed::Stream;
+use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
 use crate::config::{Flow, Media};
-use crate::feedback::{Feedback, Heard, Limiter, Plan, Reporter, SenderReports};
+use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::rtp_format::{
@@ -21,6 +25,11 @@ use crate::rtp_format::{
 };
 use crate::source::MediaSource;
 use crate::trace::Video;
+
+/// SSRC of the media of the flow with this index.
+fn ssrc_of(index: usize) -> u32 {
+    index as u32 + 1
+}
 
 /// What waits in the send queue.
 #[derive(Clone, Debug)]
@@ -39,20 +48,23 @@ pub(crate) struct MediaEnds {
 
 impl MediaEnds {
     pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
-        let limiter = Limiter::new(&media.controller, (index as u32 + 1, EXTENSION_ID));
-        // Where the receiver watches the delay, the sender needs to hear of losses only.
-        let plan = match limiter {
+        let ssrc = ssrc_of(index);
+        let estimator = media.controller.build_receiver();
+        let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
+        // If the receiver watches the delay, the sender only needs to know the losses.
+        let plan = match remb {
             Some(_) => &[(Timestamp::ZERO, Feedback::ReceiverReports)],
             None => media.feedback.as_slice(),
         };
         let mut sender = Sender::new(flow, media, index, plan, seed);
-        sender.stamps = limiter.is_some();
-        Self { sender, receiver: Receiver::new(flow, media, index, (plan, limiter), seed) }
+        sender.sends_departure_times = remb.is_some();
+        Self { sender, receiver: Receiver::new(flow, media, index, (plan, remb), seed) }
     }
 }
 
 impl MediaEnds {
-    /// What a browser's receiver learns by extended reports, the sender's model of reports says.
+    /// Tells a browser's receiver the round-trip time. In reality it comes in extended reports; here the
+    /// sender's model of reports knows it.
     fn tell_round_trip_time(&mut self) {
         let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
         if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
@@ -92,12 +104,12 @@ impl Ends for MediaEnds {
     }
 
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate, out: &mut Outbox) {
-        self.sender.controller.on_shared_rate(now, share);
-        self.sender.refresh_target(now, out);
+        self.sender.media.on_shared_rate(now, share);
+        self.sender.note_change(out);
     }
 
     fn state(&self) -> State {
-        let target = &self.sender.target;
+        let target = self.sender.media.target();
         State {
             target: Some(target.bitrate),
             pacing_rate: Some(target.pacing_rate),
@@ -151,32 +163,30 @@ struct Sender {
     next_frame: Timestamp,
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
-    pacer: Pacer<Queued>,
-    history: SendHistory,
-    controller: Box<dyn Controller + Send>,
-    target: Target,
+    media: MediaSender<Queued>,
     /// ECN bits of its packets.
     ecn: Ecn,
     ssrc: u32,
-    /// Of the packets that are only counted.
+    /// RTP sequence number of the next packet that is only counted.
     rtp_sequence_number: u16,
-    /// The last packet's: padding has the same.
+    /// RTP timestamp of the last packet; padding has the same.
     rtp_timestamp: u32,
     video: Option<VideoSender>,
-    /// What of a packet the controller is not told.
-    uncounted: DataSize,
     sender_reports: Option<SenderReports>,
-    /// Its packets say when they left in place of a transport-wide number.
-    stamps: bool,
+    /// Its packets carry the time of their departure instead of a transport-wide number.
+    sends_departure_times: bool,
 }
 
 impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
-        // Among flows of one sender the priority is the group's to apply.
+        // Among the flows of one sender, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.controller.build(media.settings.with_priority(priority));
-        let target = controller.target();
-        let ssrc = index as u32 + 1;
+        let mut media_sender = MediaSender::new(controller);
+        if media.source.is_browser() {
+            media_sender.set_uncounted(DataSize::from_bytes(SRTP_TAG));
+        }
+        let ssrc = ssrc_of(index);
         Self {
             source: MediaSource::new(media.source, seed.stream(&format!("{}/source", flow.name))),
             next_frame: flow.start,
@@ -186,10 +196,7 @@ impl Sender {
                 busy_until: flow.start,
             },
             pauses: flow.pauses.clone(),
-            pacer: Pacer::new(&target),
-            history: SendHistory::default(),
-            controller,
-            target,
+            media: media_sender,
             ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,
             rtp_sequence_number: 0,
@@ -199,62 +206,48 @@ impl Sender {
                 let browser = media.source.is_browser().then_some(chance);
                 VideoSender::new(repair, Ssrcs::of(ssrc), browser)
             }),
-            uncounted: if media.source.is_browser() {
-                DataSize::from_bytes(SRTP_TAG)
-            } else {
-                DataSize::ZERO
-            },
-            sender_reports: SenderReports::new(
+            sender_reports: sender_reports(
                 flow.start,
                 plan,
                 ssrc,
                 seed.stream(&format!("{}/rtcp/sender", flow.name)),
             ),
-            stamps: false,
+            sends_departure_times: false,
         }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
-        let report = self.sender_reports.as_ref().map(SenderReports::next_deadline);
-        let send = self.pacer.next_send_time().map(|time| time.max(self.hand_over.busy_until));
-        let timers = [send, self.controller.next_timeout(), report];
+        let report = self.sender_reports.as_ref().map(SenderReports::next_timeout);
+        let send = self.media.next_send_time().map(|time| time.max(self.hand_over.busy_until));
+        let timers = [send, self.media.controller().next_timeout(), report];
         Some(timers.into_iter().flatten().fold(self.next_frame, Timestamp::min))
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
         if self.next_frame <= now {
             self.make_frame(now);
-            self.refresh_target(now, out);
+            self.note_change(out);
         }
-        if self.controller.next_timeout().is_some_and(|due| due <= now) {
-            self.controller.on_timeout(now);
-            self.refresh_target(now, out);
-        }
+        self.media.on_timeout(now);
+        self.note_change(out);
         if let Some(reports) = &mut self.sender_reports {
-            reports.on_deadline(now, rtp_timestamp(now), |bytes| out.packets.push(rtcp(bytes)));
+            reports.on_timeout(now, rtp_timestamp(now), |bytes| out.packets.push(rtcp(bytes)));
         }
         while let Some(packet) = self.send(now) {
             out.packets.push(packet);
-            self.refresh_target(now, out);
+            self.note_change(out);
         }
     }
 
-    /// Reads the controller's target again and notes a change.
-    fn refresh_target(&mut self, now: Timestamp, out: &mut Outbox) {
-        let target = self.controller.target();
-        self.pacer.set_target(now, &target);
-        let old = std::mem::replace(&mut self.target, target);
-        if old.bitrate == target.bitrate {
-            return;
-        }
-        let metrics = self.controller.metrics();
-        out.changes.push(Change {
-            from: old.bitrate,
-            to: target.bitrate,
-            reason: metrics.reason.as_str(),
-            state: metrics.state,
-            signals: metrics.signals.iter().map(|&(name, value)| (name.into(), value)).collect(),
-        });
+    /// Notes a change of the controller's target bitrate.
+    fn note_change(&mut self, out: &mut Outbox) {
+        out.changes.extend(self.media.take_change().map(
+            |TargetChange { from, to, metrics, .. }| {
+                let signals = metrics.signals.iter();
+                let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
+                Change { from, to, reason: metrics.reason.as_str(), state: metrics.state, signals }
+            },
+        ));
     }
 
     /// Makes the frame that is due and puts its packets into the send queue.
@@ -263,22 +256,22 @@ impl Sender {
             self.next_frame = pause.end;
             return;
         }
-        let mut rate = self.target.bitrate;
+        let target = *self.media.target();
+        let mut rate = target.bitrate;
         let mut is_key_frame = false;
         if let Some(video) = &mut self.video {
-            rate = video.media_rate(now, &self.target);
+            rate = video.media_rate(now, &target);
             is_key_frame = video.begin_frame(now);
         }
         if is_key_frame {
             self.source.begin_key_frame();
         }
-        let share = self.target.source_bitrate / self.target.bitrate;
+        let share = target.source_bitrate / target.bitrate;
         let (size, interval) = self.source.frame(now, rate, share);
         self.next_frame = now + interval;
-        let Some(size) = size else { return };
-        let queued = self.pacer.queued();
-        self.enqueue_frame(now, size, is_key_frame);
-        self.after_enqueue(now, queued);
+        if let Some(size) = size {
+            self.enqueue_frame(now, size, is_key_frame);
+        }
     }
 
     fn enqueue_frame(&mut self, now: Timestamp, size: DataSize, is_key_frame: bool) {
@@ -290,23 +283,19 @@ impl Sender {
             let more = u64::from((index as u64) < bytes % packets as u64);
             DataSize::from_bytes(bytes / packets as u64 + more)
         });
-        let pacer = &mut self.pacer;
         if let Some(video) = &mut self.video {
+            let mut frame = Vec::with_capacity(packets);
             video.packetize(now, is_key_frame, sizes, |packet| {
-                pacer.enqueue(packet.size, Queued::Video(packet));
+                frame.push((packet.size, Queued::Video(packet)));
             });
+            self.media.enqueue(now, frame);
             return;
         }
         let rtp_timestamp = rtp_timestamp(now);
-        for (index, size) in sizes.enumerate() {
-            pacer.enqueue(size, Queued::Counted { rtp_timestamp, marker: index + 1 == packets });
-        }
-    }
-
-    /// Tells the controller what was added to a send queue that held `before`.
-    fn after_enqueue(&mut self, now: Timestamp, before: DataSize) {
-        let queued = self.pacer.queued();
-        self.controller.on_media_queued(now, queued.saturating_sub(before), queued);
+        let frame = sizes.enumerate().map(|(index, size)| {
+            (size, Queued::Counted { rtp_timestamp, marker: index + 1 == packets })
+        });
+        self.media.enqueue(now, frame);
     }
 
     /// The next packet, if one may leave now.
@@ -314,51 +303,42 @@ impl Sender {
         if now < self.hand_over.busy_until {
             return None;
         }
-        let Release { size, media, probe } = self.pacer.dequeue(now)?;
+        let Self { media, video, ssrc, rtp_sequence_number, rtp_timestamp, .. } = self;
+        let packet = media.next_packet_with(now, |release| {
+            let content = release.media.unwrap_or_else(|| match video {
+                Some(video) => Queued::Video(video.padding(now, release.size)),
+                None => Queued::Counted { rtp_timestamp: *rtp_timestamp, marker: false },
+            });
+            let rtp = match &content {
+                Queued::Counted { rtp_timestamp: of_frame, .. } => {
+                    *rtp_timestamp = *of_frame;
+                    RtpNumber { ssrc: *ssrc, sequence_number: *rtp_sequence_number }
+                }
+                Queued::Video(packet) => packet.rtp_number(),
+            };
+            ((content, rtp), Some(rtp))
+        })?;
         self.hand_over.begin(now);
-        let padding = media.is_none();
-        let content = media.unwrap_or_else(|| self.padding(now, size));
-        let rtp = match &content {
-            Queued::Counted { rtp_timestamp, .. } => {
-                self.rtp_timestamp = *rtp_timestamp;
-                RtpNumber { ssrc: self.ssrc, sequence_number: self.rtp_sequence_number }
-            }
-            Queued::Video(packet) => packet.rtp_number(),
-        };
-        let counted = size.saturating_sub(self.uncounted);
-        let outgoing = Outgoing::media(counted)
-            .with_queued(self.pacer.queued())
-            .with_probe(probe)
-            .with_padding(padding)
-            .with_rtp(Some(rtp));
-        let packet = self.history.on_packet_sent(now, outgoing);
-        self.controller.on_packet_sent(now, &packet);
+        let PacedPacket { content: (content, rtp), size, sent, .. } = packet;
         if let Some(reports) = self.sender_reports.as_mut().filter(|_| rtp.ssrc == self.ssrc) {
             reports.on_packet_sent(size.saturating_sub(DataSize::from_bytes(OVERHEAD)));
         }
-        let departure = if self.stamps {
+        let departure = if self.sends_departure_times {
             Departure::Time(AbsSendTime::from_nanos(now.as_nanos()))
         } else {
-            Departure::Number(packet.sequence_number as u16)
+            Departure::Number(sent.transport_sequence_number())
         };
         let body = match (content, &mut self.video) {
             (Queued::Video(packet), Some(video)) => {
-                let pacer = &mut self.pacer;
+                let media = &mut self.media;
                 video.send(now, packet, departure, |parity| {
-                    pacer.enqueue(parity.size, Queued::Video(parity));
+                    media.enqueue_parity(parity.size, Queued::Video(parity));
                 })
             }
             (Queued::Counted { marker, .. }, None) => self.counted(marker, departure),
             (content, _) => unreachable!("a sender has packets of one sort: {content:?}"),
         };
         Some(Packet { size, ecn: self.ecn, body })
-    }
-
-    fn padding(&mut self, now: Timestamp, size: DataSize) -> Queued {
-        match &mut self.video {
-            Some(video) => Queued::Video(video.padding(now, size)),
-            None => Queued::Counted { rtp_timestamp: self.rtp_timestamp, marker: false },
-        }
     }
 
     fn counted(&mut self, marker: bool, departure: Departure) -> Body {
@@ -382,36 +362,37 @@ impl Sender {
         let packet =
             header::Packet::parse(bytes).expect("the simulator's own receiver made this packet");
         if let Some(video) = &mut self.video
-            && let Some(packets) = video.on_request(now, self.target.bitrate, packet)
+            && let Some(packets) = video.on_request(now, self.media.target().bitrate, packet)
         {
-            let queued = self.pacer.queued();
-            for packet in packets {
-                self.pacer.enqueue_urgent(packet.size, Queued::Video(packet));
-            }
-            self.after_enqueue(now, queued);
-            self.refresh_target(now, out);
-            return;
+            let packets = packets.into_iter().map(|packet| (packet.size, Queued::Video(packet)));
+            self.media.enqueue_urgent(now, packets);
+            return self.note_change(out);
         }
-        let heard = Heard::read(packet).expect("what is no request is feedback");
-        if let Some(limit) = heard.limit() {
-            self.controller.on_receiver_limit(now, Some(limit));
-            return self.refresh_target(now, out);
+        let message = Message::read(packet).expect("what is no request is feedback");
+        if let Some(limit) = message.limit() {
+            self.media.on_receiver_limit(now, Some(limit));
+            return self.note_change(out);
         }
-        let Some(report) = heard.join(now, &mut self.history) else { return };
-        self.controller.on_feedback(now, report);
-        out.rtt = report.rtt(now);
-        let told = self.video.as_mut().and_then(|video| video.on_feedback(now, report));
-        if let Some(rtt) = told.filter(|rtt| *rtt > TimeDelta::ZERO) {
-            self.controller.on_round_trip_time(now, rtt);
+        let video = &mut self.video;
+        let report = self.media.on_feedback_with(
+            now,
+            |history| message.join(now, history),
+            |report| {
+                let rtt = video.as_mut()?.on_feedback(now, report)?;
+                Some(rtt).filter(|rtt| *rtt > TimeDelta::ZERO)
+            },
+        );
+        if let Some(report) = report {
+            out.rtt = report.rtt(now);
         }
-        self.refresh_target(now, out);
+        self.note_change(out);
     }
 }
 
 /// The receiving end.
 struct Receiver {
-    reporter: Reporter,
-    limiter: Option<Limiter>,
+    reporter: PlannedReporter,
+    remb: Option<RembReporter>,
     video: Option<VideoReceiver>,
 }
 
@@ -420,23 +401,23 @@ impl Receiver {
         flow: &Flow,
         media: &Media,
         index: usize,
-        (plan, limiter): (&Plan, Option<Limiter>),
+        (plan, remb): (&Plan, Option<RembReporter>),
         seed: Seed,
     ) -> Self {
-        let ssrc = index as u32 + 1;
-        let reporter = Reporter::new(
+        let ssrcs = Ssrcs::of(ssrc_of(index));
+        let reporter = PlannedReporter::new(
             flow.start,
             plan,
             media.feedback_interval,
-            (ssrc, EXTENSION_ID),
+            ssrcs,
             seed.stream(&format!("{}/rtcp/receiver", flow.name)),
         );
-        let video = media.repair.map(|repair| VideoReceiver::new(repair, Ssrcs::of(ssrc)));
-        Self { reporter, limiter, video }
+        let video = media.repair.map(|repair| VideoReceiver::new(repair, ssrcs));
+        Self { reporter, remb, video }
     }
 
     fn next_deadline(&self) -> Timestamp {
-        let limit = self.limiter.as_ref().and_then(Limiter::next_deadline);
+        let limit = self.remb.as_ref().and_then(RembReporter::next_timeout);
         let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
         [limit, video].into_iter().flatten().fold(self.reporter.next_deadline(), Timestamp::min)
     }
@@ -444,8 +425,8 @@ impl Receiver {
     fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet, out: &mut Outbox) {
         let view = rtp::View::parse(bytes).expect("the simulator's own sender made this header");
         self.reporter.on_packet(now, &view, packet.ecn);
-        if let Some(limiter) = &mut self.limiter {
-            limiter.on_packet(now, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
+        if let Some(remb) = &mut self.remb {
+            remb.on_packet(now, &view, packet.size, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(video) = &mut self.video {
             video.on_packet(now, &view, packet.size);
@@ -463,8 +444,8 @@ impl Receiver {
         if self.reporter.next_deadline() <= now {
             self.reporter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
         }
-        if let Some(limiter) = &mut self.limiter {
-            limiter.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
+        if let Some(remb) = &mut self.remb {
+            remb.on_timeout(now, |bytes| out.packets.push(rtcp(bytes)));
         }
         if let Some(video) = &mut self.video {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));

@@ -2,6 +2,7 @@
 
 mod metrics;
 
+use alloc::boxed::Box;
 use core::fmt;
 
 pub use metrics::{Metrics, Reason, Signals};
@@ -53,6 +54,48 @@ pub trait Controller {
 
     /// The internal signals, for traces and reports only.
     fn metrics(&self) -> Metrics;
+}
+
+impl<C: Controller + ?Sized> Controller for Box<C> {
+    fn on_media_queued(&mut self, now: Timestamp, added: DataSize, queued: DataSize) {
+        (**self).on_media_queued(now, added, queued);
+    }
+
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        (**self).on_packet_sent(now, packet);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        (**self).on_feedback(now, report);
+    }
+
+    fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        (**self).on_round_trip_time(now, rtt);
+    }
+
+    fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        (**self).on_receiver_limit(now, limit);
+    }
+
+    fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        (**self).on_shared_rate(now, share);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        (**self).on_timeout(now);
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        (**self).next_timeout()
+    }
+
+    fn target(&self) -> Target {
+        (**self).target()
+    }
+
+    fn metrics(&self) -> Metrics {
+        (**self).metrics()
+    }
 }
 
 impl Target {

@@ -75,6 +75,11 @@ impl SentPacket {
         with_probe: probe: Option<ProbeId>,
         with_padding: padding: bool,
     }
+
+    /// The transport-wide sequence number as the header extension carries it: the low 16 bits.
+    pub const fn transport_sequence_number(&self) -> u16 {
+        self.sequence_number as u16
+    }
 }
 
 /// The fate of one packet, as far as feedback told.

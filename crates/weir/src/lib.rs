@@ -4,7 +4,7 @@
 //! go in with the time `now`, a [`Target`] comes out. Nothing here reads a clock, opens a socket or
 //! starts a thread, so the same object can run in a simulator, in a media pipeline or behind a C header.
 //!
-//! A sender wires the parts so:
+//! [`MediaSender`] ties the parts of a sender together and calls them in the right order:
 //!
 //! ```text
 //! media source -> Pacer -> SendHistory::on_packet_sent, Controller::on_packet_sent -> network
@@ -12,8 +12,8 @@
 //!                 -> Controller::target -> media source (bitrate), Pacer (pacing rate, send window)
 //! ```
 //!
-//! The receiver's half is [`feedback::ArrivalRecorder`], whose batches `weir-wire` turns into bytes; for
-//! an algorithm that estimates at the receiver it is a [`ReceiverEstimator`].
+//! The receiver's half is [`feedback::ArrivalRecorder`]; for an algorithm that estimates at the receiver
+//! it is a [`ReceiverEstimator`]. The crate `weir-rtcp` has both ends with RTCP as bytes.
 //!
 //! Two seconds of NADA over a path of 20 ms that carries everything, with feedback every 100 ms:
 //!
@@ -71,6 +71,7 @@ pub mod coupled;
 mod duration;
 mod factory;
 pub mod feedback;
+pub mod media_sender;
 pub mod pacer;
 pub mod receiver;
 #[cfg(feature = "serde")]
@@ -85,5 +86,6 @@ pub use controllers::Algorithm;
 pub use duration::NegativeDuration;
 pub use factory::ControllerFactory;
 pub use feedback::{FeedbackReport, PacketReport, SendHistory, SentPacket};
+pub use media_sender::{MediaSender, PacedPacket, TargetChange};
 pub use receiver::{ReceivedPacket, ReceiverEstimator};
 pub use units::{Bitrate, DataSize, TimeDelta, Timestamp};

@@ -12,6 +12,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Size of a padding packet as the lab counts it: RTP counts padding in one byte, so 255 bytes
 /// [RFC3550 §5.1], with the headers of IP, UDP, RTP and SRTP before and behind them.
+///
+/// A pacer asks for padding packets of this size unless [`Pacer::set_padding_size`] says otherwise.
 pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
 /// What media sends above the padding rate keeps padding away for no longer than this.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
@@ -31,6 +33,8 @@ pub struct Pacer<T> {
     resting: bool,
     /// What leaves at the padding rate: all packets count, padding waits for it.
     padded: Account,
+    /// Size of the padding packets that it asks for.
+    padding_size: DataSize,
     /// Whether the controller's send window has room for a packet.
     window_open: bool,
     probing: Option<Probing>,
@@ -106,10 +110,20 @@ impl<T> Pacer<T> {
             burst: target.burst,
             resting: false,
             padded: account(target.padding_rate),
+            padding_size: PADDING_PACKET,
             window_open: true,
             probing: None,
             last_probe: None,
         }
+    }
+
+    /// Sets the size of the padding packets that the driver makes, counted as media packets are.
+    ///
+    /// # Panics
+    /// If the size is zero: padding would never reach its rate.
+    pub fn set_padding_size(&mut self, size: DataSize) {
+        assert!(size > DataSize::ZERO, "a padding packet has a size");
+        self.padding_size = size;
     }
 
     /// Takes over a controller's new target. A probe with a new id takes the place of an older one.
@@ -140,6 +154,13 @@ impl<T> Pacer<T> {
         self.queued += size;
         self.queue.insert(self.urgent, (size, packet));
         self.urgent += 1;
+    }
+
+    /// Throws away all packets that wait. What has left still counts against the pacing rate.
+    pub fn clear(&mut self) {
+        self.queue.clear();
+        self.queued = DataSize::ZERO;
+        self.urgent = 0;
     }
 
     /// Bytes in the queue.
@@ -178,7 +199,7 @@ impl<T> Pacer<T> {
         let probe = self.running_probe().map(|probing| probing.probe.id);
         let (size, media) = match self.queue.pop_front() {
             Some((size, packet)) => (size, Some(packet)),
-            None => (PADDING_PACKET, None),
+            None => (self.padding_size, None),
         };
         if media.is_some() {
             self.urgent = self.urgent.saturating_sub(1);
@@ -364,6 +385,28 @@ mod tests {
         pacer.set_target(at(0), &wanted(None));
         // Two packets of 10 ms are paid for; the burst lets the third leave 5 ms earlier.
         assert_eq!(sent_until(&mut pacer, 1_000), [(15, Some(2), None)]);
+    }
+
+    #[test]
+    fn a_cleared_queue_is_empty_and_what_left_before_still_counts() {
+        let mut pacer = Pacer::new(&target(1000, None)); // 1250 B take 10 ms
+        (0..3).for_each(|packet| pacer.enqueue(SIZE, packet));
+        pacer.enqueue_urgent(SIZE, 9);
+        assert_eq!(pacer.dequeue(at(0)).unwrap().media, Some(9));
+        pacer.clear();
+        assert_eq!((pacer.queued(), pacer.next_send_time()), (DataSize::ZERO, None));
+        pacer.enqueue(SIZE, 7);
+        assert_eq!(drain(&mut pacer), [(5, 7)]);
+    }
+
+    #[test]
+    fn padding_packets_have_the_size_that_the_driver_makes() {
+        let padding_rate = Bitrate::from_kbps(800);
+        let mut pacer: Pacer<u32> = Pacer::new(&Target { padding_rate, ..target(10_000, None) });
+        pacer.set_padding_size(DataSize::from_bytes(100)); // 1 ms
+        let release = pacer.dequeue(at(0)).unwrap();
+        assert_eq!((release.size.as_bytes(), release.media), (100, None));
+        assert_eq!(pacer.next_send_time(), Some(at(1)));
     }
 
     // 313 B at 626 kbit/s take 4 ms; media counts as well.

@@ -2,13 +2,13 @@ use weir::feedback::{ArrivalTimes, Ecn, Outgoing, RtpNumber};
 use weir::units::{DataSize, TimeDelta};
 use weir::{FeedbackReport, SendHistory};
 use weir_net::Seed;
+use weir_rtcp::Message;
 use weir_wire::header::Packet;
-use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader};
+use weir_wire::rtp::{PayloadType, RtpHeader};
 use weir_wire::{report, rtp};
 
 use super::*;
 
-const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
 const SSRC: u32 = 5;
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(30);
 const SIZE: DataSize = DataSize::from_bytes(1_000);
@@ -17,7 +17,7 @@ const SIZE: DataSize = DataSize::from_bytes(1_000);
 struct Call {
     history: SendHistory,
     sender_reports: Option<SenderReports>,
-    reporter: Reporter,
+    reporter: PlannedReporter,
     reports: Vec<FeedbackReport>,
 }
 
@@ -26,11 +26,16 @@ impl Call {
         let start = Timestamp::ZERO;
         let chance = |name| Seed::new(1).stream(name);
         let interval = TimeDelta::from_millis(50);
-        let ids = (SSRC, EXTENSION_ID);
         Self {
             history: SendHistory::default(),
-            sender_reports: SenderReports::new(start, plan, SSRC, chance("sender")),
-            reporter: Reporter::new(start, plan, interval, ids, chance("receiver")),
+            sender_reports: sender_reports(start, plan, SSRC, chance("sender")),
+            reporter: PlannedReporter::new(
+                start,
+                plan,
+                interval,
+                Ssrcs::of(SSRC),
+                chance("receiver"),
+            ),
             reports: Vec::new(),
         }
     }
@@ -57,7 +62,7 @@ impl Call {
             self.reporter.on_packet(arrival, &view, ecn);
         }
         if let Some(reports) = &mut self.sender_reports {
-            reports.on_deadline(now, header.timestamp, |bytes| {
+            reports.on_timeout(now, header.timestamp, |bytes| {
                 let view = report::View::parse(bytes).unwrap();
                 self.reporter.on_sender_report(arrival, view.sender_info().unwrap());
             });
@@ -68,8 +73,8 @@ impl Call {
         }
         for bytes in sent {
             let packet = Packet::parse(&bytes).unwrap();
-            let heard = Heard::read(packet).unwrap();
-            let report = heard.join(arrival + ONE_WAY, &mut self.history);
+            let message = Message::read(packet).unwrap();
+            let report = message.join(arrival + ONE_WAY, &mut self.history);
             self.reports.extend(report.cloned());
         }
     }
@@ -170,23 +175,12 @@ fn what_arrived_before_a_switch_is_reported_in_the_old_format() {
 }
 
 #[test]
-fn receiver_reports_alone_make_a_sender_send_its_own() {
+fn a_flow_sends_sender_reports_only_if_receiver_reports_answer_them() {
     let chance = || Seed::new(1).stream("sender");
     let without = [(secs(0), Feedback::Twcc), (secs(1), Feedback::Ccfb)];
-    assert!(SenderReports::new(secs(0), &without, 1, chance()).is_none());
+    assert!(sender_reports(secs(0), &without, 1, chance()).is_none());
     let with = [(secs(0), Feedback::Twcc), (secs(9), Feedback::ReceiverReports)];
-    let mut reports = SenderReports::new(secs(0), &with, 1, chance()).unwrap();
-    // The first within half the usual interval, each later one 0.5 s to 1.5 s after the last.
-    let mut last = reports.next_deadline();
-    assert!(last <= Timestamp::from_millis(750));
-    for _ in 0..100 {
-        reports.on_deadline(last, 0, |_| ());
-        let interval = reports.next_deadline() - last;
-        assert!(
-            interval >= TimeDelta::from_millis(500) && interval <= TimeDelta::from_millis(1_500)
-        );
-        last = reports.next_deadline();
-    }
+    assert!(sender_reports(secs(0), &with, 1, chance()).is_some());
 }
 
 #[test]

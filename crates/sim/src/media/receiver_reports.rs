@@ -51,7 +51,7 @@ pub(super) struct ReceiverReports {
     /// answered by the next sender report.
     referred: Option<Timestamp>,
     answered: Option<TimeDelta>,
-    path: Path,
+    delays: PathDelays,
     /// When the next sender report leaves, and the round-trip time of the one before.
     sender_report: Timestamp,
     rtt: Option<TimeDelta>,
@@ -73,7 +73,7 @@ impl ReceiverReports {
             receiver_rtt,
             referred: None,
             answered: None,
-            path: Path::default(),
+            delays: PathDelays::default(),
             sender_report: Timestamp::ZERO,
             rtt: None,
             lost: 0,
@@ -122,12 +122,12 @@ impl ReceiverReports {
     /// What the sender reports that left between these packets met.
     fn measure(&mut self, now: Timestamp, target: Bitrate, report: &FeedbackReport) {
         let Some(rtt) = report.rtt(now) else { return };
-        self.path.least_rtt = rtt.min(self.path.least_rtt);
+        self.delays.least_rtt = rtt.min(self.delays.least_rtt);
         for packet in report.received() {
             if packet.send_time > self.sender_report {
                 let (least, most) = ENDS_TIME;
                 let ends = least + (most - least) * self.chance.uniform();
-                let rtt = self.path.rtt_of(self.sender_report) + ends;
+                let rtt = self.delays.rtt_of(self.sender_report) + ends;
                 self.rtt = Some(rtt);
                 if self.referred.take_if(|referred| *referred < self.sender_report).is_some() {
                     self.answered = Some(rtt);
@@ -135,7 +135,7 @@ impl ReceiverReports {
                 let interval = (SENDER_REPORT / target).min(MAX_SENDER_REPORT_INTERVAL);
                 self.sender_report = packet.send_time + self.spread(interval);
             }
-            self.path.on_packet(packet);
+            self.delays.on_packet(packet);
         }
     }
 
@@ -195,7 +195,7 @@ impl RttStats {
 
 /// Delays of the path, from feedback.
 #[derive(Clone, Copy, Debug)]
-struct Path {
+struct PathDelays {
     least_rtt: TimeDelta,
     /// From sending to arrival by the receiver's clock.
     least_delay: TimeDelta,
@@ -203,13 +203,13 @@ struct Path {
     last: Option<(Timestamp, TimeDelta)>,
 }
 
-impl Default for Path {
+impl Default for PathDelays {
     fn default() -> Self {
         Self { least_rtt: TimeDelta::MAX, least_delay: TimeDelta::MAX, last: None }
     }
 }
 
-impl Path {
+impl PathDelays {
     fn on_packet(&mut self, packet: &PacketReport) {
         let Some(arrival) = packet.arrival_time else { return };
         let delay = arrival - packet.send_time;

@@ -43,7 +43,9 @@ impl ReceptionStats {
         let transit = rtp_arrival.wrapping_sub(rtp_timestamp);
         let deviation = transit.wrapping_sub(self.last_transit).cast_signed().unsigned_abs();
         self.last_transit = transit;
-        let decay = (self.jitter_sixteenths + (1 << JITTER_GAIN_SHIFT >> 1)) >> JITTER_GAIN_SHIFT;
+        // Timestamps that make no sense drive it to the top; it must not wrap there.
+        let rounded = self.jitter_sixteenths.saturating_add(1 << JITTER_GAIN_SHIFT >> 1);
+        let decay = rounded >> JITTER_GAIN_SHIFT;
         self.jitter_sixteenths = (self.jitter_sixteenths - decay).saturating_add(deviation);
     }
 
@@ -128,6 +130,15 @@ mod tests {
         // 160 sixteenths decay by 10 to 150; a deviation of 160 back makes 310: 19.375.
         stats.on_packet(2, 180, 180);
         assert_eq!(stats.report(1, 0, 0).jitter, 19);
+    }
+
+    #[test]
+    fn jitter_stays_at_its_top_while_timestamps_make_no_sense() {
+        let mut stats = ReceptionStats::new(0, 0, 0);
+        for number in 1..10_000 {
+            stats.on_packet(number, if number % 2 == 0 { 0 } else { 1 << 31 }, 0);
+        }
+        assert_eq!(stats.report(1, 0, 0).jitter, u32::MAX >> 4);
     }
 
     #[test]

@@ -289,7 +289,7 @@ impl AbsSendTime {
     }
 
     /// The data of an element.
-    pub(super) const fn to_bytes(self) -> [u8; 3] {
+    pub const fn to_bytes(self) -> [u8; 3] {
         let [_, bytes @ ..] = self.0.to_be_bytes();
         bytes
     }

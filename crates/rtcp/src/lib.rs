@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The parts
+//!
+//! ```text
+//! sender                                                 receiver
+//! RTP    MediaSender -> header extension  ------------>  Receiver::on_rtp -> Reporter, RembReporter
+//! TWCC, CCFB, RR, REMB  Message -> SendHistory  <------  Reporter, RembReporter
+//! SR     SenderReports  ------------------------------>  Reporter::on_sender_report
+//! ```
+//!
+//! [`Sender`] and [`Receiver`] tie these parts together, with bytes on both sides. A program that has an
+//! RTP stack of its own takes the parts it lacks: [`Message`] to read feedback (and [`rtcp_from_fci`],
+//! where the stack keeps the RTCP header), [`SenderReports`], [`Reporter`] and [`RembReporter`].
+//!
+//! Nothing here reads a clock or opens a socket: `now` is an argument everywhere, from any origin. All
+//! RTCP that is written is of reduced size: each packet stands alone, without the report and the
+//! canonical name that the first packet of a compound has to be followed by [RFC3550 §6.1]. The peer has
+//! to accept that (`a=rtcp-rsize`).
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod interval;
+mod message;
+mod receiver;
+mod remb_reporter;
+mod reporter;
+mod rtp_packet;
+mod sender;
+mod sender_reports;
+
+pub use interval::Random;
+pub use message::{Ignored, Message, read_compound, rtcp_from_fci};
+pub use receiver::{Receiver, ReceiverConfig};
+pub use remb_reporter::RembReporter;
+pub use reporter::{Feedback, Reporter, ReporterConfig};
+pub use rtp_packet::is_rtcp;
+pub use sender::{EnqueueError, Sender, SenderConfig};
+pub use sender_reports::SenderReports;

@@ -1,0 +1,139 @@
+//! A receiver with bytes on both sides: RTP and RTCP in, RTCP out.
+
+use alloc::boxed::Box;
+
+use weir::feedback::Ecn;
+use weir::receiver::ReceiverEstimator;
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_wire::Error;
+use weir_wire::rtp::{ExtensionIds, View};
+
+use crate::interval::Random;
+use crate::message::{Ignored, Message, read_compound};
+use crate::remb_reporter::RembReporter;
+use crate::reporter::{Feedback, Reporter, ReporterConfig};
+
+/// How a [`Receiver`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiverConfig {
+    /// The receiver's own SSRC.
+    pub ssrc: u32,
+    /// The ids agreed for the header extensions.
+    pub extensions: ExtensionIds,
+    /// Which feedback the sender gets.
+    pub feedback: Feedback,
+    /// Time between TWCC or CCFB packets. The default is 100 ms.
+    pub interval: TimeDelta,
+    /// Units of the RTP timestamps in a second. The default is 90,000: video.
+    pub clock_rate: u32,
+    /// Bytes around each RTP packet, as [`SenderConfig::overhead`](crate::SenderConfig::overhead).
+    pub overhead: DataSize,
+}
+
+impl ReceiverConfig {
+    /// The defaults.
+    pub const fn new(ssrc: u32, extensions: ExtensionIds, feedback: Feedback) -> Self {
+        Self {
+            ssrc,
+            extensions,
+            feedback,
+            interval: TimeDelta::from_millis(100),
+            clock_rate: 90_000,
+            overhead: DataSize::from_bytes(28),
+        }
+    }
+
+    fn reporter(&self) -> ReporterConfig {
+        let mut config = ReporterConfig::new(self.ssrc);
+        config.transport_sequence_number = self.extensions.transport_sequence_number;
+        config.interval = self.interval;
+        config.clock_rate = self.clock_rate;
+        config
+    }
+}
+
+/// Reports what arrives to a congestion-controlled sender.
+#[derive(Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    reporter: Reporter,
+    remb: Option<RembReporter>,
+}
+
+impl Receiver {
+    /// A receiver that starts now. `random` spreads its receiver reports.
+    pub fn new(now: Timestamp, config: ReceiverConfig, random: Random) -> Self {
+        let reporter = Reporter::new(now, config.feedback, config.reporter(), random);
+        Self { config, reporter, remb: None }
+    }
+
+    /// Adds the receiver's half of a controller that has one, as
+    /// [`Algorithm::build_receiver`](weir::Algorithm::build_receiver) makes it; its limit is sent as REMB.
+    /// Without an id for the absolute send time it cannot work, and is dropped.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Box<dyn ReceiverEstimator + Send>) -> Self {
+        let id = self.config.extensions.abs_send_time;
+        self.remb = id.map(|id| RembReporter::new(estimator, self.config.ssrc, id, &[]));
+        self
+    }
+
+    /// An RTP packet arrived with these ECN bits in its IP header ([`Ecn::NotEct`] where the host cannot
+    /// read them). Gives `send` the RTCP that has to leave at once.
+    ///
+    /// # Errors
+    /// If the bytes are no RTP packet; then nothing happens.
+    pub fn on_rtp(
+        &mut self,
+        now: Timestamp,
+        bytes: &[u8],
+        ecn: Ecn,
+        send: impl FnOnce(&[u8]),
+    ) -> Result<(), Error> {
+        // The payload may be encrypted.
+        let view = View::parse_header(bytes)?;
+        self.reporter.on_packet(now, &view, ecn);
+        if let Some(remb) = &mut self.remb {
+            let size = DataSize::from_bytes(bytes.len() as u64) + self.config.overhead;
+            remb.on_packet(now, &view, size, send);
+        }
+        Ok(())
+    }
+
+    /// A datagram of RTCP arrived; it may hold any bytes. All but sender reports goes to `ignore`, in the
+    /// order of the datagram, except messages for a sender's congestion control.
+    pub fn on_rtcp<'a>(
+        &mut self,
+        now: Timestamp,
+        bytes: &'a [u8],
+        ignore: impl FnMut(Ignored<'a>),
+    ) {
+        let take = |message: Message<'_>| {
+            if let Message::Report(view) = message
+                && let Some(info) = view.sender_info()
+            {
+                self.reporter.on_sender_report(now, view.sender_ssrc(), info);
+            }
+        };
+        read_compound(bytes, take, ignore);
+    }
+
+    /// When [`Receiver::on_timeout`] is due.
+    pub fn next_timeout(&self) -> Timestamp {
+        let remb = self.remb.as_ref().and_then(RembReporter::next_timeout);
+        remb.map_or(self.reporter.next_timeout(), |due| due.min(self.reporter.next_timeout()))
+    }
+
+    /// Gives `send` the RTCP that is due. A call before [`Receiver::next_timeout`] does nothing.
+    pub fn on_timeout(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
+        self.reporter.on_timeout(now, &mut send);
+        if let Some(remb) = &mut self.remb {
+            remb.on_timeout(now, send);
+        }
+    }
+
+    /// Goes over to another feedback format, after what arrived so far was reported in the old one.
+    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
+        self.reporter.set_feedback(now, feedback, send);
+    }
+}

@@ -1,0 +1,92 @@
+//! The receiver's half of a controller that estimates there: packets in, REMB bytes out.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use weir::receiver::{AbsSendTimes, ReceivedPacket, ReceiverEstimator};
+use weir::units::{DataSize, Timestamp};
+use weir_wire::remb::Remb;
+use weir_wire::rtp::{ExtensionId, View};
+
+/// Estimates at the receiver, and sends the limit whenever the estimator wants it.
+pub struct RembReporter {
+    estimator: Box<dyn ReceiverEstimator + Send>,
+    send_times: AbsSendTimes,
+    extension_id: ExtensionId,
+    ssrc: u32,
+    /// Media sources that the estimate is for.
+    media_ssrcs: Vec<u32>,
+    /// Media sources join the list when they are received.
+    learns: bool,
+}
+
+impl RembReporter {
+    /// A reporter with this SSRC of its own. `extension_id` is that of the absolute send time, without
+    /// which a packet cannot be counted. `media_ssrcs` are the media sources that the estimate is for; if
+    /// there is none, the first 255 that are received.
+    ///
+    /// # Panics
+    /// If there are more than 255, the most that the format can name.
+    pub fn new(
+        estimator: Box<dyn ReceiverEstimator + Send>,
+        ssrc: u32,
+        extension_id: ExtensionId,
+        media_ssrcs: &[u32],
+    ) -> Self {
+        assert!(media_ssrcs.len() <= Remb::MAX_SSRCS, "{} SSRCs", media_ssrcs.len());
+        let learns = media_ssrcs.is_empty();
+        let (send_times, media_ssrcs) = (AbsSendTimes::default(), media_ssrcs.to_vec());
+        Self { estimator, send_times, extension_id, ssrc, media_ssrcs, learns }
+    }
+
+    /// A packet of this size arrived: see [`SentPacket::size`](weir::SentPacket::size) for what counts.
+    /// Gives `send` the limit as REMB, if that is due.
+    pub fn on_packet(
+        &mut self,
+        now: Timestamp,
+        view: &View<'_>,
+        size: DataSize,
+        send: impl FnOnce(&[u8]),
+    ) {
+        let Some(time) = view.abs_send_time(self.extension_id) else { return };
+        let ssrc = view.ssrc();
+        let has_room = self.learns && self.media_ssrcs.len() < Remb::MAX_SSRCS;
+        if has_room && !self.media_ssrcs.contains(&ssrc) {
+            self.media_ssrcs.push(ssrc);
+        }
+        let send_time = self.send_times.unwrap(time.ticks());
+        let packet = ReceivedPacket { send_time, rtp_timestamp: view.timestamp(), size };
+        self.estimator.on_packet(now, &packet);
+        self.send(send);
+    }
+
+    /// When [`RembReporter::on_timeout`] is due, if ever.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        self.estimator.next_timeout()
+    }
+
+    /// Lets the estimator act on the time. A call before [`RembReporter::next_timeout`] does nothing.
+    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
+        if self.next_timeout().is_some_and(|due| due <= now) {
+            self.estimator.on_timeout(now);
+            self.send(send);
+        }
+    }
+
+    fn send(&mut self, send: impl FnOnce(&[u8])) {
+        let Some(limit) = self.estimator.take_limit() else { return };
+        let remb = Remb::new(self.ssrc, limit.as_bps(), &self.media_ssrcs);
+        let remb = remb.expect("the sources were counted");
+        let mut bytes = vec![0; remb.size()];
+        remb.emit(&mut bytes);
+        send(&bytes);
+    }
+}
+
+impl fmt::Debug for RembReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RembReporter {{ ssrc: {:#x}, media_ssrcs: {:x?} }}", self.ssrc, self.media_ssrcs)
+    }
+}

@@ -1,0 +1,285 @@
+//! Feedback of the receiver: notes which packets arrive, and reports them in the agreed format.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use weir::feedback::{ArrivalRecorder, Ecn, RtpArrivalRecorder, RtpNumber, SeqUnwrapper};
+use weir::units::{TimeDelta, Timestamp};
+use weir_wire::report::{
+    ReceptionStats, Report, ReportBlock, SenderInfo, compact_ntp, compact_ntp_from_micros,
+};
+use weir_wire::rtp::{ExtensionId, View};
+use weir_wire::{ccfb, twcc};
+
+use crate::interval::{DEFAULT_MEAN, Interval, Random};
+use crate::rtp_packet::{ecn_to_wire, rtp_number};
+
+/// Largest feedback packet: with IP and UDP it fits every path.
+const MAX_SIZE: usize = 1_200;
+/// Streams that are counted, and sender reports that are remembered. A peer that makes up SSRCs costs no
+/// more memory than this.
+const MAX_STREAMS: usize = 64;
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// What a receiver tells of the packets that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feedback {
+    /// Transport-wide feedback: `transport-cc` in SDP.
+    Twcc,
+    /// Congestion control feedback of RFC 8888: `ack ccfb` in SDP.
+    Ccfb,
+    /// RTCP receiver reports alone: losses and round-trip times.
+    ReceiverReports,
+}
+
+/// How a receiver reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReporterConfig {
+    /// The receiver's own SSRC.
+    pub ssrc: u32,
+    /// The id agreed for the transport-wide sequence number, which TWCC cannot do without.
+    pub transport_sequence_number: Option<ExtensionId>,
+    /// Time between TWCC or CCFB packets. The default is 100 ms; between 50 and 200 ms is usual.
+    pub interval: TimeDelta,
+    /// Mean time between receiver reports. The default is one second.
+    pub report_interval: TimeDelta,
+    /// Units of the RTP timestamps in a second, for the jitter in receiver reports. The default is
+    /// 90,000: video.
+    pub clock_rate: u32,
+}
+
+impl ReporterConfig {
+    /// The defaults, for a receiver with this SSRC that does without TWCC.
+    pub const fn new(ssrc: u32) -> Self {
+        Self {
+            ssrc,
+            transport_sequence_number: None,
+            interval: TimeDelta::from_millis(100),
+            report_interval: DEFAULT_MEAN,
+            clock_rate: 90_000,
+        }
+    }
+}
+
+/// Reports the packets of one transport in a format that may change.
+pub struct Reporter {
+    config: ReporterConfig,
+    report_interval: Interval,
+    notes: Notes,
+    /// When the notes are reported next.
+    next: Timestamp,
+    /// The newest of each stream.
+    sender_reports: Vec<LastSenderReport>,
+}
+
+/// What a format needs to know of the packets that arrived.
+enum Notes {
+    Twcc {
+        recorder: ArrivalRecorder,
+        /// There is none before the first packet, whose SSRC it names.
+        builder: Option<twcc::Builder>,
+    },
+    Ccfb {
+        recorder: RtpArrivalRecorder,
+        builder: ccfb::Builder,
+        /// Streams that have packets in the recorder.
+        ssrcs: Vec<u32>,
+    },
+    Counts(Vec<Counts>),
+}
+
+/// What receiver reports tell of one stream.
+struct Counts {
+    ssrc: u32,
+    unwrapper: SeqUnwrapper,
+    stats: ReceptionStats,
+    last_arrival: Timestamp,
+}
+
+/// What tells how old the newest sender report of a stream is.
+struct LastSenderReport {
+    ssrc: u32,
+    compact_ntp: u32,
+    arrival: Timestamp,
+}
+
+impl Reporter {
+    /// A reporter that starts now. `random` spreads its receiver reports.
+    pub fn new(now: Timestamp, feedback: Feedback, config: ReporterConfig, random: Random) -> Self {
+        let mut reporter = Self {
+            config,
+            report_interval: Interval::new(config.report_interval, random),
+            notes: Notes::new(feedback, config.ssrc),
+            next: now,
+            sender_reports: Vec::new(),
+        };
+        reporter.schedule(now);
+        reporter
+    }
+
+    /// A packet arrived, with these ECN bits in its IP header. In TWCC a packet without a transport-wide
+    /// sequence number does not count.
+    pub fn on_packet(&mut self, now: Timestamp, view: &View<'_>, ecn: Ecn) {
+        match &mut self.notes {
+            Notes::Twcc { recorder, builder } => {
+                let id = self.config.transport_sequence_number;
+                let Some(number) = id.and_then(|id| view.transport_sequence_number(id)) else {
+                    return;
+                };
+                let ssrc = self.config.ssrc;
+                builder.get_or_insert_with(|| twcc::Builder::new(ssrc, view.ssrc()));
+                recorder.on_packet(now, number.sequence_number);
+            }
+            Notes::Ccfb { recorder, ssrcs, .. } => {
+                let rtp = rtp_number(view);
+                if !ssrcs.contains(&rtp.ssrc) {
+                    if ssrcs.len() >= MAX_STREAMS {
+                        return;
+                    }
+                    ssrcs.push(rtp.ssrc);
+                }
+                recorder.on_packet(now, rtp, ecn);
+            }
+            Notes::Counts(streams) => {
+                // The low 32 bits: the RTP clock wraps there.
+                let clock_rate = i64::from(self.config.clock_rate);
+                let rtp_arrival = (now.as_micros() * clock_rate / MICROS_PER_SECOND) as u32;
+                count(streams, now, rtp_number(view), (view.timestamp(), rtp_arrival));
+            }
+        }
+    }
+
+    /// A sender report of the stream with this SSRC arrived: the next receiver report answers it.
+    pub fn on_sender_report(&mut self, now: Timestamp, ssrc: u32, info: SenderInfo) {
+        self.sender_reports.retain(|known| known.ssrc != ssrc);
+        if self.sender_reports.len() >= MAX_STREAMS {
+            // The one that arrived first.
+            self.sender_reports.remove(0);
+        }
+        let compact_ntp = compact_ntp(info.ntp_time);
+        self.sender_reports.push(LastSenderReport { ssrc, compact_ntp, arrival: now });
+    }
+
+    /// When [`Reporter::on_timeout`] is due.
+    pub const fn next_timeout(&self) -> Timestamp {
+        self.next
+    }
+
+    /// Gives `send` the feedback that is due, in as many packets as it needs; none if there is nothing
+    /// to tell.
+    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
+        if self.next <= now {
+            self.report(now, send);
+            self.schedule(now);
+        }
+    }
+
+    /// Goes over to another format. What arrived before is reported in the old one first.
+    pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
+        self.report(now, send);
+        self.notes = Notes::new(feedback, self.config.ssrc);
+        self.schedule(now);
+    }
+
+    fn schedule(&mut self, now: Timestamp) {
+        let interval = match self.notes {
+            Notes::Twcc { .. } | Notes::Ccfb { .. } => self.config.interval,
+            Notes::Counts(_) => self.report_interval.draw(),
+        };
+        self.next = now + interval;
+    }
+
+    fn report(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
+        match &mut self.notes {
+            Notes::Twcc { recorder, builder } => {
+                if let Some(builder) = builder {
+                    builder.build(recorder.take_batch(now), MAX_SIZE, send);
+                }
+            }
+            Notes::Ccfb { recorder, builder, .. } => {
+                let streams = recorder.take_batches(now).map(|batch| ccfb::Stream {
+                    ssrc: batch.ssrc,
+                    // The number on the wire is the low half.
+                    begin_sequence_number: batch.begin as u16,
+                    packets: batch.packets.iter().map(|packet| {
+                        packet.map(|(arrival_us, ecn)| (arrival_us, ecn_to_wire(ecn)))
+                    }),
+                });
+                builder.build(now.as_micros(), streams, MAX_SIZE, send);
+            }
+            Notes::Counts(streams) => {
+                let known = &self.sender_reports;
+                let blocks: Vec<_> = streams.iter_mut().map(|s| s.block(now, known)).collect();
+                for blocks in blocks.chunks(Report::MAX_BLOCKS) {
+                    let report =
+                        Report::new(self.config.ssrc, None, blocks).expect("not too many blocks");
+                    let mut bytes = vec![0; report.size()];
+                    report.emit(&mut bytes);
+                    send(&bytes);
+                }
+            }
+        }
+    }
+}
+
+impl Notes {
+    fn new(feedback: Feedback, ssrc: u32) -> Self {
+        match feedback {
+            Feedback::Twcc => Self::Twcc { recorder: ArrivalRecorder::default(), builder: None },
+            Feedback::Ccfb => Self::Ccfb {
+                recorder: RtpArrivalRecorder::default(),
+                builder: ccfb::Builder::new(ssrc),
+                ssrcs: Vec::new(),
+            },
+            Feedback::ReceiverReports => Self::Counts(Vec::new()),
+        }
+    }
+
+    const fn feedback(&self) -> Feedback {
+        match self {
+            Self::Twcc { .. } => Feedback::Twcc,
+            Self::Ccfb { .. } => Feedback::Ccfb,
+            Self::Counts(_) => Feedback::ReceiverReports,
+        }
+    }
+}
+
+/// Counts a packet; `times` are its RTP timestamp and its arrival by the same clock.
+fn count(streams: &mut Vec<Counts>, now: Timestamp, rtp: RtpNumber, times: (u32, u32)) {
+    let number = u32::from(rtp.sequence_number);
+    if let Some(stream) = streams.iter_mut().find(|stream| stream.ssrc == rtp.ssrc) {
+        let number = stream.unwrapper.unwrap(number);
+        stream.stats.on_packet(number, times.0, times.1);
+        stream.last_arrival = now;
+        return;
+    }
+    if streams.len() >= MAX_STREAMS {
+        let silent = streams.iter().enumerate().min_by_key(|(_, stream)| stream.last_arrival);
+        let (index, _) = silent.expect("there are many");
+        streams.remove(index);
+    }
+    let mut unwrapper = SeqUnwrapper::default();
+    let number = unwrapper.unwrap(number);
+    let stats = ReceptionStats::new(number, times.0, times.1);
+    streams.push(Counts { ssrc: rtp.ssrc, unwrapper, stats, last_arrival: now });
+}
+
+impl Counts {
+    fn block(&mut self, now: Timestamp, sender_reports: &[LastSenderReport]) -> ReportBlock {
+        let last = sender_reports.iter().find(|report| report.ssrc == self.ssrc);
+        let (last_sender_report, delay) = last.map_or((0, 0), |last| {
+            let delay_us = (now - last.arrival).as_micros();
+            (last.compact_ntp, compact_ntp_from_micros(delay_us))
+        });
+        self.stats.report(self.ssrc, last_sender_report, delay)
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ssrc, feedback, next) = (self.config.ssrc, self.notes.feedback(), self.next);
+        write!(f, "Reporter {{ ssrc: {ssrc:#x}, feedback: {feedback:?}, next: {next:?} }}")
+    }
+}

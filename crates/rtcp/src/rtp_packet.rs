@@ -1,0 +1,48 @@
+//! RTP packets as bytes: the places in them that congestion control reads and writes.
+
+use weir::feedback::{Ecn, RtpNumber};
+use weir_wire::ccfb;
+use weir_wire::rtp::{ExtensionId, View};
+
+/// Whether a datagram on a port that carries both RTP and RTCP is RTCP [RFC5761 §4].
+pub fn is_rtcp(datagram: &[u8]) -> bool {
+    matches!(datagram, [_, 192..=223, ..])
+}
+
+/// Writes `data` over the header extension element with this id; `false` if the packet has none of just
+/// this length.
+pub(crate) fn write_element(packet: &mut [u8], id: ExtensionId, data: &[u8]) -> bool {
+    let Some(at) = element_start(packet, id, data.len()) else { return false };
+    packet[at..at + data.len()].copy_from_slice(data);
+    true
+}
+
+/// Where the data of an element begins that has this id and length.
+pub(crate) fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Option<usize> {
+    let view = View::parse_header(packet).ok()?;
+    let data = view.element(id).filter(|data| data.len() == length)?;
+    // The element borrows from the packet.
+    Some(data.as_ptr() as usize - packet.as_ptr() as usize)
+}
+
+pub(crate) fn rtp_number(view: &View<'_>) -> RtpNumber {
+    RtpNumber { ssrc: view.ssrc(), sequence_number: view.sequence_number() }
+}
+
+pub(crate) const fn ecn_from_wire(ecn: ccfb::Ecn) -> Ecn {
+    match ecn {
+        ccfb::Ecn::NotEct => Ecn::NotEct,
+        ccfb::Ecn::Ect1 => Ecn::Ect1,
+        ccfb::Ecn::Ect0 => Ecn::Ect0,
+        ccfb::Ecn::Ce => Ecn::Ce,
+    }
+}
+
+pub(crate) const fn ecn_to_wire(ecn: Ecn) -> ccfb::Ecn {
+    match ecn {
+        Ecn::NotEct => ccfb::Ecn::NotEct,
+        Ecn::Ect1 => ccfb::Ecn::Ect1,
+        Ecn::Ect0 => ccfb::Ecn::Ect0,
+        Ecn::Ce => ccfb::Ecn::Ce,
+    }
+}

@@ -1,0 +1,336 @@
+//! A sender with bytes on both sides: RTP packets and RTCP datagrams in, RTP packets and RTCP out.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::num::NonZeroU8;
+
+use weir::controller::{Controller, Target};
+use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_wire::Error;
+use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
+
+use crate::interval::Random;
+use crate::message::{Ignored, Message, read_compound};
+use crate::rtp_packet::{element_start, rtp_number, write_element};
+use crate::sender_reports::SenderReports;
+
+/// Bytes of padding in a padding packet: the most that its last byte can count [RFC3550 §5.1].
+const PADDING: NonZeroU8 = NonZeroU8::MAX;
+/// Bytes of the extensions' data.
+const NUMBER_SIZE: usize = 2;
+const TIME_SIZE: usize = 3;
+
+/// How a [`Sender`] looks on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SenderConfig {
+    /// The stream whose sender reports are sent.
+    pub ssrc: u32,
+    /// The header extensions that the sender fills in. Each packet needs room for all that have an id.
+    pub extensions: ExtensionIds,
+    /// Bytes around each RTP packet that count against the rate. The default is 28: IPv4 and UDP.
+    /// Encryption adds to it.
+    pub overhead: DataSize,
+    /// The stream that padding packets are sent in, and their payload type. Unless they are set, padding
+    /// has the SSRC next to `ssrc` and payload type 127. Media must not use this SSRC.
+    pub padding: (u32, PayloadType),
+    /// Units of the RTP timestamps in a second. The default is 90,000: video.
+    pub clock_rate: u32,
+    /// Whether it sends sender reports; true unless the host sends its own.
+    pub sender_reports: bool,
+}
+
+impl SenderConfig {
+    /// The defaults for a stream with this SSRC, whose packets have these extensions.
+    pub const fn new(ssrc: u32, extensions: ExtensionIds) -> Self {
+        Self {
+            ssrc,
+            extensions,
+            overhead: DataSize::from_bytes(28),
+            padding: (ssrc.wrapping_add(1), PayloadType::new(127).unwrap()),
+            clock_rate: 90_000,
+            sender_reports: true,
+        }
+    }
+
+    /// The defaults for a stream whose packets have one extension, the transport-wide sequence number
+    /// under this id: what TWCC needs.
+    pub const fn twcc(ssrc: u32, id: ExtensionId) -> Self {
+        let extensions = ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None };
+        Self::new(ssrc, extensions)
+    }
+}
+
+/// Why a packet cannot be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EnqueueError {
+    /// The bytes are no RTP packet.
+    NotRtp(Error),
+    /// The packet lacks a header extension that has to be filled in, with the right length.
+    NoExtension(ExtensionId),
+}
+
+impl fmt::Display for EnqueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRtp(error) => write!(f, "not an RTP packet: {error}"),
+            Self::NoExtension(id) => write!(f, "no header extension with id {}", id.get()),
+        }
+    }
+}
+impl core::error::Error for EnqueueError {}
+
+/// Sends RTP packets at the rate that a controller allows.
+///
+/// Packets go in as the host's RTP stack makes them, with room for the header extensions; they come out
+/// with the extensions filled in, when they may leave. Padding packets come out between them.
+pub struct Sender<C = Box<dyn Controller + Send>> {
+    media: MediaSender<Vec<u8>, C>,
+    config: SenderConfig,
+    reports: Option<SenderReports>,
+    padding_number: u16,
+    /// When the last media packet was queued, and its RTP timestamp.
+    last_media: Option<(Timestamp, u32)>,
+    /// Feedback on single packets has come: receiver reports tell round-trip times only.
+    hears_of_packets: bool,
+}
+
+impl<C: Controller> Sender<C> {
+    /// A sender that starts now. `random` spreads its sender reports.
+    pub fn new(now: Timestamp, controller: C, config: SenderConfig, random: Random) -> Self {
+        let mut media = MediaSender::new(controller);
+        let padding =
+            DataSize::from_bytes((header_size(&config) + usize::from(PADDING.get())) as u64);
+        media.set_padding_size(padding + config.overhead);
+        Self {
+            media,
+            config,
+            reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
+            padding_number: 0,
+            last_media: None,
+            hears_of_packets: false,
+        }
+    }
+
+    /// Puts the RTP packets of a frame at the end of the send queue.
+    ///
+    /// # Errors
+    /// If one of the packets cannot be sent; then none is queued.
+    pub fn enqueue(
+        &mut self,
+        now: Timestamp,
+        packets: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<(), EnqueueError> {
+        let packets = self.checked(now, packets)?;
+        self.media.enqueue(now, packets);
+        Ok(())
+    }
+
+    /// Puts RTP packets before all media that wait: retransmissions.
+    ///
+    /// # Errors
+    /// As [`Sender::enqueue`].
+    pub fn enqueue_urgent(
+        &mut self,
+        now: Timestamp,
+        packets: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<(), EnqueueError> {
+        let packets = self.checked(now, packets)?;
+        self.media.enqueue_urgent(now, packets);
+        Ok(())
+    }
+
+    fn checked(
+        &mut self,
+        now: Timestamp,
+        packets: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<Vec<(DataSize, Vec<u8>)>, EnqueueError> {
+        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
+        let mut last_media = self.last_media;
+        let check = |packet: Vec<u8>| {
+            let view = View::parse(&packet).map_err(EnqueueError::NotRtp)?;
+            for (id, length) in lengths {
+                if let Some(id) = id.filter(|&id| element_start(&packet, id, length).is_none()) {
+                    return Err(EnqueueError::NoExtension(id));
+                }
+            }
+            if view.ssrc() == self.config.ssrc {
+                last_media = Some((now, view.timestamp()));
+            }
+            Ok((self.size_of(&packet), packet))
+        };
+        let packets = packets.into_iter().map(check).collect::<Result<_, _>>()?;
+        self.last_media = last_media;
+        Ok(packets)
+    }
+
+    fn size_of(&self, packet: &[u8]) -> DataSize {
+        DataSize::from_bytes(packet.len() as u64) + self.config.overhead
+    }
+
+    /// A datagram of RTCP arrived, compound or of reduced size, from whomever: it may hold any bytes.
+    /// What is not about congestion control goes to `ignore`, in the order of the datagram.
+    pub fn on_rtcp<'a>(
+        &mut self,
+        now: Timestamp,
+        bytes: &'a [u8],
+        ignore: impl FnMut(Ignored<'a>),
+    ) {
+        read_compound(bytes, |message| self.on_message(now, message), ignore);
+    }
+
+    /// A message for congestion control arrived, which the host has read itself.
+    ///
+    /// Receiver reports count as feedback until the first TWCC or CCFB packet comes; after that they
+    /// only tell round-trip times.
+    pub fn on_message(&mut self, now: Timestamp, message: Message<'_>) {
+        match &message {
+            Message::Remb(_) => self.media.on_receiver_limit(now, message.limit()),
+            Message::Twcc(_) | Message::Ccfb(_) => {
+                self.hears_of_packets = true;
+                self.media.on_feedback(now, |history| message.join(now, history));
+            }
+            Message::Report(view) => {
+                let Some(reports) = &self.reports else { return };
+                let rtt_of = |block: &_| reports.round_trip_time(now, block);
+                let rtt = view.blocks().filter_map(|block| rtt_of(&block)).min();
+                let is_feedback = !self.hears_of_packets;
+                let told = is_feedback
+                    && self
+                        .media
+                        .on_feedback_with(now, |sent| message.join_with(sent, rtt_of), |_| rtt)
+                        .is_some();
+                if let (false, Some(rtt)) = (told, rtt) {
+                    self.media.on_round_trip_time(now, rtt);
+                }
+            }
+        }
+    }
+
+    /// When [`Sender::on_timeout`] and [`Sender::next_packet`] are due next.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        // Before the first packet there is nothing to report.
+        let reports = self.reports.as_ref().filter(|_| self.last_media.is_some());
+        let report = reports.map(SenderReports::next_timeout);
+        [report, self.media.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// Lets the sender act on the time, and gives `send` the RTCP that is due. A call before
+    /// [`Sender::next_timeout`] does nothing.
+    pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
+        self.media.on_timeout(now);
+        let rtp_time = self.rtp_time(now);
+        if let (Some(reports), Some(rtp_time)) = (&mut self.reports, rtp_time) {
+            reports.on_timeout(now, rtp_time, send);
+        }
+    }
+
+    /// `now` by the clock of the RTP timestamps; `None` before the first packet.
+    fn rtp_time(&self, now: Timestamp) -> Option<u32> {
+        let (queued, timestamp) = self.last_media?;
+        let units = (now - queued).as_micros() * i64::from(self.config.clock_rate) / 1_000_000;
+        // The clock wraps at 32 bits.
+        Some(timestamp.wrapping_add(units as u32))
+    }
+
+    /// The next RTP packet to put on the wire, if one may leave now. Call it until it returns `None`.
+    pub fn next_packet(&mut self, now: Timestamp) -> Option<PacedPacket<Vec<u8>>> {
+        let (config, padding_number) = (&self.config, &mut self.padding_number);
+        let timestamp = self.last_media.map_or(0, |(_, timestamp)| timestamp);
+        let mut packet = self.media.next_packet_with(now, |release| {
+            let bytes = release.media.unwrap_or_else(|| padding(config, padding_number, timestamp));
+            let rtp = View::parse_header(&bytes).ok().map(|view| rtp_number(&view));
+            (bytes, rtp)
+        })?;
+        let number = packet.sent.transport_sequence_number();
+        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        if let Some(id) = transport_sequence_number {
+            write_element(&mut packet.content, id, &number.to_be_bytes());
+        }
+        if let Some(id) = abs_send_time {
+            let time = AbsSendTime::from_nanos(now.as_nanos());
+            write_element(&mut packet.content, id, &time.to_bytes());
+        }
+        self.count(&packet);
+        Some(packet)
+    }
+
+    fn count(&mut self, packet: &PacedPacket<Vec<u8>>) {
+        let Some(reports) = &mut self.reports else { return };
+        let Ok(view) = View::parse(&packet.content) else { return };
+        if view.ssrc() == self.config.ssrc {
+            reports.on_packet_sent(DataSize::from_bytes(view.payload().len() as u64));
+        }
+    }
+
+    /// What the controller asks for; its `bitrate` is for the encoder.
+    pub fn target(&self) -> &Target {
+        self.media.target()
+    }
+
+    /// How the target bitrate changed since the last call, and why.
+    pub fn take_change(&mut self) -> Option<TargetChange> {
+        self.media.take_change()
+    }
+
+    /// The flow's share of what several flows of this sender have together changed:
+    /// see [`FlowGroup`](weir::coupled::FlowGroup).
+    pub fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.media.on_shared_rate(now, share);
+    }
+
+    /// The host's own RTP stack measured the round-trip time of the path.
+    pub fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
+        self.media.on_round_trip_time(now, rtt);
+    }
+
+    /// Throws away all packets that wait.
+    pub fn clear_queue(&mut self, now: Timestamp) {
+        self.media.clear_queue(now);
+    }
+
+    /// The queue, the pacer and the controller, to read what they are at.
+    pub fn media(&self) -> &MediaSender<Vec<u8>, C> {
+        &self.media
+    }
+}
+
+fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {
+    let ExtensionIds { transport_sequence_number, abs_send_time } = config.extensions;
+    let (ssrc, payload_type) = config.padding;
+    RtpHeader {
+        marker: false,
+        payload_type,
+        sequence_number: number,
+        timestamp,
+        ssrc,
+        transport_sequence_number: transport_sequence_number.map(|id| (id, 0)),
+        abs_send_time: abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))),
+    }
+}
+
+fn header_size(config: &SenderConfig) -> usize {
+    padding_header(config, 0, 0).size()
+}
+
+fn padding(config: &SenderConfig, number: &mut u16, timestamp: u32) -> Vec<u8> {
+    let header = padding_header(config, *number, timestamp);
+    *number = number.wrapping_add(1);
+    let mut bytes = vec![0; header.size() + usize::from(PADDING.get())];
+    header.emit_padding(PADDING, &mut bytes);
+    bytes
+}
+
+impl<C> fmt::Debug for Sender<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender")
+            .field("config", &self.config)
+            .field("reports", &self.reports)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,5 @@
+//! Both ends of a flow with bytes between them: what one end writes, the other one reads.
+
+mod path;
+mod receiver;
+mod sender;

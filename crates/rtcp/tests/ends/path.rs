@@ -1,0 +1,178 @@
+//! A sender and a receiver, 20 ms apart each way, and what is on the way between them.
+
+use std::collections::VecDeque;
+
+use weir::controller::Settings;
+use weir::feedback::Ecn;
+use weir::media_sender::TargetChange;
+use weir::{Algorithm, Bitrate, RateLimits, TimeDelta, Timestamp};
+use weir_rtcp::{Feedback, Random, Receiver, ReceiverConfig, Sender, SenderConfig, is_rtcp};
+use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
+
+pub const SSRC: u32 = 0xcafe;
+pub const RECEIVER: u32 = 0xbeef;
+pub const ID: ExtensionId = ExtensionId::new(1).unwrap();
+pub const TIME_ID: ExtensionId = ExtensionId::new(2).unwrap();
+pub const BOTH: ExtensionIds =
+    ExtensionIds { transport_sequence_number: Some(ID), abs_send_time: Some(TIME_ID) };
+pub const DELAY: TimeDelta = TimeDelta::from_millis(20);
+
+pub fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+pub fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+
+pub fn limits() -> RateLimits {
+    RateLimits::new(kbps(150), kbps(500), kbps(5_000)).unwrap()
+}
+
+/// Always in the middle, so that reports come once a second.
+pub fn middle() -> Random {
+    Box::new(|| 0.5)
+}
+
+/// An RTP packet of the media, with room for both extensions.
+pub fn rtp(number: u16, timestamp: u32, payload: usize) -> Vec<u8> {
+    let header = RtpHeader {
+        marker: true,
+        payload_type: PayloadType::new(96).unwrap(),
+        sequence_number: number,
+        timestamp,
+        ssrc: SSRC,
+        transport_sequence_number: Some((ID, 0)),
+        abs_send_time: Some((TIME_ID, AbsSendTime::from_ticks(0))),
+    };
+    let mut bytes = vec![0; header.size() + payload];
+    header.emit(&mut bytes);
+    bytes
+}
+
+type Datagrams = VecDeque<(Timestamp, Vec<u8>)>;
+
+pub struct Path {
+    pub now: Timestamp,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub changes: Vec<TargetChange>,
+    /// All RTP packets as they left.
+    pub sent: Vec<Vec<u8>>,
+    /// All RTCP of the receiver.
+    pub feedback: Vec<Vec<u8>>,
+    pub sender_reports: usize,
+    /// Each so-manieth packet is lost, if it is not zero.
+    pub lose_each: usize,
+    /// Rate of the bottleneck.
+    pub capacity: Bitrate,
+    pub ecn: Ecn,
+    free_at: Timestamp,
+    to_receiver: Datagrams,
+    to_sender: Datagrams,
+    number: u16,
+}
+
+impl Path {
+    pub fn new(algorithm: Algorithm, feedback: Feedback) -> Self {
+        Self::with_settings(algorithm, Settings::new(limits()), feedback)
+    }
+
+    pub fn with_settings(algorithm: Algorithm, settings: Settings, feedback: Feedback) -> Self {
+        let controller = algorithm.build(settings);
+        let now = Timestamp::ZERO;
+        let sender = Sender::new(now, controller, SenderConfig::new(SSRC, BOTH), middle());
+        let config = ReceiverConfig::new(RECEIVER, BOTH, feedback);
+        let mut receiver = Receiver::new(now, config, middle());
+        if let Some(estimator) = algorithm.build_receiver() {
+            receiver = receiver.with_estimator(estimator);
+        }
+        Self {
+            now,
+            sender,
+            receiver,
+            changes: Vec::new(),
+            sent: Vec::new(),
+            feedback: Vec::new(),
+            sender_reports: 0,
+            lose_each: 0,
+            capacity: kbps(3_000),
+            ecn: Ecn::NotEct,
+            free_at: now,
+            to_receiver: VecDeque::new(),
+            to_sender: VecDeque::new(),
+            number: 0,
+        }
+    }
+
+    /// Runs so long, with a packet each 10 ms that meets the target.
+    pub fn run(&mut self, time: TimeDelta) {
+        let end = self.now + time;
+        while self.now < end {
+            if self.now.as_millis() % 10 == 0 {
+                let payload = self.sender.target().bitrate.as_bps() / 8 / 100;
+                self.enqueue_frame(payload as usize);
+            }
+            self.step();
+            self.now += TimeDelta::from_millis(1);
+        }
+    }
+
+    fn enqueue_frame(&mut self, mut payload: usize) {
+        let timestamp = (self.now.as_millis() * 90) as u32;
+        let mut packets = Vec::new();
+        while payload > 0 {
+            let size = payload.min(1_100);
+            packets.push(rtp(self.number, timestamp, size));
+            self.number = self.number.wrapping_add(1);
+            payload -= size;
+        }
+        self.sender.enqueue(self.now, packets).unwrap();
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        while let Some((_, bytes)) = self.to_sender.pop_front_if(|(due, _)| *due <= now) {
+            self.sender.on_rtcp(now, &bytes, |ignored| panic!("ignored {ignored:?}"));
+        }
+        self.sender.on_timeout(now, |bytes| {
+            self.sender_reports += 1;
+            self.to_receiver.push_back((now + DELAY, bytes.to_vec()));
+        });
+        while let Some(packet) = self.sender.next_packet(now) {
+            self.sent.push(packet.content.clone());
+            let is_lost = self.lose_each > 0 && self.sent.len().is_multiple_of(self.lose_each);
+            if !is_lost {
+                self.free_at = self.free_at.max(now) + packet.size / self.capacity;
+                self.to_receiver.push_back((self.free_at + DELAY, packet.content));
+            }
+        }
+        self.changes.extend(self.sender.take_change());
+        self.to_receiver.make_contiguous().sort_by_key(|(due, _)| *due);
+        let mut send = Vec::new();
+        while let Some((_, bytes)) = self.to_receiver.pop_front_if(|(due, _)| *due <= now) {
+            if is_rtcp(&bytes) {
+                self.receiver.on_rtcp(now, &bytes, |ignored| panic!("ignored {ignored:?}"));
+            } else {
+                let ecn = self.ecn;
+                self.receiver.on_rtp(now, &bytes, ecn, |rtcp| send.push(rtcp.to_vec())).unwrap();
+            }
+        }
+        self.receiver.on_timeout(now, |rtcp| send.push(rtcp.to_vec()));
+        for bytes in send {
+            self.feedback.push(bytes.clone());
+            self.to_sender.push_back((now + DELAY, bytes));
+        }
+    }
+
+    pub fn switch(&mut self, feedback: Feedback) {
+        let (now, mut send) = (self.now, Vec::new());
+        self.receiver.set_feedback(now, feedback, |rtcp| send.push(rtcp.to_vec()));
+        self.to_sender.extend(send.into_iter().map(|bytes| (now + DELAY, bytes)));
+    }
+
+    /// Loss ratio as the controller estimates it.
+    pub fn loss_ratio(&self) -> f64 {
+        self.sender.media().controller().metrics().loss_ratio
+    }
+}

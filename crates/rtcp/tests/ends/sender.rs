@@ -1,0 +1,352 @@
+use weir::controller::{EcnMode, Reason, Settings};
+use weir::feedback::Ecn;
+use weir::{Algorithm, MediaSender, TimeDelta};
+use weir_rtcp::{
+    EnqueueError, Feedback, Ignored, Message, Sender, SenderConfig, SenderReports, read_compound,
+    rtcp_from_fci,
+};
+use weir_wire::header::Packet;
+use weir_wire::remb::Remb;
+use weir_wire::report::{
+    CumulativeLost, Report, ReportBlock, View as ReportView, compact_ntp, compact_ntp_from_micros,
+};
+use weir_wire::rtp::View;
+use weir_wire::twcc;
+
+use crate::path::{BOTH, ID, Path, RECEIVER, SSRC, TIME_ID, kbps, limits, middle, ms, rtp};
+
+/// Bytes of TWCC on packets 0 and 1, which arrived 20 ms after time zero.
+fn twcc_bytes() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let arrivals = [(0, 20_000), (1, 20_250)];
+    twcc::Builder::new(RECEIVER, SSRC).build(&arrivals, 1_200, |packet| bytes.extend(packet));
+    bytes
+}
+
+fn report_bytes(blocks: &[ReportBlock]) -> Vec<u8> {
+    let report = Report::new(RECEIVER, None, blocks).unwrap();
+    let mut bytes = vec![0; report.size()];
+    report.emit(&mut bytes);
+    bytes
+}
+
+fn block(last_sender_report: u32) -> ReportBlock {
+    ReportBlock {
+        ssrc: SSRC,
+        fraction_lost: 0,
+        cumulative_lost: CumulativeLost::clamped(0),
+        extended_highest_sequence_number: 1,
+        jitter: 0,
+        last_sender_report,
+        delay_since_last_sender_report: 0,
+    }
+}
+
+fn remb_bytes(bps: u64) -> Vec<u8> {
+    let remb = Remb::new(RECEIVER, bps, &[SSRC]).unwrap();
+    let mut bytes = vec![0; remb.size()];
+    remb.emit(&mut bytes);
+    bytes
+}
+
+/// A sender that has sent two packets at time zero.
+fn sender() -> Sender {
+    let controller = Algorithm::Nada.build(limits());
+    let mut sender = Sender::new(ms(0), controller, SenderConfig::new(SSRC, BOTH), middle());
+    sender.enqueue(ms(0), [rtp(0, 0, 100), rtp(1, 0, 100)]).unwrap();
+    assert_eq!(std::iter::from_fn(|| sender.next_packet(ms(3))).count(), 2);
+    sender
+}
+
+/// What a datagram holds, in words.
+fn walk(bytes: &[u8]) -> Vec<String> {
+    let lines = std::cell::RefCell::new(Vec::new());
+    let take = |message: Message<'_>| {
+        let name = match message {
+            Message::Twcc(_) => "twcc",
+            Message::Ccfb(_) => "ccfb",
+            Message::Report(_) => "report",
+            Message::Remb(_) => "remb",
+        };
+        lines.borrow_mut().push(name.to_owned());
+    };
+    let ignore = |ignored: Ignored<'_>| {
+        let line = match ignored {
+            Ignored::Other(packet) => format!("other {}", packet.packet_type()),
+            Ignored::Damaged(packet, _) => format!("damaged {}", packet.packet_type()),
+            Ignored::Malformed(_) => "malformed".to_owned(),
+            _ => "unknown".to_owned(),
+        };
+        lines.borrow_mut().push(line);
+    };
+    read_compound(bytes, take, ignore);
+    lines.into_inner()
+}
+
+// [RFC3550 §6.1]
+#[test]
+fn a_compound_is_read_packet_by_packet_and_the_rest_is_handed_on_in_order() {
+    let description = [0x81, 202, 0, 2, 0, 0, 0, 9, 1, 0, 0, 0];
+    let picture_loss = [0x81, 206, 0, 2, 0, 0, 0, 9, 0, 0, 0, 7];
+    let mut bytes = report_bytes(&[]);
+    bytes.extend(description);
+    bytes.extend(twcc_bytes());
+    bytes.extend(picture_loss);
+    bytes.extend(remb_bytes(1_000_000));
+    assert_eq!(walk(&bytes), ["report", "other 202", "twcc", "other 206", "remb"]);
+    assert_eq!(walk(&twcc_bytes()), ["twcc"], "of reduced size");
+}
+
+#[test]
+fn damage_inside_a_packet_does_not_hide_the_next_and_a_bad_length_ends_the_datagram() {
+    let mut bytes = twcc_bytes();
+    bytes[14..16].copy_from_slice(&[0, 0]); // No packet is reported.
+    bytes.extend(remb_bytes(1_000_000));
+    assert_eq!(walk(&bytes), ["damaged 205", "remb"]);
+    let mut bytes = remb_bytes(1_000_000);
+    bytes.extend(&twcc_bytes()[..8]);
+    assert_eq!(walk(&bytes), ["remb", "malformed"]);
+    assert_eq!(walk(&[]), [""; 0]);
+}
+
+// [RFC4585 §6.1]
+#[test]
+fn content_without_its_header_reads_as_the_packet_does() {
+    let whole = twcc_bytes();
+    let bytes = rtcp_from_fci((205, 15), RECEIVER, SSRC, &whole[12..]).unwrap();
+    let view = |bytes| twcc::View::parse(bytes).unwrap().to_string();
+    assert_eq!(view(&bytes), view(&whole));
+    let remb = remb_bytes(1_000_000);
+    assert_eq!(rtcp_from_fci((206, 15), RECEIVER, 0, &remb[12..]).unwrap(), remb);
+    // Content that is no whole number of words is filled up.
+    let odd = rtcp_from_fci((205, 15), RECEIVER, SSRC, &whole[12..whole.len() - 1]).unwrap();
+    assert_eq!(odd.len(), whole.len());
+    assert_eq!(rtcp_from_fci((205, 32), 1, 2, &[]), None);
+    assert_eq!(rtcp_from_fci((205, 15), 1, 2, &vec![0; 1 << 18]), None);
+}
+
+// [REMB §2.2]
+#[test]
+fn a_receivers_limit_caps_the_target() {
+    let mut sender = sender();
+    sender.on_rtcp(ms(50), &remb_bytes(200_000), |_| ());
+    assert_eq!(sender.target().bitrate, kbps(200));
+    let change = sender.take_change().unwrap();
+    assert_eq!((change.from, change.metrics.reason), (kbps(500), Reason::ReceiverLimit));
+}
+
+#[test]
+fn packets_leave_with_their_extensions_filled_in() {
+    let config = SenderConfig::new(SSRC, BOTH);
+    let mut sender = Sender::new(ms(0), Algorithm::Nada.build(limits()), config, middle());
+    sender.enqueue(ms(0), [rtp(9, 77, 100), rtp(10, 77, 100)]).unwrap();
+    for (number, due) in [(0, ms(1_500)), (1, ms(1_500))] {
+        let packet = sender.next_packet(due).unwrap();
+        let view = View::parse(&packet.content).unwrap();
+        let read = view.transport_sequence_number(ID).unwrap().sequence_number;
+        assert_eq!((read, view.sequence_number()), (number, 9 + number));
+        assert_eq!(view.abs_send_time(TIME_ID).unwrap().to_bytes(), [6, 0, 0]);
+        // 12 bytes of header, 12 of extensions, and IPv4 with UDP around them.
+        assert_eq!(packet.size.as_bytes(), 100 + 24 + 28);
+    }
+}
+
+#[test]
+fn a_packet_without_room_for_an_extension_is_refused_with_its_frame() {
+    let mut sender = sender();
+    let without = [0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0xca, 0xfe, 1, 2, 3];
+    let refused = sender.enqueue(ms(10), [rtp(2, 0, 100), without.to_vec()]);
+    assert_eq!(refused, Err(EnqueueError::NoExtension(ID)));
+    assert!(matches!(sender.enqueue(ms(10), [vec![0; 40]]), Err(EnqueueError::NotRtp(_))));
+    assert!(sender.enqueue_urgent(ms(10), [vec![]]).is_err());
+    assert_eq!(sender.media().queued().as_bytes(), 0);
+}
+
+#[test]
+fn retransmissions_overtake_media_and_a_cleared_queue_is_empty() {
+    let mut sender = sender();
+    sender.enqueue(ms(100), [rtp(2, 0, 100), rtp(3, 0, 100)]).unwrap();
+    sender.enqueue_urgent(ms(100), [rtp(0, 0, 100)]).unwrap();
+    let packet = sender.next_packet(ms(100)).unwrap();
+    assert_eq!(View::parse(&packet.content).unwrap().sequence_number(), 0);
+    sender.clear_queue(ms(100));
+    assert_eq!(sender.next_packet(ms(1_000)), None);
+}
+
+// [RFC3550 §6.4.1]
+#[test]
+fn sender_reports_count_the_media_and_carry_the_time_of_its_clock() {
+    let mut sender = sender();
+    // Half the first interval.
+    let due = sender.next_timeout().unwrap();
+    assert!(due <= ms(500));
+    let mut reports = Vec::new();
+    sender.on_timeout(ms(499), |bytes| reports.push(bytes.to_vec()));
+    sender.on_timeout(ms(500), |bytes| reports.push(bytes.to_vec()));
+    sender.on_timeout(ms(1_499), |bytes| reports.push(bytes.to_vec()));
+    assert_eq!(reports.len(), 1);
+    let view = ReportView::parse(&reports[0]).unwrap();
+    let info = view.sender_info().unwrap();
+    assert_eq!((view.sender_ssrc(), info.packet_count, info.octet_count), (SSRC, 2, 200));
+    assert_eq!(info.rtp_time, 45_000, "half a second after a packet with timestamp 0");
+    assert_eq!(info.ntp_time, 1 << 31);
+}
+
+#[test]
+fn a_sender_without_media_has_nothing_to_report() {
+    let controller = Algorithm::Nada.build(limits());
+    let mut sender = Sender::new(ms(0), controller, SenderConfig::new(SSRC, BOTH), middle());
+    sender.on_timeout(ms(5_000), |_| panic!("no report"));
+    assert!(sender.next_timeout().is_none_or(|due| due > ms(5_000)), "it would be asked for ever");
+    sender.enqueue(ms(5_000), [rtp(0, 0, 100)]).unwrap();
+    let mut reports = 0;
+    sender.on_timeout(ms(5_000), |_| reports += 1);
+    assert_eq!(reports, 1);
+}
+
+// [RFC3550 §6.4.1]
+#[test]
+fn round_trip_times_come_only_from_answers_to_own_reports() {
+    let mut reports = SenderReports::new(ms(0), SSRC, middle());
+    let mut times = Vec::new();
+    for second in 0..20 {
+        reports.on_timeout(ms(500 + 1_000 * second), 0, |bytes| {
+            let view = ReportView::parse(bytes).unwrap();
+            times.push(compact_ntp(view.sender_info().unwrap().ntp_time));
+        });
+    }
+    assert_eq!(times.len(), 20);
+    let now = ms(19_560);
+    let newest = times[19];
+    // The field counts in 15 us.
+    let is_near = |rtt: Option<TimeDelta>, ms| {
+        (rtt.unwrap() - TimeDelta::from_millis(ms)).abs() < TimeDelta::from_micros(50)
+    };
+    assert!(is_near(reports.round_trip_time(now, &block(newest)), 60));
+    // The delay of 30 ms at the receiver is not the path's.
+    let delayed = ReportBlock {
+        delay_since_last_sender_report: compact_ntp_from_micros(30_000),
+        ..block(newest)
+    };
+    assert!(is_near(reports.round_trip_time(now, &delayed), 30));
+    for foreign in [0, newest + 1, times[3]] {
+        assert_eq!(reports.round_trip_time(now, &block(foreign)), None, "{foreign:#x}");
+    }
+    assert!(reports.round_trip_time(now, &block(times[4])).is_some(), "sixteen are remembered");
+}
+
+/// The times of receiver reports are within their spread [RFC3550 §6.3.1].
+#[test]
+fn sender_reports_follow_each_other_after_half_a_second_to_one_and_a_half() {
+    let draws = [0.0, 0.999, 0.25].into_iter().cycle();
+    let mut draws = Box::new(draws);
+    let mut reports =
+        SenderReports::new(ms(0), SSRC, Box::new(move || draws.next().expect("it cycles")));
+    assert_eq!(reports.next_timeout(), ms(250));
+    let mut last = reports.next_timeout();
+    let gaps = [1_499, 750, 500].map(|gap| {
+        reports.on_timeout(last, 0, |_| ());
+        let is = (reports.next_timeout() - last).as_millis();
+        last = reports.next_timeout();
+        (is, gap)
+    });
+    assert!(gaps.iter().all(|(is, gap)| is == gap), "{gaps:?}");
+}
+
+#[test]
+fn receiver_reports_are_feedback_until_feedback_on_packets_comes() {
+    let mut sender = sender();
+    let mut answered = 0;
+    sender.on_timeout(ms(500), |bytes| {
+        answered = compact_ntp(ReportView::parse(bytes).unwrap().sender_info().unwrap().ntp_time);
+    });
+    let acknowledged = |sender: &Sender| sender.media().controller().metrics().acknowledged_bitrate;
+    assert_eq!(acknowledged(&sender), None);
+    sender.on_rtcp(ms(540), &report_bytes(&[block(answered)]), |_| ());
+    assert!(sender.media().controller().metrics().rtt.is_some(), "the report told of two packets");
+    // A later report does not hide what TWCC then says.
+    sender.enqueue(ms(600), [rtp(2, 54_000, 100)]).unwrap();
+    sender.next_packet(ms(600)).unwrap();
+    let mut bytes = Vec::new();
+    twcc::Builder::new(RECEIVER, SSRC).build(&[(2, 620_000)], 1_200, |rtcp| bytes.extend(rtcp));
+    sender.on_rtcp(ms(650), &bytes, |_| ());
+    let told = sender.media().controller().metrics();
+    sender.on_rtcp(ms(700), &report_bytes(&[block(answered)]), |_| ());
+    assert_eq!(sender.media().controller().metrics().loss_ratio, told.loss_ratio);
+}
+
+#[test]
+fn a_host_joins_messages_with_a_media_sender_of_its_own() {
+    let mut sender = MediaSender::new(Algorithm::Scream.build(limits()));
+    sender.enqueue(ms(0), [(weir::DataSize::from_bytes(1_000), "a buffer")]);
+    assert_eq!(sender.next_packet(ms(0)).unwrap().content, Some("a buffer"));
+    let bytes = twcc_bytes();
+    let message = Message::read(Packet::parse(&bytes).unwrap()).unwrap();
+    let report = sender.on_feedback(ms(40), |history| message.join(ms(40), history)).unwrap();
+    // Packet 1 was never sent.
+    assert_eq!((report.packets.len(), report.packets[0].arrival_time), (1, Some(ms(20))));
+}
+
+// [RFC3550 §5.1]
+#[test]
+fn padding_leaves_in_a_stream_of_its_own_and_counts_as_what_it_is() {
+    let mut path = Path::new(Algorithm::Gcc, Feedback::Twcc);
+    path.run(TimeDelta::from_secs(2));
+    let views = path.sent.iter().map(|bytes| View::parse(bytes).unwrap());
+    let padding: Vec<_> = views.filter(|view| view.ssrc() != SSRC).collect();
+    assert!(padding.len() > 3, "its probes need some");
+    for (number, view) in (0..).zip(&padding) {
+        assert!(view.is_padded() && view.payload().is_empty());
+        assert_eq!((view.ssrc(), view.sequence_number()), (SSRC + 1, number));
+        assert!(view.transport_sequence_number(ID).is_some());
+    }
+    let numbers = path.sent.iter().map(|bytes| {
+        let number = View::parse(bytes).unwrap().transport_sequence_number(ID);
+        number.unwrap().sequence_number
+    });
+    assert!(numbers.eq(0..path.sent.len() as u16), "one counter for all streams");
+}
+
+#[test]
+fn every_controller_finds_the_capacity_by_each_format() {
+    for algorithm in Algorithm::all() {
+        // Where the receiver estimates, the sender hears of losses by its reports.
+        let formats: &[_] = match algorithm {
+            Algorithm::Gcc2013 => &[Feedback::ReceiverReports],
+            _ => &[Feedback::Twcc, Feedback::Ccfb],
+        };
+        for &format in formats {
+            let mut path = Path::new(algorithm, format);
+            path.run(TimeDelta::from_secs(20));
+            let target = path.sender.target().bitrate;
+            assert!(target > kbps(900) && target < kbps(5_000), "{algorithm} {format:?}: {target}");
+        }
+    }
+}
+
+#[test]
+fn losses_and_marks_reach_the_controller() {
+    let mut path = Path::new(Algorithm::Nada, Feedback::Twcc);
+    path.lose_each = 5;
+    path.run(TimeDelta::from_secs(5));
+    assert!(path.loss_ratio() > 0.1, "{}", path.loss_ratio());
+    let marked = |ecn| {
+        let mut settings = Settings::new(limits());
+        settings.ecn = EcnMode::L4s;
+        let mut path = Path::with_settings(Algorithm::ScreamV2, settings, Feedback::Ccfb);
+        path.ecn = ecn;
+        path.run(TimeDelta::from_secs(10));
+        path.sender.target().bitrate
+    };
+    assert!(marked(Ecn::Ce) < marked(Ecn::Ect1) * 0.5);
+}
+
+#[test]
+fn equal_calls_give_equal_bytes() {
+    let run = || {
+        let mut path = Path::new(Algorithm::Gcc, Feedback::Twcc);
+        path.run(TimeDelta::from_secs(5));
+        (path.sent, path.feedback, path.changes)
+    };
+    assert_eq!(run(), run());
+}

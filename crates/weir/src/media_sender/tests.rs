@@ -1,0 +1,329 @@
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use super::*;
+use crate::controller::{Probe, ProbeId, Reason, Window};
+use crate::feedback::{CcfbPacket, CcfbReception, Ecn, TwccHeader};
+use crate::{Algorithm, RateLimits};
+
+const SIZE: DataSize = DataSize::from_bytes(1_250); // 10 ms at 1 Mbit/s
+
+/// A call that the controller got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Call {
+    Queued { added: u64, queued: u64 },
+    Sent { number: i64, size: u64, queued: u64, padding: bool },
+    Feedback { packets: usize },
+    RoundTrip(TimeDelta),
+    Limit(Option<Bitrate>),
+    Share(Bitrate),
+    Timeout(Timestamp),
+}
+
+/// A controller that notes its calls and asks for what the test says.
+struct Script {
+    calls: Vec<Call>,
+    target: Cell<Target>,
+    timeout: Cell<Option<Timestamp>>,
+    /// Each packet sent closes its window.
+    one_at_a_time: bool,
+    /// Each round-trip time and each report lowers its target by this much.
+    step_down: Bitrate,
+}
+
+impl Script {
+    fn new(target: Target) -> Self {
+        Self {
+            calls: Vec::new(),
+            target: Cell::new(target),
+            timeout: Cell::new(None),
+            one_at_a_time: false,
+            step_down: Bitrate::ZERO,
+        }
+    }
+
+    fn lower(&mut self) {
+        let target = self.target.get_mut();
+        target.bitrate = target.bitrate.saturating_sub(self.step_down);
+    }
+}
+
+impl Controller for Script {
+    fn on_media_queued(&mut self, _: Timestamp, added: DataSize, queued: DataSize) {
+        self.calls.push(Call::Queued { added: added.as_bytes(), queued: queued.as_bytes() });
+    }
+    fn on_packet_sent(&mut self, _: Timestamp, packet: &SentPacket) {
+        let &SentPacket { sequence_number: number, size, queued, padding, .. } = packet;
+        let (size, queued) = (size.as_bytes(), queued.as_bytes());
+        self.calls.push(Call::Sent { number, size, queued, padding });
+        if self.one_at_a_time {
+            let congestion_window = SIZE;
+            self.target.get_mut().window =
+                Some(Window { congestion_window, available: DataSize::ZERO });
+        }
+    }
+    fn on_feedback(&mut self, _: Timestamp, report: &FeedbackReport) {
+        self.calls.push(Call::Feedback { packets: report.packets.len() });
+        self.lower();
+    }
+    fn on_round_trip_time(&mut self, _: Timestamp, rtt: TimeDelta) {
+        self.calls.push(Call::RoundTrip(rtt));
+        self.lower();
+    }
+    fn on_receiver_limit(&mut self, _: Timestamp, limit: Option<Bitrate>) {
+        self.calls.push(Call::Limit(limit));
+    }
+    fn on_shared_rate(&mut self, _: Timestamp, share: Bitrate) {
+        self.calls.push(Call::Share(share));
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.calls.push(Call::Timeout(now));
+        self.timeout.set(Some(now + TimeDelta::from_millis(100)));
+    }
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.timeout.get()
+    }
+    fn target(&self) -> Target {
+        self.target.get()
+    }
+    fn metrics(&self) -> Metrics {
+        let limits = RateLimits::new(kbps(1), kbps(1), kbps(1)).unwrap();
+        Metrics { reason: Reason::Loss, ..Algorithm::Nada.build(limits).metrics() }
+    }
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+fn kbps(kbps: u64) -> Bitrate {
+    Bitrate::from_kbps(kbps)
+}
+
+fn target(kbps_: u64) -> Target {
+    Target::new(kbps(kbps_), kbps(kbps_))
+}
+
+fn sender() -> MediaSender<u32, Script> {
+    MediaSender::new(Script::new(target(1_000)))
+}
+
+fn frame(packets: core::ops::Range<u32>) -> impl Iterator<Item = (DataSize, u32)> {
+    packets.map(|packet| (SIZE, packet))
+}
+
+/// What may leave now.
+fn drain(sender: &mut MediaSender<u32, Script>, now: Timestamp) -> Vec<Option<u32>> {
+    core::iter::from_fn(|| sender.next_packet(now)).map(|packet| packet.content).collect()
+}
+
+#[test]
+fn a_frame_is_told_once_and_each_packet_when_it_leaves() {
+    let mut sender = sender();
+    sender.enqueue(at(0), frame(0..2));
+    assert_eq!(sender.queued(), SIZE * 2.0);
+    assert_eq!(drain(&mut sender, at(0)), [Some(0)]);
+    // The pacer lets packets leave 5 ms ahead.
+    assert_eq!((sender.next_send_time(), sender.next_timeout()), (Some(at(5)), Some(at(5))));
+    assert_eq!(drain(&mut sender, at(5)), [Some(1)]);
+    let sent = |number, queued| Call::Sent { number, size: 1_250, queued, padding: false };
+    let queued = Call::Queued { added: 2_500, queued: 2_500 };
+    assert_eq!(sender.controller().calls, [queued, sent(0, 1_250), sent(1, 0)]);
+}
+
+#[test]
+fn a_window_that_a_packet_fills_holds_back_the_next_one() {
+    let mut script = Script::new(target(100_000));
+    script.one_at_a_time = true;
+    let mut sender = MediaSender::new(script);
+    sender.enqueue(at(0), frame(0..3));
+    assert_eq!(drain(&mut sender, at(0)), [Some(0)]);
+    assert_eq!(sender.next_send_time(), None);
+    // Any event that opens it again lets one more go.
+    sender.controller().target.set(target(100_000));
+    sender.on_receiver_limit(at(1), None);
+    assert_eq!(drain(&mut sender, at(1)), [Some(1)]);
+}
+
+#[test]
+fn urgent_packets_leave_first_and_parity_last() {
+    let mut sender = MediaSender::new(Script::new(target(100_000)));
+    sender.enqueue(at(0), frame(0..1));
+    sender.enqueue_parity(SIZE, 7);
+    sender.enqueue_urgent(at(0), frame(8..10));
+    // Parity is no new media: it shows in the queue only.
+    let calls = [
+        Call::Queued { added: 1_250, queued: 1_250 },
+        Call::Queued { added: 2_500, queued: 5_000 },
+    ];
+    assert_eq!(sender.controller().calls, calls);
+    assert_eq!(drain(&mut sender, at(0)), [8, 9, 0, 7].map(Some));
+}
+
+#[test]
+fn a_cleared_queue_is_told_as_empty() {
+    let mut sender = sender();
+    sender.enqueue(at(0), frame(0..9));
+    sender.clear_queue(at(1));
+    assert_eq!(sender.controller().calls[1..], [Call::Queued { added: 0, queued: 0 }]);
+    assert_eq!((sender.queued(), sender.next_timeout()), (DataSize::ZERO, None));
+}
+
+#[test]
+fn the_controllers_timer_runs_when_it_is_due_and_not_before() {
+    let mut sender = sender();
+    sender.controller().timeout.set(Some(at(30)));
+    assert_eq!(sender.next_timeout(), Some(at(30)));
+    sender.on_timeout(at(29));
+    assert_eq!(sender.controller().calls, []);
+    sender.on_timeout(at(31));
+    assert_eq!(sender.controller().calls, [Call::Timeout(at(31))]);
+    // The pacer may be due before it.
+    assert_eq!(sender.next_timeout(), Some(at(131)));
+    sender.enqueue(at(40), frame(0..2));
+    sender.next_packet(at(40));
+    assert_eq!(sender.next_timeout(), Some(at(45)));
+}
+
+#[test]
+fn a_time_that_goes_back_counts_as_the_latest_one() {
+    let mut sender = sender();
+    sender.enqueue(at(100), frame(0..1));
+    sender.controller().timeout.set(Some(at(90)));
+    sender.on_timeout(at(10));
+    assert_eq!(sender.controller().calls[1..], [Call::Timeout(at(100))]);
+    assert_eq!(drain(&mut sender, at(20)), [Some(0)]);
+    let header = TwccHeader { reference_time: 0, feedback_count: 0 };
+    let arrivals = [(0, Some(4))].into_iter();
+    let report = sender.on_feedback(at(130), |sent| sent.on_twcc(header, arrivals)).unwrap();
+    assert_eq!(report.packets[0].send_time, at(100));
+}
+
+#[test]
+fn probes_and_padding_ask_the_caller_for_packets() {
+    let mut sender = sender();
+    sender.set_padding_size(DataSize::from_bytes(500));
+    let probe =
+        Probe { id: ProbeId(3), rate: kbps(10_000), size: DataSize::from_bytes(2_000), packets: 3 };
+    sender.controller().target.set(Target { probe: Some(probe), ..target(1_000) });
+    sender.enqueue(at(0), frame(0..1));
+    let mut sent = Vec::new();
+    while let Some(due) = sender.next_send_time() {
+        sent.push(sender.next_packet(due).unwrap());
+    }
+    let seen: Vec<_> =
+        sent.iter().map(|p| (p.content, p.size.as_bytes(), p.sent.padding)).collect();
+    assert_eq!(seen, [(Some(0), 1_250, false), (None, 500, true), (None, 500, true)]);
+    assert!(sent.iter().all(|packet| packet.sent.probe == Some(ProbeId(3))));
+    assert_eq!(sent.iter().map(|p| p.sent.transport_sequence_number()).max(), Some(2));
+}
+
+#[test]
+fn what_is_not_counted_is_hidden_from_the_controller_and_not_from_the_pacer() {
+    let mut sender = sender();
+    sender.set_uncounted(DataSize::from_bytes(10));
+    sender.enqueue(at(0), frame(0..2));
+    let packet = sender.next_packet(at(0)).unwrap();
+    assert_eq!((packet.size, packet.sent.size), (SIZE, DataSize::from_bytes(1_240)));
+    assert_eq!(sender.next_send_time(), Some(at(5)));
+}
+
+#[test]
+fn changes_of_the_target_count_as_one_until_they_are_taken() {
+    let mut sender = sender();
+    assert_eq!(sender.take_change(), None);
+    for rate in [800, 600] {
+        sender.controller().target.set(target(rate));
+        sender.on_receiver_limit(at(0), None);
+    }
+    assert_eq!(sender.target().bitrate, kbps(600));
+    let change = sender.take_change().unwrap();
+    assert_eq!((change.from, change.to), (kbps(1_000), kbps(600)));
+    assert_eq!(change.metrics.reason, Reason::Loss);
+    assert_eq!(sender.take_change(), None);
+    // There and back again is no change.
+    for rate in [800, 600] {
+        sender.controller().target.set(target(rate));
+        sender.on_shared_rate(at(0), kbps(rate));
+    }
+    assert_eq!(sender.take_change(), None);
+}
+
+#[test]
+fn feedback_goes_to_the_controller_with_its_round_trip_time_in_one_step() {
+    let mut script = Script::new(target(1_000));
+    script.step_down = kbps(100);
+    let mut sender = MediaSender::new(script);
+    sender.enqueue(at(0), frame(0..1));
+    sender.next_packet(at(0));
+    let header = TwccHeader { reference_time: 0, feedback_count: 0 };
+    let arrivals = || [(0, Some(4))].into_iter();
+    let rtt = TimeDelta::from_millis(40);
+    let report = sender.on_feedback_with(
+        at(50),
+        |sent| sent.on_twcc(header, arrivals()),
+        |report| (report.packets.len() == 1).then_some(rtt),
+    );
+    assert_eq!(report.unwrap().received().count(), 1);
+    assert_eq!(
+        sender.controller().calls[2..],
+        [Call::Feedback { packets: 1 }, Call::RoundTrip(rtt)]
+    );
+    assert_eq!(sender.take_change().map(|change| change.to), Some(kbps(800)));
+    // The same again tells nothing, and nobody hears of it.
+    let again =
+        sender.on_feedback_with(at(60), |sent| sent.on_twcc(header, arrivals()), |_| Some(rtt));
+    assert_eq!(again, None);
+    assert_eq!(sender.controller().calls.len(), 4);
+    assert_eq!(sender.take_change(), None);
+}
+
+#[test]
+fn limits_shares_and_round_trip_times_reach_the_controller() {
+    let mut sender = sender();
+    sender.on_receiver_limit(at(0), Some(kbps(300)));
+    sender.on_shared_rate(at(0), kbps(200));
+    sender.on_round_trip_time(at(0), TimeDelta::from_millis(5));
+    let rtt = Call::RoundTrip(TimeDelta::from_millis(5));
+    let calls = [Call::Limit(Some(kbps(300))), Call::Share(kbps(200)), rtt];
+    assert_eq!(sender.controller().calls, calls);
+}
+
+// [RFC8888 §3.1]
+#[test]
+fn feedback_by_rtp_stream_finds_packets_by_the_number_they_left_with() {
+    let mut sender = MediaSender::new(Script::new(target(100_000)));
+    sender.enqueue(at(0), frame(0..2));
+    for sequence_number in [65_535, 0] {
+        let rtp = RtpNumber { ssrc: 7, sequence_number };
+        let packet = sender.next_packet_with(at(0), |release| (release.media, Some(rtp)));
+        assert!(packet.is_some());
+    }
+    let reception = Some(CcfbReception { ecn: Ecn::Ce, offset: 0 });
+    let rtp = RtpNumber { ssrc: 7, sequence_number: 0 };
+    let packets = [CcfbPacket { rtp, reception }];
+    let report = sender.on_feedback(at(9), |sent| sent.on_ccfb(1, packets.into_iter())).unwrap();
+    assert_eq!((report.packets[0].sequence_number, report.packets[0].ecn), (1, Ecn::Ce));
+}
+
+#[test]
+fn a_boxed_controller_behaves_as_the_bare_one() {
+    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap();
+    let mut boxed = MediaSender::new(Algorithm::ScreamV2.build(limits));
+    let mut bare = MediaSender::new(crate::controllers::scream_v2::ScreamV2::new(limits));
+    for index in 0..200_u16 {
+        let now = at(10 * i64::from(index));
+        boxed.enqueue(now, [(SIZE, index)]);
+        bare.enqueue(now, [(SIZE, index)]);
+        boxed.on_timeout(now);
+        bare.on_timeout(now);
+        assert_eq!(boxed.next_packet(now), bare.next_packet(now));
+        let header = TwccHeader { reference_time: 0, feedback_count: index as u8 };
+        let arrivals = || [(index, Some(40 * i32::from(index)))].into_iter();
+        boxed.on_feedback(now, |sent| sent.on_twcc(header, arrivals()));
+        bare.on_feedback(now, |sent| sent.on_twcc(header, arrivals()));
+        assert_eq!(boxed.target(), bare.target());
+        assert_eq!(boxed.take_change(), bare.take_change());
+    }
+    assert_ne!(boxed.target().bitrate, kbps(300), "it did something");
+}
