@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick demo test lint docs third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick check demo test lint docs format third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -32,14 +32,23 @@ uninstall: ## removes what `make install` with the same PREFIX made, and nothing
 demo: deps build ## simulate, call, report; the last line is the report's path
 	scripts/demo.sh
 
+check: web ## formats, clippy, and the tests that need neither root nor a browser
+	scripts/check.sh
+
 test: test-deps web ## installs what is missing; every test there is; says what it skipped and why
 	scripts/test.sh
 
-lint: web ## format, clippy and docs without a warning
+lint: web ## formats, clippy, shellcheck, ruff and docs without a warning
 	scripts/lint.sh
+
+format: web/node_modules/.package-lock.json ## writes Rust, TypeScript, shell and Python as lint wants it
+	scripts/format.sh
 
 docs: ## the book of docs/ in target/book, with its links checked
 	scripts/docs.sh
+
+results: build ## the tables of docs/results, anew, from the commands that they name
+	scripts/results.mjs
 
 third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
 	node scripts/third-party.mjs

@@ -2,6 +2,8 @@
 # GCC of webrtc-rs, str0m and pion beside ours, all on one feedback trace: ns a packet, and how many times
 # ours that is. A stack whose toolchain or source is not to be had is left out, with a line that says so.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 cd "$(dirname "$0")/.."
 
 # The estimator of str0m is private. Its published source with two modules made public, and nothing else

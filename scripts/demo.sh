@@ -2,6 +2,8 @@
 # Simulates the first scenarios under every controller, makes one real call, and lays both side by side in
 # report.html, whose path is the last line. `make demo` builds first.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-target}

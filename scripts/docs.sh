@@ -1,6 +1,8 @@
 #!/bin/sh
 # Builds the book of docs/ into target/book and checks its links. Installs mdBook for the user if it is missing.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 cd "$(dirname "$0")/.."
 
 # Kept at one version, so that a new one cannot change how the pages look or fail the build.

@@ -3,6 +3,8 @@
 # $DESTDIR$PREFIX, or removes them. A list of what was installed is kept beside the licences, and exactly that
 # is removed, whichever version wrote it.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept 'install uninstall' "$@"
 cd "$(dirname "$0")/.."
 
 weir=${CARGO_TARGET_DIR:-target}/release/weir
@@ -32,7 +34,7 @@ put() {
 case ${1:-} in
     install)
         if [ ! -x "$weir" ]; then
-            echo 'install: there is no program yet: run `make build` first, as yourself' >&2
+            echo "install: there is no program yet: run 'make build' first, as yourself" >&2
             exit 1
         fi
         [ ! -f "$root/$list" ] || uninstall

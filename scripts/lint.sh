@@ -1,17 +1,30 @@
 #!/bin/sh
-# Format, clippy and documentation, each without a warning; the program for musl; THIRD-PARTY.md up to date;
-# the links of the pages.
-set -eux
+# Formats, clippy, shellcheck, ruff and documentation, each without a warning; the program for musl;
+# THIRD-PARTY.md up to date; the links of the pages.
+set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
+set -x
 cd "$(dirname "$0")/.."
 
-cargo fmt --all --check
-cargo fmt --manifest-path crates/wire/fuzz/Cargo.toml --check
-cargo fmt --manifest-path examples/own-controller/Cargo.toml --check
-rustfmt --edition 2024 --check bench/peers/src/main.rs
+scripts/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 node scripts/check-links.mjs
+
+if command -v shellcheck > /dev/null; then
+    shellcheck scripts/*.sh examples/*/*.sh .ci/run
+else
+    echo 'lint: skipped: the check of the shell scripts: apt-get install shellcheck'
+fi
+ruff=${CARGO_TARGET_DIR:-target}/python/bin/ruff
+[ -x "$ruff" ] || ruff=ruff
+if command -v "$ruff" > /dev/null; then
+    "$ruff" check --quiet
+else
+    echo 'lint: skipped: the check of the Python scripts: scripts/deps.sh --test installs ruff'
+fi
 
 # The libraries of a product build without std, and with each of their features.
 for features in '' std serde; do
@@ -19,7 +32,7 @@ for features in '' std serde; do
 done
 bare=thumbv7em-none-eabi
 if rustup target list --installed 2> /dev/null | grep -qx "$bare"; then
-    cargo check --package weir-rtc --package weir-wire --features weir-rtc/serde --target "$bare"
+    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --features weir-rtc/serde --target "$bare"
 else
     echo "lint: skipped: the check without std: rustup target add $bare"
 fi

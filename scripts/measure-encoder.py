@@ -11,8 +11,10 @@ asked for.
 
 import bisect
 import collections
+import itertools
 import math
 import os
+import pathlib
 import re
 import stat
 import struct
@@ -47,7 +49,7 @@ def call(scenario, folder):
 
 def packets(path):
     """Time, first byte of the UDP payload on, and its length, of each UDP packet of a capture."""
-    data = open(path, "rb").read()
+    data = pathlib.Path(path).read_bytes()
     at = 24
     while at + 16 <= len(data):
         seconds, nanos, kept, _ = struct.unpack_from("<IIII", data, at)
@@ -91,7 +93,7 @@ def read_log(path):
         "quality": r"AugmentEncodedImage .* qp (\d+)",
     }
     told = {name: [] for name in forms}
-    for line in open(path, errors="replace"):
+    for line in pathlib.Path(path).read_text(errors="replace").splitlines():
         stamp = re.match(r"\[\d+:\d+:\d{4}/(\d\d)(\d\d)(\d\d\.\d+):", line)
         for name, form in forms.items():
             match = stamp and re.search(form, line)
@@ -120,7 +122,7 @@ def read(folder):
         )
         if left == estimate:
             shares.append(1 - asked / estimate)
-    return clean, shares, [b - a for a, b in zip(feedback, feedback[1:])]
+    return clean, shares, [b - a for a, b in itertools.pairwise(feedback)]
 
 
 def coarsest(folder):
@@ -137,7 +139,7 @@ def coarsest(folder):
             qualities[max(place - 2, 0) : place + 3], key=lambda quality: abs(quality[0] - time)
         )
         logs.append(math.log(bits / 8) if near[1] >= COARSEST else None)
-    return [(log, after) for log, after in zip(logs, logs[1:]) if log]
+    return [(log, after) for log, after in itertools.pairwise(logs) if log]
 
 
 def median(values):

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Prints why this machine cannot make real calls, or nothing if it can.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 
 reason=$("$(dirname "$0")/missing-for-emulator.sh")
 if [ -n "$reason" ]; then

@@ -1,10 +1,15 @@
 #!/bin/bash
-# Every test there is. At the end: what was skipped and why, and one line with the totals.
+# Runs every test there is. With --check it runs only those that need neither root nor a browser, and does not
+# fuzz. At the end it prints what was skipped and why, and one line with the totals.
 #
-# A test that finds its machine wanting prints "skipped: REASON" and returns; cargo calls that passed, this
-# script does not. Needs web/node_modules and wants what scripts/deps.sh installs: `make test` sees to both.
+# A test that finds its machine wanting prints "skipped: REASON" and returns. It counts as skipped here, though
+# cargo says that it passed. This script needs web/node_modules, cargo-nextest and Python, and it uses whatever
+# else scripts/deps.sh installs: `make test` sees to all of that.
 set -u
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/usage.sh"
+accept --check "$@"
+cd "$(dirname "$0")/.." || exit
+check=${1:-}
 
 target=${CARGO_TARGET_DIR:-target}
 fuzz_seconds=${FUZZ_SECONDS:-10}
@@ -32,7 +37,10 @@ step() {
 web() {
     heading 'web'
     local result=$logs/vitest.json counts status=0
-    (cd web && npm test -- --reporter=default --reporter=json --outputFile.json="$result") || status=$?
+    local options=(--reporter=default --reporter=json --outputFile.json="$result")
+    # The pages in a browser.
+    [ -z "$check" ] || options+=(--exclude 'test/page.test.ts')
+    (cd web && npm test -- "${options[@]}") || status=$?
     counts=$(node -e '
         const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
         console.log(r.numPassedTests, r.numFailedTests, r.numPendingTests + r.numTodoTests);
@@ -53,32 +61,30 @@ web() {
     for ((i = 0; i < s; i++)); do skip 'web: a page test: no Chromium (apt-get install chromium)'; done
 }
 
-# All crates; among their tests are the emulator with real programs and one real call.
+# All crates. Those tests whose program is called real_ run the emulator and calls of browsers.
 rust() {
-    heading 'cargo test'
-    local log=$logs/cargo status name reason
-    cargo test --workspace --no-fail-fast -- --show-output 2>&1 | tee "$log"
-    status=${PIPESTATUS[0]}
-    local p f
-    read -r p f <<< "$(awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")"
-    while IFS=$'\t' read -r name reason; do
-        p=$((p - 1))
-        skip "$name: $reason"
-    done < <(awk '
-        /^successes:$/ { shown = 1 } /^test result: / { shown = 0; delete seen }
-        /^---- .* stdout ----$/ { name = $2 }
-        shown && /^skipped: / && !(name in seen) { seen[name]; print name "\t" substr($0, 10) }' "$log")
-    # "no test" marks functions that are a part of another test, run by it in a process of its own.
-    while IFS= read -r name; do
-        skip "$name"
-    done < <(grep ' \.\.\. ignored' "$log" | grep -v 'ignored, no test' | sed 's/^test //')
-    passed=$((passed + p))
-    failed=$((failed + f))
-    while IFS= read -r name; do failures+=("$name"); done \
-        < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")
-    if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
-        fail 'cargo test: did not build, or a test program crashed'
+    heading 'cargo nextest'
+    local profile=${check:+check} status=0 outcome name reason
+    local junit=$target/nextest/${profile:=default}/junit.xml
+    rm -f "$junit"
+    cargo nextest run --workspace --profile "$profile" || status=$?
+    if [ ! -f "$junit" ]; then
+        fail 'cargo nextest: it is missing (scripts/deps.sh --test installs it), or the tests did not build'
+        return
     fi
+    local failed_before=$failed
+    while IFS=$'\t' read -r outcome name reason; do
+        case $outcome in
+            passed) pass ;;
+            skipped) skip "$name: $reason" ;;
+            *) fail "$name" ;;
+        esac
+    done < <(scripts/outcomes.py "$junit")
+    if [ "$status" -ne 0 ] && [ "$failed" -eq "$failed_before" ]; then
+        fail "cargo nextest: exit code $status"
+    fi
+    # nextest does not run the examples in the documentation.
+    step 'examples in the documentation' cargo test --quiet --workspace --doc
 }
 
 # Each fuzz target for a few seconds from nothing; a find is a failure.
@@ -117,8 +123,10 @@ emulator() {
 
 web
 rust
-fuzz
-emulator
+if [ -z "$check" ]; then
+    fuzz
+    emulator
+fi
 
 heading 'result'
 if [ "${#skipped[@]}" -gt 0 ]; then

@@ -1,116 +1,31 @@
-// The report's data as the lab writes it: the one contract between the Rust side and this page.
+// The report's data as the lab writes it: the contract between the Rust side and this page.
+// Generated from crates/lab/src/report/format.rs by `WEIR_UPDATE=1 cargo test -p weir-lab generated`.
 //
-// Every number carries its unit in its name. `null` means that the value does not apply.
-// Seeds are strings, because JavaScript loses integers above 2^53.
+// Every number carries its unit in its name. `null` means that the value does not apply or that
+// nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
+/** Everything that one report shows. */
 export interface Report {
-  schema: 1;
+  schema: number;
   title: string;
-  /** Command that made this file. */
+  /** The command that made it. */
   command: string;
-  /** Program, version and revision, as "weir 0.1.0". */
+  /** Program and version. */
   generator: string;
-  definitions: Definition[];
-  /** Controllers in the order that fixes their colours. */
-  controllers: string[];
-  /** One per requirement of RFC 8836 and controller; empty where no expectation speaks of one. */
-  verdicts: Verdict[];
+  definitions: Array<Definition>;
+  /** In the order that fixes their colours. */
+  controllers: Array<string>;
+  /** A requirement of RFC 8836 and controller each; none where no expectation speaks of one. */
+  verdicts: Array<Verdict>;
   /** What Google's congestion control changed since 2013. */
-  then_and_now: ThenAndNow[];
+  then_and_now: Array<ThenAndNow>;
   /** Real calls of each scenario, means over participants and runs. */
-  participants: ParticipantsRow[];
+  participants: Array<ParticipantsRow>;
   /** Simulated runs beside real calls of the same scenarios. */
-  errors: ErrorRow[];
-  scenarios: Scenario[];
-  /** Number of runs, over all scenarios, controllers and seeds. */
+  errors: Array<ErrorRow>;
+  scenarios: Array<Scenario>;
+  /** Number of runs over all scenarios, controllers and seeds. */
   runs: number;
-}
-
-export interface Definition {
-  term: string;
-  text: string;
-}
-
-export interface Scenario {
-  id: string;
-  title: string;
-  /** Document and section that the scenario comes from. */
-  source: string;
-  description: string;
-  duration_s: number;
-  /** The network in words, a sentence or fact per entry. */
-  network: string[];
-  groups: Group[];
-  paper: PaperRow[];
-  findings: Finding[];
-  sections: SectionRow[];
-  /** Flows that show their video; others are left out. */
-  video: VideoRow[];
-  split: SplitRow[];
-  /** TCP and UDP beside the media. */
-  loads: LoadRow[];
-  expectations: Expectation[];
-  fairness: FairnessRow[];
-  sim_real: SimReal[];
-  /** `null` where no real call was made. */
-  calls: Calls | null;
-  /** Of a Wi-Fi cell. */
-  airtime: Airtime | null;
-}
-
-/** Who held the channel of a Wi-Fi cell in a short time of one run. */
-export interface Airtime {
-  /** Command that makes the run again. */
-  command: string;
-  controller: string;
-  /** When it begins, in the run's time. */
-  from_s: number;
-  nodes: string[];
-  frames: AirFrame[];
-}
-
-/** A frame on the air; times from the beginning of the picture. */
-export interface AirFrame {
-  start_us: number;
-  end_us: number;
-  /** Index of its sender. */
-  node: number;
-  kind: "data" | "ack" | "block-ack";
-  /** Packets in it, 1 in an answer. */
-  mpdus: number;
-  /** Of these, how many arrived. */
-  decoded: number;
-  text: string;
-}
-
-/** Whether a controller meets a requirement; `met` is `null` if nothing tested it. */
-export interface Verdict {
-  requirement: string;
-  text: string;
-  controller: string;
-  met: boolean | null;
-  /** Expectations that hold, of those that speak of it. */
-  held: number;
-  tested: number;
-  /** The expectation that decides, with its value and limit. */
-  by: string;
-  /** Its value and limit alone. */
-  figure: string;
-}
-
-/** A flow under the algorithm of 2013 and under today's, means over the seeds. */
-export interface ThenAndNow {
-  scenario: string;
-  flow: string;
-  then: Measured;
-  now: Measured;
-}
-
-export interface Measured {
-  utilization: number | null;
-  rate_mbps: number | null;
-  p95_queuing_delay_ms: number | null;
-  loss_percent: number | null;
 }
 
 /** What one participant of the calls of a scenario has, on average. */
@@ -131,6 +46,36 @@ export interface ParticipantsRow {
   memory_mb: number | null;
 }
 
+/** A flow under the algorithm of 2013 and under today's, means over the seeds. */
+export interface ThenAndNow {
+  scenario: string;
+  flow: string;
+  then: Measured;
+  now: Measured;
+}
+
+export interface Measured {
+  utilization: number | null;
+  rate_mbps: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+}
+
+/** Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it. */
+export interface Verdict {
+  requirement: string;
+  text: string;
+  controller: string;
+  met: boolean | null;
+  /** Expectations that hold, of those that speak of it. */
+  held: number;
+  tested: number;
+  /** The expectation that decides, with its value and limit. */
+  by: string;
+  /** Its value and limit alone. */
+  figure: string;
+}
+
 /** A media flow, simulated and real, means over the seeds; errors are simulated minus real. */
 export interface ErrorRow {
   scenario: string;
@@ -146,50 +91,31 @@ export interface ErrorRow {
   error_ms: number | null;
 }
 
-/** An expectation of `weir check` under one controller. */
-export interface Expectation {
-  controller: string;
-  text: string;
-  /** Mean over the seeds. */
-  measured: number | null;
-  /** Half the width of its 95 % confidence interval. */
-  confidence: number | null;
-  limit: string;
-  outcome: "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
-  /** Why a known miss is one. */
-  why: string;
-}
-
-/** How media flows share, means over the seeds; of a ratio the least fair window. */
-export interface FairnessRow {
-  controller: string;
-  engine: Engine;
-  jain: number | null;
-  ratio_1s: number | null;
-  ratio_5s: number | null;
-  ratio_20s: number | null;
-  /** Share of the windows of 5 s in which no two flows differ by more than a factor of three. */
-  within_5s: number | null;
-}
-
-export type Engine = "sim" | "call" | "link";
-
-/** All runs of one controller under one engine, seen at one flow. */
-export interface Group {
-  controller: string;
-  engine: Engine;
-  flow: string;
-  seeds: string[];
-  /** Command that reproduces these runs. */
-  command: string;
-  series: Series;
-  /** Rate changes of the first seed, in order of time. */
-  events: RateChange[];
-  box: Boxes;
-  points: Point[];
-  warnings: string[];
-  /** How late the emulator released packets; `null` for simulated runs. */
-  lateness_us: Histogram | null;
+export interface Scenario {
+  id: string;
+  title: string;
+  /** Document and section that the scenario comes from. */
+  source: string;
+  description: string;
+  duration_s: number;
+  /** The network in words, a fact each. */
+  network: Array<string>;
+  groups: Array<Group>;
+  paper: Array<PaperRow>;
+  findings: Array<Finding>;
+  sections: Array<SectionRow>;
+  /** Flows that show their video. */
+  video: Array<VideoRow>;
+  split: Array<SplitRow>;
+  /** TCP and UDP beside the media. */
+  loads: Array<LoadRow>;
+  expectations: Array<Expectation>;
+  fairness: Array<FairnessRow>;
+  sim_real: Array<SimReal>;
+  /** `null` where no real call was made. */
+  calls: Calls | null;
+  /** Of a Wi-Fi cell. */
+  airtime: Airtime | null;
 }
 
 /** What the viewer of a flow saw, and what its repair cost; means over the seeds. */
@@ -206,106 +132,8 @@ export interface VideoRow {
   fec_percent: number | null;
 }
 
-/** What loads the network beside the media, over the whole time or a section; means over the seeds. */
-export interface LoadRow {
-  controller: string;
-  engine: Engine;
-  flow: string;
-  /** `null` for the whole time. */
-  section: string | null;
-  rate_mbps: number | null;
-  /** Of TCP, as the next one. */
-  goodput_mbps: number | null;
-  retransmitted_packets: number | null;
-  p95_queuing_delay_ms: number | null;
-  loss_percent: number | null;
-}
-
-/** Averages over the seeds by linear interpolation on a common time grid. */
-export interface Series {
-  time_s: number[];
-  capacity_mbps: Column;
-  target_mbps: Column;
-  received_mbps: Column;
-  rtt_ms: Column;
-  queuing_delay_ms: Column;
-  loss_percent: Column;
-}
-
-/** One entry per time point of its series. */
-export type Column = (number | null)[];
-
-export interface RateChange {
-  time_s: number;
-  from_mbps: number;
-  target_mbps: number;
-  reason: string;
-  state: string;
-  /** The controller's signals at the change; the unit is in the name. */
-  signals: Record<string, number>;
-}
-
-export interface Boxes {
-  utilization: Box | null;
-  rtt_ms: Box | null;
-  responsiveness_s: Box | null;
-  loss_percent: Box | null;
-}
-
-/** Box plot over the seeds, whiskers at `min` and `max` without the outliers. */
-export interface Box {
-  min: number;
-  q1: number;
-  median: number;
-  q3: number;
-  max: number;
-  outliers: number[];
-}
-
-/** One run of a group, at the group's flow. */
-export interface Point {
-  seed: string;
-  throughput_mbps: number | null;
-  utilization: number | null;
-  p95_queuing_delay_ms: number | null;
-  loss_percent: number | null;
-  rtt_ms: number | null;
-  responsiveness_s: number | null;
-}
-
-export interface Histogram {
-  /** One more than `counts`. */
-  edges: number[];
-  counts: number[];
-  p50: number;
-  p99: number;
-  max: number;
-}
-
-/** A published value beside ours. */
-export interface PaperRow {
-  where: string;
-  /** `null` for the first flow. */
-  flow: string | null;
-  /** `null` for the whole time. */
-  section: string | null;
-  metric: string;
-  controller: string | null;
-  published: string;
-  measured: string | null;
-  note: string;
-  /** Of a real call outside the published spread: what changed since; else empty. */
-  since: string;
-}
-
-/** A published statement and whether ours agrees; `holds` is `null` where neither can be said. */
-export interface Finding {
-  text: string;
-  where: string;
-  measured: string;
-  holds: boolean | null;
-  why: string;
-}
+/** What made a run's packets move. */
+export type Engine = "sim" | "call" | "link";
 
 export interface SectionRow {
   controller: string;
@@ -320,53 +148,108 @@ export interface SectionRow {
   loss_percent: number | null;
 }
 
-/** One flow of a real call beside its simulation. */
-export interface SimReal {
-  flow: string;
-  sim_controller: string;
-  real_controller: string;
-  rows: SimRealRow[];
-}
-
-export interface SimRealRow {
-  metric: string;
-  unit: string;
-  simulated: number | null;
-  real: number | null;
-  /** Real minus simulated. */
-  error: number | null;
-  note: string;
-}
-
-/** What only real calls have. Tables are of all runs, plots, streams and agreement of the first. */
+/** What only real calls have. Tables are of all runs, plots, streams and agreement of the first one. */
 export interface Calls {
   /** Of the first run. */
   seed: string;
   tried: number;
   succeeded: number;
   /** Why the others failed. */
-  failures: string[];
-  /** Runs that the machine bent, which stand in no other member. */
-  left_out: string[];
-  /** All runs that there are were bent. */
-  bent: boolean;
-  setup: SetupRow[];
-  peers: PeerRow[];
-  streams: StreamRow[];
-  agreement: Agreement[];
+  failures: Array<string>;
+  /** Runs that the machine disturbed. No other member tells of them. */
+  left_out: Array<string>;
+  /** The machine disturbed all runs that there are. */
+  disturbed: boolean;
+  setup: Array<SetupRow>;
+  peers: Array<PeerRow>;
+  streams: Array<StreamRow>;
+  agreement: Array<Agreement>;
   /** Over all runs. */
   compared: number;
   agreed: number;
   /** Of the first call. */
-  rates: RatePlot[];
-  errors: StreamErrorRow[];
-  delays: DelayPlot[];
+  rates: Array<RatePlot>;
+  errors: Array<StreamErrorRow>;
+  delays: Array<DelayPlot>;
+}
+
+/** A stream as the captures of both ends saw it. */
+export interface StreamRow {
+  call: number;
+  from: string;
+  to: string;
+  role: string;
+  ssrc: string;
+  packets: number;
+  /** IP packets that arrived, over the call. */
+  received_mbps: number | null;
+  lost_percent: number;
+  reordered: number;
+  duplicates: number;
+  mean_delay_ms: number | null;
+  p50_delay_ms: number | null;
+  p95_delay_ms: number | null;
+  max_delay_ms: number | null;
+}
+
+/** A stream as a peer counted it and as its host's capture did. */
+export interface StreamErrorRow {
+  peer: string;
+  what: string;
+  /** The media section of the session description. */
+  mid: string | null;
+  ssrcs: string;
+  reported_packets: number;
+  captured_packets: number;
+  /** Payload over the whole call: reported minus captured. */
+  error_percent: number | null;
+  /** Mean of what the intervals are apart. */
+  interval_error_percent: number | null;
+}
+
+/** Two witnesses of one quantity. */
+export interface Agreement {
+  /** What was seen, and where: `audio a to b, at a`. */
+  subject: string;
+  /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
+  quantity: string;
+  /** Who saw it beside the capture: `getStats` or `emulator`. */
+  witness: string;
+  /** What this witness saw. */
+  witnessed: number;
+  /** What the capture saw. */
+  captured: number;
+  /** Witnessed minus captured. */
+  error: number;
+  /** How large the error can be without contradiction. */
+  limit: number;
+  /** Whether it is not larger. */
+  agrees: boolean;
+}
+
+/** Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on. */
+export interface DelayPlot {
+  stream: string;
+  counts: Array<number>;
+}
+
+/** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
+export interface RatePlot {
+  peer: string;
+  /** Whether it was sent or received, and what it is. */
+  what: string;
+  time_s: Array<number>;
+  reported_kbps: Array<number>;
+  captured_kbps: Array<number>;
+  error_percent: number | null;
+  interval_error_percent: number | null;
 }
 
 /** The steps of a peer's set-up. */
 export interface SetupRow {
   seed: string;
   peer: string;
+  /** From the opening of the page until the lab knows of it. */
   page_ms: number;
   camera_ms: number | null;
   /** For the other peer. */
@@ -415,68 +298,203 @@ export interface SplitRow {
   fec_mbps: number | null;
 }
 
-/** A stream as the captures of both ends saw it. */
-export interface StreamRow {
-  call: number;
-  from: string;
-  to: string;
-  role: string;
-  ssrc: string;
-  packets: number;
-  /** IP packets that arrived, over the call. */
-  received_mbps: number | null;
-  lost_percent: number;
-  reordered: number;
-  duplicates: number;
-  mean_delay_ms: number | null;
-  p50_delay_ms: number | null;
-  p95_delay_ms: number | null;
-  max_delay_ms: number | null;
+/** How media flows share, means over the seeds; of a ratio the least fair window. */
+export interface FairnessRow {
+  controller: string;
+  engine: Engine;
+  jain: number | null;
+  ratio_1s: number | null;
+  ratio_5s: number | null;
+  ratio_20s: number | null;
+  /** Share of the windows of 5 s in which no two flows differ by more than a factor of three. */
+  within_5s: number | null;
 }
 
-/** Two witnesses of one quantity. */
-export interface Agreement {
-  subject: string;
-  quantity: string;
-  /** Who saw it beside the capture. */
-  witness: string;
-  witnessed: number;
-  captured: number;
-  /** Witnessed minus captured. */
-  error: number;
-  limit: number;
-  agrees: boolean;
+/** What loads the network beside the media, over the whole time or a section; means over the seeds. */
+export interface LoadRow {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  /** `null` for the whole time. */
+  section: string | null;
+  rate_mbps: number | null;
+  /** Of TCP, as the next one. */
+  goodput_mbps: number | null;
+  retransmitted_packets: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
 }
 
-/** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
-export interface RatePlot {
-  peer: string;
-  /** Whether it was sent or received, and what it is. */
-  what: string;
-  time_s: number[];
-  reported_kbps: number[];
-  captured_kbps: number[];
-  error_percent: number | null;
-  interval_error_percent: number | null;
+/** Who held the channel of a Wi-Fi cell in a short time of one run. */
+export interface Airtime {
+  /** The command that makes the run again. */
+  command: string;
+  controller: string;
+  /** When it begins, in the run's time. */
+  from_s: number;
+  nodes: Array<string>;
+  frames: Array<AirFrame>;
 }
 
-/** A stream as a peer counted it and as its host's capture did. */
-export interface StreamErrorRow {
-  peer: string;
-  what: string;
-  /** The media section of the session description. */
-  mid: string | null;
-  ssrcs: string;
-  reported_packets: number;
-  captured_packets: number;
-  /** Payload over the whole call: reported minus captured. */
-  error_percent: number | null;
-  /** Mean of what the intervals are apart. */
-  interval_error_percent: number | null;
+/** A frame on the air; times from the beginning of the picture. */
+export interface AirFrame {
+  start_us: number;
+  end_us: number;
+  /** Index of its sender. */
+  node: number;
+  kind: AirFrameKind;
+  /** Packets in it, 1 in an answer. */
+  mpdus: number;
+  /** Of these, how many arrived. */
+  decoded: number;
+  text: string;
 }
 
-/** Packets by one-way delay, in bins of 10 ms; the last is all from 300 ms on. */
-export interface DelayPlot {
-  stream: string;
-  counts: number[];
+/** Kinds of frames on the air. */
+export type AirFrameKind = "data" | "ack" | "block-ack";
+
+/** A published value beside ours. */
+export interface PaperRow {
+  where: string;
+  /** `null` for the first flow. */
+  flow: string | null;
+  /** `null` for the whole time. */
+  section: string | null;
+  metric: string;
+  controller: string | null;
+  published: string;
+  measured: string | null;
+  note: string;
+  /** Of a real call outside the published spread: what changed since; else empty. */
+  since: string;
+}
+
+/** An expectation of `weir check` under one controller. */
+export interface Expectation {
+  controller: string;
+  text: string;
+  /** Mean over the seeds. */
+  measured: number | null;
+  /** Half the width of its 95 % confidence interval. */
+  confidence: number | null;
+  /** `at least 0.67`. */
+  limit: string;
+  outcome: ExpectationOutcome;
+  /** Why a known miss is one. */
+  why: string;
+}
+
+/** What became of an expectation. */
+export type ExpectationOutcome = "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
+
+/** All runs of one controller under one engine, seen at one flow. */
+export interface Group {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  seeds: Array<string>;
+  /** The command that makes these runs again. */
+  command: string;
+  series: Series;
+  /** Rate changes of the first seed, by time. */
+  events: Array<RateChange>;
+  box: Boxes;
+  points: Array<Point>;
+  warnings: Array<string>;
+  /** How late the emulator released packets; `null` for simulated runs. */
+  lateness_us: Histogram | null;
+}
+
+/** Packets by how late they were released. */
+export interface Histogram {
+  /** One more than `counts`. */
+  edges: Array<number>;
+  counts: Array<number>;
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+/**
+ * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
+ * each point of time.
+ */
+export interface Series {
+  time_s: Array<number>;
+  capacity_mbps: Array<number | null>;
+  target_mbps: Array<number | null>;
+  received_mbps: Array<number | null>;
+  rtt_ms: Array<number | null>;
+  queuing_delay_ms: Array<number | null>;
+  loss_percent: Array<number | null>;
+}
+
+export interface Boxes {
+  utilization: BoxPlot | null;
+  rtt_ms: BoxPlot | null;
+  responsiveness_s: BoxPlot | null;
+  loss_percent: BoxPlot | null;
+}
+
+/** A box plot over the seeds. The whiskers end at `min` and `max`, without the outliers. */
+export interface BoxPlot {
+  min: number;
+  q1: number;
+  median: number;
+  q3: number;
+  max: number;
+  outliers: Array<number>;
+}
+
+export interface RateChange {
+  time_s: number;
+  from_mbps: number;
+  target_mbps: number;
+  reason: string;
+  state: string;
+  /** The controller's signals at the change; the unit is in the name. */
+  signals: Record<string, number>;
+}
+
+/** One run of a group, at the group's flow. */
+export interface Point {
+  seed: string;
+  throughput_mbps: number | null;
+  utilization: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+  rtt_ms: number | null;
+  responsiveness_s: number | null;
+}
+
+/** One flow of real calls beside its simulation. */
+export interface SimReal {
+  flow: string;
+  sim_controller: string;
+  real_controller: string;
+  rows: Array<SimRealRow>;
+}
+
+export interface SimRealRow {
+  metric: string;
+  unit: string;
+  simulated: number | null;
+  real: number | null;
+  /** Real minus simulated. */
+  error: number | null;
+  note: string;
+}
+
+/** A published statement and whether ours agrees; `holds` is `null` where that cannot be said. */
+export interface Finding {
+  text: string;
+  where: string;
+  measured: string;
+  holds: boolean | null;
+  why: string;
+}
+
+export interface Definition {
+  term: string;
+  text: string;
 }

@@ -1,7 +1,6 @@
 // What the page shows, computed from the report alone: pure functions, no DOM, no chart library.
 
 import type {
-  Column,
   Engine,
   Expectation,
   Group,
@@ -13,6 +12,9 @@ import type {
   SimReal,
   Verdict,
 } from "./format";
+
+/** One entry for each point of time of its series. */
+type Column = Series["target_mbps"];
 
 export const NONE = "–";
 

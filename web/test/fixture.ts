@@ -1,7 +1,7 @@
 // Reports for tests, made from a seed: believable curves, no claim on any controller.
 
 import type {
-  Box,
+  BoxPlot,
   Calls,
   Engine,
   Group,
@@ -261,7 +261,7 @@ function pointOf(seed: string, eager: number, it: Shape, next: () => number): Po
 }
 
 /** Quartiles by interpolation; whiskers at the extremes less the one outlier that is made up. */
-function boxOf(values: number[]): Box {
+function boxOf(values: number[]): BoxPlot {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (q: number) => {
     const position = q * (sorted.length - 1);
@@ -465,8 +465,8 @@ function callRows(): Calls {
     tried: 3,
     succeeded: 2,
     failures: ["the peers are not connected after 30 s"],
-    left_out: ["seed 4 is left out of all values: this machine bent the run"],
-    bent: false,
+    left_out: ["seed 4 is left out of all values: this machine disturbed the run"],
+    disturbed: false,
     setup: peers.map((peer) => ({
       seed: "1",
       peer,

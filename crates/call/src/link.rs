@@ -3,9 +3,9 @@
 //! What the command sends, and to which port, nobody asks: a flow is all that goes one way between the two
 //! hosts, as the emulator counts it.
 
-use serde_json::{Value, json};
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan, SAMPLE_INTERVAL};
+use weir_lab::calls::file::CallFile;
 use weir_lab::record::{LINK_DURATION_MAX, Record};
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::Scenario;
@@ -48,15 +48,13 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
         trace.node_rows = log.rows.iter().filter(|row| row.time <= end).cloned().collect();
         trace.frames = log.frames.clone();
     }
-    let mut warnings = record::bent_warnings(run.emulation);
+    let mut warnings = record::disturbances(run.emulation);
     warnings.extend(record::change_warnings(run.emulation));
     if duration > LINK_DURATION_MAX {
         let hours = LINK_DURATION_MAX.as_secs_f64() / 3600.0;
         warnings.push(format!("the command ran for longer than the {hours} h that are recorded"));
     }
-    let mut call = facts(run, warnings);
-    record::add_emulation(&mut call, run.emulation);
-    Record { info, scenario, trace, call: Some(call) }
+    Record { info, scenario, trace, call: Some(call_file(run, warnings)) }
 }
 
 /// From the start to the last sample.
@@ -66,16 +64,18 @@ fn length(emulation: &Emulation) -> TimeDelta {
     SAMPLE_INTERVAL * links.chain(flows).max().unwrap_or(0) as i64
 }
 
-fn facts(run: &LinkRun<'_>, warnings: Vec<String>) -> Value {
-    json!({
-        "command": run.command,
-        "peer": run.peer,
-        "exit_code": run.exit_code,
-        "kernel": kernel_version(),
-        "engines": record::engines(run.plan, "the command"),
-        "warnings": warnings,
-        "missed_packets": run.captures.iter().map(|capture| capture.missed_packets).sum::<u64>(),
-    })
+fn call_file(run: &LinkRun<'_>, warnings: Vec<String>) -> CallFile {
+    CallFile {
+        command: Some(run.command.to_vec()),
+        peer: Some(run.peer.map(String::from)),
+        exit_code: Some(run.exit_code),
+        kernel: kernel_version(),
+        engines: record::engines(run.plan, "the command"),
+        warnings,
+        missed_packets: run.captures.iter().map(|capture| capture.missed_packets).sum(),
+        emulation: record::emulation_facts(run.emulation),
+        ..CallFile::default()
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +153,6 @@ mod tests {
             ]
         );
         assert_eq!(record.scenario.duration, TimeDelta::from_millis(100));
-        assert_eq!(record.call.unwrap()["exit_code"], 3);
+        assert_eq!(record.call.unwrap().exit_code, Some(3));
     }
 }

@@ -5,11 +5,12 @@
 //! browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms, and stand in
 //! each row of 50 ms that they hold for.
 
-use serde_json::{Value, json};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
-    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, Traffic as Passed,
+    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
+    Traffic as Passed,
 };
+use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
@@ -19,11 +20,11 @@ use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::stats::{OutboundRtp, StatsReport};
+use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
 use crate::witness::{self, Ends};
 
-/// The run as a record. `attempts` is how often it was made, since this machine bent those before.
+/// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
@@ -66,15 +67,13 @@ pub fn record(
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
-    let call = Some(call_json(config, outcome, attempts));
+    let call = Some(call_file(config, outcome, attempts));
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
 /// What the record says should not be trusted, one line each.
-pub fn warnings(record: &Record) -> Vec<String> {
-    let list = record.call.as_ref().and_then(|call| call["warnings"].as_array());
-    let texts = list.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(String::from).collect()
+pub fn warnings(record: &Record) -> &[String] {
+    record.call.as_ref().map_or(&[], |call| &call.warnings)
 }
 
 /// What the emulator saw of a flow: the pairs of hosts that its packets go between, and the links.
@@ -201,70 +200,80 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     }
 }
 
-fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Value {
+/// What only a run of calls has.
+fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     let participants = config.participants.iter().zip(&outcome.participants);
-    let mut call = json!({
-        "browser": versions.join(", "),
-        "relay": outcome.relay,
-        "kernel": outcome.kernel,
-        "engines": engines(&config.network, "browsers, codecs"),
-        "warnings": warnings_of(config, outcome),
-        "attempts": attempts,
-        "picture": {
-            "width": config.picture.width,
-            "height": config.picture.height,
-            "fps": config.picture.fps,
-            "codec": config.picture.codec.name(),
-        },
-        "participants": participants.map(|(participant, player)| json!({
-            "name": participant.name,
-            "program": player.version,
-            "cpu_cores": player.usage.map(|usage| usage.cpu_cores),
-            "memory_bytes": player.usage.map(|usage| usage.memory_bytes),
-        })).collect::<Vec<_>>(),
-        "calls": config.calls.iter().zip(&outcome.calls).map(|(call, result)| json!({
-            "call": call.number,
-            "participants": call.ends.map(|end| &config.participants[end].name),
-            "failure": result.failure,
-        })).collect::<Vec<_>>(),
-        "missed_packets": outcome.missed_packets,
-        "captures": config.calls.iter().zip(&outcome.calls).filter_map(|(call, result)| {
-            Some(witness::emit(call.number, &Ends::of(config, call, result, outcome)?))
-        }).collect::<Vec<_>>(),
-        "peers": config.calls.iter().zip(&outcome.calls).flat_map(|(call, result)| {
-            (0..2).map(move |end| {
-                let name = &config.participants[call.ends[end]].name;
-                peer_json(call.number, name, &result.peers[end])
+    let calls = || config.calls.iter().zip(&outcome.calls);
+    let name = |participant: usize| config.participants[participant].name.clone();
+    CallFile {
+        browser: Some(versions.join(", ")),
+        relay: Some(outcome.relay.clone()),
+        kernel: outcome.kernel.clone(),
+        engines: engines(&config.network, "browsers, codecs"),
+        warnings: warnings_of(config, outcome),
+        attempts: Some(attempts),
+        picture: Some(file::AskedPicture {
+            width: config.picture.width,
+            height: config.picture.height,
+            fps: config.picture.fps,
+            codec: config.picture.codec.name().into(),
+        }),
+        participants: participants
+            .map(|(participant, player)| file::Participant {
+                name: participant.name.clone(),
+                program: player.version.clone(),
+                cpu_cores: player.usage.map(|usage| usage.cpu_cores),
+                memory_bytes: player.usage.map(|usage| usage.memory_bytes),
             })
-        }).collect::<Vec<_>>(),
-    });
-    add_emulation(&mut call, &outcome.emulation);
-    call
+            .collect(),
+        calls: calls()
+            .map(|(call, result)| file::CallEntry {
+                call: call.number,
+                participants: call.ends.map(name).into(),
+                failure: result.failure.clone(),
+            })
+            .collect(),
+        missed_packets: outcome.missed_packets,
+        captures: Some(
+            calls()
+                .filter_map(|(call, result)| {
+                    let ends = Ends::of(config, call, result, outcome)?;
+                    Some(witness::emit(call.number, &ends))
+                })
+                .collect(),
+        ),
+        peers: calls()
+            .flat_map(|(call, result)| {
+                let ends = call.ends.into_iter().zip(&result.peers);
+                ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
+            })
+            .collect(),
+        emulation: emulation_facts(&outcome.emulation),
+        ..CallFile::default()
+    }
 }
 
-/// Adds what the emulator knows of any run.
-pub(crate) fn add_emulation(to: &mut Value, emulation: &Emulation) {
+/// What the emulator knows of any run.
+pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
-    let own = json!({
-        "bent": !emulation.bent().is_empty(),
-        "lateness_us": lateness(emulation),
-        "released_first": real_time,
-        "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
-        "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
-        "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
-        "changes": changes.iter().map(|(time, change)| json!({
-            "time_s": time.as_secs_f64(),
-            "change": change.to_string(),
-        })).collect::<Vec<_>>(),
-        "foreign_packets": foreign_packets,
-        "refused_packets": refused_packets,
-    });
-    if let (Value::Object(to), Value::Object(own)) = (to, own) {
-        to.extend(own);
+    let change = |(time, change): &(Timestamp, Change)| file::NetworkChange {
+        time_s: time.as_secs_f64(),
+        change: change.to_string(),
+    };
+    EmulationFacts {
+        disturbed: !emulation.bent().is_empty(),
+        lateness_us: lateness(emulation),
+        released_first: *real_time,
+        cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
+        cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
+        cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
+        changes: changes.iter().map(change).collect(),
+        foreign_packets: *foreign_packets,
+        refused_packets: *refused_packets,
     }
 }
 
@@ -289,7 +298,7 @@ pub(crate) fn engines(network: &Plan, real: &str) -> String {
 }
 
 fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
-    let bent = bent_warnings(&outcome.emulation).into_iter();
+    let disturbed = disturbances(&outcome.emulation).into_iter();
     let failed = outcome.calls.iter().filter_map(|call| {
         Some(format!("call {} failed: {}", call.number, call.failure.as_ref()?))
     });
@@ -308,13 +317,13 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
         })
     });
     let notes = outcome.notes.iter().cloned();
-    bent.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
+    disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
 }
 
 /// Why the run is disturbed.
-pub(crate) fn bent_warnings(emulation: &Emulation) -> Vec<String> {
-    let bent = emulation.bent();
-    bent.iter().map(|bent| format!("this machine bent the run: {bent}")).collect()
+pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
+    let causes = emulation.bent();
+    causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
 /// What was typed.
@@ -330,95 +339,119 @@ fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
     peer.reports.iter().rev().find_map(|timed| timed.report.outbound.as_ref())
 }
 
-fn lateness(emulation: &Emulation) -> Value {
+/// The histogram of the release lateness; `None` if no packet was released.
+fn lateness(emulation: &Emulation) -> Option<Lateness> {
     let buckets: Vec<(u64, u64)> = emulation.lateness.buckets_us().collect();
-    let us = |share| emulation.lateness.quantile(share).map(|time| time.as_micros() as u64);
-    if buckets.is_empty() {
-        return Value::Null;
-    }
-    let edges: Vec<u64> = std::iter::once(0).chain(buckets.iter().map(|bucket| bucket.0)).collect();
-    json!({
-        "edges": edges,
-        "counts": buckets.iter().map(|bucket| bucket.1).collect::<Vec<u64>>(),
-        "p50": us(0.5),
-        "p99": us(0.99),
-        "max": emulation.lateness.max().as_micros() as u64,
+    let us = |share| Some(emulation.lateness.quantile(share)?.as_micros() as u64);
+    Some(Lateness {
+        edges: std::iter::once(0).chain(buckets.iter().map(|bucket| bucket.0)).collect(),
+        counts: buckets.iter().map(|bucket| bucket.1).collect(),
+        p50: us(0.5)?,
+        p99: us(0.99)?,
+        max: emulation.lateness.max().as_micros() as u64,
     })
 }
 
-fn peer_json(call: usize, name: &str, peer: &PeerOutcome) -> Value {
-    let last = |value: fn(&StatsReport) -> Option<Value>| {
-        peer.reports.iter().rev().find_map(|timed| value(&timed.report))
-    };
-    json!({
-        "call": call,
-        "participant": name,
-        "setup_ms": peer.setup,
-        "first_frame_ms": peer.first_frame_ms,
-        "candidate_pair": peer.pair.as_ref().map(|pair| {
-            json!({ "local": pair.local, "remote": pair.remote })
+fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Peer {
+    file::Peer {
+        call,
+        participant,
+        setup_ms: peer.setup.map(|setup| file::Setup {
+            camera: setup.camera,
+            joined: setup.joined,
+            start: setup.start,
+            described: Some(setup.described),
+            ice: setup.ice,
+            connected: setup.connected,
         }),
-        "transport": last(|report| Some(json!(report.transport.as_ref()?))),
-        "camera": last(|report| Some(json!(report.media_source.as_ref()?))),
-        "encoder": last_sent(peer).map(|sent| {
-            json!({ "mimeType": sent.mime_type, "encoderImplementation": sent.encoder_implementation })
+        first_frame_ms: peer.first_frame_ms,
+        candidate_pair: peer.pair.as_ref().map(|pair| file::CandidatePair {
+            local: candidate(&pair.local),
+            remote: candidate(&pair.remote),
         }),
-        "limitation_s":
-            last(|report| Some(json!(report.outbound.as_ref()?.quality_limitation_durations?))),
-        "intervals": peer.intervals().iter().map(interval_json).collect::<Vec<_>>(),
-    })
-}
-
-fn interval_json(interval: &Interval) -> Value {
-    let mut members = serde_json::Map::new();
-    members.insert("time_s".into(), interval.end.as_secs_f64().into());
-    let estimated = interval.estimated_bitrate.map(|rate| rate.as_bps());
-    members.insert("estimated_bps".into(), estimated.into());
-    let sent = interval.sent.as_ref().map(sent_json);
-    let received = interval.received.as_ref().map(received_json);
-    for part in [sent, received].into_iter().flatten() {
-        if let Value::Object(part) = part {
-            members.extend(part);
-        }
+        transport: last(peer, |report| report.transport.as_ref()).map(|it| file::Transport {
+            srtp_cipher: it.srtp_cipher.clone(),
+            dtls_cipher: it.dtls_cipher.clone(),
+            selected_candidate_pair_changes: it.selected_candidate_pair_changes,
+        }),
+        camera: last(peer, |report| report.media_source.as_ref()).map(|it| file::Camera {
+            width: it.width,
+            height: it.height,
+            frames_per_second: it.frames_per_second,
+        }),
+        encoder: last_sent(peer).map(|sent| file::Encoder {
+            mime_type: sent.mime_type.clone(),
+            encoder_implementation: sent.encoder_implementation.clone(),
+        }),
+        limitation_s: last(peer, |report| {
+            report.outbound.as_ref()?.quality_limitation_durations.as_ref()
+        })
+        .map(|it| file::Limitation {
+            none: it.none,
+            cpu: it.cpu,
+            bandwidth: it.bandwidth,
+            other: it.other,
+        }),
+        intervals: peer.intervals().iter().map(interval_entry).collect(),
     }
-    Value::Object(members)
 }
 
-/// What the peer sent.
-fn sent_json(sent: &Sent) -> Value {
-    json!({
-        "target_bps": sent.target_bitrate.map(|rate| rate.as_bps()),
-        "send_bps": sent.send_rate.as_bps(),
-        "sent_media_bps": sent.media_rate.as_bps(),
-        "sent_again_bps": sent.retransmission_rate.map(|rate| rate.as_bps()),
-        "rtt_ms": sent.rtt.map(TimeDelta::as_millis_f64),
-        "pacer_ms": sent.pacer_delay.map(TimeDelta::as_millis_f64),
-        "encode_ms": sent.encode_time.map(TimeDelta::as_millis_f64),
-        "sent_frame_size": sent.frame_size,
-        "sent_frame_rate": sent.frame_rate,
-        "sent_qp": sent.qp,
-        "limitation": sent.limitation,
-    })
+/// A part of the last report that has it.
+fn last<T>(peer: &PeerOutcome, part: fn(&StatsReport) -> Option<&T>) -> Option<&T> {
+    peer.reports.iter().rev().find_map(|timed| part(&timed.report))
 }
 
-/// What the peer received.
-fn received_json(received: &Received) -> Value {
-    json!({
-        "receive_bps": received.receive_rate.as_bps(),
-        "media_bps": received.media_rate.as_bps(),
-        "again_bps": received.retransmission_rate.map(|rate| rate.as_bps()),
-        "fec_bps": received.fec_rate.map(|rate| rate.as_bps()),
-        "loss_ratio": received.loss_ratio,
-        "jitter_ms": received.jitter.map(TimeDelta::as_millis_f64),
-        "jitter_buffer_ms": received.jitter_buffer_delay.map(TimeDelta::as_millis_f64),
-        "decode_ms": received.decode_time.map(TimeDelta::as_millis_f64),
-        "freezes": received.freezes,
-        "frozen_s": received.frozen.as_secs_f64(),
-        "frame_size": received.frame_size,
-        "frame_rate": received.frame_rate,
-        "harmonic_frame_rate": received.harmonic_frame_rate,
-        "qp": received.qp,
-    })
+fn candidate(candidate: &stats::Candidate) -> file::Candidate {
+    file::Candidate {
+        address: candidate.address.map(|address| address.to_string()),
+        port: candidate.port,
+        protocol: candidate.protocol.clone(),
+        candidate_type: candidate.candidate_type.clone(),
+    }
+}
+
+fn interval_entry(interval: &Interval) -> file::Interval {
+    file::Interval {
+        time_s: interval.end.as_secs_f64(),
+        estimated_bps: interval.estimated_bitrate.map(Bitrate::as_bps),
+        sent: interval.sent.as_ref().map(sent_entry),
+        received: interval.received.as_ref().map(received_entry),
+    }
+}
+
+fn sent_entry(sent: &Sent) -> file::SentInterval {
+    file::SentInterval {
+        target_bps: sent.target_bitrate.map(Bitrate::as_bps),
+        send_bps: Some(sent.send_rate.as_bps()),
+        sent_media_bps: Some(sent.media_rate.as_bps()),
+        sent_again_bps: sent.retransmission_rate.map(Bitrate::as_bps),
+        rtt_ms: sent.rtt.map(TimeDelta::as_millis_f64),
+        pacer_ms: sent.pacer_delay.map(TimeDelta::as_millis_f64),
+        encode_ms: sent.encode_time.map(TimeDelta::as_millis_f64),
+        sent_frame_size: sent.frame_size,
+        sent_frame_rate: sent.frame_rate,
+        sent_qp: sent.qp,
+        limitation: Some(sent.limitation.name().into()),
+    }
+}
+
+fn received_entry(received: &Received) -> file::ReceivedInterval {
+    file::ReceivedInterval {
+        receive_bps: Some(received.receive_rate.as_bps()),
+        media_bps: Some(received.media_rate.as_bps()),
+        again_bps: received.retransmission_rate.map(Bitrate::as_bps),
+        fec_bps: received.fec_rate.map(Bitrate::as_bps),
+        loss_ratio: received.loss_ratio,
+        jitter_ms: received.jitter.map(TimeDelta::as_millis_f64),
+        jitter_buffer_ms: received.jitter_buffer_delay.map(TimeDelta::as_millis_f64),
+        decode_ms: received.decode_time.map(TimeDelta::as_millis_f64),
+        freezes: Some(received.freezes),
+        frozen_s: Some(received.frozen.as_secs_f64()),
+        frame_size: received.frame_size,
+        frame_rate: received.frame_rate,
+        harmonic_frame_rate: received.harmonic_frame_rate,
+        qp: received.qp,
+    }
 }
 
 #[cfg(test)]

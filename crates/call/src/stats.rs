@@ -124,6 +124,18 @@ pub enum LimitationReason {
     Other,
 }
 
+impl LimitationReason {
+    /// The word for it in getStats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Cpu => "cpu",
+            Self::Bandwidth => "bandwidth",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// `qualityLimitationDurations`: seconds for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

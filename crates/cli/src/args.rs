@@ -91,6 +91,9 @@ pub struct Output {
     /// Print one JSON array, an element a run, instead of a table.
     #[arg(long)]
     pub json: bool,
+    /// Print the table as Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
 /// `weir list`
@@ -138,7 +141,7 @@ pub struct Run {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 --controller and --jobs are accepted and change nothing: browsers use their own congestion control, and
-runs are made one at a time, because contention bends them. One that this machine bent is made again, up to
+runs are made one at a time, because contention disturbs them. A run that this machine disturbed is made again, up to
 twice unless --attempts says otherwise, and what is kept says so. A call that fails is a result with its cause.
 
 Examples:
@@ -301,6 +304,7 @@ test at 0.1 %).
 
 Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
+  weir check 'rfc8867/*' --controller all --markdown
   weir check my-scenario.toml --controller gcc --seeds 10 --strict")]
 pub struct Check {
     #[command(flatten)]
@@ -308,6 +312,9 @@ pub struct Check {
     /// Print every expectation, not only those that fail or are known to be missed.
     #[arg(long)]
     pub list: bool,
+    /// Print the tables as Markdown: scenarios by controllers, and requirements; others with --list.
+    #[arg(long)]
+    pub markdown: bool,
     /// Let an expectation that is in doubt fail.
     #[arg(long)]
     pub strict: bool,

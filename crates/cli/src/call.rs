@@ -106,7 +106,7 @@ struct Count {
     calls: usize,
     failed: usize,
     runs: usize,
-    bent: usize,
+    disturbed: usize,
 }
 
 impl Count {
@@ -114,7 +114,7 @@ impl Count {
         self.calls += outcome.calls.len();
         self.failed += outcome.calls.iter().filter(|call| call.failure.is_some()).count();
         self.runs += 1;
-        self.bent += usize::from(!outcome.emulation.bent().is_empty());
+        self.disturbed += usize::from(!outcome.emulation.bent().is_empty());
     }
 
     fn tell(&self) {
@@ -122,8 +122,11 @@ impl Count {
             let succeeded = self.calls - self.failed;
             eprintln!("weir: {succeeded} of {} calls succeeded", self.calls);
         }
-        if self.bent > 0 {
-            eprintln!("weir: this machine bent {} of {} runs; each says so", self.bent, self.runs);
+        if self.disturbed > 0 {
+            eprintln!(
+                "weir: this machine disturbed {} of {} runs; each says so",
+                self.disturbed, self.runs
+            );
         }
     }
 }
@@ -148,13 +151,16 @@ impl Desk<'_> {
         let mut attempt = 1;
         let outcome = loop {
             let outcome = self.play(scenario, &config)?;
-            let bent = outcome.emulation.bent();
+            let causes = outcome.emulation.bent();
             // Nor do they come again because of this machine.
             let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
-            if bent.is_empty() || last {
+            if causes.is_empty() || last {
                 break outcome;
             }
-            eprintln!("weir: {}: this machine bent the run ({}): once more", scenario.id, bent[0]);
+            eprintln!(
+                "weir: {}: this machine disturbed the run ({}): once more",
+                scenario.id, causes[0]
+            );
             attempt += 1;
         };
         count.add(&outcome);

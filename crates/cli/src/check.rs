@@ -12,7 +12,7 @@ use weir_lab::whole_file;
 
 use crate::args::Check;
 use crate::interrupt::Interrupt;
-use crate::layout::{self, Table};
+use crate::layout::{Form, Table};
 use crate::output;
 use crate::run::{Simulated, simulate};
 use crate::table;
@@ -27,11 +27,15 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         !judgements.is_empty(),
         "none of these scenarios expects anything of these controllers: add [[expect]] to them"
     );
-    output::print(&matrix(&judgements))?;
-    let shown = |judgement: &&Judgement| args.list || judgement.outcome != Outcome::Holds;
+    let form = Form::of(args.markdown);
+    output::print(&matrix(&judgements, form))?;
+    // A page has the matrix; what is behind it comes only if it was asked for.
+    let shown = |judgement: &&Judgement| {
+        args.list || (!args.markdown && judgement.outcome != Outcome::Holds)
+    };
     let shown: Vec<&Judgement> = judgements.iter().filter(shown).collect();
     if !shown.is_empty() {
-        output::print(&format!("\n{}", lines(&shown).text(layout::width())))?;
+        output::print(&format!("\n{}", lines(&shown).written(form)))?;
     }
     let passes = |judgement: &Judgement| judgement.outcome.passes(args.strict);
     let mut replays: Vec<String> =
@@ -40,10 +44,11 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     for replay in replays {
         output::line(&output::escaped(&replay))?;
     }
-    let requirements = requirements(&verdicts(&judgements));
+    let requirements = requirements(&verdicts(&judgements), form);
     if !requirements.is_empty() {
         let heading = "Requirements of RFC 8836: met, or how many of their expectations hold";
-        output::print(&format!("\n{heading}\n{requirements}"))?;
+        let gap = if args.markdown { "\n" } else { "" };
+        output::print(&format!("\n{heading}\n{gap}{requirements}"))?;
     }
     if let Some(path) = &args.junit {
         whole_file::write(path, junit(&judgements, &times, args.strict)?.as_bytes())
@@ -79,7 +84,7 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// Scenarios by controllers.
-fn matrix(judgements: &[Judgement]) -> String {
+fn matrix(judgements: &[Judgement], form: Form) -> String {
     let controllers = unique(judgements.iter().map(|judgement| judgement.controller.as_str()));
     let scenarios = unique(judgements.iter().map(|judgement| judgement.scenario.as_str()));
     let row = |&scenario: &&str| {
@@ -92,13 +97,13 @@ fn matrix(judgements: &[Judgement]) -> String {
     };
     let rows: Vec<Vec<String>> = scenarios.iter().map(row).collect();
     let head: Vec<&str> = std::iter::once("scenario").chain(controllers.iter().copied()).collect();
-    fitting(&head, rows)
+    fitting(&head, rows, form)
 }
 
 /// A table of words: one too wide goes to the lines below the first column.
-fn fitting(head: &[&str], rows: Vec<Vec<String>>) -> String {
+fn fitting(head: &[&str], rows: Vec<Vec<String>>, form: Form) -> String {
     let table = Table { head: head.to_vec(), left: head.len(), rows, ..Table::default() };
-    Table { common: vec![0], ..table }.text(layout::width())
+    Table { common: vec![0], ..table }.written(form)
 }
 
 /// `pass`, `2 FAIL`, `1 doubt`, `1 miss`, or a dash where nothing is expected.
@@ -187,7 +192,7 @@ fn measured(judgement: &Judgement) -> String {
 }
 
 /// Requirements by controllers; empty if none was tested.
-fn requirements(verdicts: &[Verdict]) -> String {
+fn requirements(verdicts: &[Verdict], form: Form) -> String {
     let controllers = unique(verdicts.iter().map(|verdict| verdict.controller.as_str()));
     let numbers = unique(verdicts.iter().map(|verdict| verdict.requirement));
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -210,7 +215,7 @@ fn requirements(verdicts: &[Verdict]) -> String {
     }
     let head: Vec<&str> =
         std::iter::once("requirement").chain(controllers.iter().copied()).collect();
-    fitting(&head, rows)
+    fitting(&head, rows, form)
 }
 
 /// How long the runs of each scenario and controller took together.

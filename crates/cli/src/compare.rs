@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_lab::calls::counting;
-use weir_lab::metrics::{Better, Declared, mean};
+use weir_lab::metrics::{Better, mean};
 use weir_lab::record::{self, Record};
 use weir_lab::scenario::{Change, Scenario, changes};
 use weir_lab::significance::Significance;
@@ -278,7 +278,7 @@ impl<'a> Difference<'a> {
             return Verdict::MayBeChance;
         }
         let rises = self.change().map(|change| change > 0.0);
-        match (Declared::of(self.metric).map(|declared| declared.better), rises) {
+        match (Better::of(self.metric), rises) {
             (Some(Better::Higher), Some(true)) | (Some(Better::Lower), Some(false)) => {
                 Verdict::Better
             }
@@ -320,7 +320,7 @@ impl<'a> Difference<'a> {
             "after_runs": self.after.len(),
             "change": self.change(),
             "change_percent": self.percent(),
-            "better": match Declared::of(self.metric).map(|declared| declared.better) {
+            "better": match Better::of(self.metric) {
                 Some(Better::Higher) => Some("higher"),
                 Some(Better::Lower) => Some("lower"),
                 _ => None,
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn each_compared_metric_is_declared_and_has_a_better_side() {
         for metric in METRICS {
-            let better = Declared::of(metric).map(|declared| declared.better);
+            let better = Better::of(metric);
             assert!(better.is_some_and(|better| better != Better::Neither), "{metric}");
         }
     }

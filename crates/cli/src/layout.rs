@@ -1,5 +1,4 @@
-//! How wide a table may be, and how it is made to fit: whole into a pipe or a file, within the width of
-//! a terminal.
+//! How a table is written: as Markdown, whole into a pipe or a file, or within the width of a terminal.
 
 use std::io::{IsTerminal, stdout};
 
@@ -23,6 +22,22 @@ pub fn width() -> Option<usize> {
     set.or_else(of_terminal).map(|width: usize| width.max(NARROWEST))
 }
 
+/// How a table is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// Aligned text within a width, or as wide as it is.
+    Text(Option<usize>),
+    /// A Markdown table.
+    Markdown,
+}
+
+impl Form {
+    /// Markdown if it was asked for, else text for where the results go.
+    pub fn of(markdown: bool) -> Self {
+        if markdown { Self::Markdown } else { Self::Text(width()) }
+    }
+}
+
 /// Rows of cells, and what of them may go where there is too little room.
 #[derive(Clone, Debug, Default)]
 pub struct Table<'a> {
@@ -41,6 +56,27 @@ pub struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// The table in one of its forms.
+    pub fn written(&self, form: Form) -> String {
+        match form {
+            Form::Text(width) => self.text(width),
+            Form::Markdown => self.markdown(),
+        }
+    }
+
+    /// Columns of numbers are aligned to the right.
+    fn markdown(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            format!("| {} |\n", cells.collect::<Vec<String>>().join(" | "))
+        };
+        let escaped = |cell: &String| output::escaped(cell).replace('|', "\\|");
+        let rule = |column: usize| if column < self.left { "---" } else { "---:" }.to_owned();
+        let mut text = line(&mut self.head.iter().map(|&name| name.to_owned()));
+        text += &line(&mut (0..self.head.len()).map(rule));
+        text.extend(self.rows.iter().map(|row| line(&mut row.iter().map(escaped))));
+        text
+    }
+
     /// The table within a width, if that is possible. What is no plain text in a cell is escaped.
     pub fn text(&self, width: Option<usize>) -> String {
         let escaped = |row: &Vec<String>| row.iter().map(|cell| output::escaped(cell)).collect();
@@ -179,6 +215,18 @@ mod tests {
             spare: vec![4],
             words: None,
         }
+    }
+
+    #[test]
+    fn a_markdown_table_has_every_column_and_no_bar_within_a_cell() {
+        let table = Table {
+            head: vec!["scenario", "rate"],
+            rows: vec![vec!["a|b".into(), "1.5".into()]],
+            left: 1,
+            ..Table::default()
+        };
+        let expected = "| scenario | rate |\n| --- | ---: |\n| a\\|b | 1.5 |\n";
+        assert_eq!(table.written(Form::Markdown), expected);
     }
 
     #[test]

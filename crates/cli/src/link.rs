@@ -103,8 +103,8 @@ fn tell(emulation: &Emulation) {
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
         eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
     }
-    for bent in emulation.bent() {
-        eprintln!("weir: this machine bent the run: {bent}");
+    for cause in emulation.bent() {
+        eprintln!("weir: this machine disturbed the run: {cause}");
     }
 }
 

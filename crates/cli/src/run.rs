@@ -18,7 +18,7 @@ use weir_sim::Trace;
 
 use crate::args::{Output, Run, Selection};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::layout;
+use crate::layout::Form;
 use crate::output;
 use crate::select::{self, Job};
 use crate::table;
@@ -178,8 +178,8 @@ pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
     if output.json {
         output::json(&serde_json::to_string_pretty(summaries)?)?;
     } else {
-        output::print(&table::results(summaries).text(layout::width()))?;
-        if let Some(out) = &output.out {
+        output::print(&table::results(summaries).written(Form::of(output.markdown)))?;
+        if let Some(out) = output.out.as_ref().filter(|_| !output.markdown) {
             let out = output::escaped(&out.display().to_string());
             output::line(&format!("\nrecords in {out}; `weir report {out}` draws them"))?;
         }

@@ -165,7 +165,7 @@ fn played(scenario: &str) -> &str {
 }
 
 /// The runs of an engine that differ by their seed alone, together: without those of which a call failed,
-/// and without those that the machine bent, where there are others.
+/// and without disturbed ones, where there are others.
 fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
     let mut groups: Vec<Vec<&Sections>> = Vec::new();
     for run in runs.iter().filter(|run| run.engine == engine) {

@@ -54,7 +54,7 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
     for group in groups(summaries) {
         let first = group[0];
         let with = |flaw: Option<Flaw>| group.iter().filter(|run| run.flaw() == flaw).count();
-        let seeds = seeds(with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Bent)));
+        let seeds = seeds(with(None), with(Some(Flaw::Failed)), with(Some(Flaw::Disturbed)));
         let group = counting(group, |run| run.flaw());
         for flow in &first.flows {
             let over_seeds = |(_, path, factor, decimals): &(&str, &str, f64, usize)| {
@@ -95,13 +95,13 @@ pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     groups
 }
 
-/// How many runs a mean is of, and how many do not count because a call failed or the machine bent them.
-fn seeds(sound: usize, failed: usize, bent: usize) -> String {
-    let shown = match (sound, bent) {
-        (0, 1..) => format!("{bent}, bent"),
+/// How many runs a mean is of, and how many do not count because a call failed or the machine disturbed them.
+fn seeds(sound: usize, failed: usize, disturbed: usize) -> String {
+    let shown = match (sound, disturbed) {
+        (0, 1..) => format!("{disturbed}, disturbed"),
         _ => sound.to_string(),
     };
-    let left_out = [(failed, "failed"), (if sound > 0 { bent } else { 0 }, "bent")];
+    let left_out = [(failed, "failed"), (if sound > 0 { disturbed } else { 0 }, "disturbed")];
     let left_out: Vec<String> = left_out
         .iter()
         .filter(|(runs, _)| *runs > 0)
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn a_line_says_how_many_runs_count_and_how_many_do_not() {
         assert_eq!(seeds(3, 0, 0), "3");
-        assert_eq!(seeds(3, 1, 2), "3 (1 failed, 2 bent left out)");
-        assert_eq!(seeds(0, 0, 2), "2, bent");
-        assert_eq!(seeds(0, 1, 2), "2, bent (1 failed left out)");
+        assert_eq!(seeds(3, 1, 2), "3 (1 failed, 2 disturbed left out)");
+        assert_eq!(seeds(0, 0, 2), "2, disturbed");
+        assert_eq!(seeds(0, 1, 2), "2, disturbed (1 failed left out)");
         assert_eq!(seeds(0, 1, 0), "0 (1 failed left out)");
     }
 }

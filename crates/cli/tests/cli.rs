@@ -153,6 +153,22 @@ fn a_record_is_reported_and_compared_and_the_report_stands_alone() {
 }
 
 #[test]
+fn a_call_file_that_does_not_parse_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("runs").display().to_string();
+    let (_place, scenario) = scenario_with("duration = \"2s\"");
+    assert!(run(&["run", &scenario, "--controller", "nada", "--out", &out]).status.success());
+    let record = weir_lab::record::find(Path::new(&out)).unwrap().remove(0);
+    fs::write(record.join("call.json"), "{ \"bent\": true, \"calls\": [").unwrap();
+    let report = folder.path().join("report.html").display().to_string();
+    let told = refused(&["report", &out, "-o", &report]);
+    assert!(told.contains("call.json: EOF while parsing") || told.contains("make web"), "{told}");
+    let told = refused(&["compare", &out, &out]);
+    assert!(told.contains("call.json: EOF while parsing"), "{told}");
+    assert!(!Path::new(&report).exists());
+}
+
+#[test]
 fn a_reader_that_stops_early_is_no_error() {
     let mut child = weir()
         .args(["list", "--json"])

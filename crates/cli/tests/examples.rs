@@ -77,6 +77,27 @@ fn the_guide_to_an_own_scenario_works_step_by_step() {
     assert!(files >= 4 && commands >= 6, "{files} files and {commands} commands found");
 }
 
+#[test]
+fn every_weir_command_of_the_first_pages_runs() {
+    for page in ["first-result", "read-a-report"] {
+        let text = fs::read_to_string(root().join(format!("docs/guide/{page}.md"))).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let shell_blocks = blocks(&text).into_iter().filter(|(language, _)| *language == "sh");
+        let lines = shell_blocks.flat_map(|(_, block)| block.lines());
+        let mut commands = 0;
+        for line in lines.filter_map(|line| line.strip_prefix("weir ")) {
+            if line.starts_with("report") && !has_viewer() {
+                println!("skipped: the report, because this weir was built without its viewer");
+                continue;
+            }
+            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+            run(Command::new(WEIR).args(words).current_dir(&folder));
+            commands += 1;
+        }
+        assert!(commands > 0, "{page} has no command");
+    }
+}
+
 fn has_viewer() -> bool {
     root().join("web/dist/report.html").is_file()
 }

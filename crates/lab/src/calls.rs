@@ -1,72 +1,51 @@
 //! Metrics of the calls of a real run: whether they came about, how long their set-up took, and what
 //! each participant sent, received and used.
 //!
-//! From `call.json` alone, so they are of the whole run and have no sections. Every value is a mean over
-//! participants, the forwarding server left out; calls that failed, and whoever had no other, do not
-//! count, for their values would be those of no call. A run with a [`Flaw`] has no part in the means over the
-//! flows of several runs; one with a failed call has in these, which leave that call out themselves.
+//! They come from `call.json` alone, so they cover the whole run and have no sections. Every value is a
+//! mean over participants; the forwarding server, failed calls, and participants without any other call
+//! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
+//! failed call still counts in the metrics here, because they leave out the failed call themselves.
 
-pub(crate) mod file;
+mod fate;
+pub mod file;
 pub(crate) mod streams;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::metrics::mean;
+use crate::metrics::declared::Shape;
+use crate::metrics::{CallMetrics, CallSuccess, OneWayDelay, mean};
 use file::{CallFile, Capture, Delays, Interval, Participant, Peer, Setup, Stream};
 use streams::StreamError;
+
+pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// The forwarding server among the participants.
 const SERVER: &str = "server";
 
-/// Why the values of a real run say nothing of what was to be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flaw {
-    /// A call failed, so that its media was missing on the path of the others.
-    Failed,
-    /// The machine bent the run.
-    Bent,
-}
-
-impl Flaw {
-    /// Of a run with this `call.json`.
-    pub(crate) fn of(call: &Value) -> Option<Self> {
-        let failed = |calls: &Vec<Value>| calls.iter().any(|call| !call["failure"].is_null());
-        if call["bent"].as_bool() == Some(true) {
-            Some(Self::Bent)
-        } else {
-            call["calls"].as_array().is_some_and(failed).then_some(Self::Failed)
-        }
-    }
-}
-
-/// The runs that a mean is of: those without a flaw; where there are none, those that the machine bent. A
-/// run without one of its calls says nothing of it.
+/// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs count; runs
+/// with a failed call never do.
 pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
     let (sound, flawed): (Vec<R>, Vec<R>) = runs.into_iter().partition(|run| flaw(run).is_none());
     if !sound.is_empty() {
         return sound;
     }
-    flawed.into_iter().filter(|run| flaw(run) == Some(Flaw::Bent)).collect()
+    flawed.into_iter().filter(|run| flaw(run) == Some(Flaw::Disturbed)).collect()
 }
 
 /// What became of the calls of a real run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// Calls that were to be made.
-    pub made: usize,
-    /// Those that came about and lasted.
-    pub succeeded: usize,
-    /// The machine bent the run: its values say more about the machine.
-    pub bent: bool,
-    /// Who took part, the forwarding server left out.
+    /// How many calls were made, how many succeeded, and whether the machine disturbed the run.
+    #[serde(flatten)]
+    pub fate: Fate,
+    /// Number of participants, the forwarding server left out.
     #[serde(default)]
     pub participants: usize,
-    /// Those that came about over all that were to be made; over iterations the mean is the ratio.
-    #[serde(default)]
-    pub success_ratio: Option<f64>,
+    /// How many of the calls succeeded.
+    #[serde(flatten)]
+    pub success: CallSuccess,
     /// Of all participants.
     #[serde(flatten)]
     pub all: CallMetrics,
@@ -81,73 +60,23 @@ pub struct Calls {
     pub streams: Vec<StreamError>,
 }
 
-/// Means over participants; of one with several connections over these, but rates are their sums.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CallMetrics {
-    /// From the beginning of a connection until both descriptions are there.
-    pub signalling_ms: Option<f64>,
-    /// From then until a path is found.
-    pub ice_ms: Option<f64>,
-    /// From then until keys are agreed on.
-    pub dtls_ms: Option<f64>,
-    /// These three together.
-    pub setup_ms: Option<f64>,
-    /// From the beginning of a connection until the first frame of the other peer is shown: the set-up
-    /// time of aalto, section 6.1.2.
-    pub first_frame_ms: Option<f64>,
-    /// One-way delay of the packets of the video that it receives, by the captures.
-    pub one_way_delay_ms: Option<OneWayDelay>,
-    /// Round-trip time by getStats.
-    pub rtt_ms: Option<f64>,
-    /// Media that it sends, as IP packets.
-    pub send_rate_mbps: Option<f64>,
-    /// Media that it receives, likewise.
-    pub receive_rate_mbps: Option<f64>,
-    /// Processor time over wall time: 1 is one core all the time.
-    pub cpu_cores: Option<f64>,
-    /// The largest proportional set size.
-    pub memory_mb: Option<f64>,
-}
-
-/// Over the packets of a stream; the mean over the streams.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OneWayDelay {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
-}
-
 impl Calls {
     const PREFIX: &'static str = "calls.";
 
-    /// As `call.json` tells it; of one that is not what it should be nothing is known.
-    pub(crate) fn of(call: &Value) -> Self {
-        let file: CallFile = serde_json::from_value(call.clone()).unwrap_or_default();
-        let succeeded = file.calls.iter().filter(|call| call.failure.is_none()).count();
-        let made = file.calls.len();
-        let of = |side: &str| CallMetrics::of(&file, |name| name.starts_with(side));
+    /// Measures the calls of a run.
+    pub(crate) fn of(file: &CallFile) -> Self {
+        let fate = file.fate();
+        let of = |side: &str| over_participants(file, |name| name.starts_with(side));
         Self {
-            made,
-            succeeded,
-            bent: file.bent,
+            fate,
             participants: file.participants.iter().filter(|one| one.name != SERVER).count(),
-            success_ratio: (made > 0).then(|| succeeded as f64 / made as f64),
-            all: CallMetrics::of(&file, |_| true),
+            success: CallSuccess {
+                success_ratio: (fate.made > 0).then(|| fate.succeeded as f64 / fate.made as f64),
+            },
+            all: over_participants(file, |_| true),
             a: of("a"),
             b: of("b"),
-            streams: streams::errors(&file),
-        }
-    }
-
-    /// Why the values of the run do not count, if they do not.
-    pub fn flaw(&self) -> Option<Flaw> {
-        match self {
-            Self { bent: true, .. } => Some(Flaw::Bent),
-            Self { made, succeeded, .. } => (succeeded < made).then_some(Flaw::Failed),
+            streams: streams::errors(file),
         }
     }
 
@@ -166,66 +95,52 @@ impl Calls {
 
     /// Whether a dotted path names a value.
     pub fn has_path(path: &str) -> bool {
-        let full = CallMetrics {
-            signalling_ms: Some(0.0),
-            ice_ms: Some(0.0),
-            dtls_ms: Some(0.0),
-            setup_ms: Some(0.0),
-            first_frame_ms: Some(0.0),
-            one_way_delay_ms: Some(OneWayDelay { mean: 0.0, p50: 0.0, p95: 0.0 }),
-            rtt_ms: Some(0.0),
-            send_rate_mbps: Some(0.0),
-            receive_rate_mbps: Some(0.0),
-            cpu_cores: Some(0.0),
-            memory_mb: Some(0.0),
-        };
+        let full: CallMetrics = Shape::full();
         let (all, a, b) = (full.clone(), full.clone(), full);
-        Self { success_ratio: Some(0.0), all, a, b, ..Self::default() }.at(path).is_some()
+        Self { success: Shape::full(), all, a, b, ..Self::default() }.at(path).is_some()
     }
 }
 
-impl CallMetrics {
-    fn of(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let people: Vec<One<'_>> = file
-            .participants
-            .iter()
-            .filter(|one| one.name != SERVER && is_wanted(&one.name))
-            .map(|one| {
-                let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
-                One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
-            })
-            .filter(|one| !one.ends.is_empty())
-            .collect();
-        let over =
-            |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
-        let delay = |value: fn(&Delays) -> f64| {
-            let captures = file.captures.iter().filter(|capture| file.lasted(capture.call));
-            let of_capture = |capture: &Capture| -> Vec<f64> {
-                let is_theirs = |stream: &&Stream| {
-                    let receiver = file.receiver(capture.call, stream);
-                    people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
-                };
-                let streams = capture.streams.iter().filter(|stream| stream.role == "video");
-                let theirs = streams.filter(is_theirs);
-                theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
+/// Means over the participants whose names are wanted.
+fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallMetrics {
+    let people: Vec<One<'_>> = file
+        .participants
+        .iter()
+        .filter(|one| one.name != SERVER && is_wanted(&one.name))
+        .map(|one| {
+            let ends = file.peers.iter().filter(|peer| peer.participant == one.name);
+            One { program: one, ends: ends.filter(|peer| file.lasted(peer.call)).collect() }
+        })
+        .filter(|one| !one.ends.is_empty())
+        .collect();
+    let over = |value: fn(&One<'_>) -> Option<f64>| mean(people.iter().filter_map(value).collect());
+    let delay = |value: fn(&Delays) -> f64| {
+        let captures = file.captures().iter().filter(|capture| file.lasted(capture.call));
+        let of_capture = |capture: &Capture| -> Vec<f64> {
+            let is_theirs = |stream: &&Stream| {
+                let receiver = file.receiver(capture.call, stream);
+                people.iter().any(|one| Some(one.program.name.as_str()) == receiver)
             };
-            mean(captures.flat_map(of_capture).collect())
+            let streams = capture.streams.iter().filter(|stream| stream.role == "video");
+            let theirs = streams.filter(is_theirs);
+            theirs.filter_map(|stream| stream.delay_ms.as_ref().map(value)).collect()
         };
-        Self {
-            signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
-            ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
-            dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
-            setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
-            first_frame_ms: over(|one| {
-                one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))
-            }),
-            one_way_delay_ms: delays(&delay),
-            rtt_ms: over(|one| one.mean(|end| over_time(end, |interval| interval.rtt_ms))),
-            send_rate_mbps: over(|one| one.rate(|interval| interval.send_bps)),
-            receive_rate_mbps: over(|one| one.rate(|interval| interval.receive_bps)),
-            cpu_cores: over(|one| one.program.cpu_cores),
-            memory_mb: over(|one| Some(one.program.memory_bytes? / BYTES_PER_MEGABYTE)),
-        }
+        mean(captures.flat_map(of_capture).collect())
+    };
+    CallMetrics {
+        signalling_ms: over(|one| one.step(|it| Some(it.described? - it.start))),
+        ice_ms: over(|one| one.step(|it| Some(it.path_found()? - it.described?))),
+        dtls_ms: over(|one| one.step(|it| Some(it.connected - it.path_found()?))),
+        setup_ms: over(|one| one.step(|it| Some(it.connected - it.start))),
+        first_frame_ms: over(|one| one.mean(|end| Some(end.first_frame_ms? - end.setup_ms?.start))),
+        one_way_delay_ms: delays(&delay),
+        rtt_ms: over(|one| one.mean(|end| over_time(end, |it| it.of_sent(|sent| sent.rtt_ms)))),
+        send_rate_mbps: over(|one| one.rate(|it| it.of_sent(|sent| sent.send_bps))),
+        receive_rate_mbps: over(|one| {
+            one.rate(|it| it.of_received(|received| received.receive_bps))
+        }),
+        cpu_cores: over(|one| one.program.cpu_cores),
+        memory_mb: over(|one| Some(one.program.memory_bytes? as f64 / BYTES_PER_MEGABYTE)),
     }
 }
 
@@ -244,9 +159,10 @@ impl One<'_> {
         self.mean(|end| value(end.setup_ms.as_ref()?))
     }
 
-    /// Of all connections together.
-    fn rate(&self, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
-        let rates = self.ends.iter().filter_map(|end| over_time(end, value));
+    /// Mean rate of all connections together, in Mbit/s.
+    fn rate(&self, bps: fn(&Interval) -> Option<u64>) -> Option<f64> {
+        let of_end = |end: &&Peer| over_time(end, |it| bps(it).map(|bps| bps as f64));
+        let rates = self.ends.iter().filter_map(of_end);
         rates.reduce(|sum, rate| sum + rate).map(|rate| rate / BITS_PER_MEGABIT)
     }
 }
@@ -255,13 +171,13 @@ fn delays(of: &impl Fn(fn(&Delays) -> f64) -> Option<f64>) -> Option<OneWayDelay
     Some(OneWayDelay { mean: of(|it| it.mean)?, p50: of(|it| it.p50)?, p95: of(|it| it.p95)? })
 }
 
-fn over_time(end: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
+fn over_time(end: &Peer, value: impl Fn(&Interval) -> Option<f64>) -> Option<f64> {
     mean(end.intervals.iter().filter_map(value).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -275,8 +191,8 @@ mod tests {
             },
             "first_frame_ms": start + 200.0,
             "intervals": [
-                { "time_s": 0.5, "send_bps": 1e6, "rtt_ms": 20.0 },
-                { "time_s": 1.0, "send_bps": 2e6, "receive_bps": 3e6, "rtt_ms": null },
+                { "time_s": 0.5, "send_bps": 1_000_000, "rtt_ms": 20.0 },
+                { "time_s": 1.0, "send_bps": 2_000_000, "receive_bps": 3_000_000, "rtt_ms": null },
             ],
         })
     }
@@ -286,14 +202,18 @@ mod tests {
         json!({ "from": "x", "to": to, "role": "video", "delay_ms": delay })
     }
 
+    fn file(value: Value) -> CallFile {
+        serde_json::from_value(value).unwrap()
+    }
+
     fn calls() -> Calls {
-        Calls::of(&json!({
+        Calls::of(&file(json!({
             "bent": true,
             "participants": [
-                { "name": "a", "cpu_cores": 0.5, "memory_bytes": 3e8 },
-                { "name": "b1", "cpu_cores": 0.3, "memory_bytes": 2e8 },
-                { "name": "b2", "cpu_cores": 0.1, "memory_bytes": 1e8 },
-                { "name": "b3", "cpu_cores": 9.0, "memory_bytes": 9e8 },
+                { "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 },
+                { "name": "b1", "cpu_cores": 0.3, "memory_bytes": 200_000_000 },
+                { "name": "b2", "cpu_cores": 0.1, "memory_bytes": 100_000_000 },
+                { "name": "b3", "cpu_cores": 9.0, "memory_bytes": 900_000_000 },
             ],
             "calls": [
                 { "call": 1, "failure": null },
@@ -309,29 +229,29 @@ mod tests {
                 { "call": 2, "streams": [stream("b", 30.0)] },
                 { "call": 3, "streams": [stream("a", 900.0)] },
             ],
-        }))
+        })))
     }
 
     #[test]
-    fn a_mean_is_of_sound_runs_else_of_bent_ones_and_never_without_a_call() {
+    fn a_mean_is_of_sound_runs_else_of_disturbed_ones_and_never_without_a_call() {
         let of = |runs: &[(u8, Option<Flaw>)]| -> Vec<u8> {
             counting(runs.to_vec(), |run| run.1).into_iter().map(|run| run.0).collect()
         };
-        let (bent, failed) = ((1, Some(Flaw::Bent)), (2, Some(Flaw::Failed)));
-        assert_eq!(of(&[bent, (3, None), failed, (4, None)]), [3, 4]);
-        assert_eq!(of(&[bent, failed]), [1]);
+        let (disturbed, failed) = ((1, Some(Flaw::Disturbed)), (2, Some(Flaw::Failed)));
+        assert_eq!(of(&[disturbed, (3, None), failed, (4, None)]), [3, 4]);
+        assert_eq!(of(&[disturbed, failed]), [1]);
         assert!(of(&[failed]).is_empty());
     }
 
     #[test]
     fn a_hand_made_run_has_the_metrics_worked_out_by_hand() {
         let calls = calls();
-        assert_eq!((calls.made, calls.succeeded, calls.bent), (3, 2, true));
+        assert_eq!(calls.fate, Fate { made: 3, succeeded: 2, disturbed: true });
         assert_eq!(calls.participants, 4);
-        assert_eq!(calls.success_ratio, Some(2.0 / 3.0));
-        assert_eq!(calls.flaw(), Some(Flaw::Bent));
-        assert_eq!(Calls { bent: false, ..calls.clone() }.flaw(), Some(Flaw::Failed));
-        assert_eq!(Calls { bent: false, succeeded: 3, ..calls.clone() }.flaw(), None);
+        assert_eq!(calls.success.success_ratio, Some(2.0 / 3.0));
+        assert_eq!(calls.fate.flaw(), Some(Flaw::Disturbed));
+        assert_eq!(Fate { disturbed: false, ..calls.fate }.flaw(), Some(Flaw::Failed));
+        assert_eq!(Fate { disturbed: false, succeeded: 3, ..calls.fate }.flaw(), None);
         let all = &calls.all;
         // The path was found before the description came: a step of no time.
         assert_eq!(
@@ -365,15 +285,45 @@ mod tests {
 
     #[test]
     fn a_record_says_itself_why_its_values_do_not_count() {
-        let flaw = |bent: bool, failure: Value| {
-            Flaw::of(
-                &json!({ "bent": bent, "calls": [{ "failure": null }, { "failure": failure }] }),
-            )
+        let flaw = |disturbed: bool, failure: Value| {
+            let calls = json!([{ "call": 1, "failure": null }, { "call": 2, "failure": failure }]);
+            file(json!({ "bent": disturbed, "calls": calls })).fate().flaw()
         };
         assert_eq!(flaw(false, Value::Null), None);
         assert_eq!(flaw(false, json!("no camera")), Some(Flaw::Failed));
-        assert_eq!(flaw(true, json!("no camera")), Some(Flaw::Bent));
-        assert_eq!(Flaw::of(&json!({})), None);
+        assert_eq!(flaw(true, json!("no camera")), Some(Flaw::Disturbed));
+    }
+
+    #[test]
+    fn files_of_real_runs_are_read_and_written_again_as_they_were() {
+        let files = [
+            include_str!("../tests/call_files/call.json"),
+            include_str!("../tests/call_files/link.json"),
+        ];
+        for text in files {
+            let file: CallFile = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string_pretty(&file).unwrap(), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_is_an_error() {
+        let interval = |rate: Value| {
+            json!({ "bent": false, "peers": [
+                { "call": 1, "participant": "a", "intervals": [{ "time_s": 0.5, "send_bps": rate }] },
+            ] })
+        };
+        assert!(serde_json::from_value::<CallFile>(interval(json!(1))).is_ok());
+        for wrong in [
+            json!({}),
+            json!([]),
+            json!({ "bent": "no" }),
+            json!({ "bent": false, "calls": [{}] }),
+            json!({ "bent": false, "calls": { "call": 1 } }),
+            interval(json!("fast")),
+        ] {
+            assert!(serde_json::from_value::<CallFile>(wrong.clone()).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -387,6 +337,6 @@ mod tests {
             assert!(!Calls::has_path(path), "{path}");
         }
         assert_eq!(calls().at("calls.b.one_way_delay_ms.mean"), Some(20.0));
-        assert_eq!(Calls::of(&json!({})).at("calls.success_ratio"), None);
+        assert_eq!(Calls::of(&CallFile::default()).at("calls.success_ratio"), None);
     }
 }

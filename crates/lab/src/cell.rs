@@ -3,42 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_sim::trace::{NODE_INTERVAL, NodeRow};
 
-use crate::metrics::RunningMean;
+use crate::metrics::declared::Shape;
+use crate::metrics::{NodeMetrics, RunningMean};
 use crate::scenario::CellNetwork;
 
 /// The word for the access point.
 const ACCESS_POINT: &str = "ap";
-
-/// Nodes as senders, those of one table together. `None` where nothing was sent, or measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NodeMetrics {
-    /// IP bytes that came to be sent.
-    pub offered_mbps: f64,
-    /// IP bytes that arrived.
-    pub delivered_mbps: f64,
-    /// Packets given up after their last attempt, over all whose fate was known.
-    pub loss_ratio: Option<f64>,
-    /// Packets that a queue dropped, over all whose fate was known.
-    pub drop_ratio: Option<f64>,
-    /// Transmissions of a packet.
-    pub attempts_per_packet: Option<f64>,
-    /// Transmissions that failed, over all.
-    pub failure_ratio: Option<f64>,
-    /// Time on the air, answers included, over the time.
-    pub airtime_share: f64,
-    /// Mean length of the queues.
-    pub queue_bytes: Option<f64>,
-    /// Mean excess delivery rate, `EDR` of interdigital.
-    pub excess_mbps: Option<f64>,
-    /// Mean of the capacity that it measures, `MC` of interdigital.
-    pub capacity_mbps: Option<f64>,
-    /// Mean congestion level, `CL` of interdigital: one over the other.
-    pub congestion_level: Option<f64>,
-}
 
 impl NodeMetrics {
     fn names(cell: &CellNetwork) -> impl Iterator<Item = (String, Range<usize>)> {
@@ -48,19 +21,7 @@ impl NodeMetrics {
 
     /// Values for every group, to tell which paths there are.
     pub(crate) fn full(cell: &CellNetwork) -> BTreeMap<String, Self> {
-        let full = Self {
-            offered_mbps: 0.0,
-            delivered_mbps: 0.0,
-            loss_ratio: Some(0.0),
-            drop_ratio: Some(0.0),
-            attempts_per_packet: Some(0.0),
-            failure_ratio: Some(0.0),
-            airtime_share: 0.0,
-            queue_bytes: Some(0.0),
-            excess_mbps: Some(0.0),
-            capacity_mbps: Some(0.0),
-            congestion_level: Some(0.0),
-        };
+        let full: Self = Shape::full();
         Self::names(cell).map(|(name, _)| (name, full.clone())).collect()
     }
 }

@@ -8,6 +8,8 @@ pub mod cell;
 mod controllers;
 pub mod files;
 pub mod gate;
+#[cfg(test)]
+mod generated;
 pub mod metrics;
 pub mod record;
 pub mod report;

@@ -6,10 +6,14 @@
 //!
 //! Rows are measured one after the other as they come, so that a run of any length takes little memory.
 
+mod all;
+mod call;
 mod changes;
 mod column;
-mod declared;
+pub(crate) mod declared;
+mod link;
 mod meter;
+mod node;
 mod rate;
 mod rows;
 mod spans;
@@ -17,10 +21,15 @@ mod tally;
 mod transfer;
 mod video;
 
+#[cfg(test)]
+pub(crate) use all::{CALL, FLOW, NODE, SHARED};
+pub use call::{CallMetrics, CallSuccess, OneWayDelay};
 pub use changes::CapacityChange;
 pub use column::Spool;
-pub use declared::{Better, DECLARED, Declared, Need};
+pub use declared::{Better, Declared, Need};
+pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeter, Measured};
+pub use node::NodeMetrics;
 pub use rows::Received;
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
@@ -30,6 +39,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
 use weir_sim::trace::Row;
+
+use declared::{Shape, declare};
 
 /// Rows in a second, over which rates and loss ratios are taken.
 const ROWS_PER_SECOND: usize = 20;
@@ -68,52 +79,84 @@ pub struct Distribution {
     pub max: f64,
 }
 
-/// Metrics of a flow over a part of a run. `None` where a value does not apply or nobody measured it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
-    /// Received bits over what the bottleneck could carry in the same time.
-    pub utilization: Option<f64>,
-    /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, 5.2. Rows of
-    /// an outage, with no capacity, are left out.
-    pub target_utilization: Option<f64>,
-    /// Received rate, IP bytes: mean over the time, standard deviation of whole seconds.
-    pub rate_mbps: Option<MeanStd>,
-    /// Time that packets waited in the bottleneck's queue.
-    pub queuing_delay_ms: Option<Distribution>,
-    /// Feedback response time (round-trip time plus the wait for feedback), shortest of each row.
-    pub rtt_ms: Option<Distribution>,
-    /// The same above its least value of the flow's whole time: the delay of delft, 5.3.4.
-    #[serde(default)]
-    pub rtt_above_min_ms: Option<Distribution>,
-    /// Packets lost over packets sent: mean over the time, maximum over any second.
-    pub loss_ratio: Option<MeanMax>,
-    /// RTCP that the receiver sent over what the sender sent, IP bytes [RFC8836 §2, requirement 8].
-    #[serde(default)]
-    pub feedback_ratio: Option<f64>,
-    /// Time from a capacity change until the target differs by 250 kbit/s, mean over the changes.
-    pub responsiveness_s: Option<f64>,
-    /// The same over the changes upward.
-    pub responsiveness_up_s: Option<f64>,
-    /// The same over the changes downward.
-    pub responsiveness_down_s: Option<f64>,
-    /// Time from the start, a capacity change or another flow's coming or going until the received rate
-    /// of a second first comes within 10 % of its mean over the second half of the time to the next;
-    /// mean over these, outages left out.
-    pub convergence_s: Option<f64>,
-    /// How often a minute the received rate of half a second swings from below three quarters of its
-    /// mean to above five quarters, over the second halves of the times between changes.
-    pub oscillations_per_min: Option<f64>,
-    /// Mean target bitrate.
-    #[serde(default)]
-    pub target_rate_mbps: Option<f64>,
-    /// Mean target bitrate over the last half of the time.
-    pub late_rate_mbps: Option<f64>,
-    /// What the viewer saw.
-    #[serde(flatten)]
-    pub video: VideoMetrics,
-    /// What TCP's application got.
-    #[serde(flatten)]
-    pub transfer: TransferMetrics,
+impl Shape for MeanStd {
+    const PARTS: &[&str] = &["mean", "std"];
+
+    fn full() -> Self {
+        Self { mean: 0.0, std: 0.0 }
+    }
+}
+
+impl Shape for MeanMax {
+    const PARTS: &[&str] = &["mean", "max"];
+
+    fn full() -> Self {
+        Self { mean: 0.0, max: 0.0 }
+    }
+}
+
+impl Shape for Distribution {
+    const PARTS: &[&str] = &["mean", "p25", "p50", "p90", "p95", "max"];
+
+    fn full() -> Self {
+        Self { mean: 0.0, p25: 0.0, p50: 0.0, p90: 0.0, p95: 0.0, max: 0.0 }
+    }
+}
+
+declare! {
+    /// Metrics of a flow over a part of a run. `None` where a value does not apply or nobody measured it.
+    pub struct Metrics in "" {
+        /// Received bits over the bits that the bottleneck could carry in the same time. The "link
+        /// utilization" of lund is another metric: target_utilization.
+        utilization: Option<f64> = "ratio", Higher, [Capacity], title: "Utilization";
+        /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, section 5.2.
+        /// It exceeds what arrives where the target exceeds the capacity. Rows of an outage, with a
+        /// capacity of 0, are left out.
+        target_utilization: Option<f64> = "ratio", Neither, [Media, Capacity];
+        /// IP bytes that left the network for the receiver, over the time: mean over the time, standard
+        /// deviation of whole seconds. Simulated: of the flow, headers included.
+        rate_mbps: Option<MeanStd> = "Mbit/s", Higher, [], title: "Received rate, throughput",
+            call: "of its direction, RTCP, STUN and DTLS included.";
+        /// Time that packets waited in the bottleneck's queue: the mean of the packets that arrived in each
+        /// 50 ms. Percentiles are over these values.
+        queuing_delay_ms: Option<Distribution> = "ms", Lower, [], title: "Queuing delay",
+            call: "the bottleneck is the emulator's.";
+        /// Simulated: feedback response time, from sending a packet until the feedback on it arrives, the
+        /// wait for that feedback included; the shortest of each 50 ms. Percentiles are over these values.
+        rtt_ms: Option<Distribution> = "ms", Lower, [Media], title: "Round-trip time (RTT)",
+            call: "as getStats has it, from RTCP or STUN, without such a wait.";
+        /// Round-trip time above its least value of the whole run: the delay of delft, section 5.3.4.
+        rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
+        /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum
+        /// over any second.
+        loss_ratio: Option<MeanMax> = "ratio", Lower, [], title: "Loss";
+        /// RTCP that the receiver sent over what the sender sent, in IP bytes (RFC 8836, section 2,
+        /// requirement 8).
+        feedback_ratio: Option<f64> = "ratio", Lower, [Media];
+        /// Time from a change of the capacity until the target differs by 250 kbit/s from what it was at the
+        /// change, in steps of 50 ms; mean over the changes that were answered (lund, section 5.2).
+        responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change], title: "Responsiveness";
+        /// Responsiveness over the changes upward.
+        responsiveness_up_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
+        /// Responsiveness over the changes downward.
+        responsiveness_down_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
+        /// Time from the start, a change of the capacity or another flow's coming or going until the received
+        /// rate of a second first comes within 10 % of its mean over the second half of the time to the
+        /// next; mean over these, outages left out.
+        convergence_s: Option<f64> = "s", Lower, [];
+        /// How often a minute the received rate of half a second swings from below 0.75 to above 1.25 of its
+        /// mean, over the second halves of the times between changes.
+        oscillations_per_min: Option<f64> = "1/min", Lower, [];
+        /// Mean target bitrate.
+        target_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
+        /// Mean target bitrate over the last half of the time.
+        late_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
+    } with {
+        /// What the viewer saw.
+        video: VideoMetrics;
+        /// What TCP's application got.
+        transfer: TransferMetrics;
+    }
 }
 
 impl Metrics {
@@ -135,31 +178,6 @@ impl Metrics {
     /// Whether a dotted path names a value.
     pub fn has_path(path: &str) -> bool {
         Self::full().at(path).is_some()
-    }
-
-    /// Values for all, to look up paths in.
-    fn full() -> Self {
-        let distribution =
-            Some(Distribution { mean: 0.0, p25: 0.0, p50: 0.0, p90: 0.0, p95: 0.0, max: 0.0 });
-        Self {
-            utilization: Some(0.0),
-            target_utilization: Some(0.0),
-            rate_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }),
-            queuing_delay_ms: distribution,
-            rtt_ms: distribution,
-            rtt_above_min_ms: distribution,
-            loss_ratio: Some(MeanMax { mean: 0.0, max: 0.0 }),
-            feedback_ratio: Some(0.0),
-            responsiveness_s: Some(0.0),
-            responsiveness_up_s: Some(0.0),
-            responsiveness_down_s: Some(0.0),
-            convergence_s: Some(0.0),
-            oscillations_per_min: Some(0.0),
-            target_rate_mbps: Some(0.0),
-            late_rate_mbps: Some(0.0),
-            video: VideoMetrics::full(distribution),
-            transfer: TransferMetrics::full(),
-        }
     }
 }
 

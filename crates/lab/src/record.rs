@@ -10,9 +10,10 @@ pub mod airtime;
 mod events;
 mod finished;
 mod lines;
-mod nodes;
+pub(crate) mod nodes;
 mod reader;
-mod series;
+pub(crate) mod series;
+pub(crate) mod table;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -21,10 +22,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use weir::units::TimeDelta;
 use weir_sim::trace::Trace;
 
+use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::files;
 use crate::run::{Engine, RunInfo};
@@ -44,11 +45,13 @@ const WEIR: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "run.json";
 const SERIES: &str = "series.csv";
-const NODES: &str = "nodes.csv";
-const AIRTIME: &str = "airtime.csv";
 const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
+
+/// The files that only runs over some kind of network have. A new one is a module beside `nodes` and a
+/// line here.
+const LOGS: &[&dyn table::AnyLog] = &[&nodes::FILE, &airtime::FILE];
 
 /// More than a scenario with its traces has, or a call of hours.
 const JSON_MAX: u64 = 1 << 28;
@@ -62,8 +65,8 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a run of real programs has: machine, versions, lateness, candidate pair, warnings.
-    pub call: Option<Value>,
+    /// What only a run of real programs has: machine, versions, lateness, candidate pairs, warnings.
+    pub call: Option<CallFile>,
 }
 
 /// Why a record could not be written or read.
@@ -137,9 +140,9 @@ impl Record {
         Summary::of(&self.scenario, &self.info, &self.trace, calls)
     }
 
-    /// Why the values of a real run do not count, if they do not.
+    /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
     pub fn flaw(&self) -> Option<Flaw> {
-        Flaw::of(self.call.as_ref()?)
+        self.call.as_ref()?.fate().flaw()
     }
 
     /// Writes the record below `out`, which need not exist. Returns the record's folder.

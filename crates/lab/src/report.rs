@@ -77,7 +77,7 @@ struct Parts {
 fn parts(flaws: &[Option<Flaw>]) -> Parts {
     let all = flaws.len();
     let sound = flaws.partition_point(|flaw| flaw.is_none());
-    let counted = flaws.partition_point(|flaw| *flaw != Some(Flaw::Bent));
+    let counted = flaws.partition_point(|flaw| *flaw != Some(Flaw::Disturbed));
     let (shown, left_out) = match sound {
         0 => (counted..all, 0..counted),
         _ => (0..sound, sound..all),
@@ -94,17 +94,17 @@ fn is_of_column(a: &RunInfo, b: &RunInfo) -> bool {
 struct Column<'a> {
     controller: &'a str,
     engine: Engine,
-    /// Those without a flaw; where there is none, those that the machine bent.
+    /// The runs without a flaw. If there are none, the disturbed ones.
     runs: &'a [Run],
     /// The others.
     left_out: &'a [Run],
-    /// Those that tell of calls, failed ones among them: not what the machine bent, unless there is
-    /// nothing else.
+    /// The runs that tables of calls count, failed calls among them. Disturbed runs count only if there are
+    /// no others.
     counted: &'a [Run],
 }
 
 impl<'a> Column<'a> {
-    /// `runs` are not empty, of one controller and engine, and by flaw: none, a failed call, bent.
+    /// `runs` are not empty, of one controller and engine, and sorted by flaw: none, a failed call, disturbed.
     fn of(runs: &'a [Run]) -> Self {
         let info = &runs[0].record.info;
         let flaws: Vec<Option<Flaw>> = runs.iter().map(|run| run.record.flaw()).collect();
@@ -118,9 +118,9 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Whether the machine bent all runs whose values are shown.
-    fn is_bent(&self) -> bool {
-        self.runs.first().is_some_and(|run| run.record.flaw() == Some(Flaw::Bent))
+    /// Whether the machine disturbed all runs whose values are shown.
+    fn is_disturbed(&self) -> bool {
+        self.runs.first().is_some_and(|run| run.record.flaw() == Some(Flaw::Disturbed))
     }
 
     /// Mean over the runs that have the value.
@@ -381,9 +381,8 @@ fn warnings(runs: &[&Run], left_out: &[Run], shown: &crate::scenario::Scenario) 
 
 /// What a real run's record warns of.
 fn noted(run: &Run) -> impl Iterator<Item = &str> {
-    let call = run.record.call.as_ref();
-    let noted = call.and_then(|call| call.get("warnings")?.as_array());
-    noted.into_iter().flatten().filter_map(|text| text.as_str())
+    let noted = run.record.call.as_ref().map(|call| call.warnings.iter());
+    noted.into_iter().flatten().map(String::as_str)
 }
 
 fn left_out_in_words(run: &Run) -> String {
@@ -394,9 +393,8 @@ fn left_out_in_words(run: &Run) -> String {
 /// The histogram of the run that released its packets latest, by the 99th percentile.
 fn worst_lateness(runs: &[&Run]) -> Option<Histogram> {
     let histogram = |run: &&Run| -> Option<Histogram> {
-        let value = run.record.call.as_ref()?.get("lateness_us")?;
-        let histogram: Histogram = serde_json::from_value(value.clone()).ok()?;
-        (histogram.edges.len() == histogram.counts.len() + 1).then_some(histogram)
+        let lateness = run.record.call.as_ref()?.emulation.lateness_us.as_ref()?;
+        (lateness.edges.len() == lateness.counts.len() + 1).then(|| Histogram::of(lateness))
     };
     runs.iter().filter_map(histogram).max_by(|a, b| a.p99.total_cmp(&b.p99))
 }

@@ -10,6 +10,7 @@ const NAME_MAX: usize = 100;
 /// What made a run's packets move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Engine {
     /// Virtual time: everything is simulated.
     Sim,

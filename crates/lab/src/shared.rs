@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use weir::units::{TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
-use crate::cell::NodeMetrics;
-use crate::metrics::{Received, RunningMean};
+use crate::metrics::declared::Shape;
+use crate::metrics::{Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean};
 use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared [RFC8868 §3].
@@ -27,42 +27,6 @@ pub struct Shared {
     /// The nodes of a Wi-Fi cell, by the names of their tables; the access point is `ap`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cell: BTreeMap<String, NodeMetrics>,
-}
-
-/// How full the bottlenecks are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkSummary {
-    /// Received bits of all flows over what the bottleneck could carry while any of them was active;
-    /// of several bottlenecks the fullest.
-    pub utilization: Option<f64>,
-    /// The same of each bottleneck of several, by its number.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hops: BTreeMap<String, f64>,
-}
-
-/// How the media flows of a time share a path while all of them are active. Throughputs count per
-/// priority.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fairness {
-    /// Jain's index over the flows' mean throughputs: 1 if all are equal, 1/n if one has all.
-    pub jain: f64,
-    /// Lowest over highest throughput in windows of 1 s.
-    pub ratio_1s: Option<Ratio>,
-    /// The same in windows of 5 s.
-    pub ratio_5s: Option<Ratio>,
-    /// The same in windows of 20 s.
-    pub ratio_20s: Option<Ratio>,
-}
-
-/// Lowest over highest throughput, over windows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
-    /// Mean.
-    pub mean: f64,
-    /// In the least fair window.
-    pub min: f64,
-    /// Share of the windows in which no two flows differ by more than a factor of three.
-    pub within: f64,
 }
 
 impl Shared {
@@ -94,13 +58,11 @@ impl Shared {
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
     pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
-        let ratio = Some(Ratio { mean: 0.0, min: 0.0, within: 0.0 });
-        let fairness = Fairness { jain: 0.0, ratio_1s: ratio, ratio_5s: ratio, ratio_20s: ratio };
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
         let full = Self {
-            link: LinkSummary { utilization: Some(0.0), hops },
-            fairness: Some(fairness),
+            link: LinkSummary { hops, ..LinkSummary::full() },
+            fairness: Shape::full(),
             cell: cell.map_or_else(BTreeMap::new, NodeMetrics::full),
         };
         full.at(path).is_some()

@@ -160,9 +160,9 @@ impl Summary {
         measurer.finish(calls)
     }
 
-    /// Why its values do not count, if they do not.
+    /// Why the run's values do not count; `None` if they do.
     pub fn flaw(&self) -> Option<Flaw> {
-        self.calls.as_ref()?.flaw()
+        self.calls.as_ref()?.fate.flaw()
     }
 
     /// A metric of a flow, the first one if none is named.

@@ -21,8 +21,9 @@ fn time_of(key: Key) -> Timestamp {
 /// Deadlines by part number.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
-    /// A complete binary tree: leaves from `leaves` on, each inner node the lesser of its children.
-    tree: Vec<Key>,
+    /// A complete binary tree: leaves from node `leaves` on, each inner node the lesser of its children,
+    /// the root node 1. Nodes `2 n` and `2 n + 1`, the children of node `n`, lie side by side at `n`.
+    pairs: Vec<[Key; 2]>,
     leaves: usize,
     set_so_far: u64,
 }
@@ -32,7 +33,7 @@ impl Deadlines {
     pub(crate) fn new(parts: usize) -> Self {
         assert!(parts <= 1 << PART_BITS, "a part's number has {PART_BITS} bits");
         let leaves = parts.next_power_of_two();
-        Self { tree: vec![NEVER; 2 * leaves], leaves, set_so_far: 0 }
+        Self { pairs: vec![[NEVER; 2]; leaves], leaves, set_so_far: 0 }
     }
 
     /// Sets or clears a part's deadline. Setting it to what it is keeps its place among equals.
@@ -40,23 +41,28 @@ impl Deadlines {
         let mut node = self.leaves + part;
         let mut winner = match deadline {
             None => NEVER,
-            Some(time) if time == time_of(self.tree[node]) => return,
+            Some(time) if time == time_of(self.pairs[node / 2][node % 2]) => return,
             Some(time) => {
                 self.set_so_far += 1;
                 let low = self.set_so_far << PART_BITS | part as u64;
                 Key::from(time.as_nanos()) << LOW_BITS | Key::from(low)
             }
         };
-        // Above a node that stays as it is, everything does.
-        while std::mem::replace(&mut self.tree[node], winner) != winner && node > 1 {
-            winner = winner.min(self.tree[node ^ 1]);
+        loop {
+            let pair = &mut self.pairs[node / 2];
+            let before = std::mem::replace(&mut pair[node % 2], winner);
+            // Above a node that stays as it is, everything does.
+            if before == winner || node == 1 {
+                return;
+            }
+            winner = pair[0].min(pair[1]);
             node /= 2;
         }
     }
 
     /// The earliest deadline and its part.
     pub(crate) fn next(&self) -> Option<(Timestamp, usize)> {
-        let key = self.tree[1];
+        let [_, key] = self.pairs[0];
         let part = key as usize & ((1 << PART_BITS) - 1);
         (key != NEVER).then_some((time_of(key), part))
     }

@@ -71,6 +71,7 @@ pub mod coupled;
 mod duration;
 mod factory;
 pub mod feedback;
+mod fifo;
 pub mod media_sender;
 pub mod pacer;
 pub mod receiver;

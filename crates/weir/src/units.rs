@@ -31,6 +31,49 @@ pub struct DataSize(u64);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Bitrate(u64);
 
+/// The sum; times beyond the range end at it. Times overflow only when a peer lies, so the fast path is
+/// an addition and a jump that is never taken.
+#[inline]
+const fn add(one: i64, other: i64) -> i64 {
+    match one.checked_add(other) {
+        Some(sum) => sum,
+        None => limit_with_sign_of(other),
+    }
+}
+
+/// The difference; as [`add`].
+#[inline]
+const fn sub(one: i64, other: i64) -> i64 {
+    match one.checked_sub(other) {
+        Some(difference) => difference,
+        None => limit_with_sign_of(one),
+    }
+}
+
+/// Where a sum or a difference that left the range ends: one that overflows has the sign of its operand.
+#[cold]
+#[inline(never)]
+const fn limit_with_sign_of(operand: i64) -> i64 {
+    if operand < 0 { i64::MIN } else { i64::MAX }
+}
+
+/// What to add to a number before its fraction is cut off, so that it is rounded with halves away from
+/// zero. It is the last number below a half, because 0.49999999999999994 + 0.5 would give 1.
+const ALMOST_HALF: f64 = 0.5 - f64::EPSILON / 4.0;
+
+/// To the nearest integer, halves away from zero; beyond the range its end, for NaN zero.
+/// As `libm::round` and a cast, which both cut the fraction off.
+#[inline]
+fn round_to_i64(value: f64) -> i64 {
+    (value + ALMOST_HALF.copysign(value)) as i64
+}
+
+/// As [`round_to_i64`]; negative values give zero.
+#[inline]
+fn round_to_u64(value: f64) -> u64 {
+    (value + ALMOST_HALF.copysign(value)) as u64
+}
+
 macro_rules! time_conversions {
     ($type:ident) => {
         impl $type {
@@ -57,11 +100,11 @@ macro_rules! time_conversions {
             }
             /// From fractional seconds, to the nearest nanosecond; NaN gives zero.
             pub fn from_secs_f64(secs: f64) -> Self {
-                Self(libm::round(secs * NANOS_PER_SEC as f64) as i64)
+                Self(round_to_i64(secs * NANOS_PER_SEC as f64))
             }
             /// From fractional milliseconds, to the nearest nanosecond; NaN gives zero.
             pub fn from_millis_f64(millis: f64) -> Self {
-                Self(libm::round(millis * NANOS_PER_MILLI as f64) as i64)
+                Self(round_to_i64(millis * NANOS_PER_MILLI as f64))
             }
             /// In nanoseconds.
             pub const fn as_nanos(self) -> i64 {
@@ -88,7 +131,7 @@ macro_rules! time_conversions {
         impl Add<TimeDelta> for $type {
             type Output = Self;
             fn add(self, rhs: TimeDelta) -> Self {
-                Self(self.0.saturating_add(rhs.0))
+                Self(add(self.0, rhs.0))
             }
         }
         impl AddAssign<TimeDelta> for $type {
@@ -108,20 +151,22 @@ time_conversions!(TimeDelta);
 
 impl Sub<TimeDelta> for Timestamp {
     type Output = Self;
+    #[inline]
     fn sub(self, rhs: TimeDelta) -> Self {
-        Self(self.0.saturating_sub(rhs.0))
+        Self(sub(self.0, rhs.0))
     }
 }
 impl Sub for Timestamp {
     type Output = TimeDelta;
     fn sub(self, rhs: Self) -> TimeDelta {
-        TimeDelta(self.0.saturating_sub(rhs.0))
+        TimeDelta(sub(self.0, rhs.0))
     }
 }
 impl Sub for TimeDelta {
     type Output = Self;
+    #[inline]
     fn sub(self, rhs: Self) -> Self {
-        Self(self.0.saturating_sub(rhs.0))
+        Self(sub(self.0, rhs.0))
     }
 }
 impl Neg for TimeDelta {
@@ -139,7 +184,7 @@ impl Mul<i64> for TimeDelta {
 impl Mul<f64> for TimeDelta {
     type Output = Self;
     fn mul(self, rhs: f64) -> Self {
-        Self(libm::round(self.0 as f64 * rhs) as i64)
+        Self(round_to_i64(self.0 as f64 * rhs))
     }
 }
 impl Div<i64> for TimeDelta {
@@ -203,7 +248,7 @@ impl core::iter::Sum for DataSize {
 impl Mul<f64> for DataSize {
     type Output = Self;
     fn mul(self, rhs: f64) -> Self {
-        Self(libm::round(self.0 as f64 * rhs) as u64)
+        Self(round_to_u64(self.0 as f64 * rhs))
     }
 }
 impl Div<TimeDelta> for DataSize {
@@ -253,7 +298,7 @@ impl Bitrate {
     }
     /// From fractional bits per second, rounded; negative and NaN give zero.
     pub fn from_bps_f64(bps: f64) -> Self {
-        Self(libm::round(bps) as u64)
+        Self(round_to_u64(bps))
     }
     /// In bits per second.
     pub const fn as_bps(self) -> u64 {
@@ -285,7 +330,7 @@ impl Add for Bitrate {
 impl Mul<f64> for Bitrate {
     type Output = Self;
     fn mul(self, rhs: f64) -> Self {
-        Self(libm::round(self.0 as f64 * rhs) as u64)
+        Self(round_to_u64(self.0 as f64 * rhs))
     }
 }
 impl Mul<TimeDelta> for Bitrate {
@@ -360,6 +405,29 @@ mod tests {
         assert_eq!(Bitrate::from_kbps(1).saturating_sub(Bitrate::from_kbps(2)), Bitrate::ZERO);
         assert_eq!(DataSize::MAX / TimeDelta::from_nanos(1), Bitrate::MAX);
         assert_eq!(DataSize::MAX / Bitrate::from_bps(1), TimeDelta::MAX);
+    }
+
+    #[test]
+    fn times_beyond_the_range_end_at_the_limit_of_their_sign() {
+        let (most, least) = (Timestamp::MAX, Timestamp::from_nanos(i64::MIN));
+        let (step, back) = (TimeDelta::from_nanos(1), TimeDelta::from_nanos(-1));
+        assert_eq!((most + step, least + back), (most, least));
+        assert_eq!((most - back, least - step), (most, least));
+        assert_eq!((most - least, least - most), (TimeDelta::MAX, TimeDelta(i64::MIN)));
+    }
+
+    #[test]
+    fn rounding_is_that_of_libm() {
+        let edges = [0.0, 0.5, 1.5, 2.5, 1e15 + 0.5, 9.3e18, 1.9e19, f64::INFINITY, f64::NAN];
+        let next = |value: f64| f64::from_bits(value.to_bits() + 1);
+        let before = |value: f64| f64::from_bits(value.to_bits().saturating_sub(1));
+        for edge in edges {
+            for value in [edge, next(edge), before(edge)] {
+                assert_eq!(round_to_u64(value), libm::round(value) as u64, "{value}");
+                assert_eq!(round_to_i64(value), libm::round(value) as i64, "{value}");
+                assert_eq!(round_to_i64(-value), libm::round(-value) as i64, "-{value}");
+            }
+        }
     }
 
     #[test]

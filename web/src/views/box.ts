@@ -13,7 +13,7 @@ import {
   type Surface,
 } from "../chart";
 import { el } from "../dom";
-import type { Box, Boxes, Group, Scenario } from "../format";
+import type { BoxPlot, Boxes, Group, Scenario } from "../format";
 import { flowsOf, formatNumber, groupLabel, plural } from "../model";
 import { theme, type Palette } from "../theme";
 
@@ -128,7 +128,7 @@ interface PlacedBox {
   /** Index of the panel among those shown. */
   index: number;
   group: Group;
-  box: Box;
+  box: BoxPlot;
   row: number;
   name: string;
   color: string;
@@ -155,7 +155,7 @@ function boxSeries({ panel, index, group, box, row, name, color }: PlacedBox): S
   ];
 }
 
-function five(box: Box, scale: number): number[] {
+function five(box: BoxPlot, scale: number): number[] {
   return [box.min, box.q1, box.median, box.q3, box.max].map((value) => value * scale);
 }
 
@@ -193,7 +193,7 @@ function drawBox(color: string, dashed: boolean): NonNullable<CustomSeriesOption
   };
 }
 
-function boxTip(name: string, panel: BoxPanel, box: Box): HTMLElement {
+function boxTip(name: string, panel: BoxPanel, box: BoxPlot): HTMLElement {
   const [min, q1, median, q3, max] = five(box, panel.scale).map((value) =>
     formatNumber(value, panel.digits),
   );

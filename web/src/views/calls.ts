@@ -91,22 +91,22 @@ export function callsView(scenario: Scenario): HTMLElement[] {
 }
 
 function success(calls: Calls): HTMLElement {
-  const { succeeded, tried, failures, left_out, bent } = calls;
+  const { succeeded, tried, failures, left_out, disturbed } = calls;
   const ratio = formatPercent(tried === 0 ? null : succeeded / tried);
   const line = el("p", {}, `${succeeded} of ${plural(tried, "call")} succeeded (${ratio} %).`);
   const list = (texts: string[]) => el("ul", {}, ...texts.map((text) => el("li", {}, text)));
   const mark =
-    "The machine bent every run: the values say more about the machine than about the calls.";
+    "The machine disturbed every run: the values say more about the machine than about the calls.";
   const apart =
     "The flows of a run of which a call failed are in no mean and in no curve; what its other calls tell here counts.";
-  const without = `${plural(left_out.length, "run")} that the machine bent ${left_out.length === 1 ? "is" : "are"} not among them:`;
+  const without = `${plural(left_out.length, "run")} that the machine disturbed ${left_out.length === 1 ? "is" : "are"} not among them:`;
   return el(
     "div",
     {},
     line,
     failures.length === 0 ? null : list(failures),
     failures.length === 0 ? null : el("p", {}, apart),
-    bent ? el("p", {}, el("b", {}, mark)) : null,
+    disturbed ? el("p", {}, el("b", {}, mark)) : null,
     ...(left_out.length === 0 ? [] : [el("p", {}, without), list(left_out)]),
   );
 }

@@ -27,7 +27,7 @@ import {
 } from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
-  const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
+  const warned = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
   return [
     el(
       "header",
@@ -35,7 +35,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       el("h1", {}, report.title),
       el("p", { class: "summary" }, summary(report)),
       el("p", {}, "Made with: ", command(report.command)),
-      bent.length === 0 ? null : bentNote(bent),
+      warned.length === 0 ? null : warningNote(warned),
     ),
     el(
       "section",
@@ -75,7 +75,7 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
   ];
 }
 
-function bentNote(scenarios: Scenario[]): HTMLElement {
+function warningNote(scenarios: Scenario[]): HTMLElement {
   const links = scenarios.flatMap((scenario, i) => [
     i === 0 ? "" : ", ",
     el("a", { href: linkTo(scenario.id) }, scenario.id),

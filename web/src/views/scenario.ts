@@ -21,10 +21,10 @@ import {
   type Selection,
 } from "../model";
 import type { Palette } from "../theme";
-import { airtimeView } from "./airtime";
 import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { callsView } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
+import { networkViews } from "./network";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import {
   errorTable,
@@ -58,7 +58,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...[scenario.description].filter((text) => text !== "").map((text) => el("p", {}, text)),
     ...[warningBox(warningsOf(scenario))].filter((box) => box !== null),
     part("Network", networkList(scenario)),
-    ...(scenario.airtime === null ? [] : [airtimeView(scenario.id, scenario.airtime)]),
+    ...networkViews(scenario),
     timeView(scenario, palette),
     ...(scenario.video.length > 0 ? [part("Video", videoTable(scenario.video))] : []),
     ...shareView(scenario),

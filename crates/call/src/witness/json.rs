@@ -1,90 +1,101 @@
-//! What the captures of a call say, as the record has it.
+//! What the captures of a call say, as `call.json` has it.
 
-use serde_json::{Value, json};
 use weir::units::TimeDelta;
+use weir_lab::calls::file;
 
+use super::agreement;
 use super::counted::Compared;
 use super::ends::{CapturedInterval, Ends, PeerStream};
 use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
-/// An object of `captures` in `call.json`: of the call with this number.
-pub fn emit(call: usize, ends: &Ends<'_>) -> Value {
+/// The captures of the call with this number.
+pub fn emit(call: usize, ends: &Ends<'_>) -> file::Capture {
     let streams = Peer::ALL.into_iter().flat_map(|from| ends.streams(from));
-    let intervals = Peer::ALL
-        .into_iter()
-        .map(|peer| ends.intervals(peer).iter().map(interval).collect::<Vec<_>>());
-    json!({
-        "call": call,
-        "streams": streams.map(|stream| stream_json(&stream)).collect::<Vec<_>>(),
-        "intervals": intervals.collect::<Vec<_>>(),
-        "compared": ends.compared().iter().map(compared_json).collect::<Vec<_>>(),
-        "agreement": ends.agreement(),
-    })
+    let intervals = |peer| ends.intervals(peer).iter().map(interval).collect();
+    file::Capture {
+        call,
+        streams: streams.map(|stream| stream_entry(&stream)).collect(),
+        intervals: Peer::ALL.into_iter().map(intervals).collect(),
+        compared: ends.compared().iter().map(compared_entry).collect(),
+        agreement: ends.agreement().into_iter().map(agreement_entry).collect(),
+    }
 }
 
-fn stream_json(PeerStream { from, role, stream }: &PeerStream) -> Value {
-    json!({
-        "from": from.name(),
-        "to": from.other().name(),
-        "role": role.name(),
-        "ssrc": stream.ssrc,
-        "payload_types": stream.payload_types,
-        "sent_packets": stream.sent.within.packets,
-        "sent_bytes": stream.sent.within.bytes,
-        "received_packets": stream.received.within.packets,
-        "received_bytes": stream.received.within.bytes,
-        "lost_packets": stream.lost,
-        "reordered_packets": stream.reordered,
-        "duplicate_packets": stream.duplicates,
-        "delay_ms": delays(stream),
-        "delay_counts": stream.delay_bins().as_slice(),
-    })
+fn stream_entry(PeerStream { from, role, stream }: &PeerStream) -> file::Stream {
+    file::Stream {
+        from: from.name().into(),
+        to: from.other().name().into(),
+        role: role.name().into(),
+        ssrc: stream.ssrc,
+        payload_types: stream.payload_types.clone(),
+        sent_packets: stream.sent.within.packets,
+        sent_bytes: stream.sent.within.bytes,
+        received_packets: stream.received.within.packets,
+        received_bytes: stream.received.within.bytes,
+        lost_packets: stream.lost,
+        reordered_packets: stream.reordered,
+        duplicate_packets: stream.duplicates,
+        delay_ms: delays(stream),
+        delay_counts: stream.delay_bins().into(),
+    }
 }
 
-fn compared_json(compared: &Compared) -> Value {
+fn compared_entry(compared: &Compared) -> file::Compared {
     let Compared { reported, captured: Windowed { within, .. }, intervals, .. } = compared;
-    json!({
-        "peer": compared.peer.name(),
-        "way": compared.way.name(),
-        "stream": compared.counted.name(),
-        "mid": compared.mid,
-        "ssrcs": compared.ssrcs,
-        "reported_packets": reported.packets,
-        "captured_packets": within.packets,
-        "reported_payload_bytes": compared.knows_payload.then_some(reported.bytes),
-        "captured_payload_bytes": compared.knows_payload.then_some(within.bytes),
-        "time_s": intervals.iter().map(|it| it.end.as_secs_f64()).collect::<Vec<_>>(),
-        "reported_bps": intervals.iter().map(|it| it.reported.as_bps()).collect::<Vec<_>>(),
-        "captured_bps": intervals.iter().map(|it| it.captured.as_bps()).collect::<Vec<_>>(),
-    })
+    file::Compared {
+        peer: compared.peer.name().into(),
+        way: compared.way.name().into(),
+        stream: compared.counted.name().into(),
+        mid: compared.mid.clone(),
+        ssrcs: compared.ssrcs.clone(),
+        reported_packets: reported.packets,
+        captured_packets: within.packets,
+        reported_payload_bytes: compared.knows_payload.then_some(reported.bytes),
+        captured_payload_bytes: compared.knows_payload.then_some(within.bytes),
+        time_s: intervals.iter().map(|it| it.end.as_secs_f64()).collect(),
+        reported_bps: intervals.iter().map(|it| it.reported.as_bps()).collect(),
+        captured_bps: intervals.iter().map(|it| it.captured.as_bps()).collect(),
+    }
 }
 
-/// `null` if nothing arrived.
-fn delays(stream: &Stream) -> Value {
+fn agreement_entry(row: agreement::Row) -> file::Agreement {
+    file::Agreement {
+        subject: row.subject,
+        quantity: row.quantity.into(),
+        witness: row.witness.into(),
+        witnessed: row.witnessed,
+        captured: row.captured,
+        error: row.error,
+        limit: row.limit,
+        agrees: row.agrees,
+    }
+}
+
+/// One-way delays of the stream's packets; `None` if nothing arrived.
+fn delays(stream: &Stream) -> Option<file::Delays> {
     let ms = |delay: TimeDelta| delay.as_nanos() as f64 / 1e6;
     let at = |share: f64| {
         let last = stream.delays.len().saturating_sub(1);
         stream.delays.get((share * last as f64).round() as usize).copied().map(ms)
     };
-    let Some(mean) = stream.mean_delay() else { return Value::Null };
-    json!({
-        "mean": ms(mean),
-        "min": at(0.0),
-        "p50": at(0.5),
-        "p95": at(0.95),
-        "p99": at(0.99),
-        "max": at(1.0),
+    Some(file::Delays {
+        mean: ms(stream.mean_delay()?),
+        min: at(0.0)?,
+        p50: at(0.5)?,
+        p95: at(0.95)?,
+        p99: at(0.99)?,
+        max: at(1.0)?,
     })
 }
 
-fn interval(captured: &CapturedInterval) -> Value {
+fn interval(captured: &CapturedInterval) -> file::CapturedInterval {
     let seconds = (captured.end - captured.start).as_secs_f64();
     let bps = |bytes: u64| (bytes as f64 * 8.0 / seconds).round();
-    json!({
-        "time_s": captured.end.as_secs_f64(),
-        "send_bps": bps(captured.sent_bytes),
-        "receive_bps": bps(captured.received_bytes),
-        "loss_ratio": captured.loss_ratio,
-    })
+    file::CapturedInterval {
+        time_s: captured.end.as_secs_f64(),
+        send_bps: Some(bps(captured.sent_bytes)),
+        receive_bps: Some(bps(captured.received_bytes)),
+        loss_ratio: captured.loss_ratio,
+    }
 }

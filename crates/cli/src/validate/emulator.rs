@@ -414,18 +414,21 @@ impl std::fmt::Display for Spread {
 }
 
 const HEAD: &str = "\
-# How exact the emulator is
+# Accuracy of the emulator
 
-Made by `weir validate emulator`. A sender on one host stamps each packet with the wall clock, the
-kernel of the other stamps its arrival with the same clock. What should have happened is what the
-model says in virtual time of packets sent at these times, so an error holds the emulator's and both
-network stacks'. Packets have 1250 bytes, the delay is 20 ms, the queue has room for 100 ms.
+`weir validate emulator` makes this page.
+
+A sender on one host stamps each packet with the wall clock. The kernel of the other host stamps its
+arrival with the same clock. The expected arrival is that of the model in virtual time, for packets
+sent at these times. So an error contains the errors of the emulator and of both network stacks.
+Packets have 1250 bytes, the delay is 20 ms, and the queue has room for 100 ms.
 
 ## The machine
 
-A thread of the emulator's priority sleeps 1 ms at a time, and wakes late by so many ms (median / p99 /
-largest): alone, and beside a thread a processor that only computes. No emulator is part of this, and
-none can be more exact. In a virtual machine the host adds to it what it takes from the processors.
+A thread with the emulator's priority sleeps for 1 ms at a time. The table shows how late it wakes
+(median / p99 / largest): on an idle machine, and beside one computing thread on each processor. This
+test does not use the emulator, and no emulator can be more accurate. The host of a virtual machine
+adds the time that it takes from the processors.
 
 | processors | late, ms |
 |---|---|
@@ -434,17 +437,17 @@ none can be more exact. In a virtual machine the host adds to it what it takes f
 const RATES_HEAD: &str = "
 ## The links
 
-- **Delay**: arrival less the model's, in ms, with the link loaded to 60 %: median / p99 / largest.
-- **Rate**: what a link carries that is offered 150 % of its capacity.
-- **Queue**: the longest that a packet waited meanwhile, in ms. The packet that is being sent does not
-  count as waiting, so the queue of the model is full up to one packet.
-- **Lost** and **overtook**: packets in the model / in fact, with 5 % loss and a jitter of 10 ms, at 60 %
-  load. The lost ones are the same packets. Who overtakes whom can differ by as much as the delay.
+- **Delay**: the arrival time minus the model's, in ms, at a load of 60 %: median / p99 / largest.
+- **Rate**: the error of the carried rate at a load of 150 %.
+- **Queue**: the longest queuing delay at this load, in ms. The packet that is being sent does not
+  wait, so the model's queue is full up to one packet.
+- **Lost** and **overtook**: packets in the model / measured, with 5 % loss and a jitter of 10 ms, at
+  a load of 60 %. The same packets are lost. The order can differ where delays differ.
 
-Beside it the same streams between the same hosts over an Ethernet cable of the kernel's (veth) with
-its token bucket filter (tbf), whose bucket holds two packets, measured against the same model without
-the delay. A bucket that has filled lets a packet through at once, where a link takes its time to send
-it: hence the negative errors.
+The columns tbf show the same streams between the same hosts over the kernel's virtual Ethernet cable
+(veth) with its token bucket filter. Its bucket holds two packets. The model is the same without the
+delay. A full bucket lets a packet pass at once, while a link needs time to send it. This explains the
+negative errors.
 
 | Mbit/s | delay error, ms | tbf | rate error | tbf | queue asked | queue | tbf | lost | overtook |
 |---|---|---|---|---|---|---|---|---|---|";
@@ -452,9 +455,9 @@ it: hence the negative errors.
 const CEILING_HEAD: &str = "
 ## The ceiling
 
-Packets of 200 bytes over a link of 1 ms without limit. A rate holds while p99 of the lateness is up to
-1 ms and 99 % arrive at the rate at which they are asked for, in one of three tries. They are sent in
-bursts, a thousand a second. Sender and receiver share the processors with the emulator.
+Packets of 200 bytes over a link of 1 ms without a rate limit. A rate holds if the p99 release lateness
+is at most 1 ms and 99 % of the packets arrive at the requested rate, in one of three tries. Packets are
+sent in a thousand bursts a second. Sender and receiver share the processors with the emulator.
 
 | packets/s asked | passed | released late, ms | holds |
 |---|---|---|---|";

@@ -1,25 +1,154 @@
-//! `call.json` as the lab reads it. A member that a record lacks is a value that nobody measured.
+//! `call.json`: what only a run of real programs has. `weir call` and `weir link` write it and the report
+//! reads it, both through [`CallFile`].
+//!
+//! Members that records of older versions lack are optional. Anything else that does not fit makes the
+//! record a damaged one.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// What only a real run has.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct CallFile {
-    pub bent: bool,
+use super::fate::Fate;
+
+/// The whole file. Members that only calls have, or only the command of `weir link`, are absent in the
+/// other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallFile {
+    /// Of `weir link`: the words of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Of `weir link`: what ran at the far end; `null` if nothing did.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Option<String>>,
+    /// Of `weir link`: the command's exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
+    /// The browsers, or other programs that took part, with their versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<String>,
+    /// The relay's program and version; `null` without one. Absent in a run of `weir link`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub relay: Option<Option<String>>,
+    /// The machine's kernel.
+    #[serde(default)]
+    pub kernel: String,
+    /// Which parts were real and which simulated.
+    #[serde(default)]
+    pub engines: String,
+    /// What should not be trusted, a sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// How often the run was made: runs that the machine disturbed are made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<usize>,
+    /// What the cameras were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<AskedPicture>,
+    /// The programs that took part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Participant>,
+    /// What became of each call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallEntry>,
+    /// Packets that the captures were too late for.
+    #[serde(default)]
+    pub missed_packets: u64,
+    /// The calls whose two ends were captured; absent in a run of `weir link`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captures: Option<Vec<Capture>>,
+    /// Two for each call, first the one that offers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
-    pub captures: Vec<Capture>,
+    /// What the emulator measured.
+    #[serde(flatten)]
+    pub emulation: EmulationFacts,
+}
+
+/// What the emulator measured in any run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EmulationFacts {
+    /// The machine disturbed the run: its values say more about the machine than about the network.
+    #[serde(rename = "bent")]
+    pub disturbed: bool,
+    /// How late the emulator released packets; `null` if it released none.
+    #[serde(default)]
+    pub lateness_us: Option<Lateness>,
+    /// Whether the emulator's thread ran before all other programs (real-time scheduling).
+    #[serde(default)]
+    pub released_first: bool,
+    /// Share of the machine's processor time that was busy; `null` if unknown.
+    #[serde(default)]
+    pub cpu_busy_ratio: Option<f64>,
+    /// Share of processes with a lowered priority, not part of the busy time; `null` if unknown.
+    #[serde(default)]
+    pub cpu_nice_ratio: Option<f64>,
+    /// Share that the host of a virtual machine took, part of the busy time; `null` if unknown.
+    #[serde(default)]
+    pub cpu_stolen_ratio: Option<f64>,
+    /// What was typed to `--interactive`.
+    #[serde(default)]
+    pub changes: Vec<NetworkChange>,
+    /// Packets that were not from one host to another.
+    #[serde(default)]
+    pub foreign_packets: u64,
+    /// Packets that the receiving host did not take.
+    #[serde(default)]
+    pub refused_packets: u64,
+}
+
+/// A histogram of the release lateness in µs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// The buckets' edges, one more than `counts`.
+    pub edges: Vec<u64>,
+    /// Packets between two edges.
+    pub counts: Vec<u64>,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Maximum.
+    pub max: u64,
+}
+
+/// A change of the network by hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkChange {
+    /// When, in the scenario's time.
+    pub time_s: f64,
+    /// Such as `capacity 1 Mbit/s up`.
+    pub change: String,
+}
+
+/// What the cameras were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedPicture {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// Frames a second.
+    pub fps: u32,
+    /// The codec that is offered first.
+    pub codec: String,
 }
 
 impl CallFile {
+    /// What became of the run.
+    pub fn fate(&self) -> Fate {
+        let succeeded = self.calls.iter().filter(|call| call.failure.is_none()).count();
+        Fate { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
+    }
+
+    /// The calls whose two ends were captured; none of a command.
+    pub fn captures(&self) -> &[Capture] {
+        self.captures.as_deref().unwrap_or_default()
+    }
+
     /// Whether the call with this number came about and lasted.
     pub(super) fn lasted(&self, number: usize) -> bool {
         !self.calls.iter().any(|call| call.call == number && call.failure.is_some())
     }
 
-    /// A participant of several calls has a name for each.
+    /// The peer's name. A participant of several calls has a name for each.
     pub(crate) fn name(&self, peer: &Peer) -> String {
         let ends = self.peers.iter().filter(|other| other.participant == peer.participant).count();
         match ends {
@@ -28,7 +157,7 @@ impl CallFile {
         }
     }
 
-    /// Who receives a stream.
+    /// The participant that receives a stream.
     pub(super) fn receiver(&self, call: usize, stream: &Stream) -> Option<&str> {
         Some(&self.end(call, &stream.to)?.participant)
     }
@@ -41,44 +170,81 @@ impl CallFile {
 }
 
 /// A program that took part.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Participant {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Participant {
+    /// Its name in the scenario.
     pub name: String,
+    /// Program and version.
+    #[serde(default)]
+    pub program: String,
+    /// Processor time over wall time of its process and everything below it. `null` where the run
+    /// never began, and for a person's browser.
+    #[serde(default)]
     pub cpu_cores: Option<f64>,
-    pub memory_bytes: Option<f64>,
+    /// Largest proportional set size seen; `null` likewise.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
 }
 
 /// What became of a call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct CallEntry {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallEntry {
+    /// Its number.
     pub call: usize,
+    /// Who offers, who answers.
+    #[serde(default)]
+    pub participants: Vec<String>,
+    /// Why it failed, in one line; `null` if it came about and lasted.
     pub failure: Option<String>,
 }
 
 /// An end of a call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Peer {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Number of the call.
     pub call: usize,
+    /// Who it is.
     pub participant: String,
+    /// The steps of its set-up; `null` if it was not connected.
+    #[serde(default)]
     pub setup_ms: Option<Setup>,
+    /// First frame of the other peer, in ms since the page was opened; `null` at one that only sends.
+    #[serde(default)]
     pub first_frame_ms: Option<f64>,
-    pub candidate_pair: Option<Pair>,
+    /// The path of its media; `null` if it was not connected, and for a forwarding server.
+    #[serde(default)]
+    pub candidate_pair: Option<CandidatePair>,
+    /// The transport by its last report; `null` where the browser has none.
+    #[serde(default)]
+    pub transport: Option<Transport>,
+    /// What the camera gave by its last report.
+    #[serde(default)]
+    pub camera: Option<Camera>,
+    /// The encoder by its last report; `null` at a peer that sends no video.
+    #[serde(default)]
+    pub encoder: Option<Encoder>,
+    /// How long the quality was limited by what.
+    #[serde(default)]
     pub limitation_s: Option<Limitation>,
+    /// What getStats reported, every 500 ms.
+    #[serde(default)]
     pub intervals: Vec<Interval>,
 }
 
 /// When the steps of a set-up were done, in ms since the page was opened.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Setup {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The camera delivers; `null` at a peer that only receives.
     pub camera: Option<f64>,
+    /// The lab has sent the configuration.
     pub joined: f64,
+    /// The call begins: both peers are ready, and its time has come.
     pub start: f64,
+    /// Both session descriptions are there.
     pub described: Option<f64>,
+    /// ICE has found a path.
     pub ice: Option<f64>,
+    /// DTLS is done and media can flow.
     pub connected: f64,
 }
 
@@ -90,117 +256,316 @@ impl Setup {
 }
 
 /// The candidates that media went between.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Pair {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidatePair {
+    /// This end.
     pub local: Candidate,
+    /// The far end.
     pub remote: Candidate,
 }
 
-/// One of them.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Candidate {
+/// An ICE candidate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// IP address; `null` where the browser hides it.
     pub address: Option<String>,
+    /// UDP or TCP port.
+    #[serde(default)]
+    pub port: u16,
+    /// `udp` or `tcp`.
     pub protocol: String,
+    /// `host`, `srflx`, `prflx` or `relay`.
     pub candidate_type: String,
 }
 
+/// The transport under all streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transport {
+    /// Protection profile of SRTP by its IANA name.
+    pub srtp_cipher: Option<String>,
+    /// Cipher suite of DTLS.
+    pub dtls_cipher: Option<String>,
+    /// How often the selected pair changed; 1 where it never did.
+    pub selected_candidate_pair_changes: Option<u64>,
+}
+
+/// What a camera gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Camera {
+    /// In pixels.
+    pub width: Option<u32>,
+    /// In pixels.
+    pub height: Option<u32>,
+    /// Frames in the last second.
+    pub frames_per_second: Option<f64>,
+}
+
+/// An encoder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Encoder {
+    /// The codec in use.
+    pub mime_type: Option<String>,
+    /// The program that encodes.
+    pub encoder_implementation: Option<String>,
+}
+
 /// How long the quality was limited by what, in s.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Limitation {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limitation {
+    /// By nothing.
     pub none: f64,
+    /// By a slow machine.
     pub cpu: f64,
+    /// By a low bitrate estimate.
     pub bandwidth: f64,
+    /// By something else.
     pub other: f64,
 }
 
-/// What getStats, or a capture, told of the time between two reports.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Interval {
+/// What getStats reported of the time between two reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Its end, in the scenario's time.
     pub time_s: f64,
-    pub send_bps: Option<f64>,
-    pub receive_bps: Option<f64>,
-    pub media_bps: Option<f64>,
-    pub again_bps: Option<f64>,
-    pub fec_bps: Option<f64>,
-    pub encode_ms: Option<f64>,
-    pub decode_ms: Option<f64>,
-    pub frame_rate: Option<f64>,
-    pub frame_size: Option<(u32, u32)>,
-    pub freezes: Option<f64>,
-    pub frozen_s: Option<f64>,
+    /// The browser's estimate of what the path carries, in bit/s.
+    #[serde(default)]
+    pub estimated_bps: Option<u64>,
+    /// The video that the peer sent; absent at one that only receives.
+    #[serde(flatten, deserialize_with = "part", skip_serializing_if = "Option::is_none")]
+    pub sent: Option<SentInterval>,
+    /// The video that the peer received; absent at one that only sends.
+    #[serde(flatten, deserialize_with = "part", skip_serializing_if = "Option::is_none")]
+    pub received: Option<ReceivedInterval>,
+}
+
+/// A sent video in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SentInterval {
+    /// What the browser gave its encoder, in bit/s.
+    pub target_bps: Option<u64>,
+    /// IP packets, in bit/s.
+    pub send_bps: Option<u64>,
+    /// Payload that was sent for the first time, in bit/s.
+    pub sent_media_bps: Option<u64>,
+    /// Payload that was sent again, in bit/s.
+    pub sent_again_bps: Option<u64>,
+    /// Round-trip time of the last receiver report, where one came in the interval.
     pub rtt_ms: Option<f64>,
+    /// Mean time of a packet in the pacer.
+    pub pacer_ms: Option<f64>,
+    /// Mean time to encode a frame.
+    pub encode_ms: Option<f64>,
+    /// Width and height of the last encoded frame, in pixels.
+    pub sent_frame_size: Option<(u32, u32)>,
+    /// Frames encoded a second.
+    pub sent_frame_rate: Option<f64>,
+    /// Mean quantizer.
+    pub sent_qp: Option<f64>,
+    /// What limits the quality at the end: `none`, `cpu`, `bandwidth` or `other`.
+    pub limitation: Option<String>,
+}
+
+/// A received video in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReceivedInterval {
+    /// IP packets, in bit/s.
+    pub receive_bps: Option<u64>,
+    /// Payload that was sent for the first time, in bit/s.
+    pub media_bps: Option<u64>,
+    /// Payload that was sent again, in bit/s.
+    pub again_bps: Option<u64>,
+    /// Forward error correction, in bit/s.
+    pub fec_bps: Option<u64>,
+    /// Packets of the stream that were lost.
+    pub loss_ratio: Option<f64>,
+    /// Variation of the packets' spacing.
+    pub jitter_ms: Option<f64>,
+    /// Mean time of a frame in the jitter buffer.
+    pub jitter_buffer_ms: Option<f64>,
+    /// Mean time to decode a frame.
+    pub decode_ms: Option<f64>,
+    /// Freezes that ended, as the browser counts them.
+    pub freezes: Option<u64>,
+    /// How long they lasted.
+    pub frozen_s: Option<f64>,
+    /// Width and height of the last decoded frame, in pixels.
+    pub frame_size: Option<(u32, u32)>,
+    /// Frames decoded a second.
+    pub frame_rate: Option<f64>,
+    /// Time between frames over the sum of its squares, which counts a long gap for what it hides.
+    pub harmonic_frame_rate: Option<f64>,
+    /// Mean quantizer.
+    pub qp: Option<f64>,
+}
+
+impl Interval {
+    /// A value of the sent video; `None` where there is none.
+    pub(crate) fn of_sent<T>(&self, value: fn(&SentInterval) -> Option<T>) -> Option<T> {
+        value(self.sent.as_ref()?)
+    }
+
+    /// A value of the received video; `None` where there is none.
+    pub(crate) fn of_received<T>(&self, value: fn(&ReceivedInterval) -> Option<T>) -> Option<T> {
+        value(self.received.as_ref()?)
+    }
 }
 
 /// What the captures at both ends of a call saw.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Capture {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Number of the call.
     pub call: usize,
+    /// The media streams.
+    #[serde(default)]
     pub streams: Vec<Stream>,
     /// Of peer a, of peer b.
-    pub intervals: Vec<Vec<Interval>>,
+    #[serde(default)]
+    pub intervals: Vec<Vec<CapturedInterval>>,
+    /// The counts of getStats beside those of the captures.
+    #[serde(default)]
     pub compared: Vec<Compared>,
+    /// Quantities that two witnesses saw.
+    #[serde(default)]
     pub agreement: Vec<Agreement>,
 }
 
-/// A media stream in them.
-#[derive(Default, Deserialize)]
+/// A media stream in the captures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Stream {
+pub struct Stream {
+    /// The peer that sends it, `a` or `b`.
     pub from: String,
+    /// The peer that receives it.
     pub to: String,
+    /// `video`, `retransmission`, `audio` or `other`.
     pub role: String,
+    /// Its source.
     pub ssrc: u32,
+    /// The payload types that it had.
+    pub payload_types: Vec<u8>,
+    /// Packets that left the sender.
     pub sent_packets: u64,
+    /// Their bytes, IP headers included.
+    pub sent_bytes: u64,
+    /// Packets that reached the receiver.
+    pub received_packets: u64,
+    /// Their bytes, IP headers included.
     pub received_bytes: u64,
+    /// Packets that left and never arrived.
     pub lost_packets: u64,
+    /// Packets that arrived after one that had left later.
     pub reordered_packets: u64,
+    /// Packets that arrived more often than they had left.
     pub duplicate_packets: u64,
+    /// One-way delay; `null` if nothing arrived.
     pub delay_ms: Option<Delays>,
+    /// Packets by one-way delay in 30 bins of 10 ms, then all from 300 ms on.
     pub delay_counts: Vec<u64>,
 }
 
-/// Its one-way delay in ms.
-#[derive(Clone, Copy, Default, Deserialize)]
+/// One-way delay of a stream's packets in ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Delays {
+pub struct Delays {
+    /// Mean.
     pub mean: f64,
+    /// Minimum.
+    pub min: f64,
+    /// Median.
     pub p50: f64,
+    /// 95th percentile.
     pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
     pub max: f64,
 }
 
-/// What getStats counts of a stream, beside the capture at the same host.
-#[derive(Default, Deserialize)]
+/// What a capture saw between two reports of the peer's getStats: IP packets of the video,
+/// retransmissions included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Compared {
+pub struct CapturedInterval {
+    /// Its end, in the scenario's time.
+    pub time_s: f64,
+    /// Sent, in bit/s.
+    pub send_bps: Option<f64>,
+    /// Received, in bit/s.
+    pub receive_bps: Option<f64>,
+    /// Growth of the lost over growth of received and lost packets.
+    pub loss_ratio: Option<f64>,
+}
+
+/// What getStats counts of a stream, beside the capture at the same host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Compared {
+    /// Whose browser, `a` or `b`.
     pub peer: String,
+    /// `sent` or `received`.
     pub way: String,
+    /// `video`, `retransmissions`, `video and retransmissions` or `audio`.
     pub stream: String,
+    /// The media section of the session description.
     pub mid: Option<String>,
+    /// The streams of the count.
     pub ssrcs: Vec<u32>,
+    /// Packets by getStats.
     pub reported_packets: u64,
+    /// Packets by the capture.
     pub captured_packets: u64,
-    pub reported_payload_bytes: Option<f64>,
-    pub captured_payload_bytes: Option<f64>,
+    /// Payload by getStats; `null` where the browser does not tell what SRTP adds.
+    pub reported_payload_bytes: Option<u64>,
+    /// Payload by the capture; `null` likewise.
+    pub captured_payload_bytes: Option<u64>,
+    /// When each report was made, in the scenario's time.
     pub time_s: Vec<f64>,
-    pub reported_bps: Vec<f64>,
-    pub captured_bps: Vec<f64>,
+    /// Payload since the report before, by getStats, in bit/s.
+    pub reported_bps: Vec<u64>,
+    /// The same by the capture.
+    pub captured_bps: Vec<u64>,
 }
 
 /// Two witnesses of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Agreement {
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Agreement {
+    /// What was seen, and where: `audio a to b, at a`.
     pub subject: String,
+    /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
     pub quantity: String,
+    /// Who saw it beside the capture: `getStats` or `emulator`.
     pub witness: String,
+    /// What this witness saw.
     pub witnessed: f64,
+    /// What the capture saw.
     pub captured: f64,
+    /// Witnessed minus captured.
     pub error: f64,
+    /// How large the error can be without contradiction.
     pub limit: f64,
+    /// Whether it is not larger.
     pub agrees: bool,
+}
+
+/// A member that is there, `null` or not; an absent one never gets here.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// Members that are there all together or not at all. Unlike serde's own `Option` of a flattened struct,
+/// a member of the wrong type is an error.
+fn part<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    let part = T::deserialize(from)?;
+    Ok((part != T::default()).then_some(part))
 }

@@ -32,7 +32,7 @@ pub struct StreamError {
 
 /// Of all captured calls of a run.
 pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
-    let captures = file.captures.iter();
+    let captures = file.captures().iter();
     let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
     compared.map(|(call, compared)| error(file, call, compared)).collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
 pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
     let percent = |apart: f64, of: f64| (of > 0.0).then(|| 100.0 * apart / of);
     let Compared { reported_bps, captured_bps, .. } = compared;
-    let apart = reported_bps.iter().zip(captured_bps).map(|(told, seen)| (told - seen).abs());
+    let apart = reported_bps.iter().zip(captured_bps).map(|(told, seen)| told.abs_diff(*seen));
     let payload = compared.reported_payload_bytes.zip(compared.captured_payload_bytes);
     StreamError {
         call,
@@ -54,8 +54,12 @@ pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> Stream
         ssrcs: compared.ssrcs.clone(),
         reported_packets: compared.reported_packets,
         captured_packets: compared.captured_packets,
-        payload_error_percent: payload.and_then(|(told, seen)| percent(told - seen, seen)),
-        interval_error_percent: percent(apart.sum(), captured_bps.iter().sum()),
+        payload_error_percent: payload
+            .and_then(|(told, seen)| percent(told as f64 - seen as f64, seen as f64)),
+        interval_error_percent: percent(
+            apart.sum::<u64>() as f64,
+            captured_bps.iter().sum::<u64>() as f64,
+        ),
     }
 }
 
@@ -67,6 +71,7 @@ mod tests {
 
     fn of(compared: serde_json::Value) -> StreamError {
         let value = json!({
+            "bent": false,
             "peers": [{ "call": 2, "participant": "a1" }, { "call": 2, "participant": "b1" }],
             "captures": [{ "call": 2, "compared": [compared] }],
         });
@@ -78,8 +83,8 @@ mod tests {
         let error = of(json!({
             "peer": "b", "way": "received", "stream": "video", "mid": "1", "ssrcs": [7],
             "reported_packets": 30, "captured_packets": 31,
-            "reported_payload_bytes": 30_300.0, "captured_payload_bytes": 30_000.0,
-            "time_s": [0.5, 1.0], "reported_bps": [105.0, 195.0], "captured_bps": [120.0, 180.0],
+            "reported_payload_bytes": 30_300, "captured_payload_bytes": 30_000,
+            "time_s": [0.5, 1.0], "reported_bps": [105, 195], "captured_bps": [120, 180],
         }));
         assert_eq!((error.call, error.peer.as_str(), error.way.as_str()), (2, "b1", "received"));
         assert_eq!((error.reported_packets, error.captured_packets), (30, 31));
@@ -89,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_stream_without_payload_has_no_error_of_it() {
-        let error = of(json!({ "peer": "a", "reported_payload_bytes": 0.0,
-            "captured_payload_bytes": 0.0, "reported_bps": [0.0], "captured_bps": [0.0] }));
+        let error = of(json!({ "peer": "a", "reported_payload_bytes": 0,
+            "captured_payload_bytes": 0, "reported_bps": [0], "captured_bps": [0] }));
         assert_eq!((error.payload_error_percent, error.interval_error_percent), (None, None));
         assert_eq!(of(json!({ "peer": "a" })).payload_error_percent, None);
     }

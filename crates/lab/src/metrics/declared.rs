@@ -1,5 +1,11 @@
-//! What is known of each metric before anything runs: which value is the better one, and what there
-//! must be for it to have a value.
+//! The tables of metrics: each metric of a summary is declared once, with its unit, its meaning, which of
+//! two values is the better one, and what a flow needs to have it.
+//!
+//! [`declare!`] makes of a table the struct that a summary holds, and what is known of its members. The
+//! names that scenarios and `weir compare` accept, the report's definitions, and the tables of
+//! `docs/reference/record-format.md` follow from it.
+
+use std::collections::BTreeMap;
 
 /// Which of two values of a metric is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +14,7 @@ pub enum Better {
     Higher,
     /// The lower one.
     Lower,
-    /// Neither: it says what was done, not how well.
+    /// Neither: the metric says what was done, not how well.
     Neither,
 }
 
@@ -29,103 +35,124 @@ pub enum Need {
     Rivals,
 }
 
-/// A metric, or all that stand below a path.
+/// What is known of a metric before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// `rtt_ms` stands for `rtt_ms.mean` and all others below it.
+    /// Dotted path: `rtt_ms` stands for `rtt_ms.mean` and all others below it. Before it come `link.`,
+    /// `fairness.`, `cell.NODE.` or `calls.` for what is not a flow's.
     pub path: &'static str,
+    /// What plots and tables call it; empty for a metric that they show by its path, if at all.
+    pub title: &'static str,
+    /// Unit; `ratio` for a share, empty for a count.
+    pub unit: &'static str,
+    /// What it means, in sentences.
+    pub meaning: &'static str,
+    /// What is different in a real call; empty if nothing is.
+    pub in_call: &'static str,
+    /// The values below the path; none if the metric is a single value.
+    pub parts: &'static [&'static str],
     /// Which value is the better one.
     pub better: Better,
     /// What there must be.
     pub needs: &'static [Need],
 }
 
-const fn declare(path: &'static str, better: Better, needs: &'static [Need]) -> Declared {
-    Declared { path, better, needs }
+/// Declares metrics. The doc comment of a member is its meaning. `with` names further structs of metrics
+/// whose members a summary writes beside these.
+macro_rules! declare {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident in $prefix:literal {
+            $(
+                $(#[doc = $meaning:literal])+
+                $(#[serde($($serde:tt)*)])?
+                $member:ident: $type:ty = $unit:literal, $better:ident, [$($need:ident),*]
+                    $(, title: $title:literal)? $(, call: $in_call:literal)?;
+            )+
+        }
+        $(with {
+            $(
+                $(#[doc = $note:literal])+
+                $part:ident: $part_type:ty;
+            )+
+        })?
+    ) => {
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        $(#[$meta])*
+        pub struct $name {
+            $(
+                $(#[doc = $meaning])+
+                $(#[serde($($serde)*)])?
+                pub $member: $type,
+            )+
+            $($(
+                $(#[doc = $note])+
+                #[serde(flatten)]
+                pub $part: $part_type,
+            )+)?
+        }
+
+        impl $crate::metrics::declared::Shape for $name {
+            fn full() -> Self {
+                Self {
+                    $($member: $crate::metrics::declared::Shape::full(),)+
+                    $($($part: $crate::metrics::declared::Shape::full(),)+)?
+                }
+            }
+        }
+
+        impl $name {
+            /// What is known of each metric.
+            pub(crate) const DECLARED: &[$crate::metrics::Declared] = &[$(
+                $crate::metrics::Declared {
+                    path: concat!($prefix, stringify!($member)),
+                    title: concat!($($title)?),
+                    unit: $unit,
+                    meaning: concat!($($meaning),+),
+                    in_call: concat!($($in_call)?),
+                    parts: <$type as $crate::metrics::declared::Shape>::PARTS,
+                    better: $crate::metrics::Better::$better,
+                    needs: &[$($crate::metrics::Need::$need),*],
+                },
+            )+];
+        }
+    };
+}
+pub(crate) use declare;
+
+/// A value of a summary.
+pub(crate) trait Shape {
+    /// The names of the values below it; none of a single value.
+    const PARTS: &[&str] = &[];
+    /// A value with all its parts, to look up paths in.
+    fn full() -> Self;
 }
 
-use Better::{Higher, Lower, Neither};
-
-/// Every metric of a flow, and of all flows together.
-pub const DECLARED: &[Declared] = &[
-    declare("utilization", Higher, &[Need::Capacity]),
-    declare("target_utilization", Neither, &[Need::Media, Need::Capacity]),
-    declare("rate_mbps.mean", Higher, &[]),
-    declare("rate_mbps.std", Lower, &[]),
-    declare("queuing_delay_ms", Lower, &[]),
-    declare("rtt_ms", Lower, &[Need::Media]),
-    declare("rtt_above_min_ms", Lower, &[Need::Media]),
-    declare("loss_ratio", Lower, &[]),
-    declare("feedback_ratio", Lower, &[Need::Media]),
-    declare("responsiveness_s", Lower, &[Need::Media, Need::Capacity, Need::Change]),
-    declare("responsiveness_up_s", Lower, &[Need::Media, Need::Capacity, Need::Change]),
-    declare("responsiveness_down_s", Lower, &[Need::Media, Need::Capacity, Need::Change]),
-    declare("convergence_s", Lower, &[]),
-    declare("oscillations_per_min", Lower, &[]),
-    declare("target_rate_mbps", Neither, &[Need::Media]),
-    declare("late_rate_mbps", Neither, &[Need::Media]),
-    declare("media_utilization", Higher, &[Need::Repair, Need::Capacity]),
-    declare("media_rate_mbps", Higher, &[Need::Repair]),
-    declare("rtx_share", Neither, &[Need::Repair]),
-    declare("fec_share", Neither, &[Need::Repair]),
-    declare("residual_loss_ratio", Lower, &[Need::Repair]),
-    declare("frame_rate", Higher, &[Need::Repair]),
-    declare("frame_delay_ms", Lower, &[Need::Repair]),
-    declare("freeze_count", Lower, &[Need::Repair]),
-    declare("freeze_duration_s", Lower, &[Need::Repair]),
-    declare("goodput_mbps.mean", Higher, &[Need::Tcp]),
-    declare("goodput_mbps.std", Lower, &[Need::Tcp]),
-    declare("retransmitted_packets", Lower, &[Need::Tcp]),
-    declare("link", Higher, &[Need::Capacity]),
-    declare("fairness", Higher, &[Need::Rivals]),
-    declare("cell", Neither, &[]),
-];
-
-impl Declared {
-    /// What is known of the metric at a dotted path; `None` if no such metric is declared.
-    pub fn of(path: &str) -> Option<&'static Self> {
-        DECLARED.iter().find(|declared| {
-            let below = path.strip_prefix(declared.path);
-            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
+impl Shape for f64 {
+    fn full() -> Self {
+        0.0
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::Metrics;
-    use super::*;
-    use serde_json::Value;
-
-    fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
-        let Value::Object(members) = value else { return found.push(path.into()) };
-        for (key, value) in members {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            leaves(value, &path, found);
-        }
+impl Shape for u64 {
+    fn full() -> Self {
+        0
     }
+}
 
-    #[test]
-    fn every_metric_of_a_flow_is_declared_and_every_declared_one_exists() {
-        let full = serde_json::to_value(Metrics::full()).unwrap();
-        let mut paths = Vec::new();
-        leaves(&full, "", &mut paths);
-        assert!(paths.len() > 40, "{paths:?}");
-        for path in &paths {
-            assert!(Declared::of(path).is_some(), "{path} is not declared");
-        }
-        let shared = ["link", "fairness", "cell"];
-        for declared in DECLARED.iter().filter(|declared| !shared.contains(&declared.path)) {
-            let named = |path: &String| Declared::of(path).is_some_and(|of| of == declared);
-            assert!(paths.iter().any(named), "{} is no metric", declared.path);
-        }
-        assert!(Declared::of("rtt_msx").is_none());
+impl<T: Shape> Shape for Option<T> {
+    const PARTS: &[&str] = T::PARTS;
+
+    fn full() -> Self {
+        Some(T::full())
     }
+}
 
-    #[test]
-    fn a_path_below_a_declared_one_is_declared_with_it() {
-        assert_eq!(Declared::of("rtt_ms.p95").map(|of| of.better), Some(Lower));
-        assert_eq!(Declared::of("rate_mbps.mean").map(|of| of.better), Some(Higher));
-        assert_eq!(Declared::of("fairness.ratio_20s.min").map(|of| of.path), Some("fairness"));
+/// A value for each bottleneck, by its number.
+impl Shape for BTreeMap<String, f64> {
+    const PARTS: &[&str] = &["1", "2"];
+
+    fn full() -> Self {
+        Self::new()
     }
 }

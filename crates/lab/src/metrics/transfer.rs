@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use weir_sim::trace::Transfer;
 
 use super::MeanStd;
 use super::column::Column;
+use super::declared::declare;
 use super::rate::rate_over;
 
-/// `None` where the flow is not TCP, or nobody knows what it transferred.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransferMetrics {
-    /// Payload that the receiving application got: mean over the time, standard deviation of whole
-    /// seconds.
-    #[serde(default)]
-    pub goodput_mbps: Option<MeanStd>,
-    /// Packets that the sender sent again.
-    #[serde(default)]
-    pub retransmitted_packets: Option<u64>,
+declare! {
+    /// Metrics of a transfer. `None` where the flow is not TCP, or nobody knows what it transferred.
+    #[derive(Default)]
+    pub struct TransferMetrics in "" {
+        /// Payload that the receiving application got: mean over the time, standard deviation of whole
+        /// seconds.
+        goodput_mbps: Option<MeanStd> = "Mbit/s", Higher, [Tcp];
+        /// Packets that the sender sent again.
+        retransmitted_packets: Option<u64> = "packets", Lower, [Tcp];
+    }
 }
 
 /// The transfer of the rows so far.
@@ -48,13 +48,6 @@ impl TransferMeter {
             goodput_mbps: rate_over(goodput, self.rows.clone()),
             retransmitted_packets: Some(self.retransmitted_packets),
         }
-    }
-}
-
-impl TransferMetrics {
-    /// Values for all, to look up paths in.
-    pub(super) fn full() -> Self {
-        Self { goodput_mbps: Some(MeanStd { mean: 0.0, std: 0.0 }), retransmitted_packets: Some(0) }
     }
 }
 

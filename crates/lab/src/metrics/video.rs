@@ -1,35 +1,38 @@
 //! Metrics of a flow's video: what of the rate was repair, and what the viewer saw.
 
-use serde::{Deserialize, Serialize};
 use weir::units::{DataSize, TimeDelta};
 use weir_sim::trace::{ROW_INTERVAL, Video};
 
 use super::Distribution;
+use super::declared::declare;
 use super::tally::Tally;
 
-/// `None` where the receiver shows no video.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VideoMetrics {
-    /// Received bits of media that was sent for the first time over what the bottleneck could carry in
-    /// the same time: the good utilization `g` of bari.
-    pub media_utilization: Option<f64>,
-    /// Received rate of media that was sent for the first time.
-    #[serde(default)]
-    pub media_rate_mbps: Option<f64>,
-    /// Share of the received bytes that were retransmissions.
-    pub rtx_share: Option<f64>,
-    /// Share of the received bytes that were parity.
-    pub fec_share: Option<f64>,
-    /// Media packets that the receiver did without, over all whose fate was known.
-    pub residual_loss_ratio: Option<f64>,
-    /// Frames shown a second.
-    pub frame_rate: Option<f64>,
-    /// Time from a frame's capture to the screen: a mean a row.
-    pub frame_delay_ms: Option<Distribution>,
-    /// Freezes, by libwebrtc's rule.
-    pub freeze_count: Option<u64>,
-    /// How long they lasted together.
-    pub freeze_duration_s: Option<f64>,
+declare! {
+    /// Metrics of the video. `None` where the receiver shows no video.
+    #[derive(Default)]
+    pub struct VideoMetrics in "" {
+        /// Received bits of media that was sent for the first time, over the bits that the bottleneck could
+        /// carry in the same time: the good utilization of bari.
+        media_utilization: Option<f64> = "ratio", Higher, [Repair, Capacity];
+        /// Mean received rate of media that was sent for the first time.
+        media_rate_mbps: Option<f64> = "Mbit/s", Higher, [Repair];
+        /// Retransmissions over all received bytes of the video.
+        rtx_share: Option<f64> = "ratio", Neither, [Repair];
+        /// Parity packets over all received bytes of the video.
+        fec_share: Option<f64> = "ratio", Neither, [Repair];
+        /// Media packets that the receiver did without, repair included, over all media packets whose fate
+        /// was known.
+        residual_loss_ratio: Option<f64> = "ratio", Lower, [Repair];
+        /// Frames shown a second.
+        frame_rate: Option<f64> = "1/s", Higher, [Repair];
+        /// Time of frames from capture to screen, a mean each 50 ms. Percentiles are over these values.
+        frame_delay_ms: Option<Distribution> = "ms", Lower, [Repair];
+        /// Freezes: times between two shown frames that were at least three times the mean of the last 30
+        /// such times, this one among them, and at least 150 ms above that mean.
+        freeze_count: Option<u64> = "", Lower, [Repair];
+        /// How long the freezes lasted together.
+        freeze_duration_s: Option<f64> = "s", Lower, [Repair];
+    }
 }
 
 /// The video of the rows so far.
@@ -77,23 +80,6 @@ impl VideoMeter {
             frame_delay_ms: self.delay.above(TimeDelta::ZERO),
             freeze_count: Some(freezes),
             freeze_duration_s: Some(frozen.as_secs_f64()),
-        }
-    }
-}
-
-impl VideoMetrics {
-    /// Values for all, to look up paths in.
-    pub(super) fn full(distribution: Option<Distribution>) -> Self {
-        Self {
-            media_utilization: Some(0.0),
-            media_rate_mbps: Some(0.0),
-            rtx_share: Some(0.0),
-            fec_share: Some(0.0),
-            residual_loss_ratio: Some(0.0),
-            frame_rate: Some(0.0),
-            frame_delay_ms: distribution,
-            freeze_count: Some(0),
-            freeze_duration_s: Some(0.0),
         }
     }
 }

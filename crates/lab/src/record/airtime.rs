@@ -1,4 +1,4 @@
-//! `airtime.csv`: a row a frame on the air of the Wi-Fi cell, by the order of their ends.
+//! `airtime.csv`: a row a frame on the air of the Wi-Fi cell, in the order in which they end.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,138 @@ use weir_net::wifi::{
     AccessCategory, AirtimeRecord, DataRate, FrameKind, GuardInterval, Mcs, NodeId,
 };
 
-use super::series::Cells;
+use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_number};
 
-pub(super) const HEADER: &str =
-    "start_ns,end_ns,from,to,kind,mcs,guard,category,mpdus,bytes,decoded";
-const COLUMNS: usize = 11;
+/// The file.
+pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
+    file: "airtime.csv",
+    groups: GROUPS,
+    items: |part| &part.frames,
+    read: |trace| &mut trace.frames,
+    applies: |scenario| scenario.cell.is_some(),
+    row: Frame::of,
+    item: Frame::record,
+};
+
+pub(crate) const GROUPS: &[ColumnGroup<Frame>] =
+    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
+
+/// A row: an [`AirtimeRecord`] without the nesting of its kinds.
+#[derive(Default)]
+pub(crate) struct Frame {
+    start: Timestamp,
+    end: Timestamp,
+    from: usize,
+    to: Option<usize>,
+    kind: &'static str,
+    mcs: Option<u64>,
+    guard: &'static str,
+    category: Option<AccessCategory>,
+    mpdus: Option<u64>,
+    size: Option<DataSize>,
+    decoded: u64,
+}
+
+const DATA: &str = "data";
+const ACK: &str = "ack";
+const BLOCK_ACK: &str = "block-ack";
+const SHORT: &str = "short";
+const LONG: &str = "long";
+
+const COLUMNS: &[CsvColumn<Frame>] = &[
+    CsvColumn {
+        name: "start_ns",
+        unit: "ns",
+        meaning: "first moment on the air",
+        in_call: "",
+        put: |row, _, out| put_number(out, row.start.as_nanos().unsigned_abs()),
+        take: |row, cell, _| {
+            row.start = moment(cell)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "end_ns",
+        unit: "ns",
+        meaning: "last moment on the air, with the signal extension of the band",
+        in_call: "",
+        put: |row, _, out| put_number(out, row.end.as_nanos().unsigned_abs()),
+        take: |row, cell, _| {
+            row.end = moment(cell)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "from",
+        unit: "",
+        meaning: "name of the node that sends",
+        in_call: "",
+        put: |row, nodes, out| out.extend_from_slice(nodes[row.from].as_bytes()),
+        take: |row, cell, nodes| {
+            row.from = position(cell, "node", nodes)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "to",
+        unit: "",
+        meaning: "name of the node that receives; empty for an access point elsewhere",
+        in_call: "",
+        put: |row, nodes, out| {
+            out.extend_from_slice(row.to.map_or("", |to| nodes[to].as_str()).as_bytes());
+        },
+        take: |row, cell, nodes| {
+            row.to = (!cell.is_empty()).then(|| position(cell, "node", nodes)).transpose()?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "kind",
+        unit: "",
+        meaning: "`data`, `ack` or `block-ack`; the next five columns are empty for the latter two",
+        in_call: "",
+        put: |row, _, out| out.extend_from_slice(row.kind.as_bytes()),
+        take: |row, cell, _| {
+            let kinds = [DATA, ACK, BLOCK_ACK];
+            row.kind = known(cell, &kinds).ok_or_else(|| format!("no frame is a '{cell}'"))?;
+            Ok(())
+        },
+    },
+    column!("mcs", "", mcs, "modulation and coding scheme"),
+    CsvColumn {
+        name: "guard",
+        unit: "",
+        meaning: "guard interval: `long` or `short`",
+        in_call: "",
+        put: |row, _, out| out.extend_from_slice(row.guard.as_bytes()),
+        take: |row, cell, _| {
+            row.guard = known(cell, &[SHORT]).unwrap_or(LONG);
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "category",
+        unit: "",
+        meaning: "access category: `background`, `best-effort`, `video` or `voice`",
+        in_call: "",
+        put: |row, _, out| out.extend_from_slice(row.category.map_or("", word).as_bytes()),
+        take: |row, cell, _| {
+            row.category = CATEGORIES.iter().find(|(_, word)| *word == cell).map(|found| found.0);
+            match row.category {
+                None if !cell.is_empty() => Err(format!("no category '{cell}'")),
+                _ => Ok(()),
+            }
+        },
+    },
+    column!("mpdus", "packets", mpdus, "packets in the frame"),
+    column!("bytes", "byte", size, "bytes in the frame, headers included"),
+    column!(
+        "decoded",
+        "packets",
+        decoded,
+        "packets that the receiver could decode; 1 or 0 for an answer"
+    ),
+];
 
 /// The words of the access categories.
 const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
@@ -21,30 +148,68 @@ const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
     (AccessCategory::Voice, "voice"),
 ];
 
+impl Frame {
+    fn of(record: &AirtimeRecord) -> Self {
+        let row = Self {
+            start: record.start,
+            end: record.end,
+            from: record.from.0,
+            to: record.to.map(|to| to.0),
+            decoded: record.decoded as u64,
+            ..Self::default()
+        };
+        match record.kind {
+            FrameKind::Data { rate, category, mpdus, size } => Self {
+                kind: DATA,
+                mcs: Some(rate.mcs.index() as u64),
+                guard: if rate.guard == GuardInterval::Short { SHORT } else { LONG },
+                category: Some(category),
+                mpdus: Some(mpdus as u64),
+                size: Some(size),
+                ..row
+            },
+            FrameKind::Ack => Self { kind: ACK, ..row },
+            FrameKind::BlockAck => Self { kind: BLOCK_ACK, ..row },
+        }
+    }
+
+    fn record(self) -> Result<AirtimeRecord, String> {
+        Ok(AirtimeRecord {
+            start: self.start,
+            end: self.end,
+            from: NodeId(self.from),
+            to: self.to.map(NodeId),
+            kind: match self.kind {
+                DATA => self.data()?,
+                ACK => FrameKind::Ack,
+                _ => FrameKind::BlockAck,
+            },
+            decoded: self.decoded as usize,
+        })
+    }
+
+    fn data(&self) -> Result<FrameKind, String> {
+        let missing = |name: &str| format!("{name}: an empty cell");
+        let index = self.mcs.ok_or_else(|| missing("mcs"))?;
+        let mcs = u8::try_from(index).ok().and_then(Mcs::new).ok_or(format!("no MCS {index}"))?;
+        let guard = if self.guard == SHORT { GuardInterval::Short } else { GuardInterval::Long };
+        Ok(FrameKind::Data {
+            rate: DataRate { mcs, guard },
+            category: self.category.ok_or_else(|| missing("category"))?,
+            mpdus: self.mpdus.ok_or_else(|| missing("mpdus"))? as usize,
+            size: self.size.ok_or_else(|| missing("bytes"))?,
+        })
+    }
+}
+
 /// Writes the first line.
 pub fn write_header(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{HEADER}")
+    writeln!(out, "{}", FILE.header())
 }
 
 /// Writes the next frames, behind the first line.
 pub fn write(out: &mut impl Write, nodes: &[String], frames: &[AirtimeRecord]) -> io::Result<()> {
-    for frame in frames {
-        let (start, end) = (frame.start.as_nanos(), frame.end.as_nanos());
-        // An access point elsewhere has no name.
-        let to = frame.to.map_or("", |to| &nodes[to.0]);
-        write!(out, "{start},{end},{},{to},", nodes[frame.from.0])?;
-        match frame.kind {
-            FrameKind::Data { rate, category, mpdus, size } => {
-                let guard = if rate.guard == GuardInterval::Short { "short" } else { "long" };
-                let (mcs, bytes) = (rate.mcs.index(), size.as_bytes());
-                write!(out, "data,{mcs},{guard},{},{mpdus},{bytes}", word(category))?;
-            }
-            FrameKind::Ack => write!(out, "ack,,,,,")?,
-            FrameKind::BlockAck => write!(out, "block-ack,,,,,")?,
-        }
-        writeln!(out, ",{}", frame.decoded)?;
-    }
-    Ok(())
+    FILE.write_items(out, nodes, frames)
 }
 
 /// The word for an access category.
@@ -53,44 +218,12 @@ pub(crate) fn word(category: AccessCategory) -> &'static str {
     found.expect("all categories are listed").1
 }
 
-pub(super) fn parse_row(line: &str, nodes: &[String]) -> Result<AirtimeRecord, String> {
-    let cells = Cells::of(line, COLUMNS)?;
-    let time = |column| {
-        let nanos = cells.number(column)?;
-        i64::try_from(nanos).map(Timestamp::from_nanos).map_err(|_| format!("{nanos} is too large"))
-    };
-    let to = match cells.text(3) {
-        "" => None,
-        _ => Some(NodeId(cells.position(3, "node", nodes)?)),
-    };
-    Ok(AirtimeRecord {
-        start: time(0)?,
-        end: time(1)?,
-        from: NodeId(cells.position(2, "node", nodes)?),
-        to,
-        kind: match cells.text(4) {
-            "data" => data(&cells)?,
-            "ack" => FrameKind::Ack,
-            "block-ack" => FrameKind::BlockAck,
-            kind => return Err(format!("no frame is a '{kind}'")),
-        },
-        decoded: cells.number(10)? as usize,
-    })
+/// The word of these that the cell is.
+fn known(cell: &str, words: &[&'static str]) -> Option<&'static str> {
+    words.iter().copied().find(|word| *word == cell)
 }
 
-fn data(cells: &Cells<'_>) -> Result<FrameKind, String> {
-    let index = cells.number(5)?;
-    let mcs = u8::try_from(index).ok().and_then(Mcs::new).ok_or(format!("no MCS {index}"))?;
-    let guard = match cells.text(6) {
-        "short" => GuardInterval::Short,
-        _ => GuardInterval::Long,
-    };
-    let name = cells.text(7);
-    let category = CATEGORIES.iter().find(|known| known.1 == name);
-    Ok(FrameKind::Data {
-        rate: DataRate { mcs, guard },
-        category: category.ok_or(format!("no category '{name}'"))?.0,
-        mpdus: cells.number(8)? as usize,
-        size: DataSize::from_bytes(cells.number(9)?),
-    })
+fn moment(cell: &str) -> Result<Timestamp, String> {
+    let nanos = number(cell)?;
+    i64::try_from(nanos).map(Timestamp::from_nanos).map_err(|_| format!("{nanos} is too large"))
 }

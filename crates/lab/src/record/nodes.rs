@@ -1,62 +1,77 @@
-//! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms, integers only; an empty cell was not measured.
+//! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms. Cells are whole numbers; an empty cell was not
+//! measured.
 
-use std::io::{self, Write};
-
-use weir::units::{Bitrate, DataSize, Timestamp};
 use weir_sim::trace::{NODE_INTERVAL, NodeRow};
 
-use super::series::{Cells, micros, put_cells, put_number, time};
+use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
 
-pub(super) const HEADER: &str = "time_ms,node,offered_bytes,delivered_bytes,delivered_packets,dropped_packets,\
-                      lost_packets,attempts,failures,airtime_us,queue_bytes,excess_bps,capacity_bps";
-const COLUMNS: usize = 13;
+/// The file.
+pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
+    file: "nodes.csv",
+    groups: GROUPS,
+    items: |part| &part.node_rows,
+    read: |trace| &mut trace.node_rows,
+    applies: |scenario| scenario.cell.is_some(),
+    row: NodeRow::clone,
+    item: Ok,
+};
 
-/// Writes the next rows.
-pub(super) fn write(out: &mut impl Write, nodes: &[String], rows: &[NodeRow]) -> io::Result<()> {
-    let mut lines = Vec::new();
-    for row in rows {
-        put_number(&mut lines, row.time.as_millis().unsigned_abs());
-        lines.push(b',');
-        lines.extend_from_slice(nodes[row.node].as_bytes());
-        let cells = [
-            Some(row.offered.as_bytes()),
-            Some(row.delivered.as_bytes()),
-            Some(row.delivered_packets),
-            Some(row.dropped_packets),
-            Some(row.lost_packets),
-            Some(row.attempts),
-            Some(row.failures),
-            Some(micros(row.airtime)),
-            Some(row.queue.as_bytes()),
-            row.excess.map(Bitrate::as_bps),
-            row.capacity.map(Bitrate::as_bps),
-        ];
-        put_cells(&mut lines, &cells);
-        lines.push(b'\n');
-    }
-    out.write_all(&lines)
-}
+pub(crate) const GROUPS: &[ColumnGroup<NodeRow>] =
+    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
 
-pub(super) fn parse_row(line: &str, nodes: &[String]) -> Result<NodeRow, String> {
-    let cells = Cells::of(line, COLUMNS)?;
-    let time_ms = cells.number(0)?;
-    if !time_ms.is_multiple_of(NODE_INTERVAL.as_millis().unsigned_abs()) {
-        return Err(format!("{time_ms} ms is not a multiple of {}", NODE_INTERVAL.as_millis()));
-    }
-    let rate = |column| Ok::<_, String>(cells.optional(column)?.map(Bitrate::from_bps));
-    Ok(NodeRow {
-        time: Timestamp::ZERO + time(time_ms.saturating_mul(1000))?,
-        node: cells.position(1, "node", nodes)?,
-        offered: cells.size(2)?,
-        delivered: cells.size(3)?,
-        delivered_packets: cells.amount(4)?,
-        dropped_packets: cells.amount(5)?,
-        lost_packets: cells.amount(6)?,
-        attempts: cells.amount(7)?,
-        failures: cells.amount(8)?,
-        airtime: time(cells.number(9)?)?,
-        queue: DataSize::from_bytes(cells.number(10)?),
-        excess: rate(11)?,
-        capacity: rate(12)?,
-    })
-}
+const COLUMNS: &[CsvColumn<NodeRow>] = &[
+    CsvColumn {
+        name: "time_ms",
+        unit: "ms",
+        meaning: "end of the interval, a multiple of 500",
+        in_call: "",
+        put: |row, _, out| put_number(out, row.time.as_millis().unsigned_abs()),
+        take: |row, cell, _| {
+            row.time = interval_end(cell, NODE_INTERVAL)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "node",
+        unit: "",
+        meaning: "name of the node; the access point is `ap`",
+        in_call: "",
+        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
+        take: |row, cell, nodes| {
+            row.node = position(cell, "node", nodes)?;
+            Ok(())
+        },
+    },
+    column!("offered_bytes", "byte", offered, "IP bytes that came to be sent"),
+    column!("delivered_bytes", "byte", delivered, "IP bytes that the node's receivers handed on"),
+    column!(
+        "delivered_packets",
+        "packets",
+        delivered_packets,
+        "packets that its receivers handed on"
+    ),
+    column!("dropped_packets", "packets", dropped_packets, "packets that its queue dropped"),
+    column!("lost_packets", "packets", lost_packets, "packets given up after their last attempt"),
+    column!("attempts", "", attempts, "transmissions of packets"),
+    column!("failures", "", failures, "transmissions that failed, as far as the node knows"),
+    column!(
+        "airtime_us",
+        "µs",
+        airtime,
+        "time on the air with the node's data and the answers to it"
+    ),
+    column!("queue_bytes", "byte", queue, "bytes in the node's queues at the end of the interval"),
+    column!(
+        "excess_bps",
+        "bit/s",
+        excess,
+        "excess delivery rate that the node measures in best effort over a second; empty where it has \
+         not sent"
+    ),
+    column!(
+        "capacity_bps",
+        "bit/s",
+        capacity,
+        "capacity that the node measures in best effort over a second; empty where it has not sent"
+    ),
+];

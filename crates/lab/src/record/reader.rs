@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use weir::units::Timestamp;
 use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::series::SeriesReader;
+use super::table::{AnyLog, Log};
 use super::{
-    AIRTIME, CALL, EVENTS, NODES, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime,
-    damaged, events, lines, nodes, read_json,
+    CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime, damaged,
+    events, lines, nodes, read_json,
 };
+use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::run::RunInfo;
 use crate::scenario::{self, Scenario};
@@ -57,7 +58,7 @@ pub struct Reader {
     /// Names of the nodes of the Wi-Fi cell; none without a cell.
     pub nodes: Vec<String>,
     /// What only a real call has.
-    pub call: Option<Value>,
+    pub call: Option<CallFile>,
 }
 
 impl Reader {
@@ -93,14 +94,15 @@ impl Reader {
         Ok(Self { folder: folder.into(), info, scenario, flows: run.flows, nodes, call })
     }
 
-    /// Why the values of a real run do not count, if they do not.
+    /// Why the values of a real run do not count; `None` if they do, or if the run is simulated.
     pub fn flaw(&self) -> Option<Flaw> {
-        Flaw::of(self.call.as_ref()?)
+        self.call.as_ref()?.fate().flaw()
     }
 
     /// The files of the record that everything is measured from.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        [RUN, SERIES, EVENTS, NODES, AIRTIME, CALL].into_iter().map(|name| self.folder.join(name))
+        let logs = LOGS.iter().map(|log| log.file());
+        [RUN, SERIES, EVENTS, CALL].into_iter().chain(logs).map(|name| self.folder.join(name))
     }
 
     /// Hands over the rows, by time.
@@ -127,24 +129,35 @@ impl Reader {
 
     /// Hands over the rows of the nodes, by time; none without a cell.
     pub fn node_rows(&self, mut take: impl FnMut(&NodeRow)) -> Result<(), RecordError> {
-        if self.scenario.cell.is_none() {
-            return Ok(());
-        }
-        lines::each_below(&self.folder.join(NODES), nodes::HEADER, |line| {
-            take(&nodes::parse_row(line, &self.nodes)?);
+        self.log(&nodes::FILE, |row| take(&row))
+    }
+
+    /// Hands over the frames on the air, by their ends; none without a cell.
+    pub fn frames(&self, take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
+        self.log(&airtime::FILE, take)
+    }
+
+    /// Hands over the items of a file; none if runs of the scenario have no such file.
+    fn log<R: Default, T>(
+        &self,
+        log: &Log<R, T>,
+        mut take: impl FnMut(T),
+    ) -> Result<(), RecordError> {
+        self.log_lines(log, |line| {
+            take(log.parse(line, &self.nodes)?);
             Ok(())
         })
     }
 
-    /// Hands over the frames on the air, by their ends; none without a cell.
-    pub fn frames(&self, mut take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
-        if self.scenario.cell.is_none() {
+    fn log_lines(
+        &self,
+        log: &dyn AnyLog,
+        take: impl FnMut(&str) -> Result<(), String>,
+    ) -> Result<(), RecordError> {
+        if !log.applies(&self.scenario) {
             return Ok(());
         }
-        lines::each_below(&self.folder.join(AIRTIME), airtime::HEADER, |line| {
-            take(airtime::parse_row(line, &self.nodes)?);
-            Ok(())
-        })
+        lines::each_below(&self.folder.join(log.file()), &log.header(), take)
     }
 
     /// Measures the run.
@@ -163,8 +176,9 @@ impl Reader {
             Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };
         self.rows(|row| trace.rows.push(*row))?;
         self.events(|change| trace.events.push(change))?;
-        self.node_rows(|row| trace.node_rows.push(*row))?;
-        self.frames(|frame| trace.frames.push(frame))?;
+        for log in LOGS {
+            self.log_lines(*log, |line| log.read_line(line, &self.nodes, &mut trace))?;
+        }
         let Self { info, scenario, call, .. } = self;
         Ok(Record { info, scenario: Arc::unwrap_or_clone(scenario), trace, call })
     }

@@ -5,6 +5,7 @@ use weir_net::Seed;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::*;
+use crate::calls::file::EmulationFacts;
 use crate::report::Report;
 use crate::scenario::{self, catalogue};
 
@@ -98,7 +99,8 @@ fn linked() -> Record {
     let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
     let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
-    let call = Some(serde_json::json!({ "exit_code": 0, "bent": true }));
+    let emulation = EmulationFacts { disturbed: true, ..EmulationFacts::default() };
+    let call = Some(CallFile { exit_code: Some(0), emulation, ..CallFile::default() });
     Record { info, scenario, trace: Trace { flows, rows, ..Trace::default() }, call }
 }
 
@@ -109,9 +111,9 @@ fn the_record_of_a_command_has_a_flow_each_way_and_lasts_as_long_as_the_command(
     let folder = record.write(out.path()).unwrap();
     let again = Record::read(&folder).unwrap();
     assert_eq!(again, record);
-    assert_eq!(again.flaw(), Some(Flaw::Bent));
+    assert_eq!(again.flaw(), Some(Flaw::Disturbed));
     let summary = again.summary();
-    assert_eq!(summary.flaw(), Some(Flaw::Bent));
+    assert_eq!(summary.flaw(), Some(Flaw::Disturbed));
     assert_eq!((summary.engine.as_str(), summary.duration_s), ("link", 1.0));
     assert_eq!(summary.metric(Some("link-down"), "rate_mbps.mean"), Some(20.0 * 800.0 / 1e6));
     assert!(summary.expect.is_empty() && summary.paper.is_empty());
@@ -220,7 +222,7 @@ fn a_damaged_file_is_named_with_its_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
         error
     };
-    assert!(damage("series.csv", "\n50,", "\n51,").contains("line 2: 51 ms"));
+    assert!(damage("series.csv", "\n50,", "\n51,").contains("line 2: time_ms: 51 ms"));
     assert!(damage("series.csv", "media-1", "media-9").contains("no flow 'media-9-up'"));
     assert!(damage("series.csv", "time_ms", "time").contains("the first line must be"));
     assert!(damage("events.jsonl", "\"time_us\"", "\"time\"").contains("line 1"));
@@ -229,6 +231,27 @@ fn a_damaged_file_is_named_with_its_line() {
     let flows = damage("run.json", "\"media-1-down\"", "\"media-2-up\"");
     assert!(flows.contains("its flows are not those of its scenario"), "{flows}");
     assert!(Record::read(&folder).is_ok());
+}
+
+#[test]
+fn a_call_file_that_is_cut_off_or_of_another_shape_is_an_error_and_never_an_empty_one() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = linked().write(out.path()).unwrap();
+    let path = folder.join("call.json");
+    let good = fs::read_to_string(&path).unwrap();
+    let read = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Reader::open(&folder, &Scenarios::default()).map(|reader| reader.flaw())
+    };
+    assert_eq!(read(&good).unwrap(), Some(Flaw::Disturbed));
+    let old = good.replace("  \"refused_packets\": 0\n", "  \"added_later\": {}\n");
+    assert_ne!(old, good);
+    assert_eq!(read(&old).unwrap(), Some(Flaw::Disturbed));
+    let cut = &good[..good.len() / 2];
+    for wrong in ["", "{}", "[]", "null", cut, &good.replace("true", "\"yes\"")] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(error.contains("call.json: ") && error.lines().count() == 1, "{error}");
+    }
 }
 
 #[test]
@@ -257,8 +280,9 @@ proptest::proptest! {
     #[test]
     fn any_text_in_a_record_is_read_or_refused(text in ".{0,200}", line in "[0-9,a-z-]{0,80}") {
         let flows = ["media-1".to_string()];
+        let header = table::Layout::first(series::GROUPS).header();
         let _ = events::parse_line(&text, &flows);
-        for lines in [[text.as_str(), ""], [series::HEADER, &line]] {
+        for lines in [[text.as_str(), ""], [header.as_str(), &line]] {
             let mut reader = series::SeriesReader::new(&flows, weir::units::Timestamp::from_secs(9));
             let _ = lines.map(|line| reader.read(line));
         }

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use weir_sim::trace::Trace;
 
 use super::series::SeriesFile;
+use super::table::AnyLog;
 use super::{
-    AIRTIME, CALL, EVENTS, NODES, RUN, RecordError, RunFile, SERIES, SUMMARY, airtime, events,
-    io_error, nodes, pretty,
+    CALL, EVENTS, LOGS, RUN, RecordError, RunFile, SERIES, SUMMARY, events, io_error, pretty,
 };
+use crate::calls::file::CallFile;
 use crate::run::RunInfo;
 use crate::scenario::Scenario;
 use crate::summary::Summary;
@@ -24,12 +24,8 @@ pub struct Writer {
     unfinished: UnfinishedFolder,
     series: SeriesFile,
     events: BufWriter<File>,
-    cell: Option<CellFiles>,
-}
-
-struct CellFiles {
-    nodes: BufWriter<File>,
-    airtime: BufWriter<File>,
+    /// What only the scenario's kind of network has.
+    logs: Vec<(&'static dyn AnyLog, BufWriter<File>)>,
 }
 
 impl Writer {
@@ -47,17 +43,16 @@ impl Writer {
             fs::write(at(RUN), pretty(&RunFile::of(info, scenario)))?;
             let series = SeriesFile::create(at(SERIES))?;
             let events = file(EVENTS)?;
-            let mut cell = None;
-            if scenario.cell.is_some() {
-                let (mut nodes, mut airtime) = (file(NODES)?, file(AIRTIME)?);
-                writeln!(nodes, "{}", nodes::HEADER)?;
-                airtime::write_header(&mut airtime)?;
-                cell = Some(CellFiles { nodes, airtime });
-            }
-            Ok((series, events, cell))
+            let own = LOGS.iter().filter(|log| log.applies(scenario));
+            let logs = own.map(|log| {
+                let mut out = file(log.file())?;
+                writeln!(out, "{}", log.header())?;
+                Ok((*log, out))
+            });
+            Ok((series, events, logs.collect::<io::Result<Vec<_>>>()?))
         };
-        let (series, events, cell) = begin().map_err(io_error(&folder))?;
-        Ok(Self { folder, unfinished, series, events, cell })
+        let (series, events, logs) = begin().map_err(io_error(&folder))?;
+        Ok(Self { folder, unfinished, series, events, logs })
     }
 
     /// Writes the next part of the run.
@@ -65,26 +60,23 @@ impl Writer {
         let mut write = || {
             self.series.write(&part.flows, &part.rows)?;
             events::write(&mut self.events, &part.flows, &part.events)?;
-            if let Some(cell) = &mut self.cell {
-                nodes::write(&mut cell.nodes, &part.nodes, &part.node_rows)?;
-                airtime::write(&mut cell.airtime, &part.nodes, &part.frames)?;
-            }
-            Ok(())
+            self.logs.iter_mut().try_for_each(|(log, out)| log.write(out, part))
         };
         write().map_err(io_error(&self.folder))
     }
 
     /// Puts the record into its place. Returns its folder.
-    pub fn finish(self, summary: &Summary, call: Option<&Value>) -> Result<PathBuf, RecordError> {
-        let Self { folder, unfinished, series, mut events, cell } = self;
+    pub fn finish(
+        self,
+        summary: &Summary,
+        call: Option<&CallFile>,
+    ) -> Result<PathBuf, RecordError> {
+        let Self { folder, unfinished, series, mut events, mut logs } = self;
         let end = || -> io::Result<()> {
             let at = |name: &str| unfinished.path().join(name);
             series.finish()?;
             events.flush()?;
-            if let Some(CellFiles { mut nodes, mut airtime }) = cell {
-                nodes.flush()?;
-                airtime.flush()?;
-            }
+            logs.iter_mut().try_for_each(|(_, out)| out.flush())?;
             fs::write(at(SUMMARY), pretty(summary))?;
             if let Some(call) = call {
                 fs::write(at(CALL), pretty(call))?;

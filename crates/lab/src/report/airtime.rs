@@ -3,7 +3,7 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::wifi::{AirtimeRecord, FrameKind};
 
-use super::format::{AirFrame, Airtime};
+use super::format::{AirFrame, AirFrameKind, Airtime};
 use super::{Column, Run};
 use crate::record::airtime::word;
 use crate::run::Engine;
@@ -56,9 +56,9 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
         end_us: micros(frame.end - from),
         node: frame.from.0,
         kind: match frame.kind {
-            FrameKind::Data { .. } => "data",
-            FrameKind::Ack => "ack",
-            FrameKind::BlockAck => "block-ack",
+            FrameKind::Data { .. } => AirFrameKind::Data,
+            FrameKind::Ack => AirFrameKind::Ack,
+            FrameKind::BlockAck => AirFrameKind::BlockAck,
         },
         mpdus: mpdus(frame),
         decoded: frame.decoded,

@@ -1,6 +1,6 @@
 //! What only real calls have: set-up, browsers, packet captures, and whether the witnesses agree.
 //!
-//! All of it stands in `call.json`. A member that a record lacks is a value that nobody measured.
+//! All of it comes from `call.json`. A member that a record lacks is a value that nobody measured.
 
 use super::format::{
     Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
@@ -8,8 +8,8 @@ use super::format::{
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
-    Agreement, CallFile, Candidate, Capture, Compared, Delays, Interval, Limitation, Pair, Peer,
-    Stream,
+    Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Interval, Limitation,
+    Peer, Stream,
 };
 use crate::calls::streams;
 use crate::metrics::mean;
@@ -23,38 +23,35 @@ const BYTES_PER_MEGABYTE: f64 = 1e6;
 /// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all, those
 /// with failed calls among them, for each of their rows says whose it is.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
-    let runs: Vec<(&Run, CallFile)> = columns
+    let runs: Vec<(&Run, &CallFile)> = columns
         .iter()
         .filter(|column| column.engine == Engine::Call)
         .flat_map(|column| column.counted)
-        .filter_map(|run| {
-            let file = serde_json::from_value(run.record.call.clone()?).ok()?;
-            Some((run, file))
-        })
+        .filter_map(|run| Some((run, run.record.call.as_ref()?)))
         .collect();
     let (first, first_file) = runs.first()?;
     let of_calls = || columns.iter().filter(|column| column.engine == Engine::Call);
-    let is_bent = |run: &&Run| run.record.flaw() == Some(Flaw::Bent);
-    let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_bent);
+    let is_disturbed = |run: &&Run| run.record.flaw() == Some(Flaw::Disturbed);
+    let left_out = || of_calls().flat_map(|column| column.left_out).filter(is_disturbed);
     let entries = || runs.iter().flat_map(|(_, file)| &file.calls);
-    let captures = || runs.iter().flat_map(|(_, file)| &file.captures);
+    let captures = || runs.iter().flat_map(|(_, file)| file.captures());
     let rows = || captures().flat_map(|capture| &capture.agreement);
     Some(Calls {
         seed: first.seed(),
         tried: entries().count(),
         succeeded: entries().filter(|call| call.failure.is_none()).count(),
         left_out: left_out().map(left_out_in_words).collect(),
-        bent: of_calls().all(Column::is_bent),
+        disturbed: of_calls().all(Column::is_disturbed),
         failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
         setup: runs.iter().flat_map(|(run, file)| setup(run, file)).collect(),
         peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
-        streams: first_file.captures.iter().flat_map(captured).collect(),
-        agreement: first_file.captures.iter().flat_map(|it| agreement(first_file, it)).collect(),
+        streams: first_file.captures().iter().flat_map(captured).collect(),
+        agreement: first_file.captures().iter().flat_map(|it| agreement(first_file, it)).collect(),
         compared: rows().count(),
         agreed: rows().filter(|row| row.agrees).count(),
         rates: rates(first_file),
         errors: errors(first_file),
-        delays: first_file.captures.iter().flat_map(|it| delays(first_file, it)).collect(),
+        delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
     })
 }
 
@@ -114,7 +111,7 @@ fn setup(run: &Run, file: &CallFile) -> Vec<SetupRow> {
     file.peers.iter().filter_map(row).collect()
 }
 
-fn path(Pair { local, remote }: &Pair) -> String {
+fn path(CandidatePair { local, remote }: &CandidatePair) -> String {
     let end = |candidate: &Candidate| {
         let address = candidate.address.as_deref().unwrap_or("hidden");
         format!("{address} ({})", candidate.candidate_type)
@@ -133,7 +130,7 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
             let values: Vec<f64> = peer.intervals.iter().filter_map(value).collect();
             (!values.is_empty()).then(|| rounded(values.iter().sum(), DECIMALS))
         };
-        let size = peer.intervals.iter().rev().find_map(|interval| interval.frame_size);
+        let size = peer.intervals.iter().rev().find_map(|it| it.of_received(|it| it.frame_size));
         PeerRow {
             seed: run.seed(),
             controller: run.record.info.controller.clone(),
@@ -141,13 +138,13 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
             cpu_percent: participant.and_then(|it| it.cpu_cores).map(|it| rounded(it * 100.0, 1)),
             memory_mb: participant
                 .and_then(|it| it.memory_bytes)
-                .map(|bytes| rounded(bytes / BYTES_PER_MEGABYTE, 1)),
-            encode_ms: over(|interval| interval.encode_ms),
-            decode_ms: over(|interval| interval.decode_ms),
-            frame_rate: over(|interval| interval.frame_rate),
+                .map(|bytes| rounded(bytes as f64 / BYTES_PER_MEGABYTE, 1)),
+            encode_ms: over(|it| it.of_sent(|it| it.encode_ms)),
+            decode_ms: over(|it| it.of_received(|it| it.decode_ms)),
+            frame_rate: over(|it| it.of_received(|it| it.frame_rate)),
             frame_size: size.map(|(width, height)| format!("{width} x {height}")),
-            freezes: sum(|interval| interval.freezes),
-            frozen_s: sum(|interval| interval.frozen_s),
+            freezes: sum(|it| it.of_received(|it| it.freezes.map(|count| count as f64))),
+            frozen_s: sum(|it| it.of_received(|it| it.frozen_s)),
             limited: peer.limitation_s.map(limited),
         }
     };
@@ -204,7 +201,7 @@ fn span_s(capture: &Capture) -> Option<f64> {
 
 /// Counts of getStats beside those of the captures, a stream a row.
 fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
-    let captures = file.captures.iter();
+    let captures = file.captures().iter();
     let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
     let row = |(call, compared): (usize, &Compared)| {
         let error = streams::error(file, call, compared);
@@ -226,12 +223,12 @@ fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
 
 /// The same over time, of the first call. Streams that nobody saw anything of have no plot.
 fn rates(file: &CallFile) -> Vec<RatePlot> {
-    let Some(capture) = file.captures.first() else { return Vec::new() };
+    let Some(capture) = file.captures().first() else { return Vec::new() };
     let plot = |compared: &Compared| {
         let error = streams::error(file, capture.call, compared);
         let percent = |value: Option<f64>| value.map(|value| rounded(value, DECIMALS));
-        let kbps = |rates: &[f64]| -> Vec<f64> {
-            rates.iter().map(|rate| rounded(rate / BITS_PER_KILOBIT, DECIMALS)).collect()
+        let kbps = |rates: &[u64]| -> Vec<f64> {
+            rates.iter().map(|rate| rounded(*rate as f64 / BITS_PER_KILOBIT, DECIMALS)).collect()
         };
         RatePlot {
             peer: end(file, capture.call, compared),
@@ -245,7 +242,7 @@ fn rates(file: &CallFile) -> Vec<RatePlot> {
     };
     let is_seen = |compared: &&Compared| {
         let mut rates = compared.reported_bps.iter().chain(&compared.captured_bps);
-        rates.any(|rate| *rate > 0.0)
+        rates.any(|rate| *rate > 0)
     };
     capture.compared.iter().filter(is_seen).map(plot).collect()
 }
@@ -261,7 +258,7 @@ fn hexadecimal(ssrc: u32) -> String {
 
 /// Which of several calls it is, before what is said of it.
 fn of_call(file: &CallFile, call: usize) -> String {
-    match file.captures.len() {
+    match file.captures().len() {
         0 | 1 => String::new(),
         _ => format!("call {call}, "),
     }
@@ -291,10 +288,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::calls::file::CapturedInterval;
 
     fn file() -> CallFile {
         let value = json!({
-            "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 3e8 }],
+            "bent": false,
+            "participants": [{ "name": "a", "cpu_cores": 0.5, "memory_bytes": 300_000_000 }],
             "peers": [{
                 "call": 1, "participant": "a",
                 "setup_ms":
@@ -302,8 +301,8 @@ mod tests {
                 "first_frame_ms": 700.0,
                 "limitation_s": { "none": 3.0, "cpu": 0.0, "bandwidth": 1.0, "other": 0.0 },
                 "intervals": [
-                    { "time_s": 0.5, "send_bps": 1e6, "unknown": 1 },
-                    { "time_s": 1.0, "send_bps": 2e6, "receive_bps": null },
+                    { "time_s": 0.5, "send_bps": 1_000_000, "unknown": 1 },
+                    { "time_s": 1.0, "send_bps": 2_000_000, "receive_bps": null },
                 ],
             }],
             "captures": [{
@@ -311,10 +310,10 @@ mod tests {
                 "compared": [
                     { "peer": "a", "way": "sent", "stream": "video and retransmissions", "mid": "1",
                         "ssrcs": [7, 8], "reported_packets": 300, "captured_packets": 301,
-                        "reported_payload_bytes": 187_500.0, "captured_payload_bytes": 187_500.0,
-                        "time_s": [0.5, 1.0], "reported_bps": [1e6, 2e6], "captured_bps": [0.9e6, 2.1e6] },
+                        "reported_payload_bytes": 187_500, "captured_payload_bytes": 187_500,
+                        "time_s": [0.5, 1.0], "reported_bps": [1_000_000, 2_000_000], "captured_bps": [900_000, 2_100_000] },
                     { "peer": "a", "way": "sent", "stream": "audio", "mid": "0", "ssrcs": [9],
-                        "time_s": [0.5], "reported_bps": [0.0], "captured_bps": [0.0] },
+                        "time_s": [0.5], "reported_bps": [0], "captured_bps": [0] },
                 ],
             }],
         });
@@ -351,9 +350,10 @@ mod tests {
             "agrees": true }],
             "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
         let told = |captures: Value| -> [String; 2] {
-            let file: CallFile = serde_json::from_value(json!({ "captures": captures })).unwrap();
-            let subject = agreement(&file, &file.captures[0])[0].subject.clone();
-            [subject, delays(&file, &file.captures[0])[0].stream.clone()]
+            let file: CallFile =
+                serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
+            let subject = agreement(&file, &file.captures()[0])[0].subject.clone();
+            [subject, delays(&file, &file.captures()[0])[0].stream.clone()]
         };
         assert_eq!(told(json!([capture])), ["media", "video from a to b"]);
         let of_two = ["call 2, media", "call 2, video from a to b"];
@@ -364,7 +364,10 @@ mod tests {
     fn a_call_is_as_long_as_its_intervals_are_together() {
         let intervals = |times: &[f64]| Capture {
             intervals: vec![
-                times.iter().map(|&time_s| Interval { time_s, ..Interval::default() }).collect(),
+                times
+                    .iter()
+                    .map(|&time_s| CapturedInterval { time_s, ..CapturedInterval::default() })
+                    .collect(),
             ],
             ..Capture::default()
         };

@@ -1,48 +1,20 @@
-//! What each metric of the report means.
-
-use std::collections::BTreeSet;
+//! What the report's metrics and terms mean. Metrics have their meaning from the table that declares them.
 
 use super::events::MERGED;
 use super::format::Definition;
 use super::series::{MAX_GAP, WINDOW};
+use crate::calls::Calls;
+use crate::metrics::Declared;
 use crate::scenario::Scenario;
 
 /// What plots and tables of every report show.
 const ALWAYS: &[(&str, &str)] = &[
-    (
-        "Utilization",
-        "Received bits over the bits that the bottleneck could carry, both over the same time. The \
-         \"link utilization\" of lund is another metric: target_utilization.",
-    ),
-    (
-        "Received rate, throughput",
-        "IP bytes that left the network for the receiver, over the time. Simulated: of the flow, \
-         headers included. Real call: of its direction, RTCP, STUN and DTLS included.",
-    ),
     (
         "Target bitrate",
         "What the controller asks of the media source, headers included. Real call: the browser's \
          estimate of what the path carries, from getStats.",
     ),
     ("Capacity", "What the bottleneck carries in the flow's direction."),
-    (
-        "Queuing delay",
-        "Time that packets waited in the bottleneck's queue, the mean of those that arrived in \
-         each 50 ms; in a real call, the bottleneck is the emulator's. Percentiles are over these values.",
-    ),
-    (
-        "Round-trip time (RTT)",
-        "Simulated: feedback response time, from sending a packet until the feedback on it \
-         arrives, the wait for that feedback included; the shortest of each 50 ms. Real call: as \
-         getStats has it, from RTCP or STUN, without such a wait.",
-    ),
-    ("Loss", "Packets that the network lost or dropped, over packets sent."),
-    (
-        "Responsiveness",
-        "Time from a change of the capacity until the target differs by 250 kbit/s from what it \
-         was at the change, in steps of 50 ms; mean over the changes that were answered (lund, \
-         section 5.2).",
-    ),
     (
         "Flows that are not drawn",
         "Audio, UDP loads and short TCP transfers are in the records and in the link's utilization, but \
@@ -53,7 +25,7 @@ const ALWAYS: &[(&str, &str)] = &[
         "An expectation holds if the mean over the seeds is on the right side of its limit. A known \
          miss is one that the scenario says is not met, and why. A requirement of RFC 8836 is met if \
          every expectation that speaks of it holds. Real calls are judged like simulated runs, under the \
-         browser's name; one that the machine bent, or of which a call failed, is not judged. Known misses are \
+         browser's name; a disturbed run, or one of which a call failed, is not judged. Known misses are \
          those of algorithms.",
     ),
     (
@@ -104,7 +76,7 @@ const CALLS: &[(&str, &str)] = &[
          that are not media, and the emulator's lateness.",
     ),
     (
-        "Bent runs",
+        "Disturbed runs",
         "Where packets left the emulator late or the processors were busy all the time, a run says more \
          about the machine than about the call. Such runs are left out of every value, curve and ratio, and \
          listed; where there are no others they are shown, and marked.",
@@ -123,60 +95,11 @@ const CALLS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Metrics that stand in a report by their path, where a published value or finding names them.
-const PATHS: &[(&str, &str)] = &[
-    (
-        "target_utilization",
-        "Mean over 50-ms rows of target bitrate over capacity: the \"link utilization\" of lund, \
-         section 5.2. It exceeds what arrives where the target exceeds the capacity. Rows of an outage, \
-         with a capacity of 0, are left out.",
-    ),
-    ("rate_mbps.mean", "Mean received rate, Mbit/s."),
-    ("rate_mbps.std", "Standard deviation of the received rate of whole seconds, Mbit/s."),
-    ("loss_ratio.mean", "Packets lost over packets sent, 0 to 1, over the whole time."),
-    ("loss_ratio.max", "Packets lost over packets sent, 0 to 1: the largest of any second."),
-    ("responsiveness_up_s", "Responsiveness over the changes upward, in s."),
-    ("responsiveness_down_s", "Responsiveness over the changes downward, in s."),
-    (
-        "convergence_s",
-        "Time from the start, a change of the capacity or another flow's coming or going until the \
-         received rate of a second first comes within 10 % of its mean over the second half of the \
-         time to the next; mean over these, outages left out, in s.",
-    ),
-    ("target_rate_mbps", "Mean target bitrate, Mbit/s."),
-    ("media_rate_mbps", "Mean received rate of media that was sent for the first time, Mbit/s."),
-    ("rtt_above_min_ms", "Round-trip time above its least value of the whole run, ms."),
-    ("late_rate_mbps", "Mean target bitrate over the last half of the time, Mbit/s."),
-    (
-        "media_utilization",
-        "Received bits of media that was sent for the first time, over what the bottleneck could carry.",
-    ),
-    ("rtx_share", "Retransmissions over all received bytes of the video."),
-    ("fec_share", "Parity packets over all received bytes of the video."),
-    (
-        "residual_loss_ratio",
-        "Media packets that the receiver did without, repair included, over all media packets whose \
-         fate was known.",
-    ),
-    ("frame_rate", "Frames shown a second."),
-    ("frame_delay_ms", "Time of frames from capture to screen, ms, a mean each 50 ms."),
-    (
-        "freeze_count",
-        "Times between two shown frames that were at least three times the mean of the last 30, and \
-         at least 150 ms above it.",
-    ),
-    ("freeze_duration_s", "How long the freezes lasted together, s."),
-    (
-        "calls",
-        "Of a real run alone, over its whole time: means over the participants, or with a or b over those \
-         of that side; the forwarding server and calls that failed are left out. success_ratio: calls that \
-         came about and lasted, over those that were to be made. signalling_ms, ice_ms and dtls_ms are the \
-         steps of the set-up, setup_ms the three together; first_frame_ms runs from the beginning of the \
-         connection until the first frame of the other peer is shown. one_way_delay_ms: of the packets of \
-         the video that a participant receives, by the captures. Rates: media as IP packets, by getStats. \
-         cpu_cores: processor time of the browser over wall time; memory_mb: its largest proportional set.",
-    ),
-];
+const MEANS_OF_CALLS: (&str, &str) = (
+    "Metrics of calls",
+    "Of a real run alone, over its whole time: means over the participants, or with a or b over the \
+     participants of that side. The forwarding server and calls that failed are left out.",
+);
 
 /// The definitions that a report over runs of these scenarios needs.
 pub(super) fn of<'a>(
@@ -184,29 +107,51 @@ pub(super) fn of<'a>(
     has_sim_real: bool,
     has_calls: bool,
 ) -> Vec<Definition> {
-    let named: BTreeSet<&str> = scenarios
+    let named: Vec<&str> = scenarios
         .flat_map(|scenario| {
             let paper = scenario.paper.iter().map(|value| value.metric.as_str());
             paper.chain(scenario.findings.iter().map(|finding| finding.metric.as_str()))
         })
         .collect();
+    let named: Vec<&Declared> = named.into_iter().filter_map(Declared::of).collect();
     let define = |&(term, text): &(&str, &str)| Definition { term: term.into(), text: text.into() };
-    let mut definitions: Vec<Definition> = ALWAYS.iter().map(define).collect();
+    let mut definitions: Vec<Definition> =
+        Declared::all().filter_map(|metric| metric_definition(metric, &named)).collect();
+    definitions.extend(ALWAYS.iter().map(define));
     if has_sim_real {
         definitions.push(define(&SIM_REAL));
     }
     if has_calls {
         definitions.extend(CALLS.iter().map(define));
     }
-    // `frame_delay_ms` is the definition of `frame_delay_ms.p95`, too.
-    let is_named = |&&(path, _): &&(&str, &str)| {
-        let below = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-        named.iter().any(|name| *name == path || below(name))
-    };
-    definitions.extend(PATHS.iter().filter(is_named).map(define));
+    if named.iter().any(|metric| Calls::names(metric.path)) {
+        definitions.push(define(&MEANS_OF_CALLS));
+    }
     definitions.push(curves());
     definitions.push(rate_changes());
     definitions
+}
+
+/// The definition of a metric: of one that every report shows under its title, or that a published value or
+/// finding names by its path. `None` of other metrics.
+fn metric_definition(metric: &Declared, named: &[&Declared]) -> Option<Definition> {
+    let is_named = named.contains(&metric);
+    let term = if metric.title.is_empty() { metric.path } else { metric.title };
+    if metric.title.is_empty() && !is_named {
+        return None;
+    }
+    let mut text = metric.meaning.trim().to_string();
+    if !metric.in_call.is_empty() {
+        text += &format!(" Real call: {}", metric.in_call);
+    }
+    // Plots and tables write the unit themselves.
+    if metric.title.is_empty() && !["", "ratio"].contains(&metric.unit) {
+        text += &format!(" In {}.", metric.unit);
+    }
+    if !metric.title.is_empty() && is_named {
+        text += &format!(" Published values name it {}.", metric.path);
+    }
+    Some(Definition { term: term.into(), text })
 }
 
 fn curves() -> Definition {

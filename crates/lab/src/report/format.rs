@@ -1,16 +1,18 @@
-//! The report's data as the page reads it: the same shape as `web/src/format.ts`.
+//! The report's data as the page reads it. `web/src/format.ts` is generated from these types, comments
+//! included: `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes it again.
 //!
-//! Every number carries its unit in its name; `None` (`null`) means that the value does not apply
-//! or that nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
+//! Every number carries its unit in its name; `null` means that the value does not apply or that nobody
+//! measured it. Seeds are strings, because JavaScript loses integers above 2^53.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::calls::file::Agreement;
+use crate::calls::file::{Agreement, Lateness};
 use crate::run::Engine;
 
 /// Everything that one report shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Report {
     pub(super) schema: u32,
     pub(super) title: String,
@@ -35,15 +37,18 @@ pub struct Report {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Definition {
     pub term: String,
     pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Scenario {
     pub id: String,
     pub title: String,
+    /// Document and section that the scenario comes from.
     pub source: String,
     pub description: String,
     pub duration_s: f64,
@@ -53,13 +58,15 @@ pub(super) struct Scenario {
     pub paper: Vec<PaperRow>,
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
+    /// Flows that show their video.
     pub video: Vec<VideoRow>,
     pub split: Vec<SplitRow>,
+    /// TCP and UDP beside the media.
     pub loads: Vec<LoadRow>,
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
     pub sim_real: Vec<SimReal>,
-    /// `None` where no real call was made.
+    /// `null` where no real call was made.
     pub calls: Option<Calls>,
     /// Of a Wi-Fi cell.
     pub airtime: Option<Airtime>,
@@ -67,6 +74,7 @@ pub(super) struct Scenario {
 
 /// Who held the channel of a Wi-Fi cell in a short time of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Airtime {
     /// The command that makes the run again.
     pub command: String,
@@ -79,13 +87,13 @@ pub(super) struct Airtime {
 
 /// A frame on the air; times from the beginning of the picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct AirFrame {
     pub start_us: f64,
     pub end_us: f64,
     /// Index of its sender.
     pub node: usize,
-    /// `data`, `ack` or `block-ack`.
-    pub kind: &'static str,
+    pub kind: AirFrameKind,
     /// Packets in it, 1 in an answer.
     pub mpdus: usize,
     /// Of these, how many arrived.
@@ -93,8 +101,19 @@ pub(super) struct AirFrame {
     pub text: String,
 }
 
-/// Whether a controller meets a requirement of RFC 8836; `met` is `None` if nothing tested it.
+/// Kinds of frames on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AirFrameKind {
+    Data,
+    Ack,
+    BlockAck,
+}
+
+/// Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Verdict {
     pub requirement: String,
     pub text: String,
@@ -111,6 +130,7 @@ pub(super) struct Verdict {
 
 /// A flow under the algorithm of 2013 and under today's, means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct ThenAndNow {
     pub scenario: String,
     pub flow: String,
@@ -119,6 +139,7 @@ pub(super) struct ThenAndNow {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Measured {
     pub utilization: Option<f64>,
     pub rate_mbps: Option<f64>,
@@ -128,6 +149,7 @@ pub(super) struct Measured {
 
 /// What one participant of the calls of a scenario has, on average.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct ParticipantsRow {
     pub scenario: String,
     pub controller: String,
@@ -147,6 +169,7 @@ pub(super) struct ParticipantsRow {
 
 /// A media flow, simulated and real, means over the seeds; errors are simulated minus real.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct ErrorRow {
     pub scenario: String,
     pub flow: String,
@@ -163,6 +186,7 @@ pub(super) struct ErrorRow {
 
 /// An expectation of `weir check` under one controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Expectation {
     pub controller: String,
     pub text: String,
@@ -172,14 +196,30 @@ pub(super) struct Expectation {
     pub confidence: Option<f64>,
     /// `at least 0.67`.
     pub limit: String,
-    /// `holds`, `fails`, `in doubt`, `known miss` or `known miss that holds now`.
-    pub outcome: &'static str,
+    pub outcome: ExpectationOutcome,
     /// Why a known miss is one.
     pub why: String,
 }
 
+/// What became of an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) enum ExpectationOutcome {
+    #[serde(rename = "holds")]
+    Holds,
+    #[serde(rename = "fails")]
+    Fails,
+    #[serde(rename = "in doubt")]
+    InDoubt,
+    #[serde(rename = "known miss")]
+    KnownMiss,
+    #[serde(rename = "known miss that holds now")]
+    MissIsGone,
+}
+
 /// How media flows share, means over the seeds; of a ratio the least fair window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct FairnessRow {
     pub controller: String,
     pub engine: Engine,
@@ -193,6 +233,7 @@ pub(super) struct FairnessRow {
 
 /// All runs of one controller under one engine, seen at one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Group {
     pub controller: String,
     pub engine: Engine,
@@ -207,12 +248,14 @@ pub(super) struct Group {
     pub boxes: Boxes,
     pub points: Vec<Point>,
     pub warnings: Vec<String>,
-    /// How late the emulator released packets; `None` for simulated runs.
+    /// How late the emulator released packets; `null` for simulated runs.
     pub lateness_us: Option<Histogram>,
 }
 
-/// Averages over the seeds; each column has an entry a point of time.
+/// Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
+/// each point of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Series {
     pub time_s: Vec<f64>,
     pub capacity_mbps: Vec<Option<f64>>,
@@ -224,6 +267,7 @@ pub(super) struct Series {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct RateChange {
     pub time_s: f64,
     pub from_mbps: f64,
@@ -231,10 +275,12 @@ pub(super) struct RateChange {
     pub reason: String,
     pub state: String,
     /// The controller's signals at the change; the unit is in the name.
+    #[cfg_attr(test, ts(type = "Record<string, number>"))]
     pub signals: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Boxes {
     pub utilization: Option<BoxPlot>,
     pub rtt_ms: Option<BoxPlot>,
@@ -242,8 +288,9 @@ pub(super) struct Boxes {
     pub loss_percent: Option<BoxPlot>,
 }
 
-/// `min` and `max` are the ends of the whiskers.
+/// A box plot over the seeds. The whiskers end at `min` and `max`, without the outliers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct BoxPlot {
     pub min: f64,
     pub q1: f64,
@@ -253,8 +300,9 @@ pub(super) struct BoxPlot {
     pub outliers: Vec<f64>,
 }
 
-/// One run.
+/// One run of a group, at the group's flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Point {
     pub seed: String,
     pub throughput_mbps: Option<f64>,
@@ -265,8 +313,9 @@ pub(super) struct Point {
     pub responsiveness_s: Option<f64>,
 }
 
-/// As `call.json` holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Packets by how late they were released.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Histogram {
     /// One more than `counts`.
     pub edges: Vec<f64>,
@@ -276,8 +325,23 @@ pub(super) struct Histogram {
     pub max: f64,
 }
 
+impl Histogram {
+    /// The release lateness of a run, in µs.
+    pub fn of(lateness: &Lateness) -> Self {
+        let Lateness { edges, counts, p50, p99, max } = lateness;
+        Self {
+            edges: edges.iter().map(|edge| *edge as f64).collect(),
+            counts: counts.clone(),
+            p50: *p50 as f64,
+            p99: *p99 as f64,
+            max: *max as f64,
+        }
+    }
+}
+
 /// What the viewer of a flow saw, and what its repair cost; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct VideoRow {
     pub controller: String,
     pub engine: Engine,
@@ -293,11 +357,12 @@ pub(super) struct VideoRow {
 
 /// What loads the network beside the media, over the whole time or a section; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct LoadRow {
     pub controller: String,
     pub engine: Engine,
     pub flow: String,
-    /// `None` for the whole time.
+    /// `null` for the whole time.
     pub section: Option<String>,
     pub rate_mbps: Option<f64>,
     /// Of TCP, as the next one.
@@ -309,12 +374,13 @@ pub(super) struct LoadRow {
 
 /// A published value beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PaperRow {
     #[serde(rename = "where")]
     pub location: String,
-    /// `None` for the first flow.
+    /// `null` for the first flow.
     pub flow: Option<String>,
-    /// `None` for the whole time.
+    /// `null` for the whole time.
     pub section: Option<String>,
     pub metric: String,
     pub controller: Option<String>,
@@ -325,8 +391,9 @@ pub(super) struct PaperRow {
     pub since: String,
 }
 
-/// A published statement and whether ours agrees; `holds` is `None` where that cannot be said.
+/// A published statement and whether ours agrees; `holds` is `null` where that cannot be said.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Finding {
     pub text: String,
     #[serde(rename = "where")]
@@ -337,6 +404,7 @@ pub(super) struct Finding {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SectionRow {
     pub controller: String,
     pub engine: Engine,
@@ -352,6 +420,7 @@ pub(super) struct SectionRow {
 
 /// One flow of real calls beside its simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SimReal {
     pub flow: String,
     pub sim_controller: String,
@@ -360,6 +429,7 @@ pub(super) struct SimReal {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SimRealRow {
     pub metric: String,
     pub unit: String,
@@ -372,6 +442,7 @@ pub(super) struct SimRealRow {
 
 /// What only real calls have. Tables are of all runs, plots, streams and agreement of the first one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Calls {
     /// Of the first run.
     pub seed: String,
@@ -379,10 +450,10 @@ pub(super) struct Calls {
     pub succeeded: usize,
     /// Why the others failed.
     pub failures: Vec<String>,
-    /// Runs that the machine bent, which stand in no other member.
+    /// Runs that the machine disturbed. No other member tells of them.
     pub left_out: Vec<String>,
-    /// All runs that there are were bent.
-    pub bent: bool,
+    /// The machine disturbed all runs that there are.
+    pub disturbed: bool,
     pub setup: Vec<SetupRow>,
     pub peers: Vec<PeerRow>,
     pub streams: Vec<StreamRow>,
@@ -398,6 +469,7 @@ pub(super) struct Calls {
 
 /// The steps of a peer's set-up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SetupRow {
     pub seed: String,
     pub peer: String,
@@ -420,6 +492,7 @@ pub(super) struct SetupRow {
 
 /// A peer's program and what it showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PeerRow {
     pub seed: String,
     pub controller: String,
@@ -439,6 +512,7 @@ pub(super) struct PeerRow {
 
 /// What a flow's rate was; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SplitRow {
     pub controller: String,
     pub engine: Engine,
@@ -454,6 +528,7 @@ pub(super) struct SplitRow {
 
 /// A stream as the captures of both ends saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct StreamRow {
     pub call: usize,
     pub from: String,
@@ -474,6 +549,7 @@ pub(super) struct StreamRow {
 
 /// The payload of a stream over time, as a peer reported it and as its host's capture saw it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct RatePlot {
     pub peer: String,
     /// Whether it was sent or received, and what it is.
@@ -487,6 +563,7 @@ pub(super) struct RatePlot {
 
 /// A stream as a peer counted it and as its host's capture did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct StreamErrorRow {
     pub peer: String,
     pub what: String,
@@ -503,6 +580,7 @@ pub(super) struct StreamErrorRow {
 
 /// Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct DelayPlot {
     pub stream: String,
     pub counts: Vec<u64>,

@@ -2,7 +2,7 @@
 
 use weir::Algorithm;
 
-use super::format::{Expectation, FairnessRow, Measured, ThenAndNow, Verdict};
+use super::format::{Expectation, ExpectationOutcome, FairnessRow, Measured, ThenAndNow, Verdict};
 use super::{Column, Run, rounded};
 use crate::gate::{self, Judgement, Outcome};
 use crate::run::Engine;
@@ -27,11 +27,11 @@ pub(super) fn expectations(judgements: &[Judgement], scenario: &str) -> Vec<Expe
         confidence: judgement.confidence.map(|value| rounded(value, DECIMALS)),
         limit: limit(&judgement.row),
         outcome: match judgement.outcome {
-            Outcome::Holds => "holds",
-            Outcome::Fails => "fails",
-            Outcome::InDoubt => "in doubt",
-            Outcome::KnownMiss => "known miss",
-            Outcome::MissIsGone => "known miss that holds now",
+            Outcome::Holds => ExpectationOutcome::Holds,
+            Outcome::Fails => ExpectationOutcome::Fails,
+            Outcome::InDoubt => ExpectationOutcome::InDoubt,
+            Outcome::KnownMiss => ExpectationOutcome::KnownMiss,
+            Outcome::MissIsGone => ExpectationOutcome::MissIsGone,
         },
         why: judgement.row.known_miss.clone().unwrap_or_default(),
     })

@@ -49,22 +49,21 @@ fn media_share(video: &VideoMetrics) -> Option<f64> {
 }
 
 fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
-    let file =
-        |run: &Run| -> Option<CallFile> { serde_json::from_value(run.record.call.clone()?).ok() };
-    let files: Vec<CallFile> = column.runs.iter().filter_map(file).collect();
+    let files: Vec<&CallFile> =
+        column.runs.iter().filter_map(|run| run.record.call.as_ref()).collect();
     let Some(first) = files.first() else { return Vec::new() };
     let row = |(index, peer): (usize, &Peer)| {
         // A run has its peers in the order of its calls, whatever becomes of them.
-        let rate = |value: fn(&Interval) -> Option<f64>| {
-            let of_peer = |file: &CallFile| over_time(file.peers.get(index)?, value);
+        let rate = |value: fn(&Interval) -> Option<u64>| {
+            let of_peer = |file: &&CallFile| over_time(file.peers.get(index)?, value);
             mean(files.iter().filter_map(of_peer).collect()).map(round)
         };
-        let video_mbps = rate(|interval| interval.media_bps)?;
+        let video_mbps = rate(|it| it.of_received(|it| it.media_bps))?;
         let flow = received_flow(scenario, peer.call, index % 2 == 0);
         Some(SplitRow {
             video_mbps,
-            retransmission_mbps: rate(|interval| interval.again_bps),
-            fec_mbps: rate(|interval| interval.fec_bps),
+            retransmission_mbps: rate(|it| it.of_received(|it| it.again_bps)),
+            fec_mbps: rate(|it| it.of_received(|it| it.fec_bps)),
             ..whole(column, flow.unwrap_or(&first.name(peer)))
         })
     };
@@ -98,8 +97,8 @@ fn whole(column: &Column<'_>, flow: &str) -> SplitRow {
     }
 }
 
-fn over_time(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
-    let rates = peer.intervals.iter().filter_map(value).collect();
+fn over_time(peer: &Peer, bps: fn(&Interval) -> Option<u64>) -> Option<f64> {
+    let rates = peer.intervals.iter().filter_map(bps).map(|bps| bps as f64).collect();
     mean(rates).map(|rate| rate / BITS_PER_MEGABIT)
 }
 

@@ -82,11 +82,11 @@ fn mean_and_range(column: &Column<'_>, value: &PaperValue) -> Option<String> {
     let low = significant(values.iter().copied().fold(f64::INFINITY, f64::min));
     let high = significant(values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     let mean = significant(mean(values)?);
-    let bent = if column.is_bent() { ", bent by the machine" } else { "" };
+    let disturbed = if column.is_disturbed() { ", disturbed by the machine" } else { "" };
     Some(if low == high {
-        format!("{mean}{bent}")
+        format!("{mean}{disturbed}")
     } else {
-        format!("{mean} ({low} to {high}){bent}")
+        format!("{mean} ({low} to {high}){disturbed}")
     })
 }
 

@@ -35,9 +35,14 @@ pub struct Cell<T> {
     pub(super) airtime: Option<Vec<AirtimeRecord>>,
     /// The latest time that anyone told.
     now: Timestamp,
+    /// What [`Cell::find_next`] found; `None` once something has happened since.
+    next: Option<NextStep>,
     /// Nodes for which the channel has changed, between its uses.
     pub(super) changed: Vec<usize>,
 }
+
+/// The next step and when it comes; no step while nothing is to happen.
+type NextStep = Option<(Timestamp, Step)>;
 
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +88,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             fates: VecDeque::new(),
             airtime: None,
             now: Timestamp::ZERO,
+            next: None,
             changed: Vec::with_capacity(count),
         }
     }
@@ -134,7 +140,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         if !self.fates.is_empty() {
             return Some(self.now);
         }
-        self.next_step().map(|(time, _)| time)
+        self.next.unwrap_or_else(|| self.find_next()).map(|(time, _)| time)
     }
 
     /// The fate of the next packet that was dropped or has arrived by `now`, in the order of these
@@ -182,10 +188,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// Lets happen what is due, before this time or up to it.
     fn run_until(&mut self, now: Timestamp, inclusive: bool) {
         debug_assert!(now >= self.now, "time goes on");
-        while let Some((time, step)) = self.next_step() {
-            if time > now || (time == now && !inclusive) {
+        loop {
+            let next = self.next.take().unwrap_or_else(|| self.find_next());
+            let is_due = |time: Timestamp| time < now || (inclusive && time == now);
+            let Some((time, step)) = next.filter(|(time, _)| is_due(*time)) else {
+                self.next = Some(next);
                 break;
-            }
+            };
             match step {
                 Step::FrameEnds { from } => self.on_frame_end(time, from),
                 Step::Action { node } => self.on_action(time, node),
@@ -196,28 +205,24 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.now = now;
     }
 
-    /// The earliest step. At the same time a frame ends before anything is made of it, and whoever is to
+    /// Looks for the earliest step. At the same time a frame ends before anything is made of it, and whoever is to
     /// send begins last, whatever others begin at the same time.
-    fn next_step(&self) -> Option<(Timestamp, Step)> {
-        let mut next = (Timestamp::MAX, None);
-        let mut consider = |time: Timestamp, step: Step| {
-            if time < next.0 {
-                next = (time, Some(step));
-            }
-        };
+    fn find_next(&self) -> NextStep {
+        let (mut earliest, mut next) = (Timestamp::MAX, None);
         if let Some((time, from)) = self.medium.next_end() {
-            consider(time, Step::FrameEnds { from });
+            (earliest, next) = (time, Some(Step::FrameEnds { from }));
         }
-        for (node, &time) in self.actions.iter().enumerate() {
-            consider(time, Step::Action { node });
+        if let Some((time, node)) = first_before(earliest, self.actions.iter().copied()) {
+            (earliest, next) = (time, Some(Step::Action { node }));
         }
-        for (source, time) in self.sources.iter().map(Source::next).enumerate() {
-            consider(time, Step::Arrival { source });
+        if let Some((time, source)) = first_before(earliest, self.sources.iter().map(Source::next))
+        {
+            (earliest, next) = (time, Some(Step::Arrival { source }));
         }
-        for (node, &time) in self.accesses.iter().enumerate() {
-            consider(time, Step::Access { node });
+        if let Some((time, node)) = first_before(earliest, self.accesses.iter().copied()) {
+            (earliest, next) = (time, Some(Step::Access { node }));
         }
-        next.1.map(|step| (next.0, step))
+        next.map(|step| (earliest, step))
     }
 
     /// Packets of a load come.
@@ -267,6 +272,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let had_packets = queue.has_packets();
         let mut ledger = Ledger { fates: &mut self.fates, counters };
         queue.enqueue(now, receiver, packet, &mut ledger);
+        self.next = None;
         if !had_packets && queue.has_packets() {
             contention.on_packet(now, idle_from, chance);
         }
@@ -289,6 +295,21 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let access = waiting.map(|category| category.contention.access(idle_from)).min();
         self.accesses[node] = access.unwrap_or(Timestamp::MAX);
     }
+}
+
+/// The earliest of these times, if it is before this one, and the index of its first occurrence.
+#[inline]
+fn first_before(
+    before: Timestamp,
+    times: impl Iterator<Item = Timestamp>,
+) -> Option<(Timestamp, usize)> {
+    let (mut earliest, mut at) = (before, usize::MAX);
+    for (index, time) in times.enumerate() {
+        if time < earliest {
+            (earliest, at) = (time, index);
+        }
+    }
+    (at != usize::MAX).then_some((earliest, at))
 }
 
 /// Which of a node's links leads to another node: stations have but one.

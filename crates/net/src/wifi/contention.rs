@@ -75,7 +75,21 @@ impl Contention {
     /// The channel gets busy: the backoff stands still. Each slot boundary since the channel was idle
     /// for AIFS has taken one off [IEEE80211 §9.19.2.3]. A packet that had hoped for immediate access has
     /// to draw a backoff now.
+    #[inline]
     pub(super) fn freeze(
+        &mut self,
+        now: Timestamp,
+        idle_from: Timestamp,
+        has_packets: bool,
+        chance: &mut Stream,
+    ) {
+        // Most categories of most nodes have neither a backoff nor packets.
+        if self.backoff.is_some() || has_packets {
+            self.stand_still(now, idle_from, has_packets, chance);
+        }
+    }
+
+    fn stand_still(
         &mut self,
         now: Timestamp,
         idle_from: Timestamp,

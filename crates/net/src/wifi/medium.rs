@@ -74,6 +74,8 @@ struct Reception {
 pub(super) struct Medium {
     /// Power of each node at each node, by sender.
     power_dbm: Vec<Vec<f64>>,
+    /// The same in milliwatts.
+    power_mw: Vec<Vec<f64>>,
     radios: Vec<Radio>,
     on_air: Vec<Frame>,
     /// By how much EIFS is longer than DIFS.
@@ -90,8 +92,10 @@ impl Medium {
             // A node that sends receives nothing else.
             from[node] = f64::INFINITY;
         }
+        let in_mw = |from: &Vec<f64>| from.iter().map(|&dbm| to_mw(dbm)).collect();
         let radio = Radio { sensed: 0, receiving: None, idle_from: Timestamp::ZERO };
         Self {
+            power_mw: power_dbm.iter().map(in_mw).collect(),
             power_dbm,
             radios: vec![radio; nodes],
             on_air: Vec::new(),
@@ -157,18 +161,18 @@ impl Medium {
         for other in &mut self.on_air {
             let end = until.min(other.end);
             if let Some(receiver) = other.to {
-                let power_mw = to_mw(self.power_dbm[from][receiver]);
+                let power_mw = self.power_mw[from][receiver];
                 other.overlaps.push(Overlap { from: now, until: end, power_mw });
             }
             if let Some(receiver) = to {
-                let power_mw = to_mw(self.power_dbm[other.from][receiver]);
+                let power_mw = self.power_mw[other.from][receiver];
                 overlaps.push(Overlap { from: now, until: end, power_mw });
             }
         }
         self.on_air.push(Frame { from, to, start: now, end: until, kind, overlaps });
         newly_busy.clear();
-        for (node, radio) in self.radios.iter_mut().enumerate() {
-            let power_dbm = self.power_dbm[from][node];
+        let powers = &self.power_dbm[from];
+        for (node, (radio, &power_dbm)) in self.radios.iter_mut().zip(powers).enumerate() {
             if power_dbm < CARRIER_SENSE_DBM {
                 continue;
             }
@@ -195,8 +199,9 @@ impl Medium {
     pub(super) fn end(&mut self, frame: Frame, decoded: bool, newly_idle: &mut Vec<usize>) {
         newly_idle.clear();
         let Frame { from, to, end: now, mut overlaps, .. } = frame;
-        for (node, radio) in self.radios.iter_mut().enumerate() {
-            if self.power_dbm[from][node] < CARRIER_SENSE_DBM {
+        let powers = &self.power_dbm[from];
+        for (node, (radio, &power_dbm)) in self.radios.iter_mut().zip(powers).enumerate() {
+            if power_dbm < CARRIER_SENSE_DBM {
                 continue;
             }
             radio.sensed -= 1;

@@ -1,4 +1,4 @@
-use weir::controller::RateLimits;
+use weir::controller::{RateLimits, Settings};
 use weir::{Algorithm, Reason};
 use weir_wire::rtp::View;
 

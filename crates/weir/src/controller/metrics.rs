@@ -5,57 +5,64 @@ use core::ops::Deref;
 
 use crate::units::{Bitrate, TimeDelta};
 
-/// Why a target bitrate last changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// No feedback has changed it yet.
-    Start,
-    /// Fast growth: no sign of congestion, capacity not known.
-    RampUp,
-    /// Careful growth near the known capacity.
-    Increase,
-    /// The delay gradient says that the queue grows.
-    OverUse,
-    /// The queuing delay stands above what the controller aims at.
-    QueuingDelay,
-    /// Packets were lost.
-    Loss,
-    /// Packets were marked Congestion Experienced.
-    Ecn,
-    /// A probe found more capacity.
-    Probe,
-    /// The receiver set or lifted its limit.
-    ReceiverLimit,
-    /// The flows of the sender share their rate anew.
-    Coupled,
-    /// The sender's own queue is too long.
-    SendQueue,
-    /// The source sends less than it may.
-    ApplicationLimited,
-    /// Feedback stays away.
-    FeedbackLost,
+/// Declares the reasons: their list and their words follow from it.
+macro_rules! reasons {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal,)+) => {
+        /// Why a target bitrate last changed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Reason {
+            $($(#[doc = $meaning])+ $name,)+
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The word for records and reports.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+
+            /// What the reason means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($meaning),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
 }
 
-impl Reason {
-    /// The words for records and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::RampUp => "ramp-up",
-            Self::Increase => "increase",
-            Self::OverUse => "over-use",
-            Self::QueuingDelay => "queuing delay",
-            Self::Loss => "loss",
-            Self::Ecn => "ECN",
-            Self::Probe => "probe",
-            Self::ReceiverLimit => "receiver limit",
-            Self::Coupled => "coupled",
-            Self::SendQueue => "send queue",
-            Self::ApplicationLimited => "application-limited",
-            Self::FeedbackLost => "feedback lost",
-        }
-    }
+reasons! {
+    /// No feedback has changed the target yet.
+    Start = "start",
+    /// Fast growth: no sign of congestion, capacity not known.
+    RampUp = "ramp-up",
+    /// Careful growth near the known capacity.
+    Increase = "increase",
+    /// The delay gradient says that the queue grows.
+    OverUse = "over-use",
+    /// The queuing delay is above the controller's target delay.
+    QueuingDelay = "queuing delay",
+    /// Packets were lost.
+    Loss = "loss",
+    /// Packets were marked Congestion Experienced.
+    Ecn = "ECN",
+    /// A probe found more capacity.
+    Probe = "probe",
+    /// The receiver set or lifted its limit.
+    ReceiverLimit = "receiver limit",
+    /// The coupled flows of the sender share their rate in another way.
+    Coupled = "coupled",
+    /// The sender's own queue is too long.
+    SendQueue = "send queue",
+    /// The media source sends less than the target allows.
+    ApplicationLimited = "application-limited",
+    /// No feedback arrives.
+    FeedbackLost = "feedback lost",
 }
 
 /// Named internal values that decided the last change: each a name, with the unit in it, and a value.

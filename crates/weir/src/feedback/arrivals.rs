@@ -1,8 +1,7 @@
 //! The receiver's notes: which packets arrived when, ready to be sent back.
 
-use alloc::vec::Vec;
-
 use super::SeqUnwrapper;
+use crate::fifo::Fifo;
 use crate::units::{TimeDelta, Timestamp};
 
 /// How long an arrival that was already fed back is kept, so that a late packet's feedback can repeat
@@ -16,7 +15,9 @@ pub(super) const LOOK_BACK: TimeDelta = TimeDelta::from_millis(500);
 pub struct ArrivalRecorder {
     unwrapper: SeqUnwrapper,
     /// Sequence number and arrival in microseconds, by rising number.
-    arrivals: Vec<(i64, i64)>,
+    arrivals: Fifo<(i64, i64)>,
+    /// Some packet arrived after one of a higher number, and one of the two is still in the list.
+    is_reordered: bool,
     /// Lowest number that arrived since the last batch.
     fresh: Option<i64>,
 }
@@ -38,7 +39,13 @@ impl ArrivalRecorder {
         if at == self.arrivals.len() {
             self.unwrapper.set_last(number);
         }
-        self.arrivals.insert(at, (number, now.as_micros()));
+        let arrival = (number, now.as_micros());
+        if at == self.arrivals.len() {
+            self.arrivals.push(arrival);
+        } else {
+            self.arrivals.insert(at, arrival);
+            self.is_reordered = true;
+        }
         self.fresh = Some(self.fresh.map_or(number, |fresh| fresh.min(number)));
     }
 
@@ -47,12 +54,24 @@ impl ArrivalRecorder {
         self.fresh.is_some()
     }
 
+    /// Forgets what arrived before the horizon and is not fresh.
+    fn forget(&mut self, fresh: i64, horizon: i64) {
+        let is_old = |arrival: &(i64, i64)| arrival.0 < fresh && arrival.1 < horizon;
+        if self.is_reordered {
+            self.arrivals.retain(|arrival| !is_old(arrival));
+            self.is_reordered = !self.arrivals.is_sorted_by_key(|arrival| arrival.1);
+        } else {
+            // In the order of arrival the oldest ones are the first ones.
+            self.arrivals.remove_first(self.arrivals.partition_point(is_old));
+        }
+    }
+
     /// The arrivals to feed back now: unwrapped sequence number and arrival in microseconds, by rising
     /// number, from the lowest fresh one on. Empty if none is fresh.
     pub fn take_batch(&mut self, now: Timestamp) -> &[(i64, i64)] {
         let horizon = (now - LOOK_BACK).as_micros();
         let Some(fresh) = self.fresh.take() else { return &[] };
-        self.arrivals.retain(|&(number, arrival)| number >= fresh || arrival >= horizon);
+        self.forget(fresh, horizon);
         let from = self.arrivals.partition_point(|&(number, _)| number < fresh);
         &self.arrivals[from..]
     }
@@ -103,5 +122,19 @@ mod tests {
             recorder.take_batch(at(i64::from(number) * 10));
         }
         assert!(recorder.arrivals.len() <= 51);
+    }
+
+    #[test]
+    fn old_arrivals_are_forgotten_behind_a_late_one_as_well() {
+        let mut recorder = ArrivalRecorder::default();
+        for number in [1, 3, 4] {
+            recorder.on_packet(at(number.into()), number);
+        }
+        recorder.take_batch(at(5));
+        recorder.on_packet(at(400), 2);
+        recorder.take_batch(at(400));
+        recorder.on_packet(at(600), 5);
+        recorder.take_batch(at(600));
+        assert_eq!(*recorder.arrivals, [(2, 400_000), (5, 600_000)]);
     }
 }

@@ -149,6 +149,20 @@ pub fn emit_elements(elements: &[Element<'_>], buffer: &mut [u8]) -> usize {
     size
 }
 
+/// What [`emit_elements`] writes for one element of two bytes; `None` if its identifier asks for the
+/// two-byte form.
+#[inline]
+pub(super) fn block_of_two_bytes(
+    id: ExtensionId,
+    data: [u8; 2],
+) -> Option<[u8; field::DATA + WORD]> {
+    if id.get() > ONE_BYTE_MAX_ID {
+        return None;
+    }
+    let [profile, rest] = ONE_BYTE_PROFILE.to_be_bytes();
+    Some([profile, rest, 0, 1, id.get() << 4 | 1, data[0], data[1], 0])
+}
+
 /// Size of the extension block at the front of `bytes`, which may end before it does.
 pub(super) fn block_size(bytes: &[u8]) -> Result<usize, Error> {
     if bytes.len() < field::DATA {
@@ -313,6 +327,15 @@ mod tests {
 
     fn element(value: u8, data: &[u8]) -> Element<'_> {
         Element::new(id(value), data).unwrap()
+    }
+
+    #[test]
+    fn the_short_way_writes_the_block_of_one_element_of_two_bytes() {
+        for value in [1, 7, 14] {
+            let block = block_of_two_bytes(id(value), [3, 9]).unwrap();
+            assert_eq!(emit(&[element(value, &[3, 9])]), block);
+        }
+        assert_eq!(block_of_two_bytes(id(15), [3, 9]), None);
     }
 
     fn emit(elements: &[Element<'_>]) -> Vec<u8> {

@@ -119,6 +119,15 @@ impl RtpHeader {
         write_u16(buffer, field::SEQUENCE_NUMBER, self.sequence_number);
         write_u32(buffer, field::TIMESTAMP, self.timestamp);
         write_u32(buffer, field::SSRC, self.ssrc);
+        if let (Some((id, number)), None) = (self.transport_sequence_number, self.abs_send_time)
+            && let Some(block) = extension::block_of_two_bytes(id, number.to_be_bytes())
+        {
+            // The usual packet of a sender with transport-wide feedback.
+            buffer[field::FLAGS] |= EXTENSION_FLAG;
+            let end = field::CSRCS + block.len();
+            buffer[field::CSRCS..end].copy_from_slice(&block);
+            return end;
+        }
         self.with_elements(|elements| {
             if elements.is_empty() {
                 return field::CSRCS;

@@ -2,8 +2,7 @@
 //!
 //! Implements [LIBWEBRTC §RobustThroughputEstimator].
 
-use alloc::collections::VecDeque;
-
+use crate::fifo::Fifo;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §RobustThroughputEstimator].
@@ -20,11 +19,12 @@ const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(1);
 /// No rate is taken over less.
 const MIN_SPAN: TimeDelta = TimeDelta::from_millis(1);
 
+/// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
-struct Packet {
-    arrival_time: Timestamp,
-    send_time: Timestamp,
-    size: DataSize,
+pub(super) struct Packet {
+    pub arrival_time: Timestamp,
+    pub send_time: Timestamp,
+    pub size: DataSize,
 }
 
 /// The packets of the last second or so, by arrival.
@@ -33,7 +33,7 @@ struct Packet {
 /// the whole window only after one of the two longest gaps has left it, or while it is reordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcknowledgedBitrate {
-    window: VecDeque<Packet>,
+    window: Fifo<Packet>,
     /// When the newest packet that left the window was sent.
     newest_discarded: Option<Timestamp>,
     /// Size of the window's packets.
@@ -57,10 +57,10 @@ struct LongestGaps {
 }
 
 impl LongestGaps {
-    fn of<'a>(window: impl Iterator<Item = &'a Packet> + Clone) -> Self {
+    fn of(window: &[Packet]) -> Self {
         let mut gaps = Self::default();
-        for (before, packet) in window.clone().zip(window.skip(1)) {
-            gaps.add(packet.arrival_time - before.arrival_time);
+        for pair in window.windows(2) {
+            gaps.add(pair[1].arrival_time - pair[0].arrival_time);
         }
         gaps
     }
@@ -108,48 +108,54 @@ struct Sent {
 }
 
 impl AcknowledgedBitrate {
-    /// Takes a packet that arrived.
-    pub(super) fn on_packet(
-        &mut self,
-        send_time: Timestamp,
-        arrival_time: Timestamp,
-        size: DataSize,
-    ) {
-        let packet = Packet { arrival_time, send_time, size };
-        match self.window.back() {
-            Some(last) if arrival_time < last.arrival_time => {
-                if last.arrival_time - arrival_time > MAX_REORDERING {
-                    *self = Self::default();
+    /// Takes packets that arrived.
+    ///
+    /// The window moves once, after the last packet. In the order of arrival its span and its count only
+    /// grow from packet to packet, so what would have left it in between leaves it then, too.
+    pub(super) fn on_packets(&mut self, packets: impl Iterator<Item = Packet>) {
+        for packet in packets {
+            match self.window.last().copied() {
+                Some(last) if packet.arrival_time < last.arrival_time => {
+                    self.discard();
+                    if last.arrival_time - packet.arrival_time > MAX_REORDERING {
+                        *self = Self::default();
+                    }
+                    self.insert(packet);
+                    self.discard();
                 }
-                self.insert(packet);
+                Some(last) => self.append(last, packet),
+                None => {
+                    self.gaps = Some(LongestGaps::default());
+                    self.last_sent = Some(packet);
+                    self.received += packet.size;
+                    self.window.push(packet);
+                }
             }
-            _ => self.append(packet),
         }
-        self.received += size;
-        while self.first_is_outside() {
-            self.discard_first();
-        }
+        self.discard();
     }
 
-    fn append(&mut self, packet: Packet) {
-        match (self.window.back(), &mut self.gaps) {
-            (Some(last), Some(gaps)) => gaps.add(packet.arrival_time - last.arrival_time),
-            (None, gaps) => *gaps = Some(LongestGaps::default()),
-            (Some(_), None) => {}
+    /// Takes a packet that arrived after the last one of the window.
+    #[inline]
+    fn append(&mut self, last: Packet, packet: Packet) {
+        if let Some(gaps) = &mut self.gaps {
+            gaps.add(packet.arrival_time - last.arrival_time);
         }
-        if self.window.back().is_some_and(|last| packet.send_time < last.send_time) {
+        if packet.send_time < last.send_time {
             self.reordered = self.window.len();
         }
         if self.last_sent.is_none_or(|last| packet.send_time > last.send_time) {
             self.last_sent = Some(packet);
         }
-        self.window.push_back(packet);
+        self.received += packet.size;
+        self.window.push(packet);
     }
 
     /// Takes a packet that was received before others of which feedback came first.
     fn insert(&mut self, packet: Packet) {
         let at = self.window.partition_point(|other| other.arrival_time <= packet.arrival_time);
         self.window.insert(at, packet);
+        self.received += packet.size;
         self.gaps = None;
         self.reordered = self.window.len();
         if self.last_sent.is_none_or(|last| packet.send_time > last.send_time) {
@@ -157,23 +163,27 @@ impl AcknowledgedBitrate {
         }
     }
 
-    fn discard_first(&mut self) {
-        let Some(gone) = self.window.pop_front() else { return };
-        let newest = self.newest_discarded.map_or(gone.send_time, |at| at.max(gone.send_time));
-        self.newest_discarded = Some(newest);
-        self.received = self.received.saturating_sub(gone.size);
-        self.reordered = self.reordered.saturating_sub(1);
-        let gap = self.window.front().map(|first| first.arrival_time - gone.arrival_time);
-        self.gaps = self.gaps.zip(gap).and_then(|(gaps, gap)| gaps.without(gap));
-    }
-
-    fn first_is_outside(&self) -> bool {
-        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else {
-            return false;
-        };
-        let span = last.arrival_time - first.arrival_time;
-        let count = self.window.len();
-        count > MAX_PACKETS || span > MAX_WINDOW || (count > WINDOW_PACKETS && span > WINDOW)
+    /// Removes the packets that the window has left behind. The last one stays.
+    fn discard(&mut self) {
+        let Some(last) = self.window.last() else { return };
+        let newest = last.arrival_time;
+        let mut left = 0;
+        while let [gone, next, ..] = self.window[left..] {
+            let count = self.window.len() - left;
+            let span = newest - gone.arrival_time;
+            let most = if count > WINDOW_PACKETS { WINDOW } else { MAX_WINDOW };
+            if count <= MAX_PACKETS && span <= most {
+                break;
+            }
+            left += 1;
+            let sent = self.newest_discarded.map_or(gone.send_time, |at| at.max(gone.send_time));
+            self.newest_discarded = Some(sent);
+            self.received = self.received.saturating_sub(gone.size);
+            let gap = next.arrival_time - gone.arrival_time;
+            self.gaps = self.gaps.and_then(|gaps| gaps.without(gap));
+        }
+        self.reordered = self.reordered.saturating_sub(left);
+        self.window.remove_first(left);
     }
 
     /// The lower one of send and receive rate; `None` for too few packets.
@@ -187,9 +197,9 @@ impl AcknowledgedBitrate {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
-        let (first, last) = (self.window.front()?, self.window.back()?);
+        let (first, last) = (self.window.first()?, self.window.last()?);
         let window = &self.window;
-        let gaps = self.gaps.get_or_insert_with(|| LongestGaps::of(window.iter()));
+        let gaps = self.gaps.get_or_insert_with(|| LongestGaps::of(window));
         let span = last.arrival_time - first.arrival_time - gaps.excess();
         let receive_rate = self.received.saturating_sub(first.size) / span.max(MIN_SPAN);
         let Some(sent) = self.sent().filter(|sent| sent.count >= REQUIRED_PACKETS) else {
@@ -201,7 +211,7 @@ impl AcknowledgedBitrate {
 
     /// The packets of the window that were sent after all that have left it.
     fn sent(&self) -> Option<Sent> {
-        let (first, last) = (self.window.front()?, self.window.back()?);
+        let (first, last) = (self.window.first()?, self.window.last()?);
         let horizon = self.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
         // Where all were sent at once, the first one of them may have left.
         if self.reordered == 0
@@ -328,6 +338,42 @@ mod tests {
         let swapped = (0..200).map(|i: i64| 10 * (i ^ 3));
         feed(&mut other, swapped, |_| 25);
         assert_eq!(kbps(&mut one), kbps(&mut other));
+    }
+
+    impl AcknowledgedBitrate {
+        fn on_packet(&mut self, send_time: Timestamp, arrival_time: Timestamp, size: DataSize) {
+            self.on_packets(core::iter::once(Packet { arrival_time, send_time, size }));
+        }
+    }
+
+    #[test]
+    fn a_report_of_many_packets_is_as_good_as_many_reports() {
+        for seed in 1..200_u64 {
+            let mut state = seed;
+            let mut draw = |below: u64| {
+                state = state * 48_271 % 0x7fff_ffff;
+                (state % below) as i64
+            };
+            let (mut one, mut other) =
+                (AcknowledgedBitrate::default(), AcknowledgedBitrate::default());
+            let mut now = 1_000;
+            for _ in 0..100 {
+                let packets: alloc::vec::Vec<Packet> = (0..draw(12))
+                    .map(|_| {
+                        now += if draw(60) == 0 { 5 * draw(1_200) } else { 5 * draw(4) };
+                        let late = if draw(40) == 0 { draw(1_300) } else { 0 };
+                        let sent = now - if draw(20) == 0 { draw(300) } else { now % 20 };
+                        let size = DataSize::from_bytes(100 + draw(1_200) as u64);
+                        Packet { arrival_time: at(now + 25 - late), send_time: at(sent), size }
+                    })
+                    .collect();
+                one.on_packets(packets.iter().copied());
+                packets.iter().for_each(|packet| {
+                    other.on_packet(packet.send_time, packet.arrival_time, packet.size);
+                });
+                assert_eq!(one.bitrate(), other.bitrate(), "seed {seed}, {now} ms");
+            }
+        }
     }
 
     /// The rate by the whole window, as the rule is written.

@@ -44,8 +44,10 @@ impl AlrDetector {
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, size: DataSize) {
         let Some(last) = self.last_sent.replace(now) else { return };
         let full = self.full();
-        let used = (self.budget - size.as_bytes() as f64).max(-full);
-        self.budget = (used + self.rate * (now - last).as_secs_f64()).min(full);
+        let used = self.budget - size.as_bytes() as f64;
+        let used = if used < -full { -full } else { used };
+        let filled = used + self.rate * (now - last).as_secs_f64();
+        self.budget = if filled > full { full } else { filled };
         if self.budget > START_LEVEL * full && self.since.is_none() {
             self.since = Some(now);
         } else if self.budget < STOP_LEVEL * full {

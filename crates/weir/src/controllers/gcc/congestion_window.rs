@@ -5,6 +5,7 @@
 use alloc::collections::VecDeque;
 
 use crate::feedback::{FeedbackReport, SentPacket};
+use crate::fifo::Fifo;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §CongestionWindowPushbackController].
@@ -21,6 +22,8 @@ const GROWTH: f64 = 1.05;
 const EMPTY: f64 = 0.1;
 /// Time alone makes an event so often [LIBWEBRTC §GoogCcNetworkController].
 const EVENT_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
+/// Up to here each rate is a floating-point number.
+const LARGEST_EXACT: Bitrate = Bitrate::from_bps(1 << f64::MANTISSA_DIGITS);
 /// A packet that no feedback ever told of is no longer in flight after this time.
 const FORGOTTEN: TimeDelta = TimeDelta::from_secs(10);
 
@@ -34,13 +37,15 @@ struct InFlight {
 /// Bytes in flight against the window.
 #[derive(Clone, Debug)]
 pub(super) struct CongestionWindow {
-    packets: VecDeque<InFlight>,
+    packets: Fifo<InFlight>,
     bytes: DataSize,
     /// The longest round-trip time of each of the last reports.
     rtts: VecDeque<TimeDelta>,
     /// The shortest of them.
     least_rtt: Option<TimeDelta>,
     window: Option<DataSize>,
+    /// The target and the round-trip time that the window was last made of, if it stays as it is for them.
+    settled_for: Option<(Bitrate, TimeDelta)>,
     ratio: f64,
     next_event: Timestamp,
 }
@@ -48,11 +53,12 @@ pub(super) struct CongestionWindow {
 impl CongestionWindow {
     pub(super) fn new() -> Self {
         Self {
-            packets: VecDeque::new(),
+            packets: Fifo::default(),
             bytes: DataSize::ZERO,
             rtts: VecDeque::new(),
             least_rtt: None,
             window: None,
+            settled_for: None,
             ratio: 1.0,
             next_event: Timestamp::ZERO,
         }
@@ -60,7 +66,7 @@ impl CongestionWindow {
 
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         let SentPacket { sequence_number, size, .. } = *packet;
-        self.packets.push_back(InFlight { sequence_number, send_time: now, size });
+        self.packets.push(InFlight { sequence_number, send_time: now, size });
         self.bytes += size;
         self.remove_while(|oldest| oldest.send_time + FORGOTTEN < now);
     }
@@ -95,14 +101,24 @@ impl CongestionWindow {
 
     fn resize(&mut self, target: Bitrate) {
         let Some(least) = self.least_rtt else { return };
+        if self.settled_for == Some((target, least)) {
+            return;
+        }
         let window = target * (least + QUEUE_TIME);
         let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
-        self.window = Some(smoothed.max(MIN_WINDOW));
+        let next = Some(smoothed.max(MIN_WINDOW));
+        // What gave the same window once gives it again.
+        self.settled_for = (next == self.window).then_some((target, least));
+        self.window = next;
     }
 
     /// Adapts to the bytes in flight; called at each event.
     pub(super) fn update(&mut self) {
         let Some(window) = self.window else { return };
+        // A ratio of one stays at one up to a full window: the division below is not needed to tell.
+        if self.ratio == 1.0 && self.bytes <= window {
+            return;
+        }
         let fill = self.bytes.as_bytes() as f64 / window.as_bytes() as f64;
         self.ratio = if fill > OVERFULL.0 {
             self.ratio * OVERFULL.1
@@ -117,13 +133,20 @@ impl CongestionWindow {
 
     /// What the source may use of a target.
     pub(super) fn push_back(&self, target: Bitrate) -> Bitrate {
+        // Most of the time nothing is to be left out. A product with one would be rounded only above.
+        if self.ratio == 1.0 && target <= LARGEST_EXACT {
+            return target;
+        }
         (target * self.ratio).max(target.min(MIN_RATE))
     }
 
     fn remove_while(&mut self, is_gone: impl Fn(&InFlight) -> bool) {
-        while let Some(packet) = self.packets.pop_front_if(|packet| is_gone(packet)) {
+        let mut gone = 0;
+        for packet in self.packets.iter().take_while(|packet| is_gone(packet)) {
             self.bytes = self.bytes.saturating_sub(packet.size);
+            gone += 1;
         }
+        self.packets.remove_first(gone);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Implements [LIBWEBRTC §DelayBasedBwe].
 
-use super::arrival_groups::{ArrivalGroups, Passage};
+use super::arrival_groups::{ArrivalGroups, GroupDelta, Passage};
 use super::overuse_detector::OveruseDetector;
 use super::rate_control::RateControl;
 use super::trendline::Trendline;
@@ -62,17 +62,34 @@ impl DelayBased {
             self.restart();
         }
         let mut recovered = false;
+        // Differences are taken two by two, which is what the trendline is fast at.
+        let mut waiting = None;
         for (send_time, arrival_time) in packets {
-            let before = self.usage();
             let packet = Passage { send_time, arrival_time, feedback_time: now };
-            if let Some(delta) = self.groups.on_packet(packet) {
-                let slope = self.trendline.update(delta, arrival_time);
-                self.detector.on_slope(slope, delta.send, arrival_time);
+            let Some(delta) = self.groups.on_packet(packet) else { continue };
+            let step = (delta, arrival_time);
+            match waiting.take() {
+                Some(before) => recovered |= self.on_steps([before, step]),
+                None => waiting = Some(step),
             }
+        }
+        if let Some(step) = waiting {
+            recovered |= self.on_steps([step]);
+        }
+        self.update(now, acknowledged, probed, recovered)
+    }
+
+    /// Takes differences between groups; true if a queue has drained with one of them.
+    fn on_steps<const STEPS: usize>(&mut self, steps: [(GroupDelta, Timestamp); STEPS]) -> bool {
+        let slopes = self.trendline.update(steps);
+        let mut recovered = false;
+        for ((delta, arrival_time), slope) in steps.into_iter().zip(slopes) {
+            let before = self.usage();
+            self.detector.on_slope(slope, delta.send, arrival_time);
             recovered |=
                 (before, self.usage()) == (BandwidthUsage::Underuse, BandwidthUsage::Normal);
         }
-        self.update(now, acknowledged, probed, recovered)
+        recovered
     }
 
     fn update(

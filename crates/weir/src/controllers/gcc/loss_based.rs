@@ -203,10 +203,11 @@ impl LossBased {
         let factors = CANDIDATE_FACTORS.into_iter().map(|factor| best.bandwidth * factor);
         let window = self.window.filter(|_| self.is_limited());
         let most = window.map_or(Bitrate::MAX, |(_, limit)| limit).max(best.bandwidth);
+        let mut search = self.model.search();
         let mut found = (f64::NEG_INFINITY, best);
         for bandwidth in factors.chain(acknowledged).chain(delay_based) {
-            let candidate = self.model.fit(Channel { bandwidth: bandwidth.min(most), ..best });
-            let objective = self.model.objective(&candidate);
+            let candidate = search.fit(Channel { bandwidth: bandwidth.min(most), ..best });
+            let objective = search.objective(&candidate);
             if objective > found.0 {
                 found = (objective, candidate);
             }

@@ -3,7 +3,7 @@
 //!
 //! Implements the likelihood of [LIBWEBRTC §LossBasedBweV2].
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::units::{Bitrate, DataSize};
 
@@ -108,7 +108,7 @@ impl Channel {
 /// The last observations, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossModel {
-    samples: VecDeque<Sample>,
+    samples: Vec<Sample>,
     average_loss: f64,
 }
 
@@ -116,7 +116,7 @@ impl LossModel {
     /// Takes the next observation.
     pub(super) fn push(&mut self, observation: Observation) {
         self.samples.truncate(WINDOW - 1);
-        self.samples.push_front(Sample::of(observation));
+        self.samples.insert(0, Sample::of(observation));
         self.average_loss = self.weighted_loss();
     }
 
@@ -131,7 +131,7 @@ impl LossModel {
     }
 
     fn weighted(&self) -> impl Iterator<Item = (f64, &Sample)> {
-        WEIGHTS.into_iter().zip(&self.samples)
+        WEIGHTS.iter().copied().zip(&self.samples)
     }
 
     fn weighted_loss(&self) -> f64 {
@@ -147,10 +147,12 @@ impl LossModel {
                 worst = Some((weight, sample));
             }
         }
-        let is_spike = worst.is_some_and(|(_, worst)| {
-            worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
-        });
-        if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike {
+        let is_spike = || {
+            worst.is_some_and(|(_, worst)| {
+                worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
+            })
+        };
+        if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
             // Where all are alike the first one is both, and does not count twice.
             let extremes = [best, worst].into_iter().flatten();
             for (weight, extreme) in extremes {
@@ -170,48 +172,9 @@ impl LossModel {
         rates[self.len() / 2]
     }
 
-    /// The channel of this bandwidth whose inherent loss is a Newton step likelier.
-    pub(super) fn fit(&self, channel: Channel) -> Channel {
-        let channel = channel.feasible();
-        let (mut first, mut second) = (0.0, 0.0);
-        // Below the bandwidth all observations have one probability.
-        let within = channel.loss_probability(Bitrate::ZERO);
-        for (weight, &Sample { observation, lost, received, .. }) in self.weighted() {
-            let p = match observation.send_rate {
-                rate if rate <= channel.bandwidth => within,
-                rate => channel.loss_probability(rate),
-            };
-            // Divisions are dear, and most observations have no loss.
-            let (of_loss, curvature) =
-                if lost == 0.0 { (0.0, 0.0) } else { (lost / p, lost / (p * p)) };
-            first += weight * (of_loss - received / (1.0 - p));
-            second -= weight * (curvature + received / ((1.0 - p) * (1.0 - p)));
-        }
-        if second == 0.0 {
-            return channel;
-        }
-        let inherent_loss = channel.inherent_loss - NEWTON_STEP * first / second;
-        Channel { inherent_loss, ..channel }.feasible()
-    }
-
-    /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
-    pub(super) fn objective(&self, channel: &Channel) -> f64 {
-        let bias = self.bias(channel.bandwidth);
-        // Logarithms are dear: below the bandwidth all observations have one probability, and that of a
-        // loss matters only where there is one.
-        let within = channel.loss_probability(Bitrate::ZERO);
-        let arrival_within = libm::log(1.0 - within);
-        let terms = self.weighted().map(|(weight, &Sample { observation, lost, received, .. })| {
-            let (p, of_arrival) = if observation.send_rate <= channel.bandwidth {
-                (within, arrival_within)
-            } else {
-                let p = channel.loss_probability(observation.send_rate);
-                (p, libm::log(1.0 - p))
-            };
-            let of_loss = if lost == 0.0 { 0.0 } else { libm::log(p) };
-            weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
-        });
-        terms.sum()
+    /// Begins a comparison of channels.
+    pub(super) fn search(&self) -> Search<'_> {
+        Search { model: self, terms: None, logarithms: None }
     }
 
     fn bias(&self, bandwidth: Bitrate) -> f64 {
@@ -222,9 +185,126 @@ impl LossModel {
     }
 }
 
+/// Compares channels for one set of observations.
+///
+/// Divisions and logarithms are dear. All observations below a channel's bandwidth have one loss
+/// probability, and most candidates have the same one, so what it gives is kept for the next candidate.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    model: &'a LossModel,
+    /// A probability and the terms of each observation with it.
+    terms: Option<(f64, [Derivatives; WINDOW])>,
+    logarithms: Option<Logarithms>,
+}
+
+/// An observation's terms of the first and the second derivative of the log-likelihood.
+type Derivatives = (f64, f64);
+
+/// Logarithms for one loss probability; that of a loss is needed only where there is one.
+#[derive(Clone, Copy, Debug)]
+struct Logarithms {
+    probability: f64,
+    of_arrival: f64,
+    of_loss: Option<f64>,
+}
+
+fn derivatives(weight: f64, sample: &Sample, p: f64) -> Derivatives {
+    let &Sample { lost, received, .. } = sample;
+    // Most observations have no loss.
+    let (of_loss, curvature) = if lost == 0.0 { (0.0, 0.0) } else { (lost / p, lost / (p * p)) };
+    let first = weight * (of_loss - received / (1.0 - p));
+    (first, weight * (curvature + received / ((1.0 - p) * (1.0 - p))))
+}
+
+impl Search<'_> {
+    /// The channel of this bandwidth whose inherent loss is a Newton step likelier.
+    pub(super) fn fit(&mut self, channel: Channel) -> Channel {
+        let channel = channel.feasible();
+        let model = self.model;
+        let within = channel.loss_probability(Bitrate::ZERO);
+        let terms = match &mut self.terms {
+            Some((probability, terms)) if *probability == within => terms,
+            kept => {
+                let mut terms = [(0.0, 0.0); WINDOW];
+                for (term, (weight, sample)) in terms.iter_mut().zip(model.weighted()) {
+                    *term = derivatives(weight, sample, within);
+                }
+                &mut kept.insert((within, terms)).1
+            }
+        };
+        let (mut first, mut second) = (0.0, 0.0);
+        for ((weight, sample), &term) in model.weighted().zip(terms.iter()) {
+            let rate = sample.observation.send_rate;
+            let (of_first, of_second) = if rate <= channel.bandwidth {
+                term
+            } else {
+                derivatives(weight, sample, channel.loss_probability(rate))
+            };
+            first += of_first;
+            second -= of_second;
+        }
+        if second == 0.0 {
+            return channel;
+        }
+        let inherent_loss = channel.inherent_loss - NEWTON_STEP * first / second;
+        Channel { inherent_loss, ..channel }.feasible()
+    }
+
+    /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
+    pub(super) fn objective(&mut self, channel: &Channel) -> f64 {
+        let bias = self.model.bias(channel.bandwidth);
+        let probability = channel.loss_probability(Bitrate::ZERO);
+        let within = match &mut self.logarithms {
+            Some(kept) if kept.probability == probability => kept,
+            kept => {
+                let of_arrival = libm::log(1.0 - probability);
+                kept.insert(Logarithms { probability, of_arrival, of_loss: None })
+            }
+        };
+        let terms = self.model.weighted().map(|(weight, sample)| {
+            let &Sample { observation, lost, received, .. } = sample;
+            let (of_loss, of_arrival) = if observation.send_rate <= channel.bandwidth {
+                let of_loss = match lost {
+                    0.0 => 0.0,
+                    _ => *within.of_loss.get_or_insert_with(|| libm::log(probability)),
+                };
+                (of_loss, within.of_arrival)
+            } else {
+                let p = channel.loss_probability(observation.send_rate);
+                (if lost == 0.0 { 0.0 } else { libm::log(p) }, libm::log(1.0 - p))
+            };
+            weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
+        });
+        terms.sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl LossModel {
+        fn fit(&self, channel: Channel) -> Channel {
+            self.search().fit(channel)
+        }
+
+        fn objective(&self, channel: &Channel) -> f64 {
+            self.search().objective(channel)
+        }
+    }
+
+    #[test]
+    fn what_a_search_keeps_changes_no_result() {
+        let model = model(&[(3, 900), (0, 500), (12, 1_400), (0, 1_100), (1, 1_000)]);
+        let mut search = model.search();
+        for kbps in [1_020, 1_000, 950, 2_000, 300, 1_500, 1_600] {
+            for inherent_loss in [0.02, 0.02, 0.5] {
+                let fitted = search.fit(channel(kbps, inherent_loss));
+                assert_eq!(fitted, model.fit(channel(kbps, inherent_loss)));
+                assert_eq!(search.objective(&fitted), model.objective(&fitted));
+            }
+        }
+    }
 
     fn observation(lost_percent: u64, kbps: u64) -> Observation {
         let sent = Bitrate::from_kbps(kbps) * crate::units::TimeDelta::from_millis(250);

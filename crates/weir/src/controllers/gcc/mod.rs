@@ -36,7 +36,7 @@ mod trendline;
 
 use alloc::vec::Vec;
 
-use self::acknowledged_bitrate::AcknowledgedBitrate;
+use self::acknowledged_bitrate::{AcknowledgedBitrate, Packet};
 use self::alr_detector::AlrDetector;
 use self::congestion_window::CongestionWindow;
 use self::delay_based::DelayBased;
@@ -104,6 +104,8 @@ pub struct Gcc {
     reason: Reason,
     /// The arrivals of one report; kept for its memory.
     arrivals: Vec<Arrival>,
+    /// Some of them belong to a probe.
+    has_probes: bool,
 }
 
 /// What libwebrtc compares. As long as all of it stays the probe controller is not told what limits the
@@ -124,6 +126,13 @@ struct Arrival {
     send_time: Timestamp,
     size: DataSize,
     probe: Option<ProbeId>,
+}
+
+impl Arrival {
+    fn packet(&self) -> Packet {
+        let Self { arrival_time, send_time, size, .. } = *self;
+        Packet { arrival_time, send_time, size }
+    }
 }
 
 impl Gcc {
@@ -156,6 +165,7 @@ impl Gcc {
             target: start,
             reason: Reason::Start,
             arrivals: Vec::new(),
+            has_probes: false,
         }
     }
 
@@ -173,9 +183,7 @@ impl Gcc {
         }
         let longest_rtt = self.measure_rtt(now);
         self.note_alr_end(now);
-        for arrival in &self.arrivals {
-            self.acknowledged.on_packet(arrival.send_time, arrival.arrival_time, arrival.size);
-        }
+        self.acknowledged.on_packets(self.arrivals.iter().map(Arrival::packet));
         let acknowledged = self.acknowledged.bitrate();
         self.acknowledged_bitrate = acknowledged;
         let probed = self.probe_result(acknowledged);
@@ -222,12 +230,19 @@ impl Gcc {
     /// that order unless the path reordered.
     fn collect_arrivals(&mut self, report: &FeedbackReport) {
         self.arrivals.clear();
-        self.arrivals.extend(report.packets.iter().filter_map(|packet| {
-            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
-            packet.arrival_time.map(|arrival_time| Arrival { arrival_time, send_time, size, probe })
-        }));
+        self.arrivals.reserve(report.packets.len());
+        self.has_probes = false;
         // The rest of a packet decides only between those that arrived at once.
-        if !self.arrivals.is_sorted_by(|one, next| one.arrival_time < next.arrival_time) {
+        let (mut is_sorted, mut newest) = (true, Timestamp::from_nanos(i64::MIN));
+        for packet in &report.packets {
+            let Some(arrival_time) = packet.arrival_time else { continue };
+            let (send_time, size, probe) = (packet.send_time, packet.size, packet.probe);
+            self.has_probes |= probe.is_some();
+            is_sorted &= newest < arrival_time;
+            newest = arrival_time;
+            self.arrivals.push(Arrival { arrival_time, send_time, size, probe });
+        }
+        if !is_sorted {
             self.arrivals.sort_unstable();
         }
     }
@@ -238,11 +253,15 @@ impl Gcc {
         let bounded =
             |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
         let newest = self.arrivals.last().map_or(now, |packet| packet.arrival_time);
-        let held = |packet: &Arrival| newest - packet.arrival_time;
-        let first_sent = self.arrivals.iter().map(|packet| packet.send_time).min();
+        let (mut first_sent, mut shortest) = (None::<Timestamp>, None::<TimeDelta>);
+        for packet in &self.arrivals {
+            let held = newest - packet.arrival_time;
+            let rtt = now - packet.send_time - held;
+            first_sent = Some(first_sent.map_or(packet.send_time, |at| at.min(packet.send_time)));
+            shortest = Some(shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        }
         let longest = bounded(first_sent.map(|sent| now - sent));
-        let rtts = self.arrivals.iter().map(|packet| now - packet.send_time - held(packet));
-        let rtt = bounded(rtts.min());
+        let rtt = bounded(shortest);
         self.rtt = Some(rtt);
         self.rtt_backoff.on_rtt(now, rtt);
         if now >= self.rtt_due {
@@ -268,6 +287,9 @@ impl Gcc {
     /// What the last probe of a report measured, bounded from below: a result far below what arrives
     /// is no measurement.
     fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
+        if !self.has_probes {
+            return None;
+        }
         let mut result = None;
         for packet in &self.arrivals {
             let Arrival { arrival_time, send_time, size, .. } = *packet;
@@ -308,11 +330,14 @@ impl Gcc {
 
     /// Cuts the target while feedback stays away; true while it does.
     fn back_off(&mut self, now: Timestamp) -> bool {
+        if !self.rtt_backoff.is_above_limit() {
+            return false;
+        }
         if let Some(cut) = self.rtt_backoff.cut(now, self.estimate) {
             self.estimate = self.limits.clamp(cut);
             self.cause = Reason::FeedbackLost;
         }
-        self.rtt_backoff.is_above_limit()
+        true
     }
 
     /// Makes the estimate known to those that depend on it, and the target of it.
@@ -327,7 +352,8 @@ impl Gcc {
             rtt_ms: self.told_rtt_ms,
             in_alr: self.alr.since().is_some(),
         };
-        if self.seen.replace(seen) != Some(seen) {
+        if self.seen != Some(seen) {
+            self.seen = Some(seen);
             let is_allowed = self.delay_based.usage() == BandwidthUsage::Normal
                 && self.loss_based.state() == LossState::DelayBased
                 && !self.rtt_backoff.is_above_limit();

@@ -93,6 +93,9 @@ impl ProbeController {
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         // Before the first packet there was no time to count from.
         self.asked.get_or_insert(now);
+        if self.pending.is_empty() {
+            return;
+        }
         for pending in &mut self.pending {
             pending.since.get_or_insert(now);
         }

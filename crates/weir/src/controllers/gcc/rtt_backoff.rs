@@ -34,6 +34,7 @@ impl RttBackoff {
     }
 
     /// True while the path does not work. A sender that pauses does not wait for feedback.
+    #[inline]
     pub(super) fn is_above_limit(&self) -> bool {
         let waits = self.last_sent.zip(self.measured);
         let waited = waits.map_or(TimeDelta::ZERO, |(sent, measured)| sent - measured);

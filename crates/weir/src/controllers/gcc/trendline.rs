@@ -12,8 +12,14 @@ const WINDOW: usize = 20;
 /// What the smoothed delay keeps of its last value at each group.
 const SMOOTHING: f64 = 0.9;
 
+/// Points that are stored until the last ones move to the front.
+const STORED: usize = 4 * WINDOW;
+
 /// Arrival since the first one, and smoothed delay, both in ms.
 type Point = (f64, f64);
+
+/// A difference between groups, and the arrival with which it became known.
+type Step = (GroupDelta, Timestamp);
 
 /// Fits a line to the delay accumulated over groups.
 #[derive(Clone, Debug)]
@@ -21,13 +27,14 @@ pub(super) struct Trendline {
     first_arrival: Option<Timestamp>,
     accumulated_ms: f64,
     smoothed_ms: f64,
-    /// The last points, twice in a row, so that from `oldest` on they lie in one piece.
-    points: [Point; 2 * WINDOW],
-    /// Sums of the windows that begin with each of these points, as far as their points have come: one
+    /// The last points, the newest one before `end`.
+    points: [Point; STORED],
+    end: usize,
+    /// Sums of the windows that begin with each of the last points, as far as their points have come: one
     /// addition each with a new point, side by side, in place of a row of them at the end.
     sums: [Point; WINDOW],
     count: usize,
-    /// Index of the oldest point, or of the place of the next one.
+    /// Index of the sum of the oldest window, or of the place of the next one.
     oldest: usize,
     slope: f64,
 }
@@ -38,7 +45,8 @@ impl Default for Trendline {
             first_arrival: None,
             accumulated_ms: 0.0,
             smoothed_ms: 0.0,
-            points: [(0.0, 0.0); 2 * WINDOW],
+            points: [(0.0, 0.0); STORED],
+            end: 0,
             sums: [(0.0, 0.0); WINDOW],
             count: 0,
             oldest: 0,
@@ -48,59 +56,104 @@ impl Default for Trendline {
 }
 
 impl Trendline {
-    /// Takes the next difference, which became known when a packet arrived; returns the slope in ms
-    /// a ms: near (send rate - capacity) / capacity while a queue builds up.
-    pub(super) fn update(&mut self, delta: GroupDelta, arrival_time: Timestamp) -> f64 {
+    /// Takes the next differences; returns the slope after each, in ms a ms: near
+    /// (send rate - capacity) / capacity while a queue builds up.
+    ///
+    /// A slope is two rows of additions, each of which waits for the one before. Two slopes that are
+    /// reckoned together take hardly longer than one.
+    pub(super) fn update<const STEPS: usize>(&mut self, steps: [Step; STEPS]) -> [f64; STEPS] {
+        const { assert!(STEPS <= WINDOW, "a window has to stand before the steps") };
+        if self.end + STEPS > STORED {
+            self.points.copy_within(self.end - WINDOW..self.end, 0);
+            self.end = WINDOW;
+        }
+        let means = steps.map(|step| self.push(step));
+        let sums = self.square_sums(means);
+        let before = self.count.saturating_sub(STEPS);
+        core::array::from_fn(|index| {
+            let (numerator, denominator) = sums[index];
+            // Where all arrivals are at one time the slope stays.
+            if before + index + 1 >= WINDOW && denominator > 0.0 {
+                self.slope = numerator / denominator;
+            }
+            self.slope
+        })
+    }
+
+    /// Adds a point; returns the mean of the window that ends with it.
+    fn push(&mut self, (delta, arrival_time): Step) -> Point {
         let first = *self.first_arrival.get_or_insert(arrival_time);
         self.accumulated_ms += (delta.arrival - delta.send).as_millis_f64();
         self.smoothed_ms = SMOOTHING * self.smoothed_ms + (1.0 - SMOOTHING) * self.accumulated_ms;
         let since: TimeDelta = arrival_time - first;
-        self.push((since.as_millis_f64(), self.smoothed_ms));
-        if self.count == WINDOW {
-            let window =
-                self.points[self.oldest..].first_chunk().expect("points stand there twice");
-            let sum = self.sums[self.oldest];
-            self.slope = least_squares_slope(window, sum).unwrap_or(self.slope);
-        }
-        self.slope
-    }
-
-    fn push(&mut self, point: Point) {
-        self.points[self.oldest] = point;
-        self.points[self.oldest + WINDOW] = point;
+        let point = (since.as_millis_f64(), self.smoothed_ms);
+        self.points[self.end] = point;
+        self.end += 1;
         self.sums[self.oldest] = (0.0, 0.0);
         for sum in &mut self.sums {
             *sum = (sum.0 + point.0, sum.1 + point.1);
         }
-        self.oldest = (self.oldest + 1) % WINDOW;
-        self.count = WINDOW.min(self.count + 1);
+        self.oldest = if self.oldest + 1 == WINDOW { 0 } else { self.oldest + 1 };
+        self.count += 1;
+        let sum = self.sums[self.oldest];
+        (sum.0 / WINDOW as f64, sum.1 / WINDOW as f64)
     }
-}
 
-/// `sum` is that of the points, oldest first. `None` where all arrivals are at one time.
-fn least_squares_slope(points: &[Point; WINDOW], sum: Point) -> Option<f64> {
-    let count = WINDOW as f64;
-    let (mean_x, mean_y) = (sum.0 / count, sum.1 / count);
-    let (mut numerator, mut denominator) = (0.0, 0.0);
-    for (x, y) in points {
-        numerator += (x - mean_x) * (y - mean_y);
-        denominator += (x - mean_x) * (x - mean_x);
+    /// For the windows that end with the last points: the sums of the products of both distances from
+    /// the mean, and of the squares of those in time. Zero where there is no whole window yet.
+    fn square_sums<const STEPS: usize>(&self, means: [Point; STEPS]) -> [(f64, f64); STEPS] {
+        let mut sums = [(0.0, 0.0); STEPS];
+        let Some(begin) = self.end.checked_sub(WINDOW + STEPS - 1) else {
+            return self.square_sums_of_the_first(means);
+        };
+        let points = &self.points[begin..self.end];
+        for at in 0..WINDOW {
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let (x, y) = points[at + index];
+                let (mean_x, mean_y) = means[index];
+                sum.0 += (x - mean_x) * (y - mean_y);
+                sum.1 += (x - mean_x) * (x - mean_x);
+            }
+        }
+        sums
     }
-    (denominator > 0.0).then(|| numerator / denominator)
+
+    /// The same while only some of the windows are whole.
+    #[cold]
+    fn square_sums_of_the_first<const STEPS: usize>(
+        &self,
+        means: [Point; STEPS],
+    ) -> [(f64, f64); STEPS] {
+        core::array::from_fn(|index| {
+            let end = self.end + index + 1 - STEPS;
+            let Some(begin) = end.checked_sub(WINDOW) else { return (0.0, 0.0) };
+            let (mean_x, mean_y) = means[index];
+            self.points[begin..end].iter().fold((0.0, 0.0), |sum, (x, y)| {
+                let (x, y) = (x - mean_x, y - mean_y);
+                (sum.0 + x * y, sum.1 + x * x)
+            })
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
     fn feed(trendline: &mut Trendline, groups: i64, send_ms: i64, arrival_ms: i64) -> f64 {
         let delta = GroupDelta {
             send: TimeDelta::from_millis(send_ms),
             arrival: TimeDelta::from_millis(arrival_ms),
         };
-        let last = trendline.points[(trendline.oldest + WINDOW - 1) % WINDOW].0 as i64;
+        let last =
+            trendline.end.checked_sub(1).map_or(0, |newest| trendline.points[newest].0 as i64);
         (1..=groups).fold(0.0, |_, i| {
-            trendline.update(delta, Timestamp::from_millis(last + i * arrival_ms))
+            let [slope] = trendline.update([(delta, at(last + i * arrival_ms))]);
+            slope
         })
     }
 
@@ -138,10 +191,29 @@ mod tests {
         let mut trendline = Trendline::default();
         let before = feed(&mut trendline, 40, 10, 11);
         let delta = GroupDelta { send: TimeDelta::from_millis(6), arrival: TimeDelta::ZERO };
-        let at = Timestamp::from_millis(440);
-        let slopes: alloc::vec::Vec<f64> = (0..60).map(|_| trendline.update(delta, at)).collect();
+        let slopes: alloc::vec::Vec<f64> =
+            (0..60).flat_map(|_| trendline.update([(delta, at(440))])).collect();
         assert_ne!(slopes[0], before);
         assert_eq!(slopes[59], slopes[20]);
         assert!(slopes.iter().all(|slope| slope.is_finite()));
+    }
+
+    #[test]
+    fn two_steps_together_give_the_slopes_of_one_after_the_other() {
+        let (mut one, mut two) = (Trendline::default(), Trendline::default());
+        for pair in 0..300_i64 {
+            let step = |number: i64| {
+                let arrival = TimeDelta::from_micros(10_000 + 250 * (number * 7 % 11));
+                (GroupDelta { send: TimeDelta::from_millis(10), arrival }, at(13 * number))
+            };
+            let steps = [step(2 * pair), step(2 * pair + 1)];
+            let [first] = one.update([steps[0]]);
+            let [second] = one.update([steps[1]]);
+            assert_eq!(two.update(steps), [first, second], "{pair}");
+            // An odd one in between moves the pairs.
+            if pair % 17 == 0 {
+                assert_eq!(one.update([step(2 * pair + 1)]), two.update([step(2 * pair + 1)]));
+            }
+        }
     }
 }

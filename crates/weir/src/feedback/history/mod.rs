@@ -134,6 +134,7 @@ impl SendHistory {
     }
 
     /// Notes a packet as sent and numbers it.
+    #[inline]
     pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
         while self.entries.len() >= MAX_PACKETS
             || self.entries.front().is_some_and(|entry| entry.send_time + HISTORY < now)
@@ -179,6 +180,7 @@ impl SendHistory {
     }
 
     /// Takes down what feedback says of a packet, if that is new.
+    #[inline]
     fn judge(&mut self, sequence_number: i64, verdict: Verdict) {
         let Verdict { arrival_time, ecn } = verdict;
         let Some(entry) = self.entry(sequence_number) else { return };

@@ -74,7 +74,7 @@ impl Streams {
         if number != stream.next_number() {
             *stream = Stream { receiver_report: None, ..Stream::new(rtp) };
         }
-        stream.unwrapper.unwrap(rtp.sequence_number.into());
+        stream.unwrapper.set_last(stream.unwrap(rtp.sequence_number));
         stream.numbers.push_back(transport_number);
     }
 

@@ -375,7 +375,7 @@ fn an_interrupted_command_leaves_a_whole_record() {
     signal(&child, SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let (folder, record) = record(&out);
-    assert_eq!(record.call.unwrap()["exit_code"], 130);
+    assert_eq!(record.call.unwrap().exit_code, Some(130));
     assert!(folder.join("host-2.pcapng").is_file());
 }
 

@@ -1,0 +1,134 @@
+//! The example programs in the emulator: they build, and their rate follows the capacity.
+//!
+//! Needs root, and what the examples depend on; the call also needs Chromium and ffmpeg.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+/// 2 Mbit/s until 15 s, 500 kbit/s until 25 s.
+const NETWORK: &str = "demo/first-call";
+const DROP_S: f64 = 15.0;
+/// The programs run until the end of the drop.
+const END_S: f64 = 25.0;
+/// How long a controller may take to find the capacity.
+const SETTLING_S: f64 = 4.0;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The folder of an example's programs, or `None` with a line that says what this machine lacks.
+fn build(example: &str) -> Option<PathBuf> {
+    // SAFETY: geteuid reads a number of the calling process and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: needs root for network namespaces");
+        return None;
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        println!("skipped: no /dev/net/tun");
+        return None;
+    }
+    let manifest = root().join("examples").join(example).join("Cargo.toml");
+    let cargo = |command: &str| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.arg(command).arg("--quiet").arg("--locked").arg("--manifest-path").arg(&manifest);
+        cargo.stdin(Stdio::null());
+        cargo
+    };
+    if !cargo("fetch").status().unwrap().success() {
+        println!("skipped: what examples/{example} depends on cannot be fetched");
+        return None;
+    }
+    // Beside the folder of this build's own programs.
+    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
+    let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
+    assert!(status.success(), "examples/{example} does not build");
+    Some(target.join("debug"))
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
+    if !found.status.success() {
+        println!("skipped: {program} is not installed");
+    }
+    found.status.success()
+}
+
+/// A line of a program's output: names and values in turn.
+struct Line(Vec<(String, f64)>);
+
+impl Line {
+    fn read(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let value = |pair: &[&str]| Some((pair.first()?.to_string(), pair.get(1)?.parse().ok()?));
+        words.chunks(2).map(value).collect::<Option<_>>().map(Self)
+    }
+
+    fn get(&self, name: &str) -> f64 {
+        self.0.iter().find(|(is, _)| is == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+}
+
+/// What a command on host A printed while another one ran on host B.
+fn link(peer: &str, command: &[&str]) -> Vec<Line> {
+    let mut weir = Command::new(WEIR);
+    weir.args(["link", NETWORK, "--peer", peer, "--"]).args(command);
+    let output = weir.stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    println!("{stdout}");
+    assert!(output.status.success(), "{}", output.status);
+    // The program on host B writes there too.
+    stdout.lines().filter(|line| line.contains("target_kbps")).filter_map(Line::read).collect()
+}
+
+/// The mean of a value between two times.
+fn mean(lines: &[Line], name: &str, from_s: f64, to_s: f64) -> f64 {
+    let within = |line: &&Line| (from_s..to_s).contains(&line.get("time_s"));
+    let values: Vec<f64> = lines.iter().filter(within).map(|line| line.get(name)).collect();
+    assert!(!values.is_empty(), "nothing between {from_s} and {to_s} s");
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn assert_target_follows_the_capacity(lines: &[Line]) {
+    let before = mean(lines, "target_kbps", DROP_S - SETTLING_S, DROP_S);
+    let after = mean(lines, "target_kbps", DROP_S + SETTLING_S, END_S);
+    assert!((700.0..2_200.0).contains(&before), "{before} kbit/s of 2 Mbit/s");
+    assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
+}
+
+#[test]
+fn the_rate_of_the_udp_example_follows_the_capacity() {
+    let Some(programs) = build("udp") else { return };
+    let program = |name: &str| programs.join(name).display().to_string();
+    for controller in ["gcc", "scream-v2"] {
+        let address = "10.45.0.2:5004";
+        let receiver = format!("{} {address} {controller}", program("receiver"));
+        let seconds = END_S.to_string();
+        let lines = link(&receiver, &[&program("sender"), address, controller, &seconds]);
+        assert_target_follows_the_capacity(&lines);
+    }
+}
+
+#[test]
+fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
+    if !has("chromium") || !has("ffmpeg") {
+        return;
+    }
+    let Some(programs) = build("webrtc-rs") else { return };
+    let place = tempfile::tempdir().unwrap();
+    let browser = root().join("examples/webrtc-rs/browser.sh").display().to_string();
+    let make_video = root().join("examples/webrtc-rs/make-video.sh");
+    assert!(Command::new(make_video).arg(place.path()).status().unwrap().success());
+    let program = programs.join("weir-with-webrtc-rs").display().to_string();
+    let (address, folder) = ("10.45.0.1:8000", place.path().display().to_string());
+    let seconds = END_S.to_string();
+    let peer = format!("{browser} http://{address}/");
+    let lines = link(&peer, &[&program, "gcc", address, &folder, &seconds]);
+    assert_target_follows_the_capacity(&lines);
+    let decoded = |line: &Line| line.get("frames_decoded");
+    let at_the_drop = lines.iter().rfind(|line| line.get("time_s") <= DROP_S).map_or(0.0, decoded);
+    let at_the_end = lines.last().map_or(0.0, decoded);
+    assert!(at_the_drop >= 100.0, "{at_the_drop} frames before the drop");
+    assert!(at_the_end >= at_the_drop + 100.0, "{at_the_end} frames, {at_the_drop} at the drop");
+}

@@ -1,0 +1,34 @@
+//! Whether the values of a real run count: the only place that judges it.
+
+use serde::{Deserialize, Serialize};
+
+/// Why the values of a real run do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flaw {
+    /// A call failed, so its media was missing on the path of the others.
+    Failed,
+    /// The machine disturbed the run: packets left late, or processors were busy all the time.
+    Disturbed,
+}
+
+/// What became of a real run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fate {
+    /// Calls that were to be made.
+    pub made: usize,
+    /// Calls that came about and lasted.
+    pub succeeded: usize,
+    /// The machine disturbed the run: its values say more about the machine.
+    #[serde(rename = "bent")]
+    pub disturbed: bool,
+}
+
+impl Fate {
+    /// Why the values of the run do not count; `None` if they do.
+    pub fn flaw(self) -> Option<Flaw> {
+        match self {
+            Self { disturbed: true, .. } => Some(Flaw::Disturbed),
+            Self { made, succeeded, .. } => (succeeded < made).then_some(Flaw::Failed),
+        }
+    }
+}

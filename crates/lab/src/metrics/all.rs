@@ -1,0 +1,107 @@
+//! All declared metrics, and how a dotted path finds its own.
+
+use super::{
+    Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
+    TransferMetrics, VideoMetrics,
+};
+
+/// The tables, by what their metrics are of.
+pub(crate) const FLOW: [&[Declared]; 3] =
+    [Metrics::DECLARED, VideoMetrics::DECLARED, TransferMetrics::DECLARED];
+pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DECLARED];
+pub(crate) const NODE: [&[Declared]; 1] = [NodeMetrics::DECLARED];
+pub(crate) const CALL: [&[Declared]; 2] = [CallSuccess::DECLARED, CallMetrics::DECLARED];
+
+impl Declared {
+    /// All metrics of a summary.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        FLOW.into_iter().chain(SHARED).chain(NODE).chain(CALL).flatten()
+    }
+
+    /// What is known of the metric at a dotted path; `None` if no such metric is declared.
+    pub fn of(path: &str) -> Option<&'static Self> {
+        let general = general(path);
+        Self::all().find(|declared| {
+            let below = general.strip_prefix(declared.path);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+}
+
+impl Better {
+    /// Which of two values at a dotted path is the better one; `None` if no such metric is declared. A
+    /// standard deviation is better low, whatever it is of.
+    pub fn of(path: &str) -> Option<Self> {
+        let declared = Declared::of(path)?;
+        Some(if path.ends_with(".std") { Self::Lower } else { declared.better })
+    }
+}
+
+/// The path as it is declared: without the name of a node, or the side of a call.
+fn general(path: &str) -> String {
+    let mut keys: Vec<&str> = path.split('.').collect();
+    match keys.as_slice() {
+        ["cell", _, ..] => keys[1] = "NODE",
+        ["calls", "a" | "b", _, ..] => drop(keys.remove(1)),
+        _ => {}
+    }
+    keys.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::declared::Shape;
+    use super::*;
+
+    fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
+        let Value::Object(members) = value else { return found.push(path.into()) };
+        for (key, value) in members {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            leaves(value, &path, found);
+        }
+    }
+
+    #[test]
+    fn the_declared_parts_of_a_metric_are_those_that_a_summary_has() {
+        let mut paths = Vec::new();
+        leaves(&serde_json::to_value(Metrics::full()).unwrap(), "", &mut paths);
+        assert!(paths.len() > 40, "{paths:?}");
+        let declared = FLOW.into_iter().flatten().flat_map(|declared| match declared.parts {
+            [] => vec![declared.path.to_string()],
+            parts => parts.iter().map(|part| format!("{}.{part}", declared.path)).collect(),
+        });
+        assert_eq!(declared.collect::<Vec<_>>(), paths);
+    }
+
+    #[test]
+    fn every_metric_has_a_path_of_its_own_and_a_meaning() {
+        let mut paths: Vec<&str> = Declared::all().map(|declared| declared.path).collect();
+        let count = paths.len();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!(paths.len(), count);
+        for declared in Declared::all() {
+            assert!(declared.meaning.trim().ends_with('.'), "{}", declared.path);
+        }
+    }
+
+    #[test]
+    fn a_path_below_a_declared_one_is_declared_with_it() {
+        let path = |path: &str| Declared::of(path).map(|of| of.path);
+        assert_eq!(path("rtt_ms.p95"), Some("rtt_ms"));
+        assert_eq!(path("rtt_msx"), None);
+        assert_eq!(path("fairness.ratio_20s.min"), Some("fairness.ratio_20s"));
+        assert_eq!(path("link.hops.2"), Some("link.hops"));
+        assert_eq!(path("cell.ap.loss_ratio"), Some("cell.NODE.loss_ratio"));
+        assert_eq!(path("calls.b.one_way_delay_ms.p95"), Some("calls.one_way_delay_ms"));
+    }
+
+    #[test]
+    fn a_standard_deviation_is_better_low_whatever_it_is_of() {
+        assert_eq!(Better::of("rate_mbps.mean"), Some(Better::Higher));
+        assert_eq!(Better::of("rate_mbps.std"), Some(Better::Lower));
+        assert_eq!(Better::of("nothing.std"), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! Metrics of the calls of a real run.
+
+use serde::{Deserialize, Serialize};
+
+use super::declared::{Shape, declare};
+
+declare! {
+    /// How many calls succeeded.
+    #[derive(Default)]
+    pub struct CallSuccess in "calls." {
+        /// Calls that came about and lasted, over all that were to be made; over iterations the mean is the
+        /// ratio.
+        success_ratio: Option<f64> = "ratio", Higher, [];
+    }
+}
+
+declare! {
+    /// Means over participants; of a participant with several connections over these, but rates are their
+    /// sums.
+    #[derive(Default)]
+    #[serde(default)]
+    pub struct CallMetrics in "calls." {
+        /// Set-up, first step: from the start of a connection until both descriptions are there.
+        signalling_ms: Option<f64> = "ms", Lower, [];
+        /// Set-up, second step: from then until a path is found; 0 where it was found before.
+        ice_ms: Option<f64> = "ms", Lower, [];
+        /// Set-up, third step: from then until keys are agreed on.
+        dtls_ms: Option<f64> = "ms", Lower, [];
+        /// Set-up: the three steps together.
+        setup_ms: Option<f64> = "ms", Lower, [];
+        /// From the start of a connection until the first frame of the other peer is shown: the set-up
+        /// time of aalto, section 6.1.2.
+        first_frame_ms: Option<f64> = "ms", Lower, [];
+        /// One-way delay of the packets of the video that a participant receives, by the captures.
+        one_way_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
+        /// Round-trip time by getStats.
+        rtt_ms: Option<f64> = "ms", Lower, [];
+        /// Media that a participant sends, as IP packets, by getStats; all its connections together.
+        send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
+        /// Media that a participant receives, likewise.
+        receive_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
+        /// Processor time of the browser over wall time: 1 is one core all the time.
+        cpu_cores: Option<f64> = "", Lower, [];
+        /// Largest proportional set size of the browser.
+        memory_mb: Option<f64> = "MB", Lower, [];
+    }
+}
+
+/// Over the packets of a stream; the mean over the streams.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OneWayDelay {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+impl Shape for OneWayDelay {
+    const PARTS: &[&str] = &["mean", "p50", "p95"];
+
+    fn full() -> Self {
+        Self { mean: 0.0, p50: 0.0, p95: 0.0 }
+    }
+}

@@ -1,0 +1,55 @@
+//! Metrics of all flows together: how full the path is, and how the flows share it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::declared::{Shape, declare};
+
+declare! {
+    /// How full the bottlenecks are.
+    pub struct LinkSummary in "link." {
+        /// Received bits of all flows of the first flow's direction over what the bottleneck could carry while
+        /// any of them was active; of several bottlenecks the fullest.
+        utilization: Option<f64> = "ratio", Higher, [Capacity];
+        /// The same of each bottleneck of several, by its number.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        hops: BTreeMap<String, f64> = "ratio", Higher, [Capacity];
+    }
+}
+
+declare! {
+    /// How the media flows of a time share a path while all of them are active. Throughputs count per
+    /// priority.
+    pub struct Fairness in "fairness." {
+        /// Jain's index over the mean throughputs of the media flows of that direction, per priority, while
+        /// all of them are active: 1 if all are equal, 1/n if one of n has all.
+        jain: f64 = "", Higher, [Rivals];
+        /// Lowest over highest of these throughputs in windows of 1 s: mean over the windows, minimum, and
+        /// the share of the windows within which no two flows differ by more than a factor of three.
+        ratio_1s: Option<Ratio> = "ratio", Higher, [Rivals];
+        /// The same in windows of 5 s.
+        ratio_5s: Option<Ratio> = "ratio", Higher, [Rivals];
+        /// The same in windows of 20 s.
+        ratio_20s: Option<Ratio> = "ratio", Higher, [Rivals];
+    }
+}
+
+/// Lowest over highest throughput, over windows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Mean.
+    pub mean: f64,
+    /// In the least fair window.
+    pub min: f64,
+    /// Share of the windows in which no two flows differ by more than a factor of three.
+    pub within: f64,
+}
+
+impl Shape for Ratio {
+    const PARTS: &[&str] = &["mean", "min", "within"];
+
+    fn full() -> Self {
+        Self { mean: 0.0, min: 0.0, within: 0.0 }
+    }
+}

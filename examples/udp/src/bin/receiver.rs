@@ -1,0 +1,73 @@
+//! Receives what `sender` sends, and tells it by RTCP what arrived and when.
+//!
+//! It prints a line a second: what it received.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use weir::feedback::Ecn;
+use weir::{Algorithm, TimeDelta, Timestamp};
+use weir_over_udp::{DATAGRAM, EXTENSIONS, RECEIVER, random};
+use weir_rtcp::{Feedback, Receiver, ReceiverConfig, is_rtcp};
+
+const SECOND: TimeDelta = TimeDelta::from_secs(1);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [address, controller] = &words[..] else {
+        return Err("write: receiver ADDRESS:PORT CONTROLLER".into());
+    };
+    let algorithm: Algorithm = controller.parse()?;
+    let socket = UdpSocket::bind(address)?;
+
+    let start = Instant::now();
+    let clock = || Timestamp::from_nanos(start.elapsed().as_nanos() as i64);
+    let config = ReceiverConfig::new(RECEIVER, EXTENSIONS, Feedback::Twcc);
+    let mut receiver = Receiver::new(clock(), config, random());
+    // gcc-2013 estimates at the receiver.
+    if let Some(estimator) = algorithm.build_receiver() {
+        receiver = receiver.with_estimator(estimator);
+    }
+    let mut sender: Option<SocketAddr> = None;
+    let mut next_line = clock() + SECOND;
+    let mut received_bytes = 0;
+    let mut buffer = [0; DATAGRAM];
+
+    loop {
+        let now = clock();
+        // Feedback that the network loses is as good as feedback that could not be sent.
+        let send = |to: Option<SocketAddr>, rtcp: &[u8]| {
+            let _ = to.map(|to| socket.send_to(rtcp, to));
+        };
+        receiver.on_timeout(now, |rtcp| send(sender, rtcp));
+        if next_line <= now {
+            next_line += SECOND;
+            let received = std::mem::take(&mut received_bytes) * 8 / 1000;
+            println!("time_s {:.0} received_kbps {received}", now.as_secs_f64());
+        }
+
+        // Waits for packets until something is due. Zero would wait forever.
+        let due = receiver.next_timeout().min(next_line);
+        let wait = Duration::from_nanos((due - clock()).as_nanos().max(1_000) as u64);
+        socket.set_read_timeout(Some(wait))?;
+        match socket.recv_from(&mut buffer) {
+            Ok((length, from)) if is_rtcp(&buffer[..length]) => {
+                sender = Some(from);
+                receiver.on_rtcp(clock(), &buffer[..length], |_| ());
+            }
+            Ok((length, from)) => {
+                sender = Some(from);
+                received_bytes += length;
+                let rtp = &buffer[..length];
+                // Anybody may send anything to a port: what is not RTP is passed over.
+                let _ = receiver.on_rtp(clock(), rtp, Ecn::NotEct, |rtcp| send(sender, rtcp));
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
+                _ => return Err(error.into()),
+            },
+        }
+    }
+}

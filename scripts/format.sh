@@ -1,0 +1,59 @@
+#!/bin/sh
+# Formats Rust, TypeScript, JavaScript, CSS, shell and Python. With --check it changes nothing, and fails if
+# a file is not as it would be. What is not installed is left out, with a line that says so.
+set -eu
+. "$(dirname "$0")/usage.sh"
+accept --check "$@"
+cd "$(dirname "$0")/.."
+
+# either WORD CHECK: the word for writing, or the one for checking.
+case ${1:-} in
+    --check) either() { echo "$2"; } ;;
+    *) either() { echo "$1"; } ;;
+esac
+failed=
+# run COMMAND...: an empty word is left out; one tool's failure does not hide that of the next.
+run() {
+    for word in "$@"; do
+        shift
+        [ -z "$word" ] || set -- "$@" "$word"
+    done
+    "$@" || failed="$failed ${1##*/}"
+}
+left_out() {
+    echo "format: skipped: $1: scripts/deps.sh --test installs it" >&2
+}
+
+check=$(either '' --check)
+run cargo fmt --all "$check"
+for apart in crates/wire/fuzz examples/own-controller examples/udp examples/webrtc-rs; do
+    run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
+done
+# Its manifest names a crate that scripts/bench-peers.sh puts there.
+run rustfmt --edition 2024 "$check" bench/peers/src/main.rs
+
+biome=web/node_modules/.bin/biome
+if [ -x "$biome" ]; then
+    run "$biome" format "$(either --write '')"
+else
+    left_out 'TypeScript: no Biome'
+fi
+
+if command -v shfmt > /dev/null; then
+    run shfmt "$(either --write --diff)" scripts/*.sh examples/*/*.sh .ci/run
+else
+    left_out 'shell: no shfmt'
+fi
+
+ruff=${CARGO_TARGET_DIR:-target}/python/bin/ruff
+[ -x "$ruff" ] || ruff=ruff
+if command -v "$ruff" > /dev/null; then
+    run "$ruff" format --quiet "$(either '' --diff)"
+else
+    left_out 'Python: no ruff'
+fi
+
+if [ -n "$failed" ]; then
+    echo "format: FAILED:$failed${check:+; scripts/format.sh writes what they ask for}" >&2
+    exit 1
+fi

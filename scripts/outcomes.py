@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Prints a line for each test of a JUnit file: its outcome, its name and why it was skipped.
+
+usage: scripts/outcomes.py JUNIT.xml
+
+The three are separated by tabs; the outcome is passed, failed or skipped. A test that prints
+"skipped: REASON" could not do its work on this machine. nextest says that it passed.
+"""
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+# libtest may have begun the line with "test NAME ... ".
+SKIPPED = re.compile(r"^(?:test \S+ \.\.\. )?skipped: (.+)$", re.MULTILINE)
+
+
+def outcome(case):
+    """The outcome of a test and the reason, which is empty if the test was not skipped."""
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed", ""
+    skipped = SKIPPED.search(case.findtext("system-out") or "")
+    return ("skipped", skipped[1].strip()) if skipped else ("passed", "")
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1] in ("--help", "-h") or not Path(sys.argv[1]).is_file():
+        print(__doc__.strip())
+        sys.exit(0 if sys.argv[1:] in (["--help"], ["-h"]) else 2)
+    for case in ElementTree.parse(sys.argv[1]).iter("testcase"):
+        kind, reason = outcome(case)
+        print(kind, f"{case.get('classname')} {case.get('name')}", reason, sep="\t")
+
+
+main()

@@ -1,0 +1,13 @@
+// Views of what only one kind of network has. A new kind adds a line here.
+
+import type { Scenario } from "../format";
+import { airtimeView } from "./airtime";
+
+/** Each returns `null` for a scenario whose network is of another kind. */
+const VIEWS: ((scenario: Scenario) => HTMLElement | null)[] = [
+  ({ id, airtime }) => (airtime === null ? null : airtimeView(id, airtime)),
+];
+
+export function networkViews(scenario: Scenario): HTMLElement[] {
+  return VIEWS.map((view) => view(scenario)).filter((view) => view !== null);
+}
