@@ -1,12 +1,14 @@
 //! `weir bench`: how fast simulator and controllers are here.
 
+use std::convert::Infallible;
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use weir::Algorithm;
-use weir_lab::scenario::catalogue;
+use weir_lab::scenario::{self, Scenario, catalogue};
 use weir_net::Seed;
 
 use crate::args::Bench;
@@ -22,6 +24,10 @@ const GOAL: f64 = 10_000.0;
 /// Wi-Fi cells, and how many times faster than life we want them: five calls to explore, fifty stations to
 /// keep up with at the wall clock.
 const CELLS: [(&str, f64); 2] = [("demo/wifi-5", 500.0), ("demo/wifi-50", 1.0)];
+/// Flows on one link, whose cost a packet is compared with that of one flow, and the most times that
+/// it should cost.
+const FLOWS: usize = 100;
+const FLOWS_GOAL: f64 = 1.2;
 /// Runs that the scaling over cores is measured with.
 const BATCH: u64 = 60;
 
@@ -52,9 +58,76 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     }
     let head = ["controller", "ms a run", "x real time", "of 10,000", "of ns-3's 459"];
     output::print(&table::aligned(&head, &rows, 1))?;
+    flows(args.repeat)?;
     cells(args.repeat)?;
     scaling(args.repeat, scenario)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a packet costs among many flows on one link beside what it costs alone. The link has 2 Mbit/s
+/// for each flow.
+fn flows(repeat: usize) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    let (one, many) = (on_one_link(1)?, on_one_link(FLOWS)?);
+    for algorithm in Algorithm::ALL {
+        let alone = time_a_packet(repeat, &one.sim_config(algorithm));
+        let among_others = time_a_packet(repeat, &many.sim_config(algorithm));
+        let times = among_others / alone;
+        rows.push(vec![
+            algorithm.name().into(),
+            format!("{alone:.0}"),
+            format!("{among_others:.0}"),
+            format!("{times:.2}"),
+            format!("{:.2}", FLOWS_GOAL / times),
+        ]);
+    }
+    output::line(&format!("\n{FLOWS} flows on one link, one core"))?;
+    let many = format!("of {FLOWS} flows");
+    let head = ["controller", "ns a packet of 1 flow", &many, "times", "of the goal"];
+    output::print(&table::aligned(&head, &rows, 1))?;
+    Ok(())
+}
+
+fn on_one_link(flows: usize) -> anyhow::Result<Scenario> {
+    let text = format!(
+        r#"
+title = "Flows on one link"
+source = "this program"
+description = "Flows that start together."
+duration = "20s"
+
+[network.up]
+capacity = "{}Mbps"
+queue = "300ms"
+delay = "20ms"
+
+[network.down]
+delay = "20ms"
+
+[media]
+max_bitrate = "2500kbps"
+
+[[flow]]
+source = {{ kind = "filler", fps = 30 }}
+count = {flows}
+"#,
+        2 * flows
+    );
+    Ok(scenario::parse("flows on one link", &text, None)?)
+}
+
+/// Nanoseconds, without what keeps the rows.
+fn time_a_packet(repeat: usize, config: &weir_sim::Config) -> f64 {
+    let mut packets = 0;
+    let time = median(repeat, || {
+        packets = 0;
+        let count = |part: &mut weir_sim::Trace| -> Result<(), Infallible> {
+            packets += part.rows.iter().map(|row| row.sent_packets).sum::<u64>();
+            Ok(())
+        };
+        let Ok(_) = weir_sim::run_in_parts(config, Seed::new(1), &AtomicBool::new(false), count);
+    });
+    time.as_nanos() as f64 / packets as f64
 }
 
 /// Whole simulations of a Wi-Fi cell on one core, the calls and their controllers included.
@@ -82,7 +155,7 @@ fn cells(repeat: usize) -> anyhow::Result<()> {
 }
 
 /// The same batch of runs on one core and on all.
-fn scaling(repeat: usize, scenario: &weir_lab::scenario::Scenario) -> anyhow::Result<()> {
+fn scaling(repeat: usize, scenario: &Scenario) -> anyhow::Result<()> {
     let config = scenario.sim_config(Algorithm::GccDraft);
     let cores = std::thread::available_parallelism()?.get();
     let batch_on = |threads: usize| -> anyhow::Result<Duration> {

@@ -340,7 +340,7 @@ fn a_command_leaves_a_record_with_its_bytes_its_packets_and_its_exit_code() {
     for host in ["host-1.pcapng", "host-2.pcapng"] {
         assert_eq!(captured(&folder, host), [(3 * 84, 3), (3 * 84, 3)], "{host}");
     }
-    let call = record.call.as_ref().unwrap();
+    let call = serde_json::to_value(record.call.as_ref().unwrap()).unwrap();
     assert_eq!(call["exit_code"], 7);
     assert_eq!(call["command"], serde_json::json!(["sh", "-c", script]));
     assert_eq!(call["lateness_us"]["counts"].as_array().map(Vec::is_empty), Some(false));
