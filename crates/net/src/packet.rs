@@ -13,6 +13,8 @@ pub struct Header {
     /// Size of the whole IP packet.
     pub size: DataSize,
     /// ECN bits [RFC3168 §5].
+    ///
+    /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     pub ecn: Ecn,
     /// The flow that it belongs to.
     pub flow: FlowKey,

@@ -196,5 +196,7 @@ pub struct Udp {
     /// Rate of the IP packets.
     pub rate: Schedule,
     /// Size of the IP packets [RFC8868 §4.3].
+    ///
+    /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
 }

@@ -33,6 +33,8 @@ pub trait Controller {
 
     /// A receiver report measured this round-trip time of the path [RFC3550 §6.4.1]; feedback takes longer,
     /// since the receiver waits before it sends some. For controllers that tell the two apart.
+    ///
+    /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     fn on_round_trip_time(&mut self, _now: Timestamp, _rtt: TimeDelta) {}
 
     /// The receiver says what it wants at most (REMB); `None` takes that back. It caps the target
@@ -100,6 +102,8 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
 impl Target {
     /// `burst_time`: the burst of a controller that does not ask for another one [GCC §4].
+    ///
+    /// [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
     pub const BURST: Burst = Burst::Ahead(TimeDelta::from_millis(5));
 
     /// A target of two rates alone: no window, no padding, no probe.
@@ -323,8 +327,12 @@ pub enum EcnMode {
     #[default]
     Off,
     /// Packets are ECT(0): a mark weighs as a loss does [RFC3168 §5].
+    ///
+    /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     Classic,
     /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4].
+    ///
+    /// [RFC9331 §4]: https://www.rfc-editor.org/rfc/rfc9331#section-4
     L4s,
 }
 

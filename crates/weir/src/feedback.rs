@@ -29,6 +29,8 @@ use alloc::vec::Vec;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// The two ECN bits of the IP header [RFC3168 §5].
+///
+/// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// Not ECN-capable.

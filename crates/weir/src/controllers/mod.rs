@@ -58,6 +58,8 @@ impl Algorithm {
     /// How this algorithm uses ECN where `wanted` is asked for. ECT(1) is a promise to answer marks in
     /// proportion to their share [RFC9331 §4.3]; an algorithm that takes each mark for a loss cannot keep
     /// it, and gets ECT(0): GCC-D17, SCREAM-D12. Sender and controller must agree, so both ask here.
+    ///
+    /// [RFC9331 §4.3]: https://www.rfc-editor.org/rfc/rfc9331#section-4.3
     pub const fn ecn_mode(self, wanted: EcnMode) -> EcnMode {
         match (self, wanted) {
             (Self::Gcc | Self::GccDraft | Self::Scream, EcnMode::L4s) => EcnMode::Classic,

@@ -15,6 +15,9 @@
 //! In the standard a receiver does the upper half and reports three numbers; with feedback on each
 //! packet the sender does both, as in [NADA §6.4]. Comments in the source name the
 //! departures from the standard, NADA-D1 to NADA-D12.
+//!
+//! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
+//! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
 
 mod congestion_signal;
 mod delay;

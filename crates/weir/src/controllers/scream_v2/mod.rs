@@ -64,6 +64,8 @@ const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
 pub struct Options {
     /// `REDUCE_JITTER`: move the window more calmly where the queuing delay swings
     /// [SCREAMV2 §4.2.1.4].
+    ///
+    /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
     pub reduce_jitter: bool,
 }
 
