@@ -86,6 +86,8 @@ else
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
+    rustup target list --installed | grep -qx thumbv7em-none-eabi ||
+        get 'a target without std' rustup target add thumbv7em-none-eabi
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
 

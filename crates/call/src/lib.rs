@@ -43,3 +43,7 @@ pub use run::{Progress, run_call};
 pub use server::Session;
 pub use signalling::{Event, EventKind};
 pub use usage::Usage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

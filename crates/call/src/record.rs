@@ -5,8 +5,6 @@
 //! browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms, and stand in
 //! each row of 50 ms that they hold for.
 
-use std::borrow::Cow;
-
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
     Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
@@ -198,7 +196,7 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
         to: change.to,
         reason: "not told by getStats".into(),
         state: "browser".into(),
-        signals: [const { (Cow::Borrowed(""), 0.0) }; 4],
+        signals: Vec::new(),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{run, select};
 /// Calls, records and prints.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
-    select::algorithms(&args.selection.controller)?;
+    select::controllers(&args.selection.controller)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         // Before anything starts: a scenario that browsers cannot play stops the whole command.

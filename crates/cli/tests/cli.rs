@@ -67,7 +67,7 @@ fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
 fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
     let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
     let runs = runs.as_array().unwrap();
-    assert_eq!(runs.len(), 2 * Algorithm::ALL.len() * 2);
+    assert_eq!(runs.len(), 2 * Algorithm::all().len() * 2);
     for key in [
         "schema",
         "scenario",
@@ -127,7 +127,7 @@ fn the_bytes_of_records_do_not_depend_on_the_number_of_jobs() {
         let strip = |(name, bytes): (String, Vec<u8>)| (name.replace(&path, ""), bytes);
         files(&out).into_iter().map(strip).collect::<Vec<_>>()
     });
-    assert_eq!(made[0].len(), Algorithm::ALL.len() * 3 * 4);
+    assert_eq!(made[0].len(), Algorithm::all().len() * 3 * 4);
     assert_eq!(made[0], made[1]);
 }
 

@@ -50,3 +50,7 @@ pub use self_test::{Row, SelfTest, self_test};
 pub use sys::signals::Signals;
 pub use tap::{Tap, Tapped};
 pub use user::User;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

@@ -121,7 +121,7 @@ fn standing(plan: &Plan) -> Plan {
     let stand = |link: &LinkConfig| match (&link.capacity, link.capacity.nominal_rate(ZERO)) {
         (Capacity::Schedule(_), Some(first)) => {
             let first = Schedule::constant(first).expect("a nominal rate is above zero");
-            LinkConfig { capacity: Capacity::Schedule(first), ..link.clone() }
+            link.clone().with_capacity(Capacity::Schedule(first))
         }
         _ => link.clone(),
     };
@@ -168,7 +168,7 @@ mod tests {
     fn real_time_of(steps: Vec<(Timestamp, Bitrate)>, now: Instant) -> RealTime {
         let schedule = Schedule::new(steps).unwrap();
         let capacity = Capacity::Schedule(schedule);
-        let link = LinkConfig { capacity, ..LinkConfig::unlimited(TimeDelta::from_millis(10)) };
+        let link = LinkConfig::unlimited(TimeDelta::from_millis(10)).with_capacity(capacity);
         RealTime::new(&Plan::two_hosts(&link, &link), &[A, B], Seed::new(1), now)
     }
 

@@ -103,11 +103,9 @@ pub fn self_test() -> Result<SelfTest, Error> {
 fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Result<(), Error> {
     let link = format!("{:.0} Mbit/s {} ms", capacity.as_mbps_f64(), delay.as_millis());
     let schedule = Schedule::constant(capacity).expect("the capacities above are not zero");
-    let config = LinkConfig {
-        capacity: Capacity::Schedule(schedule),
-        queue: QueueLimit::Time(QUEUE),
-        ..LinkConfig::unlimited(delay)
-    };
+    let config = LinkConfig::unlimited(delay)
+        .with_capacity(Capacity::Schedule(schedule))
+        .with_queue(QueueLimit::Time(QUEUE));
     let mut emulator = Emulator::new(&Plan::two_hosts(&config, &config), Seed::new(1))?;
     emulator.start();
     let one_way = delay + PING_SIZE / capacity;

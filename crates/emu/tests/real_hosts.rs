@@ -22,11 +22,9 @@ const CAPACITY: Bitrate = Bitrate::from_kbps(2_000);
 const COPY: &str = "WEIR_EMU_TEST_COPY";
 
 fn link() -> LinkConfig {
-    LinkConfig {
-        capacity: Capacity::Schedule(Schedule::constant(CAPACITY).unwrap()),
-        queue: QueueLimit::Time(TimeDelta::from_millis(150)),
-        ..LinkConfig::unlimited(DELAY)
-    }
+    LinkConfig::unlimited(DELAY)
+        .with_capacity(Capacity::Schedule(Schedule::constant(CAPACITY).unwrap()))
+        .with_queue(QueueLimit::Time(TimeDelta::from_millis(150)))
 }
 
 /// `None`, with a line that says why, where this machine cannot run the emulator.
@@ -153,7 +151,7 @@ fn no_ping_returns_before_the_path_allows() {
 
 #[test]
 fn nothing_comes_through_a_link_that_loses_everything() {
-    let dead = LinkConfig { loss: LossModel::Random(1.0), ..link() };
+    let dead = link().with_loss(LossModel::Random(1.0));
     let Some(mut emulator) = emulator(&link(), &dead) else { return };
     emulator.start();
     let arguments = ["-n", "-c", "3", "-i", "0.05", "-W", "0.3", "10.45.0.2"];
@@ -198,7 +196,7 @@ fn tcp_never_gets_more_than_the_capacity() {
 #[test]
 fn a_queue_that_marks_slows_tcp_down_without_losing_a_packet() {
     let aqm = Aqm::FqCoDel(CoDelConfig::default());
-    let Some(mut emulator) = emulator(&LinkConfig { aqm, ..link() }, &link()) else { return };
+    let Some(mut emulator) = emulator(&link().with_aqm(aqm), &link()) else { return };
     let ask_for_ecn = || fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
     if let Err(error) = emulator.host(0).enter(ask_for_ecn).unwrap() {
         return println!("skipped: cannot switch on ECN: {error}");

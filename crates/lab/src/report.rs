@@ -187,9 +187,9 @@ impl Report {
     }
 }
 
-/// The algorithms in their own order, then the browsers by name.
+/// The algorithms in their own order, then own controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let rank = |name: &str| Algorithm::ALL.iter().position(|algorithm| algorithm.name() == name);
+    let rank = |name: &str| Algorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
     names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
     names.dedup();

@@ -23,9 +23,9 @@ mod words;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::{Algorithm, ControllerFactory};
 use weir_net::Schedule;
 use weir_net::wifi::{AccessCategory, NodeId};
 
@@ -360,8 +360,9 @@ impl Scenario {
         middle..middle + if self.cell.is_some() { AIRTIME } else { TimeDelta::ZERO }
     }
 
-    /// What to simulate when the command line names this controller.
-    pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
+    /// What to simulate when the command line names this controller. Flows of a fixed controller keep it.
+    pub fn sim_config(&self, controller: impl Into<ControllerFactory>) -> weir_sim::Config {
+        let controller = controller.into();
         let flow = |flow: &Flow| weir_sim::Flow {
             name: flow.name.clone(),
             direction: flow.direction,
@@ -373,7 +374,7 @@ impl Scenario {
             pauses: flow.pauses.clone(),
             traffic: match &flow.traffic {
                 Traffic::Media(media) => weir_sim::Traffic::Media(weir_sim::Media {
-                    algorithm: media.controller.unwrap_or(controller),
+                    controller: media.controller.map_or_else(|| controller.clone(), Into::into),
                     settings: media.settings,
                     sender: media.sender.clone(),
                     source: media.source,

@@ -210,6 +210,8 @@ fn jain(values: &[f64]) -> Option<f64> {
 /// A row with the capacity that its flow is measured by: what UDP flows of the same way take at their
 /// given rate is not counted as capacity of a media flow, since a load that does not yield is how a
 /// scenario may change the capacity [RFC8867 §5.1].
+///
+/// [RFC8867 §5.1]: https://www.rfc-editor.org/rfc/rfc8867#section-5.1
 pub fn without_load(scenario: &Scenario, row: &Row) -> Row {
     let flow = scenario.flows.get(row.flow);
     let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL)).unwrap_or_default();

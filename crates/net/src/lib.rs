@@ -7,6 +7,18 @@
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
+/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+macro_rules! with {
+    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
 pub mod bottleneck;
 pub mod capacity;
 pub mod delay;
@@ -25,3 +37,7 @@ pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

@@ -54,7 +54,10 @@ fn parameters() -> impl Strategy<Value = EdcaParameters> {
 }
 
 fn edca() -> impl Strategy<Value = Edca> {
-    [parameters(), parameters(), parameters(), parameters()].prop_map(Edca)
+    [parameters(), parameters(), parameters(), parameters()].prop_map(|each| {
+        let categories = AccessCategory::ALL.into_iter().zip(each);
+        categories.fold(Edca::STATION, |edca, (category, own)| edca.with(category, own))
+    })
 }
 
 fn rate() -> impl Strategy<Value = RateControl> {

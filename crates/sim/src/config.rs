@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use weir::Algorithm;
+use weir::ControllerFactory;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::wifi::CellConfig;
@@ -80,6 +80,21 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// A flow from host A to host B over the first hop for so long from time zero.
+    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: Traffic) -> Self {
+        Self {
+            name: name.into(),
+            direction: Direction::Up,
+            station: None,
+            hops: 0..1,
+            access_delay: TimeDelta::ZERO,
+            start: Timestamp::ZERO,
+            stop: Timestamp::ZERO + duration,
+            pauses: Vec::new(),
+            traffic,
+        }
+    }
+
     /// Whether its sender is a station, whose queue its packets wait in first.
     pub(crate) fn sends_from_station(&self) -> bool {
         self.station.is_some() && self.direction == Direction::Up
@@ -100,8 +115,8 @@ pub enum Traffic {
 /// A media stream and its controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
-    /// What controls it.
-    pub algorithm: Algorithm,
+    /// What makes its controller: an [`Algorithm`](weir::Algorithm), or a controller of your own.
+    pub controller: ControllerFactory,
     /// Range of its target bitrate, ECN, priority.
     pub settings: Settings,
     /// Media flows with the same sender here share the sum of their rates by priority; a flow that has
@@ -115,6 +130,25 @@ pub struct Media {
     pub feedback_interval: TimeDelta,
     /// How lost packets are repaired; `None` for a receiver that only counts packets and shows nothing.
     pub repair: Option<Repair>,
+}
+
+impl Media {
+    /// Media under a controller, with transport-wide feedback each 50 ms and no repair.
+    pub fn new(
+        controller: impl Into<ControllerFactory>,
+        settings: impl Into<Settings>,
+        source: Source,
+    ) -> Self {
+        Self {
+            controller: controller.into(),
+            settings: settings.into(),
+            sender: None,
+            source,
+            feedback: Vec::new(),
+            feedback_interval: TimeDelta::from_millis(50),
+            repair: None,
+        }
+    }
 }
 
 /// A media source.
@@ -145,7 +179,7 @@ pub enum Source {
 
 impl Source {
     /// What each packet takes on average until the next one may follow. A browser hands its packets to the
-    /// socket one by one, as measured (docs/reference/video.md); the others' bursts leave at once.
+    /// socket one by one, as measured; the others' bursts leave at once.
     pub(crate) const fn hand_over(self) -> TimeDelta {
         if self.is_browser() { TimeDelta::from_micros(70) } else { TimeDelta::ZERO }
     }
@@ -162,5 +196,7 @@ pub struct Udp {
     /// Rate of the IP packets.
     pub rate: Schedule,
     /// Size of the IP packets [RFC8868 §4.3].
+    ///
+    /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
 }

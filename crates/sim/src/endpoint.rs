@@ -5,7 +5,7 @@ mod tests;
 
 use std::ops::Range;
 
-use weir::controller::{Controller, Settings};
+use weir::controller::Controller;
 use weir::feedback::{Ecn, RtpNumber};
 use weir::media_sender::{MediaSender, PacedPacket, TargetChange};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -49,7 +49,7 @@ pub(crate) struct MediaEnds {
 impl MediaEnds {
     pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
         let ssrc = ssrc_of(index);
-        let estimator = media.algorithm.build_receiver();
+        let estimator = media.controller.build_receiver();
         let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
         // If the receiver watches the delay, the sender only needs to know the losses.
         let plan = match remb {
@@ -181,7 +181,7 @@ impl Sender {
     fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among the flows of one sender, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
-        let controller = media.algorithm.build(Settings { priority, ..media.settings });
+        let controller = media.controller.build(media.settings.with_priority(priority));
         let mut media_sender = MediaSender::new(controller);
         if media.source.is_browser() {
             media_sender.set_uncounted(DataSize::from_bytes(SRTP_TAG));
@@ -197,7 +197,7 @@ impl Sender {
             },
             pauses: flow.pauses.clone(),
             media: media_sender,
-            ecn: media.algorithm.ecn_mode(media.settings.ecn).codepoint(),
+            ecn: media.controller.ecn_mode(media.settings.ecn).codepoint(),
             ssrc,
             rtp_sequence_number: 0,
             rtp_timestamp: 0,
@@ -243,7 +243,8 @@ impl Sender {
     fn note_change(&mut self, out: &mut Outbox) {
         out.changes.extend(self.media.take_change().map(
             |TargetChange { from, to, metrics, .. }| {
-                let signals = metrics.signals.map(|(name, value)| (name.into(), value));
+                let signals = metrics.signals.iter();
+                let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
                 Change { from, to, reason: metrics.reason.as_str(), state: metrics.state, signals }
             },
         ));

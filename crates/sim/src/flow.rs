@@ -114,5 +114,5 @@ pub(crate) struct Change {
     pub(crate) to: Bitrate,
     pub(crate) reason: &'static str,
     pub(crate) state: &'static str,
-    pub(crate) signals: [(Cow<'static, str>, f64); 4],
+    pub(crate) signals: Vec<(Cow<'static, str>, f64)>,
 }

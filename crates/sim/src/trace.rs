@@ -140,6 +140,6 @@ pub struct RateChange {
     pub reason: Cow<'static, str>,
     /// The controller's state.
     pub state: Cow<'static, str>,
-    /// What decided it: values with the unit in their name. An empty name stands for no signal.
-    pub signals: [(Cow<'static, str>, f64); 4],
+    /// What decided it: names, with the unit in them, and values.
+    pub signals: Vec<(Cow<'static, str>, f64)>,
 }

@@ -132,12 +132,11 @@ struct Spread {
 fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
     let queue = QueueLimit::Bytes(rate * QUEUE);
     let capacity = Capacity::Schedule(Schedule::constant(rate)?);
-    let plain = LinkConfig { capacity, queue, ..LinkConfig::unlimited(DELAY) };
-    let harsh = LinkConfig {
-        loss: LossModel::Random(LOSS),
-        jitter: Jitter::Uniform { amount: JITTER, reorder: true },
-        ..plain.clone()
-    };
+    let plain = LinkConfig::unlimited(DELAY).with_capacity(capacity).with_queue(queue);
+    let harsh = plain
+        .clone()
+        .with_loss(LossModel::Random(LOSS))
+        .with_jitter(Jitter::Uniform { amount: JITTER, reorder: true });
     let mut bent = Vec::new();
     let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
         let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
@@ -211,11 +210,9 @@ fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
         probe(from, to, target, &stream)
     };
     let (light, heavy) = (probed(LIGHT)?, probed(HEAVY)?);
-    let link = LinkConfig {
-        capacity: Capacity::Schedule(Schedule::constant(rate)?),
-        queue: QueueLimit::Bytes(rate * QUEUE),
-        ..unused
-    };
+    let link = unused
+        .with_capacity(Capacity::Schedule(Schedule::constant(rate)?))
+        .with_queue(QueueLimit::Bytes(rate * QUEUE));
     Ok(Link::of(&link, frame, &light, &heavy))
 }
 
@@ -476,7 +473,7 @@ mod tests {
     /// 1000 kbit/s, so that 1250 B take 10 ms, and 20 ms of delay.
     fn link() -> LinkConfig {
         let schedule = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
-        LinkConfig { capacity: Capacity::Schedule(schedule), ..LinkConfig::unlimited(DELAY) }
+        LinkConfig::unlimited(DELAY).with_capacity(Capacity::Schedule(schedule))
     }
 
     fn probed(sent: &[i64], received: &[(usize, i64)]) -> Probed {

@@ -252,12 +252,15 @@ impl Network {
     fn links(&self) -> (LinkConfig, LinkConfig) {
         let rate = Schedule::constant(Bitrate::from_kbps(self.mbps * 1_000));
         let down = LinkConfig::unlimited(TimeDelta::from_micros(self.rtt_ms * 500));
-        let up = LinkConfig {
-            capacity: Capacity::Schedule(rate.expect("the rates above are not zero")),
-            queue: QueueLimit::Time(TimeDelta::from_millis(self.queue_ms)),
-            loss: if self.loss > 0.0 { LossModel::Random(self.loss) } else { LossModel::None },
-            ..down.clone()
-        };
+        let up = down
+            .clone()
+            .with_capacity(Capacity::Schedule(rate.expect("the rates above are not zero")))
+            .with_queue(QueueLimit::Time(TimeDelta::from_millis(self.queue_ms)))
+            .with_loss(if self.loss > 0.0 {
+                LossModel::Random(self.loss)
+            } else {
+                LossModel::None
+            });
         (up, down)
     }
 }
@@ -336,11 +339,9 @@ fn release(lateness: &Lateness) -> LinkConfig {
             (start + passed, always + length - passed)
         }));
     }
-    LinkConfig {
-        delay: Delay::new(steps).expect("stalls come one after the other"),
-        jitter: Jitter::HalfNormal { sd, reorder: false },
-        ..LinkConfig::unlimited(TimeDelta::ZERO)
-    }
+    LinkConfig::unlimited(TimeDelta::ZERO)
+        .with_delay(Delay::new(steps).expect("stalls come one after the other"))
+        .with_jitter(Jitter::HalfNormal { sd, reorder: false })
 }
 
 /// When the machine stood still: the hosts' timers run on the processor that the emulator runs on, and what was

@@ -19,10 +19,7 @@ fn ms(ms: i64) -> Timestamp {
 /// 1000 kbit/s and 10 ms.
 fn link() -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
-    LinkConfig {
-        capacity: Capacity::Schedule(capacity),
-        ..LinkConfig::unlimited(TimeDelta::from_millis(10))
-    }
+    LinkConfig::unlimited(TimeDelta::from_millis(10)).with_capacity(Capacity::Schedule(capacity))
 }
 
 fn network(hops: usize, hosts: &[HostPlan]) -> Network {
@@ -175,8 +172,7 @@ fn the_end_of_a_run_cuts_the_last_interval_short_and_it_counts() {
 
 #[test]
 fn the_flows_of_a_link_add_up_to_it() {
-    let lossy =
-        LinkConfig { loss: LossModel::Random(0.2), queue: QueueLimit::Packets(5), ..link() };
+    let lossy = link().with_loss(LossModel::Random(0.2)).with_queue(QueueLimit::Packets(5));
     let plan = Plan {
         cell: None,
         hops: vec![Hop { up: lossy, down: link() }],

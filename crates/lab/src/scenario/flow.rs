@@ -267,16 +267,14 @@ fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
         controller: table
             .get("controller")
             .map_or(Ok(None), |item| item.algorithm_or_variable())?,
-        settings: Settings {
-            limits: limits(table)?,
-            ecn,
-            priority: table.get("priority").map_or(Ok(1.0), |item| priority(&item))?,
-            tolerate_random_loss: switch(table, "tolerate_random_loss")?,
-            compete_with_tcp: switch(table, "compete_with_tcp")?,
-            probe_when_limited: table
-                .get("probe_when_limited")
-                .map_or(Ok(true), |item| item.boolean())?,
-        },
+        settings: Settings::new(limits(table)?)
+            .with_ecn(ecn)
+            .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
+            .with_tolerate_random_loss(switch(table, "tolerate_random_loss")?)
+            .with_compete_with_tcp(switch(table, "compete_with_tcp")?)
+            .with_probe_when_limited(
+                table.get("probe_when_limited").map_or(Ok(true), |item| item.boolean())?,
+            ),
         source: source(table)?,
         feedback: feedback(table, duration)?,
         sender: table.get("sender").map(|item| item.prose()).transpose()?,

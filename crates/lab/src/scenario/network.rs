@@ -103,16 +103,16 @@ fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Li
     let (loss, losses) = table.get("loss").map_or(Ok((LossModel::None, Vec::new())), |item| {
         changing(&item, duration, "\"5%\"", loss)
     })?;
-    Ok(LinkConfig {
-        capacity,
-        queue,
-        aqm: table.get("aqm").map_or(Ok(Aqm::DropTail), |item| aqm(&item))?,
-        delay,
-        jitter,
-        loss,
-        duplicate: table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?,
-        changes: Changes { jitter: jitters, loss: losses },
-    })
+    let managed = table.get("aqm").map_or(Ok(Aqm::DropTail), |item| aqm(&item))?;
+    let duplicate = table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?;
+    Ok(LinkConfig::unlimited(delay)
+        .with_capacity(capacity)
+        .with_queue(queue)
+        .with_aqm(managed)
+        .with_jitter(jitter)
+        .with_loss(loss)
+        .with_duplicate(duplicate)
+        .with_changes(Changes::new(jitters, losses)))
 }
 
 fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Capacity> {

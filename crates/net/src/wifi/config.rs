@@ -26,6 +26,8 @@ impl NodeId {
 }
 
 /// Access categories, from the least urgent [IEEE80211 §9.2.4.2].
+///
+/// [IEEE80211 §9.2.4.2]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessCategory {
     /// `AC_BK`.
@@ -52,6 +54,8 @@ impl AccessCategory {
 }
 
 /// How an access category contends for the channel [IEEE80211 §8.4.2.31].
+///
+/// [IEEE80211 §8.4.2.31]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParameters {
     /// `AIFSN`: slots that the channel must have been idle, after SIFS.
@@ -72,10 +76,12 @@ impl EdcaParameters {
 
 /// The parameters of the four access categories of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edca(pub [EdcaParameters; AccessCategory::COUNT]);
+pub struct Edca(pub(super) [EdcaParameters; AccessCategory::COUNT]);
 
 impl Edca {
     /// Defaults for stations [IEEE80211 §8.4.2.31, Table 8-105].
+    ///
+    /// [IEEE80211 §8.4.2.31, Table 8-105]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub const STATION: Self = Self([
         EdcaParameters::new(7, 15, 1_023, 0),
         EdcaParameters::new(3, 15, 1_023, 0),

@@ -1,4 +1,4 @@
-use weir::controller::RateLimits;
+use weir::controller::{RateLimits, Settings};
 use weir::{Algorithm, Reason};
 use weir_wire::rtp::View;
 
@@ -18,7 +18,7 @@ fn media(algorithm: Algorithm, source: Source) -> Media {
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(1_000), kbps(2_500)).unwrap();
     Media {
-        algorithm,
+        controller: algorithm.into(),
         settings: Settings::new(limits),
         sender: None,
         source,

@@ -26,7 +26,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
         stop: secs(stop),
         pauses: Vec::new(),
         traffic: Traffic::Media(Media {
-            algorithm,
+            controller: algorithm.into(),
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
             sender: None,
             source: Source::Filler { fps: 30.0, cap: None },
@@ -40,7 +40,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
 fn link(kbps: u64) -> LinkConfig {
     let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(kbps)).unwrap());
     let queue = QueueLimit::Time(TimeDelta::from_millis(300));
-    LinkConfig { capacity, queue, ..LinkConfig::unlimited(TimeDelta::from_millis(25)) }
+    LinkConfig::unlimited(TimeDelta::from_millis(25)).with_capacity(capacity).with_queue(queue)
 }
 
 fn one_mbps(flows: Vec<Flow>) -> Config {
@@ -64,7 +64,7 @@ fn equal_seeds_give_equal_traces_and_another_seed_another() {
 
 #[test]
 fn the_link_never_carries_more_than_its_capacity() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let flows = vec![flow("media-1", algorithm, 0, 20), flow("media-2", algorithm, 0, 20)];
         let trace = run(&one_mbps(flows), Seed::new(1));
         let total = received(&trace, 0) + received(&trace, 1);
@@ -99,7 +99,7 @@ fn packets_are_sent_lost_or_on_their_way_and_the_capacity_stands_in_every_row() 
 
 #[test]
 fn lost_feedback_does_not_stop_the_simulation() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut config = one_mbps(vec![flow("media-1", algorithm, 0, 20)]);
         config.hops[0].down.loss = LossModel::Random(1.0);
         let trace = run(&config, Seed::new(1));
@@ -155,7 +155,7 @@ fn an_access_delay_counts_each_way() {
 
 #[test]
 fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let pauses = vec![secs(8)..secs(12)];
         let trace = run(
             &one_mbps(vec![Flow { pauses, ..flow("media-1", algorithm, 0, 20) }]),
@@ -193,7 +193,7 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
         (secs(30), Feedback::Twcc),
     ];
     let plans = [&[][..], &[(secs(0), Feedback::Ccfb)], &switches];
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         for plan in plans {
             // 625 kB fit.
             let bytes = late_bytes(algorithm, plan);
@@ -204,7 +204,7 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
 
 #[test]
 fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let bytes = late_bytes(algorithm, &[(secs(0), Feedback::ReceiverReports)]);
         // 150 kbit/s is 94 kB.
         assert!(bytes > 100_000, "{algorithm}: {bytes} B");
@@ -287,7 +287,7 @@ fn repair_buys_smooth_video() {
 // v = A - r_FEC - r_RTX: what is sent altogether is what the controller asks for.
 #[test]
 fn media_and_repair_together_meet_the_target() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         for repair in [NO_REPAIR, NACK, FEC, BOTH] {
             let trace = repaired(repair, 0.05, algorithm);
             let late: Vec<_> = trace.rows.iter().filter(|row| row.time > secs(10)).collect();

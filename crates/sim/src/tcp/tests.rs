@@ -24,7 +24,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
     let capacity = Capacity::Schedule(schedule);
     let queue = QueueLimit::Time(queue);
     let down = LinkConfig::unlimited(ms(50));
-    let up = LinkConfig { capacity, queue, loss, ..down.clone() };
+    let up = down.clone().with_capacity(capacity).with_queue(queue).with_loss(loss);
     let flow = |(index, tcp): (usize, &Tcp)| Flow {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
