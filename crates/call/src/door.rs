@@ -33,7 +33,8 @@ const UNKNOWN_MAX: usize = 128;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest head of a request: that of a browser is about 500 B.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+/// The most header lines of a request: as many as the server behind takes.
+const HEADERS_MAX: usize = 100;
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
@@ -92,27 +93,51 @@ impl Door {
 /// Reads the head of a request; `None` of one that is not for the holder of the token.
 async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
     let mut head = Vec::new();
-    let mut searched = 0;
-    while !head[searched..].windows(END_OF_HEAD.len()).any(|bytes| bytes == END_OF_HEAD) {
-        // Its end may lie on both sides of what has come so far.
-        searched = head.len().saturating_sub(END_OF_HEAD.len() - 1);
-        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+    loop {
+        let before = head.len();
+        if before > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
-    }
-    if knows(&head, token) {
-        return Some(Asked { stream, head });
+        // A head ends with a line. Who sends byte by byte does not cost a parse for each.
+        if !head[before..].contains(&b'\n') {
+            continue;
+        }
+        match judge(&head, token) {
+            Verdict::Incomplete => {}
+            Verdict::Known => return Some(Asked { stream, head }),
+            Verdict::Stranger => break,
+        }
     }
     // A stranger who does not read the answer is closed all the same.
     let _ = stream.write_all(NOT_FOUND).await;
     None
 }
 
-/// Whether the path of a request begins with the token.
-fn knows(head: &[u8], token: &str) -> bool {
-    let path = head.split(|byte| *byte == b' ').nth(1);
-    let rest = path.and_then(|path| path.strip_prefix(b"/")?.strip_prefix(token.as_bytes()));
-    rest.is_some_and(|rest| rest.starts_with(b"/"))
+/// What the bytes of a connection say of who sent them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The head of the request is not there as a whole.
+    Incomplete,
+    /// The path of the request begins with the token.
+    Known,
+    /// It does not, or the bytes are no HTTP request.
+    Stranger,
+}
+
+fn judge(head: &[u8], token: &str) -> Verdict {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Partial) => Verdict::Incomplete,
+        Ok(httparse::Status::Complete(_)) if begins_with(request.path, token) => Verdict::Known,
+        Ok(httparse::Status::Complete(_)) | Err(_) => Verdict::Stranger,
+    }
+}
+
+/// Whether the token is the first part of a path, and not all of it.
+fn begins_with(path: Option<&str>, token: &str) -> bool {
+    let rest = path.and_then(|path| path.strip_prefix('/')?.strip_prefix(token));
+    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 impl Listener for Door {
@@ -192,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_request_is_let_in_by_the_token_as_the_first_part_of_its_path() {
-        let knows = |line: &str| knows(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
-        assert!(knows("GET /0af1/call/0/a HTTP/1.1"));
+        let judge = |line: &str| judge(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
+        assert_eq!(judge("GET /0af1/call/0/a HTTP/1.1"), Verdict::Known);
         for line in [
             "GET / HTTP/1.1",
             "GET /0af1 HTTP/1.1",
@@ -204,7 +229,16 @@ mod tests {
             "0af1",
             "",
         ] {
-            assert!(!knows(line), "{line}");
+            assert_eq!(judge(line), Verdict::Stranger, "{line}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_head_lets_anybody_in() {
+        let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
+        for length in 0..head.len() {
+            assert_eq!(judge(&head[..length], "0af1"), Verdict::Incomplete, "{length} bytes");
+        }
+        assert_eq!(judge(head, "0af1"), Verdict::Known);
     }
 }

@@ -8,7 +8,7 @@
 //! nothing.
 
 use std::fmt::Write as _;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -155,7 +155,7 @@ fn into_tokio(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
 /// 128 bits of the system's randomness, in hexadecimal.
 fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

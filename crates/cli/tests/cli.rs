@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use weir::Algorithm;
 
@@ -443,14 +444,13 @@ fn a_long_run_is_interrupted_within_itself() {
 }
 
 fn am_root() -> bool {
-    // SAFETY: geteuid reads a number of the calling process and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 fn signal(process: u32, signal: libc::c_int) {
-    // SAFETY: the process is a child that has not been waited for, so the number is still its own.
-    let result = unsafe { libc::kill(process as libc::pid_t, signal) };
-    assert_eq!(result, 0);
+    // The process is a child that has not been waited for, so the number is still its own.
+    let process = Pid::from_raw(process.cast_signed()).unwrap();
+    kill_process(process, Signal::from_named_raw(signal).unwrap()).unwrap();
 }
 
 /// Waits for something that another process does; gives up after a minute, which is a failure.
