@@ -352,6 +352,9 @@ pub struct Validate {
     /// Of tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
     #[arg(long, value_name = "LIST")]
     pub control: Option<String>,
+    /// Of emulator: only the packet rates that it can carry.
+    #[arg(long)]
+    pub rates_only: bool,
 }
 
 /// What can be validated.

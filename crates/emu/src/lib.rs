@@ -17,6 +17,7 @@ mod link;
 mod load;
 mod namespaces;
 mod network;
+mod offload;
 mod plan;
 mod probe;
 mod process;
@@ -42,7 +43,7 @@ pub use plan::{CellPlan, Hop, HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
-    Bent, CellRecord, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord,
+    Bent, CellRecord, DirectionRecord, Effort, Emulation, FlowRecord, FlowSample, HopRecord,
     SAMPLE_INTERVAL, Sample, Traffic,
 };
 pub use rights::gain_rights;

@@ -90,12 +90,26 @@ impl Host {
     }
 }
 
+/// The other end of a host's interface.
+#[derive(Debug)]
+pub(crate) struct Tun {
+    pub(crate) file: File,
+    /// Whether it takes super-packets of UDP.
+    pub(crate) takes_super_packets: bool,
+}
+
+impl Tun {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, ..*self })
+    }
+}
+
 /// All hosts and the packets that they send.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     pub(crate) hosts: Vec<Host>,
     /// What host `i` sends is read from TUN `i`, what is written there host `i` receives.
-    pub(crate) tuns: Vec<File>,
+    pub(crate) tuns: Vec<Tun>,
     _init: Init,
 }
 
@@ -165,7 +179,7 @@ impl Drop for Init {
 }
 
 /// Gives the calling thread a new network, with the loopback and a TUN interface up.
-fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, File), Error> {
+fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, Tun), Error> {
     sys::unshare_network().map_err(Error::system("make a network namespace"))?;
     let network = File::open("/proc/thread-self/ns/net")
         .map_err(Error::system("open a network namespace"))?;
@@ -176,8 +190,9 @@ fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, File), Error> {
         }
         _ => {}
     }
-    let tun = open_tun()?;
-    sys::create_tun(&tun, INTERFACE).map_err(Error::system("make a TUN interface"))?;
+    let file = open_tun()?;
+    let takes_super_packets =
+        sys::tun::create_tun(&file, INTERFACE).map_err(Error::system("make a TUN interface"))?;
     let configure = || {
         sys::set_up(c"lo")?;
         sys::set_address(INTERFACE, address, NETMASK)?;
@@ -186,7 +201,7 @@ fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, File), Error> {
         sys::add_default_route(INTERFACE)
     };
     configure().map_err(Error::system("configure a network interface"))?;
-    Ok((network.into(), tun))
+    Ok((network.into(), Tun { file, takes_super_packets }))
 }
 
 fn open_tun() -> Result<File, Error> {

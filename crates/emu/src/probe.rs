@@ -16,11 +16,14 @@ use crate::emulator::REAL_TIME_PRIORITY;
 use crate::error::Error;
 use crate::lateness::Lateness;
 use crate::namespaces::Host;
+use crate::offload::MOST_SEGMENTS;
 use crate::sys;
 
 const PORT: u16 = 5_000;
 /// Bytes of an IPv4 and a UDP header.
 const HEADERS: u64 = 28;
+/// What one datagram can carry.
+const LARGEST_PAYLOAD: usize = 65_507;
 /// From one look for packets to the next. The kernel stamps them when they come, so a receiver that
 /// sleeps misses nothing; one that waits would be woken for each packet, at the cost of the network
 /// that it measures.
@@ -35,6 +38,9 @@ pub struct Probe {
     pub interval: TimeDelta,
     /// Packets that are sent one right after the other; above zero.
     pub burst: u32,
+    /// Whether the packets of a burst go to the kernel as super-packets, in few system calls. The
+    /// packets of one super-packet have the same sending time.
+    pub super_packets: bool,
     /// How many.
     pub count: u32,
     /// From the last packet until nothing can come any more.
@@ -107,29 +113,41 @@ pub fn probe(from: &Host, to: &Host, target: Ipv4Addr, probe: &Probe) -> Result<
 fn send(socket: &UdpSocket, probe: &Probe) -> io::Result<Vec<Duration>> {
     sys::set_exact_timers()?;
     let payload = probe.packet.as_bytes().saturating_sub(HEADERS).max(size_of::<u32>() as u64);
-    let mut packet = vec![0; payload as usize];
+    let payload = payload as usize;
+    let most = MOST_SEGMENTS.min(LARGEST_PAYLOAD / payload).max(1);
+    let together = if probe.super_packets { most } else { 1 };
+    if together > 1 {
+        sys::batch::send_segments(socket, payload)?;
+    }
+    let mut buffer = vec![0; payload * together];
     let interval = Duration::from_nanos(probe.interval.as_nanos().max(0).cast_unsigned());
     let start = Instant::now();
     let mut stamps = Vec::with_capacity(probe.count as usize);
-    for number in 0..probe.count {
-        if number % probe.burst == 0 {
-            let due = start + interval * number;
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+    for first in (0..probe.count).step_by(probe.burst as usize) {
+        let due = start + interval * first;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        let numbers: Vec<u32> = (first..(first + probe.burst).min(probe.count)).collect();
+        for numbers in numbers.chunks(together) {
+            for (packet, number) in buffer.chunks_exact_mut(payload).zip(numbers) {
+                packet[..4].copy_from_slice(&number.to_be_bytes());
+            }
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+            stamps.extend(numbers.iter().map(|_| now));
+            socket.send(&buffer[..payload * numbers.len()])?;
         }
-        packet[..4].copy_from_slice(&number.to_be_bytes());
-        stamps.push(SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?);
-        socket.send(&packet)?;
     }
     Ok(stamps)
 }
 
 /// Numbers and stamps since the epoch, in the order of arrival.
 fn receive(socket: &UdpSocket, count: u32, over: &AtomicBool) -> io::Result<Vec<(u32, Duration)>> {
-    let mut buffer = [0; 4];
     let mut received = Vec::with_capacity(count as usize);
     loop {
-        match sys::receive_stamped(socket, &mut buffer) {
-            Ok(stamp) => received.push((u32::from_be_bytes(buffer), stamp)),
+        match sys::batch::receive_stamped(socket) {
+            Ok(batch) => {
+                let numbered = |(head, stamp)| (u32::from_be_bytes(head), stamp);
+                received.extend(batch.into_iter().map(numbered));
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if over.load(Ordering::Acquire) {
                     return Ok(received);

@@ -142,6 +142,21 @@ pub struct CellRecord {
     pub frames: Vec<AirtimeRecord>,
 }
 
+/// What the emulator's thread needed for a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// System calls that took packets from the hosts, or found that there were none.
+    pub reads: u64,
+    /// System calls that gave packets to the hosts.
+    pub writes: u64,
+    /// System calls that waited for the next event or the next packet.
+    pub waits: u64,
+    /// Processor time of the thread.
+    pub processor_time: Duration,
+    /// Whether it had a processor of its own.
+    pub own_processor: bool,
+}
+
 /// An emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
@@ -155,6 +170,8 @@ pub struct Emulation {
     pub changes: Vec<(Timestamp, Change)>,
     /// How late packets were released.
     pub lateness: Lateness,
+    /// What it needed for that.
+    pub effort: Effort,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).
     pub real_time: bool,
     /// What became of the machine's processor time; `None` where the system does not tell.

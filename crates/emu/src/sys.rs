@@ -8,11 +8,13 @@
 //! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process may
 //! have had other threads: no allocation, no lock, no formatting. Those functions say so.
 
+pub(crate) mod batch;
 pub(crate) mod packet;
 pub(crate) mod signals;
+pub(crate) mod thread;
+pub(crate) mod tun;
 
 use std::ffi::{CStr, c_int, c_uint, c_ulong};
-use std::fs::File;
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
@@ -69,15 +71,6 @@ pub(crate) fn unshare_mounts_and_processes() -> io::Result<()> {
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     let kind = Some(LinkNameSpaceType::Network);
     Ok(rustix::thread::move_into_link_name_space(namespace, kind)?)
-}
-
-/// Makes a TUN interface in the network namespace in which `device` (`/dev/net/tun`) was opened.
-/// From then on a read from `device` takes a packet that the interface sends.
-pub(crate) fn create_tun(device: &File, name: &CStr) -> io::Result<()> {
-    let mut request = interface_request(name);
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
-    // SAFETY: TUNSETIFF reads and writes one ifreq.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &mut request) }).map(drop)
 }
 
 /// Gives an interface of the calling thread's network namespace an address.
@@ -211,38 +204,6 @@ pub(crate) fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
     let (level, option, value) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast());
     // SAFETY: the option's value is as long as it is said to be.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) }).map(drop)
-}
-
-/// Takes a datagram, of which the head goes to `buffer`: when it came, since the epoch.
-pub(crate) fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Duration> {
-    // Aligned as control messages must be, and room for more than the one that is asked for.
-    let mut control = [0_u64; 16];
-    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: msghdr is plain data; all zeros is valid.
-    let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    message.msg_iov = &mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    // The length's type differs between C libraries.
-    message.msg_controllen = mem::size_of_val(&control) as _;
-    // SAFETY: the pointers of the message are to `buffer` and `control`, with their lengths.
-    if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel filled `control` with whole messages and set its length.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(&message);
-        while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET
-                && (*header).cmsg_type == libc::SCM_TIMESTAMPNS
-            {
-                let time: libc::timespec = ptr::read_unaligned(libc::CMSG_DATA(header).cast());
-                return Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
-            }
-            header = libc::CMSG_NXTHDR(&message, header);
-        }
-    }
-    Err(io::Error::other("a datagram without the stamp that was asked for"))
 }
 
 /// The longest time that is waited at once.

@@ -15,6 +15,11 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
         is_tcp || (args.runs.is_none() && args.control.is_none()),
         "--runs and --control belong to `weir validate tcp`"
     );
+    let is_emulator = matches!(args.model, Model::Emulator);
+    anyhow::ensure!(
+        is_emulator || !args.rates_only,
+        "--rates-only belongs to `weir validate emulator`"
+    );
     let all_within = match args.model {
         Model::Tcp => tcp::validate(args)?,
         Model::Wifi => wifi::validate(args.quick)?,

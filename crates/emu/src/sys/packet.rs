@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, netdevice, sockopt};
 
-use super::{check, socket, stamp_arrivals};
+use super::{check, socket, stamp_arrivals, tun};
 
 /// Bytes that wait for the reader before the kernel drops: seconds of a call, the kernel's own
 /// bookkeeping included, however long the reader does not run.
@@ -26,7 +26,8 @@ pub struct Tapped {
     pub length: usize,
 }
 
-/// A socket of the calling thread's network namespace that sees all packets of one interface.
+/// A socket of the calling thread's network namespace that sees all packets of one interface. Each
+/// comes with a virtio header, because it can be a super-packet.
 pub(crate) fn open_packet_socket(
     interface: &std::ffi::CStr,
     wait: Duration,
@@ -36,6 +37,7 @@ pub(crate) fn open_packet_socket(
     let socket = socket(AddressFamily::PACKET, SocketType::RAW)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(wait))?;
     stamp_arrivals(&socket)?;
+    tun::add_vnet_headers(&socket)?;
     // Beyond the limit of ordinary sockets where that is granted, else up to it.
     sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;
@@ -52,8 +54,8 @@ pub(crate) fn open_packet_socket(
     Ok(socket)
 }
 
-/// The next packet, of which the buffer takes the beginning; `None` if none comes for the time that
-/// the socket waits.
+/// The next frame, a virtio header and a packet or a super-packet, of which the buffer takes the
+/// beginning; `None` if none comes for the time that the socket waits. The length is that of the frame.
 pub(crate) fn receive_packet(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -85,7 +87,8 @@ pub(crate) fn receive_packet(
     Ok(Some(Tapped { time, is_sent, length }))
 }
 
-fn timestamp(message: &libc::msghdr) -> Option<Duration> {
+/// When the kernel stamped a message that was received.
+pub(super) fn timestamp(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: recvmsg has filled the control buffer, which the message still points at.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {

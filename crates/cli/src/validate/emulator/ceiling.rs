@@ -1,0 +1,190 @@
+//! The highest packet rate of the emulator, and how late it releases packets at each rate.
+
+use std::fmt::Write;
+use std::thread;
+use std::time::Duration;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir_emu::{Emulation, Emulator, Plan, Probe, Probed, probe, wake_lateness};
+use weir_net::LinkConfig;
+
+use super::{Spread, seed};
+
+/// Packets a second and their size.
+const STEPS: [u32; 11] =
+    [10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000, 300_000, 400_000];
+const SMALL: DataSize = DataSize::from_bytes(200);
+/// What a sender of so many packets sends at once: it would sleep for less time than a sleep costs.
+const BURSTS_A_SECOND: u32 = 1_000;
+/// Tries of a step: what the host of a virtual machine takes away for a moment is not the emulator's.
+const TRIES: usize = 3;
+/// A step of which less passes has found the end of the machine.
+const PASSED: f64 = 0.99;
+/// Sleeps of 1 ms before each try.
+const SLEEPS: u32 = 500;
+/// A step holds if the 99th percentile of the lateness is at most this.
+const LATE_MS: f64 = 1.0;
+
+// The goals, on a machine that does nothing else.
+pub(super) const GOAL: u32 = 300_000;
+pub(super) const EXACT_MS: f64 = 0.1;
+
+/// How the packets come to the emulator, and where its thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// A system call of the sender for each packet; the thread shares the processors.
+    Single,
+    /// Up to 64 packets a system call of the sender; the thread shares the processors.
+    Together,
+    /// The same, and the thread has a processor of its own.
+    OwnProcessor,
+}
+
+const WAYS: [Way; 3] = [Way::Single, Way::Together, Way::OwnProcessor];
+
+/// One rate of packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) way: Way,
+    pub(super) asked: u32,
+    /// Packets a second that arrived.
+    pub(super) passed: f64,
+    /// Of the releases.
+    pub(super) lateness_ms: Spread,
+    /// Share of one processor that the emulator's thread took.
+    pub(super) thread: f64,
+    /// Packets in and out, over the system calls that took and gave them.
+    pub(super) packets_a_call: f64,
+    /// How late a sleep ended just before, at the 99th percentile.
+    pub(super) sleep_p99_ms: f64,
+}
+
+impl Step {
+    /// Whether nearly all packets arrived, and not too late at the 99th percentile.
+    pub(super) fn holds(&self, late_ms: f64) -> bool {
+        self.lateness_ms.p99 <= late_ms && self.passed >= PASSED * f64::from(self.asked)
+    }
+
+    fn measure(way: Way, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
+        let slept = Spread::of_lateness(&wake_lateness(Duration::from_millis(1), SLEEPS)?);
+        let count = (time.as_secs_f64() * f64::from(asked)) as u32;
+        let stream = Probe {
+            packet: SMALL,
+            interval: TimeDelta::from_secs(1) / i64::from(asked),
+            burst: asked / BURSTS_A_SECOND,
+            super_packets: way != Way::Single,
+            count,
+            tail: Duration::from_millis(100),
+        };
+        // A thread of its own, because an emulator with its own processor changes the caller.
+        let run = || run(way, &stream);
+        let run = thread::scope(|scope| scope.spawn(run).join());
+        let (probed, emulation) = run.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let last = probed.received.last();
+        let took = last.map_or(f64::NAN, |(_, at)| (*at - Timestamp::ZERO).as_secs_f64());
+        let effort = emulation.effort;
+        let sending = time.as_secs_f64() + stream.tail.as_secs_f64();
+        let crossed = (probed.sent.len() + probed.received.len()) as f64;
+        Ok(Self {
+            way,
+            asked,
+            passed: probed.received.len() as f64 / took,
+            lateness_ms: Spread::of_lateness(&emulation.lateness),
+            thread: effort.processor_time.as_secs_f64() / sending,
+            packets_a_call: crossed / (effort.reads + effort.writes).max(1) as f64,
+            sleep_p99_ms: slept.p99,
+        })
+    }
+}
+
+fn run(way: Way, stream: &Probe) -> anyhow::Result<(Probed, Emulation)> {
+    let link = LinkConfig::unlimited(TimeDelta::from_millis(1));
+    let plan = Plan::two_hosts(&link, &link);
+    let mut emulator = match way {
+        Way::Single | Way::Together => Emulator::new(&plan, seed())?,
+        Way::OwnProcessor => Emulator::on_own_processor(&plan, seed())?,
+    };
+    emulator.start();
+    let (from, to) = (emulator.host(0), emulator.host(1));
+    let probed = probe(from, to, to.address(), stream)?;
+    Ok((probed, emulator.stop()?))
+}
+
+/// Rising rates of small packets each way, to the first one that no try holds.
+pub(super) fn measure(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    for way in WAYS {
+        for asked in STEPS {
+            let mut best: Option<Step> = None;
+            for _ in 0..TRIES {
+                let step = Step::measure(way, asked, time)?;
+                if best.is_none_or(|best| step.lateness_ms.p99 < best.lateness_ms.p99) {
+                    best = Some(step);
+                }
+                if best.is_some_and(|best| best.holds(LATE_MS)) {
+                    break;
+                }
+            }
+            let Some(step) = best else { continue };
+            steps.push(step);
+            if !step.holds(LATE_MS) {
+                break;
+            }
+        }
+    }
+    Ok(steps)
+}
+
+/// The highest rate at which packets were late by at most this at the 99th percentile.
+pub(super) fn highest(steps: &[Step], late_ms: f64) -> u32 {
+    steps.iter().filter(|step| step.holds(late_ms)).map(|step| step.asked).max().unwrap_or(0)
+}
+
+/// The goals that the steps meet or miss: what was measured, what should be, whether it is.
+pub(super) fn goals(steps: &[Step]) -> [(String, String, bool); 2] {
+    [LATE_MS, EXACT_MS].map(|limit| {
+        let reached = highest(steps, limit);
+        let what = format!("{reached} packets/s, p99 of the release lateness at most {limit} ms");
+        (what, GOAL.to_string(), reached >= GOAL)
+    })
+}
+
+/// The table of the page.
+pub(super) fn table(steps: &[Step]) -> String {
+    let mut table = String::from(HEAD);
+    for step in steps {
+        let way = match step.way {
+            Way::Single => "single",
+            Way::Together => "super-packets",
+            Way::OwnProcessor => "super-packets, own processor",
+        };
+        let Step { asked, passed, lateness_ms, thread, packets_a_call, sleep_p99_ms, .. } = step;
+        let holds = if step.holds(LATE_MS) { "yes" } else { "no" };
+        let thread = thread * 100.0;
+        writeln!(
+            table,
+            "| {way} | {asked} | {passed:.0} | {lateness_ms} | {sleep_p99_ms:.3} | {thread:.0} % \
+             | {packets_a_call:.1} | {holds} |"
+        )
+        .expect("a string takes all");
+    }
+    table
+}
+
+const HEAD: &str = "
+## The ceiling
+
+Packets of 200 bytes over a link of 1 ms without a rate limit, in a thousand bursts a second. A rate holds
+if the p99 release lateness is at most 1 ms and 99 % of the packets arrive at the requested rate, in one of
+three tries. Sender and receiver run on the same machine.
+
+- **Sent**: one by one, or as super-packets of up to 64 packets (UDP_SEGMENT). *Own processor*: only the
+  emulator's thread uses one of the processors, and it polls for the last 0.15 ms before a release.
+- **Sleep**: how late a thread of the emulator's priority woke from sleeps of 1 ms just before, in ms, at
+  the 99th percentile. It is what this machine adds to a release without any emulator.
+- **Thread**: the share of one processor that the emulator's thread took.
+- **Packets a call**: packets in and out, over the reads and writes of the TUN devices.
+
+| sent | packets/s asked | passed | released late, ms | sleep p99, ms | thread | packets a call | holds |
+|---|---|---|---|---|---|---|---|
+";
