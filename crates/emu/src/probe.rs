@@ -38,8 +38,8 @@ pub struct Probe {
     pub interval: TimeDelta,
     /// Packets that are sent one right after the other; above zero.
     pub burst: u32,
-    /// Whether the packets of a burst go to the kernel as super-packets, in few system calls. The
-    /// packets of one super-packet have the same sending time.
+    /// Whether the packets of a burst go to the kernel as super-packets, in few system calls, and come
+    /// from it so. The packets of one super-packet have the same time.
     pub super_packets: bool,
     /// How many.
     pub count: u32,
@@ -57,8 +57,9 @@ pub struct Probed {
 }
 
 /// How late a thread of the emulator's priority wakes that only sleeps from one moment to the next:
-/// what the machine adds to each release, without any emulator.
-pub fn wake_lateness(interval: Duration, count: u32) -> Result<Lateness, Error> {
+/// what the machine adds to each release, without any emulator. For the time `awake` before each of these
+/// moments the thread looks at the clock instead of sleeping.
+pub fn wake_lateness(interval: Duration, awake: Duration, count: u32) -> Result<Lateness, Error> {
     let measure = || -> io::Result<Lateness> {
         sys::set_exact_timers()?;
         // Where it is refused the emulator does without it too.
@@ -67,7 +68,10 @@ pub fn wake_lateness(interval: Duration, count: u32) -> Result<Lateness, Error> 
         let start = Instant::now();
         for number in 1..=count {
             let due = start + interval * number;
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+            thread::sleep(due.saturating_duration_since(Instant::now() + awake));
+            while Instant::now() < due {
+                std::hint::spin_loop();
+            }
             lateness.record(Instant::now().saturating_duration_since(due));
         }
         Ok(lateness)
@@ -88,6 +92,9 @@ pub fn probe(from: &Host, to: &Host, target: Ipv4Addr, probe: &Probe) -> Result<
     sys::make_room(&sender).map_err(failed())?;
     sys::make_room(&receiver).map_err(failed())?;
     sys::stamp_arrivals(&receiver).map_err(failed())?;
+    if probe.super_packets {
+        sys::batch::receive_segments(&receiver).map_err(failed())?;
+    }
     receiver.set_nonblocking(true).map_err(failed())?;
     let over = AtomicBool::new(false);
     let (sent, received) = thread::scope(|scope| {
@@ -141,13 +148,15 @@ fn send(socket: &UdpSocket, probe: &Probe) -> io::Result<Vec<Duration>> {
 
 /// Numbers and stamps since the epoch, in the order of arrival.
 fn receive(socket: &UdpSocket, count: u32, over: &AtomicBool) -> io::Result<Vec<(u32, Duration)>> {
+    let mut buffers = sys::batch::Buffers::new();
     let mut received = Vec::with_capacity(count as usize);
     loop {
-        match sys::batch::receive_stamped(socket) {
-            Ok(batch) => {
-                let numbered = |(head, stamp)| (u32::from_be_bytes(head), stamp);
-                received.extend(batch.into_iter().map(numbered));
-            }
+        let each = |datagram: &[u8], stamp| {
+            let number = datagram.first_chunk().map(|number| u32::from_be_bytes(*number));
+            received.extend(number.map(|number| (number, stamp)));
+        };
+        match buffers.receive(socket, each) {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if over.load(Ordering::Acquire) {
                     return Ok(received);

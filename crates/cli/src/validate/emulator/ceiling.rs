@@ -11,11 +11,13 @@ use weir_net::LinkConfig;
 use super::{Spread, seed};
 
 /// Packets a second and their size.
-const STEPS: [u32; 11] =
-    [10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000, 300_000, 400_000];
+const STEPS: [u32; 9] =
+    [10_000, 50_000, 100_000, 125_000, 150_000, 200_000, 250_000, 300_000, 400_000];
 const SMALL: DataSize = DataSize::from_bytes(200);
 /// What a sender of so many packets sends at once: it would sleep for less time than a sleep costs.
-const BURSTS_A_SECOND: u32 = 1_000;
+const SINGLE_BURSTS_A_SECOND: u32 = 1_000;
+/// At the goal these are 60 packets, hence one super-packet.
+const SUPER_BURSTS_A_SECOND: u32 = 5_000;
 /// Tries of a step: what the host of a virtual machine takes away for a moment is not the emulator's.
 const TRIES: usize = 3;
 /// A step of which less passes has found the end of the machine.
@@ -65,13 +67,23 @@ impl Step {
         self.lateness_ms.p99 <= late_ms && self.passed >= PASSED * f64::from(self.asked)
     }
 
+    fn is_better_than(&self, other: &Self) -> bool {
+        let key = |step: &Self| (!step.holds(LATE_MS), step.lateness_ms.p99);
+        key(self) < key(other)
+    }
+
     fn measure(way: Way, asked: u32, time: TimeDelta) -> anyhow::Result<Self> {
-        let slept = Spread::of_lateness(&wake_lateness(Duration::from_millis(1), SLEEPS)?);
+        let slept =
+            Spread::of_lateness(&wake_lateness(Duration::from_millis(1), Duration::ZERO, SLEEPS)?);
         let count = (time.as_secs_f64() * f64::from(asked)) as u32;
+        let bursts = match way {
+            Way::Single => SINGLE_BURSTS_A_SECOND,
+            Way::Together | Way::OwnProcessor => SUPER_BURSTS_A_SECOND,
+        };
         let stream = Probe {
             packet: SMALL,
             interval: TimeDelta::from_secs(1) / i64::from(asked),
-            burst: asked / BURSTS_A_SECOND,
+            burst: asked / bursts,
             super_packets: way != Way::Single,
             count,
             tail: Duration::from_millis(100),
@@ -115,17 +127,16 @@ pub(super) fn measure(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
     for way in WAYS {
         for asked in STEPS {
-            let mut best: Option<Step> = None;
-            for _ in 0..TRIES {
-                let step = Step::measure(way, asked, time)?;
-                if best.is_none_or(|best| step.lateness_ms.p99 < best.lateness_ms.p99) {
-                    best = Some(step);
-                }
-                if best.is_some_and(|best| best.holds(LATE_MS)) {
+            let mut step = Step::measure(way, asked, time)?;
+            for _ in 1..TRIES {
+                if step.holds(EXACT_MS) {
                     break;
                 }
+                let again = Step::measure(way, asked, time)?;
+                if again.is_better_than(&step) {
+                    step = again;
+                }
             }
-            let Some(step) = best else { continue };
             steps.push(step);
             if !step.holds(LATE_MS) {
                 break;
@@ -174,12 +185,14 @@ pub(super) fn table(steps: &[Step]) -> String {
 const HEAD: &str = "
 ## The ceiling
 
-Packets of 200 bytes over a link of 1 ms without a rate limit, in a thousand bursts a second. A rate holds
-if the p99 release lateness is at most 1 ms and 99 % of the packets arrive at the requested rate, in one of
-three tries. Sender and receiver run on the same machine.
+Packets of 200 bytes over a link of 1 ms without a rate limit. A rate holds if the p99 release lateness is at
+most 1 ms and 99 % of the packets arrive at the requested rate, in the best of three tries. Sender and receiver
+run on the same machine.
 
-- **Sent**: one by one, or as super-packets of up to 64 packets (UDP_SEGMENT). *Own processor*: only the
-  emulator's thread uses one of the processors, and it polls for the last 0.15 ms before a release.
+- **Sent**: single packets in 1000 bursts a second, with a system call for each packet. Or 5000 super-packets
+  a second of up to 64 packets, which the receiver takes as super-packets (UDP_SEGMENT, UDP_GRO). *Own
+  processor*: the sender and the receiver stay off the processor of the emulator's thread, which polls for the
+  last 0.15 ms before a release.
 - **Sleep**: how late a thread of the emulator's priority woke from sleeps of 1 ms just before, in ms, at
   the 99th percentile. It is what this machine adds to a release without any emulator.
 - **Thread**: the share of one processor that the emulator's thread took.
