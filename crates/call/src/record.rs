@@ -9,9 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{
-    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, Traffic as Passed,
-};
+use weir_emu::{DirectionRecord, Emulation, FlowRecord, Passed, Plan, SAMPLE_INTERVAL, Sample};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};

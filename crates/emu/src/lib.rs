@@ -42,8 +42,8 @@ pub use plan::{CellPlan, Hop, HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
-    Bent, CellRecord, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord,
-    SAMPLE_INTERVAL, Sample, Traffic,
+    Bent, CellRecord, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord, Passed,
+    SAMPLE_INTERVAL, Sample,
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};

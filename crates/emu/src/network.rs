@@ -14,8 +14,7 @@ use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
 use crate::plan::{CellPlan, Plan};
 use crate::record::{
-    CellRecord, DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample,
-    Traffic,
+    CellRecord, DirectionRecord, FlowRecord, FlowSample, HopRecord, Passed, SAMPLE_INTERVAL, Sample,
 };
 
 const SAMPLES_A_SECOND: usize = 20;
@@ -68,7 +67,7 @@ struct LoggedCell {
 struct Link {
     model: Bottleneck<Traveller>,
     /// At the last sample.
-    counted: Traffic,
+    counted: Passed,
     samples: Vec<Sample>,
 }
 
@@ -78,9 +77,9 @@ struct Path {
     from: usize,
     to: usize,
     steps: Vec<Step>,
-    total: Traffic,
+    total: Passed,
     /// At the last sample.
-    counted: Traffic,
+    counted: Passed,
     samples: Vec<FlowSample>,
 }
 
@@ -395,7 +394,7 @@ impl Traveller {
 impl Link {
     fn new(config: &LinkConfig, seed: Seed, name: &str) -> Self {
         let model = Bottleneck::new(config, seed, name);
-        Self { model, counted: Traffic::default(), samples: Vec::new() }
+        Self { model, counted: Passed::default(), samples: Vec::new() }
     }
 
     fn enqueue(&mut self, now: Timestamp, traveller: Traveller) {
@@ -404,7 +403,7 @@ impl Link {
     }
 
     fn take_sample(&mut self, time: Timestamp) {
-        let total = Traffic::of(&self.model.counters());
+        let total = Passed::of(&self.model.counters());
         let sample = Sample {
             time,
             capacity: self.model.capacity(time),
@@ -418,7 +417,7 @@ impl Link {
 
     fn status(&self) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
-        let sum = |of: fn(&Traffic) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
+        let sum = |of: fn(&Passed) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
         let delivered = DataSize::from_bytes(sum(|passed| passed.delivered.as_bytes()));
         let gone = sum(|passed| passed.lost_packets + passed.dropped_packets);
         let offered = sum(|passed| passed.offered_packets);
@@ -440,7 +439,7 @@ impl Link {
 
 impl Path {
     fn new(from: usize, to: usize, steps: Vec<Step>) -> Self {
-        let (total, counted) = (Traffic::default(), Traffic::default());
+        let (total, counted) = (Passed::default(), Passed::default());
         Self { from, to, steps, total, counted, samples: Vec::new() }
     }
 
@@ -448,7 +447,7 @@ impl Path {
     fn take_sample(&mut self, index: usize, time: Timestamp, queued: DataSize) {
         for before in self.samples.len()..index {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * (before as i64 + 1);
-            let (queued, traffic) = (DataSize::ZERO, Traffic::default());
+            let (queued, traffic) = (DataSize::ZERO, Passed::default());
             self.samples.push(FlowSample { time, queued, traffic });
         }
         let traffic = self.total.since(&self.counted);

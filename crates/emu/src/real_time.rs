@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use weir::units::Timestamp;
-use weir_net::wifi::{Link, Load, RateControl};
+use weir_net::wifi::{Link, RateControl, StationLoad};
 use weir_net::{Capacity, LinkConfig, Schedule, Seed};
 
 use crate::handle::{Change, Status};
@@ -138,7 +138,7 @@ fn standing_cell(plan: &CellPlan) -> CellPlan {
             link.rate = RateControl::Fixed(*first);
         }
         link.loads.retain(|load| load.start == Timestamp::ZERO);
-        link.loads.iter_mut().for_each(|load: &mut Load| load.stop = Timestamp::MAX);
+        link.loads.iter_mut().for_each(|load: &mut StationLoad| load.stop = Timestamp::MAX);
     };
     config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(stand);
     config.neighbours.iter_mut().map(|it| &mut it.link).for_each(stand);
@@ -254,7 +254,7 @@ mod tests {
         let load = |start| {
             let start = Timestamp::from_millis(start);
             let size = weir::units::DataSize::from_bytes(1_500);
-            Load { start, ..Load::new(Arrivals::Saturated, size) }
+            StationLoad { start, ..StationLoad::new(Arrivals::Saturated, size) }
         };
         station.up.loads = vec![load(0), load(900)];
         let config = CellConfig::new(Band::GHZ_2_4, vec![station]);

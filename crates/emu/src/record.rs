@@ -25,7 +25,7 @@ const STOLEN_LIMIT: f64 = 0.01;
 
 /// What passed somewhere over some time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct Passed {
     /// Packets that came.
     pub offered_packets: u64,
     /// Their bytes.
@@ -42,7 +42,7 @@ pub struct Traffic {
     pub waited: TimeDelta,
 }
 
-impl Traffic {
+impl Passed {
     /// Of a link.
     pub(crate) fn of(counters: &Counters) -> Self {
         Self {
@@ -87,7 +87,7 @@ pub struct Sample {
     /// How long that takes at the nominal rate of the capacity, also in an outage.
     pub queuing_delay: TimeDelta,
     /// What passed in the interval.
-    pub traffic: Traffic,
+    pub traffic: Passed,
 }
 
 /// One direction of a hop over the run.
@@ -117,7 +117,7 @@ pub struct FlowSample {
     /// which it enters the Wi-Fi cell.
     pub queued: DataSize,
     /// What passed in the interval: offered at the first link of the path, delivered at its end.
-    pub traffic: Traffic,
+    pub traffic: Passed,
 }
 
 /// What one host sent to another over the run.
@@ -130,7 +130,7 @@ pub struct FlowRecord {
     /// One each [`SAMPLE_INTERVAL`], from the first interval of the run on.
     pub samples: Vec<FlowSample>,
     /// Totals since the start of the run.
-    pub total: Traffic,
+    pub total: Passed,
 }
 
 /// The Wi-Fi cell over the run.

@@ -11,7 +11,7 @@ use std::{env, fs, process, thread};
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
     Change, Child, Emulation, Emulator, Error, Hop, Host, HostPlan, Load, LoadInterval,
-    LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, Traffic, User,
+    LoadReceiver, LoadReport, Passed, Plan, Property, Running, SAMPLE_INTERVAL, Signals, User,
     Ways,
 };
 use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
@@ -325,7 +325,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     }
     assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
     // Which of two constant rates the full queue refuses is a matter of their phase: the sums are not.
-    let sum = |count: fn(&Traffic) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
+    let sum = |count: fn(&Passed) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
     let queue = run.hops[0].up.counters;
     assert_eq!(sum(|traffic| traffic.delivered_packets), queue.delivered_packets);
     assert_eq!(sum(|traffic| traffic.dropped_packets), queue.dropped_packets);

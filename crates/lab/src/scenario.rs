@@ -362,7 +362,7 @@ impl Scenario {
 
     /// What to simulate when the command line names this controller.
     pub fn sim_config(&self, controller: Algorithm) -> weir_sim::Config {
-        let flow = |flow: &Flow| weir_sim::Flow {
+        let flow = |flow: &Flow| weir_sim::FlowConfig {
             name: flow.name.clone(),
             direction: flow.direction,
             station: flow.station,
@@ -372,7 +372,7 @@ impl Scenario {
             stop: flow.stop,
             pauses: flow.pauses.clone(),
             traffic: match &flow.traffic {
-                Traffic::Media(media) => weir_sim::Traffic::Media(weir_sim::Media {
+                Traffic::Media(media) => weir_sim::FlowKind::Media(weir_sim::Media {
                     algorithm: media.controller.unwrap_or(controller),
                     settings: media.settings,
                     sender: media.sender.clone(),
@@ -381,9 +381,9 @@ impl Scenario {
                     feedback_interval: self.feedback_interval,
                     repair: media.repair,
                 }),
-                Traffic::Audio => weir_sim::Traffic::Udp(audio()),
-                Traffic::Tcp(tcp) => weir_sim::Traffic::Tcp(tcp.clone()),
-                Traffic::Udp(udp) => weir_sim::Traffic::Udp(udp.clone()),
+                Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
+                Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
+                Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
             },
         };

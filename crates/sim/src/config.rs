@@ -25,14 +25,14 @@ pub struct Config {
     /// B's.
     pub hops: Vec<Hop>,
     /// The traffic.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowConfig>,
     /// The time of which the trace tells who held the cell's channel when; may be empty.
     pub airtime: Range<Timestamp>,
 }
 
 impl Config {
     /// A network without a cell.
-    pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<Flow>) -> Self {
+    pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
         let airtime = Timestamp::ZERO..Timestamp::ZERO;
         Self { duration, cell: None, hops, flows, airtime }
     }
@@ -58,7 +58,7 @@ pub enum Direction {
 
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub struct FlowConfig {
     /// Its name; also names its streams of chance.
     pub name: String,
     /// Which way its data goes.
@@ -76,10 +76,10 @@ pub struct Flow {
     /// When it has nothing to send, in order and apart.
     pub pauses: Vec<Range<Timestamp>>,
     /// What it carries.
-    pub traffic: Traffic,
+    pub traffic: FlowKind,
 }
 
-impl Flow {
+impl FlowConfig {
     /// Whether its sender is a station, whose queue its packets wait in first.
     pub(crate) fn sends_from_station(&self) -> bool {
         self.station.is_some() && self.direction == Direction::Up
@@ -88,7 +88,7 @@ impl Flow {
 
 /// What a flow carries.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Traffic {
+pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
     /// Data over TCP.

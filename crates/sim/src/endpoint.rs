@@ -11,7 +11,7 @@ use weir_net::seed::Stream;
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
-use crate::config::{Flow, Media};
+use crate::config::{FlowConfig, Media};
 use crate::feedback::{Feedback, Heard, Limiter, Plan, Reporter, SenderReports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
@@ -38,7 +38,7 @@ pub(crate) struct MediaEnds {
 }
 
 impl MediaEnds {
-    pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, media: &Media, index: usize, seed: Seed) -> Self {
         let limiter = Limiter::new(media.algorithm, (index as u32 + 1, EXTENSION_ID));
         // Where the receiver watches the delay, the sender needs to hear of losses only.
         let plan = match limiter {
@@ -171,7 +171,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
+    fn new(flow: &FlowConfig, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among flows of one sender the priority is the group's to apply.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.algorithm.build(Settings { priority, ..media.settings });
@@ -414,7 +414,7 @@ struct Receiver {
 
 impl Receiver {
     fn new(
-        flow: &Flow,
+        flow: &FlowConfig,
         media: &Media,
         index: usize,
         (plan, limiter): (&Plan, Option<Limiter>),

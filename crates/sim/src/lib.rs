@@ -18,7 +18,7 @@ pub mod trace;
 mod udp;
 
 pub use config::{
-    Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic, Udp,
+    Association, Config, Direction, Feedback, FlowConfig, FlowKind, Hop, Media, Repair, Source, Udp,
 };
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
 
-use crate::config::{Config, Direction, Flow, Traffic};
+use crate::config::{Config, Direction, FlowConfig, FlowKind};
 use crate::coupling::Coupling;
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
@@ -401,7 +401,7 @@ impl<'a> Simulator<'a> {
                     ..video
                 }),
                 transfer: state.ends.take_transfer(),
-                feedback: matches!(flow.traffic, Traffic::Media(_)).then_some(state.feedback),
+                feedback: matches!(flow.traffic, FlowKind::Media(_)).then_some(state.feedback),
                 ..state.row
             });
             state.row = Row::default();
@@ -436,7 +436,7 @@ fn hop_links(config: &Config, seed: Seed) -> Vec<Bottleneck<Traveller>> {
 }
 
 /// Makes the links of a flow's own access, and lists what its packets cross each way.
-fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<Leg>; 2] {
+fn routes(flow: &FlowConfig, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<Leg>; 2] {
     let up = flow.hops.clone().map(|hop| Leg::Link(2 * hop));
     let down = flow.hops.clone().rev().map(|hop| Leg::Link(2 * hop + 1));
     let [mut there, mut back]: [Vec<Leg>; 2] = match flow.direction {
@@ -461,11 +461,11 @@ fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [V
     [there, back]
 }
 
-fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
+fn ends(flow: &FlowConfig, index: usize, seed: Seed) -> Box<dyn Ends> {
     match &flow.traffic {
-        Traffic::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
-        Traffic::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
-        Traffic::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
+        FlowKind::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
+        FlowKind::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
+        FlowKind::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
 }
 

@@ -7,13 +7,13 @@ use weir_net::wifi::{
 use weir_net::{LinkConfig, Schedule, Seed};
 use weir_sim::trace::{NODE_INTERVAL, Row, Trace};
 use weir_sim::{
-    Association, Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic, Udp, run,
+    Association, Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Hop, Tcp, Udp, run,
 };
 
 const SECS: i64 = 10;
 
 /// Two stations at MCS 7 before a path of 10 ms each way.
-fn config(flows: Vec<Flow>) -> Config {
+fn config(flows: Vec<FlowConfig>) -> Config {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
     let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
@@ -24,12 +24,12 @@ fn config(flows: Vec<Flow>) -> Config {
     }
 }
 
-fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: Traffic) -> Flow {
+fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: FlowKind) -> FlowConfig {
     let associate = |index| {
         let category = AccessCategory::BestEffort;
         Association { station: NodeId::station(index), category }
     };
-    Flow {
+    FlowConfig {
         name: name.into(),
         direction,
         station: station.map(associate),
@@ -42,13 +42,13 @@ fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: Traff
     }
 }
 
-fn tcp() -> Traffic {
-    Traffic::Tcp(Tcp::new(Congestion::Cubic(Cubic::Rfc9438)))
+fn tcp() -> FlowKind {
+    FlowKind::Tcp(Tcp::new(Congestion::Cubic(Cubic::Rfc9438)))
 }
 
-fn udp(kbps: u64) -> Traffic {
+fn udp(kbps: u64) -> FlowKind {
     let rate = Schedule::constant(Bitrate::from_kbps(kbps)).unwrap();
-    Traffic::Udp(Udp { rate, packet: DataSize::from_bytes(1_500) })
+    FlowKind::Udp(Udp { rate, packet: DataSize::from_bytes(1_500) })
 }
 
 fn rows(trace: &Trace, flow: usize) -> impl Iterator<Item = &Row> {

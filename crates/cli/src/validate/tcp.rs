@@ -17,7 +17,7 @@ use weir_emu::{
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Hop, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -300,7 +300,7 @@ fn measure_ours(
     let release = release(lateness);
     let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| Flow {
+    let flow = |index: usize| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
         station: None,
@@ -309,7 +309,7 @@ fn measure_ours(
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = (0..network.flows).map(flow).collect();
     let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];

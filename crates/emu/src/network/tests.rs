@@ -1,6 +1,6 @@
 use weir::units::Bitrate;
 use weir_net::wifi::{
-    Arrivals, Band, CellConfig, DataRate, Errors, FrameKind, Load, Mcs, RateControl, Station,
+    Arrivals, Band, CellConfig, DataRate, Errors, FrameKind, Mcs, RateControl, Station, StationLoad,
 };
 use weir_net::{Capacity, LossModel, QueueLimit, Schedule};
 
@@ -191,7 +191,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     }
     let arrived = arrivals(&mut network).len() as u64;
     let record = network.into_record();
-    let link = Traffic::of(&record.hops[0].up.counters);
+    let link = Passed::of(&record.hops[0].up.counters);
     let [a, c] = [0, 1].map(|flow| record.flows[flow].total);
     assert!(arrived > 0 && a.lost_packets > 0 && c.dropped_packets > 0);
     assert_eq!(link.since(&a), c);
@@ -245,7 +245,7 @@ fn the_status_is_of_the_last_second() {
 }
 
 /// Two stations at MCS 7 of a cell before a hop of 10 ms; A and B are the stations, C is behind the hop.
-fn cell_network(near: Vec<Load>) -> Network {
+fn cell_network(near: Vec<StationLoad>) -> Network {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
     let mut config = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
@@ -316,7 +316,7 @@ fn stations_reach_each_other_over_the_air_twice() {
 
 #[test]
 fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
-    let waited = |loads: Vec<Load>| {
+    let waited = |loads: Vec<StationLoad>| {
         let mut network = cell_network(loads);
         for now in (0..400).step_by(4) {
             while network.poll(ms(now)).is_some() {}
@@ -327,7 +327,7 @@ fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
         assert_eq!(total.delivered_packets, 100);
         total.waited
     };
-    let saturated = Load::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+    let saturated = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
     let (idle, loaded) = (waited(Vec::new()), waited(vec![saturated]));
     // A frame of the load takes about 0.4 ms.
     assert!(loaded > idle + TimeDelta::from_millis(10), "{idle:?} {loaded:?}");

@@ -3,7 +3,8 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{
-    Aqm, Capacity, Changes, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace,
+    Aqm, Capacity, CapacityTrace, Changes, Delay, Jitter, LinkConfig, LossModel, QueueLimit,
+    Schedule,
 };
 
 use super::Hop;
@@ -156,12 +157,12 @@ fn changing<'a, T>(
     Ok((first, later))
 }
 
-fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<Trace> {
+fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<CapacityTrace> {
     let name = item.string("a file name")?;
     let text = files
         .read(name)
         .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
-    Trace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
+    CapacityTrace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
 }
 
 #[derive(Clone, Copy)]

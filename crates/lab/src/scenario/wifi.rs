@@ -6,8 +6,8 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_net::wifi::propagation::Fading;
 use weir_net::wifi::{
     AccessCategory, Aggregation, Arrivals, Band, Bursts, CellConfig, DataRate, Edca,
-    EdcaParameters, Errors, GuardInterval, Link, Load, Mcs, Neighbour, NodeConfig, NodeId,
-    NodeQueue, Noise, RateControl, RateSet, Station, WaitLimit,
+    EdcaParameters, Errors, GuardInterval, Link, Mcs, Neighbour, NodeConfig, NodeId, NodeQueue,
+    Noise, RateControl, RateSet, Station, StationLoad, WaitLimit,
 };
 use weir_net::{CoDelConfig, QueueLimit};
 use weir_sim::Association;
@@ -394,11 +394,11 @@ enum LoadKind {
     Bursts,
 }
 
-fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<Load>> {
+fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<StationLoad>> {
     table.tables("load", LOAD)?.iter().map(|table| load(table, duration)).collect()
 }
 
-fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
+fn load(table: &Table, duration: TimeDelta) -> Result<StationLoad> {
     let kind = table.require("kind", "\"constant\"")?.choice(&[
         ("saturated", LoadKind::Saturated),
         ("constant", LoadKind::Constant),
@@ -435,7 +435,7 @@ fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    Ok(Load { arrivals, size, category: category(table)?, start, stop })
+    Ok(StationLoad { arrivals, size, category: category(table)?, start, stop })
 }
 
 /// `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.

@@ -33,8 +33,8 @@ pub mod theory;
 pub use cell::Cell;
 pub use config::{
     AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
-    Errors, Link, Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers,
-    Station, WaitLimit,
+    Errors, Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station,
+    StationLoad, WaitLimit,
 };
 pub use log::{CellLog, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};

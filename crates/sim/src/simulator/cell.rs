@@ -5,7 +5,7 @@ use weir_net::wifi::{Association, Cell, CellLog, NodeId};
 use weir_net::{Fate, Seed};
 
 use super::Traveller;
-use crate::config::{Config, Direction, Flow};
+use crate::config::{Config, Direction, FlowConfig};
 use crate::flow::End;
 use crate::trace::Trace;
 
@@ -25,7 +25,7 @@ impl TracedCell {
         Some(Self { cell, log })
     }
 
-    pub(super) fn enqueue(&mut self, now: Timestamp, flow: &Flow, traveller: Traveller) {
+    pub(super) fn enqueue(&mut self, now: Timestamp, flow: &FlowConfig, traveller: Traveller) {
         let Association { station, category } =
             flow.station.expect("only a route of a station leads through the cell");
         let is_up = (flow.direction == Direction::Up) == (traveller.from == End::Sender);
@@ -43,7 +43,7 @@ impl TracedCell {
     }
 
     /// Bytes that wait where a flow's data enters the cell.
-    pub(super) fn queued(&self, flow: &Flow) -> DataSize {
+    pub(super) fn queued(&self, flow: &FlowConfig) -> DataSize {
         let station = flow.station.map_or(NodeId::ACCESS_POINT, |own| own.station);
         self.cell.queued(match flow.direction {
             Direction::Up => station,

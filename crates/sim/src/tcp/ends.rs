@@ -14,7 +14,7 @@ use super::segment::{Data, Segment, TcpPacket};
 use super::sender::{Limits, Sender};
 use super::timers::Timers;
 use super::{ShortTransfers, Tcp};
-use crate::config::Flow;
+use crate::config::FlowConfig;
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 use crate::trace::Transfer;
 
@@ -58,7 +58,7 @@ pub(crate) struct TcpEnds {
 }
 
 impl TcpEnds {
-    pub(crate) fn new(flow: &Flow, config: &Tcp, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, config: &Tcp, seed: Seed) -> Self {
         let mut chance = seed.stream(&format!("{}/transfers", flow.name));
         let first = match config.short {
             Some(short) if short.starts_idle => flow.start + short.idle_time(&mut chance),

@@ -6,7 +6,7 @@ use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 use super::segment::MSS;
 use super::{Congestion, Cubic, ShortTransfers, Tcp};
 use crate::trace::{Row, Trace};
-use crate::{Config, Direction, Flow, Hop, Traffic, run};
+use crate::{Config, Direction, FlowConfig, FlowKind, Hop, run};
 
 const CUBIC: Congestion = Congestion::Cubic(Cubic::Rfc9438);
 const ALL: [Congestion; 4] =
@@ -25,7 +25,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
     let queue = QueueLimit::Time(queue);
     let down = LinkConfig::unlimited(ms(50));
     let up = LinkConfig { capacity, queue, loss, ..down.clone() };
-    let flow = |(index, tcp): (usize, &Tcp)| Flow {
+    let flow = |(index, tcp): (usize, &Tcp)| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
         station: None,
@@ -34,7 +34,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
         start: Timestamp::from_secs(10 * index as i64),
         stop: Timestamp::from_secs(secs),
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = flows.iter().enumerate().map(flow).collect();
     Config::wired(TimeDelta::from_secs(secs), vec![Hop { up, down }], flows)

@@ -1,8 +1,8 @@
 //! Wi-Fi cells.
 
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Band, DataRate, Edca, Errors, GuardInterval, Load, Mcs,
-    NodeId, NodeQueue, RateControl, RetryPolicy, WaitLimit,
+    AccessCategory, Aggregation, Arrivals, Band, DataRate, Edca, Errors, GuardInterval, Mcs,
+    NodeId, NodeQueue, RateControl, RetryPolicy, StationLoad, WaitLimit,
 };
 
 use super::*;
@@ -86,11 +86,11 @@ fn loads_and_neighbours_and_who_is_hidden_are_read() {
          packet = \"1186B\" }] }",
     );
     let packet = DataSize::from_bytes(1_186);
-    let constant = Load {
+    let constant = StationLoad {
         category: AccessCategory::Video,
         start: Timestamp::from_secs(10),
         stop: Timestamp::from_secs(20),
-        ..Load::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
+        ..StationLoad::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
     };
     assert_eq!(cell.config.stations[0].up.loads, [constant]);
     assert_eq!(cell.config.stations[0].down.loads, []);

@@ -1,8 +1,8 @@
 //! A Wi-Fi cell in words: a line a node or group of them.
 
 use weir_net::wifi::{
-    Aggregation, Arrivals, DataRate, Edca, Errors, GuardInterval, Link, Load, NodeConfig,
-    NodeQueue, Noise, RateControl, RetryPolicy, WaitLimit,
+    Aggregation, Arrivals, DataRate, Edca, Errors, GuardInterval, Link, NodeConfig, NodeQueue,
+    Noise, RateControl, RetryPolicy, StationLoad, WaitLimit,
 };
 
 use super::super::wifi::{CellNetwork, StationGroup};
@@ -94,7 +94,7 @@ fn data_rate(data: DataRate) -> String {
     format!("MCS {} ({}{guard})", data.mcs.index(), rate(data.bitrate()))
 }
 
-fn load_in_words(load: &Load) -> String {
+fn load_in_words(load: &StationLoad) -> String {
     match load.arrivals {
         Arrivals::Saturated => "always with something to send".into(),
         Arrivals::Constant(bitrate) => format!("sending {}", rate(bitrate)),
