@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick demo test lint third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick demo test lint docs third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -38,12 +38,15 @@ test: test-deps web ## installs what is missing; every test there is; says what 
 lint: web ## format, clippy and docs without a warning
 	scripts/lint.sh
 
+docs: ## the book of docs/ in target/book, with its links checked
+	scripts/docs.sh
+
 third-party: web ## THIRD-PARTY.md: what the program and its reports carry of others, and the licences
 	node scripts/third-party.mjs
 
 bench: build ## Criterion benches, then speeds as ratios, beside those of peers
-	cargo bench --package weir --bench controllers
-	cargo bench --package weir --bench feedback
+	cargo bench --package weir-rtc --bench controllers
+	cargo bench --package weir-rtc --bench feedback
 	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-lab --bench simulate

@@ -52,20 +52,34 @@ const bands = BANDS.map((middle, i) => {
   };
 }).filter(Boolean);
 
-console.error("| arrives, Mbit/s | rows | mean of MC | by sums | Eq. 8 | lower bound |\n|---|---|---|---|---|---|");
+console.error(
+  "| arrives, Mbit/s | rows | mean of MC | by sums | Eq. 8 | lower bound |\n|---|---|---|---|---|---|",
+);
 for (const band of bands) {
   const { poisson, lower } = theorem(band.arrival);
-  const cells = [band.arrival.toFixed(2), band.rows, ...[band.mean, band.sums, poisson, lower].map((v) => v.toFixed(1))];
+  const cells = [
+    band.arrival.toFixed(2),
+    band.rows,
+    ...[band.mean, band.sums, poisson, lower].map((v) => v.toFixed(1)),
+  ];
   console.error(`| ${cells.join(" | ")} |`);
 }
 
-const x = (arrival) => LEFT + (Math.min(arrival, MOST.arrival) / MOST.arrival) * (WIDTH - LEFT - 12);
-const y = (capacity) => TOP + (1 - Math.min(capacity, MOST.capacity) / MOST.capacity) * (HEIGHT - TOP - BOTTOM);
+const x = (arrival) =>
+  LEFT + (Math.min(arrival, MOST.arrival) / MOST.arrival) * (WIDTH - LEFT - 12);
+const y = (capacity) =>
+  TOP + (1 - Math.min(capacity, MOST.capacity) / MOST.capacity) * (HEIGHT - TOP - BOTTOM);
 const at = (value) => value.toFixed(1);
-const path = (points) => points.map(([a, c], i) => `${i ? "L" : "M"}${at(x(a))} ${at(y(c))}`).join("");
-const curve = (key) => path(Array.from({ length: 80 }, (_, i) => [0.05 * (i + 1), theorem(0.05 * (i + 1))[key]]));
+const path = (points) =>
+  points.map(([a, c], i) => `${i ? "L" : "M"}${at(x(a))} ${at(y(c))}`).join("");
+const curve = (key) =>
+  path(Array.from({ length: 80 }, (_, i) => [0.05 * (i + 1), theorem(0.05 * (i + 1))[key]]));
 const title = "Capacity that a station measures beside a hidden terminal, over what arrives";
-const legend = [["mean", "by sums"], ["poisson", "Eq. 8"], ["lower", "lower bound, Eq. 7"]];
+const legend = [
+  ["mean", "by sums"],
+  ["poisson", "Eq. 8"],
+  ["lower", "lower bound, Eq. 7"],
+];
 
 console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}">
 <title>${title}</title>

@@ -29,13 +29,21 @@ const columns = head.split(",");
 const dots = lines
   .map((line) => Object.fromEntries(line.split(",").map((cell, i) => [columns[i], cell])))
   .filter((row) => row.node === "a" && Number(row.capacity_bps) > 0)
-  .map((row) => ({ s: Number(row.time_ms) / 1e3, level: Number(row.excess_bps) / Number(row.capacity_bps) }));
+  .map((row) => ({
+    s: Number(row.time_ms) / 1e3,
+    level: Number(row.excess_bps) / Number(row.capacity_bps),
+  }));
 
 console.error("| time | 500 ms above the threshold | median level |\n|---|---|---|");
 for (const [name, from, to] of PARTS) {
-  const own = dots.filter((dot) => from < dot.s && dot.s <= to).map((dot) => dot.level).sort((a, b) => a - b);
+  const own = dots
+    .filter((dot) => from < dot.s && dot.s <= to)
+    .map((dot) => dot.level)
+    .sort((a, b) => a - b);
   const above = own.filter((level) => level >= THRESHOLD).length;
-  console.error(`| ${name}, ${from} to ${to} s | ${above} of ${own.length} | ${own[own.length >> 1].toPrecision(2)} |`);
+  console.error(
+    `| ${name}, ${from} to ${to} s | ${above} of ${own.length} | ${own[own.length >> 1].toPrecision(2)} |`,
+  );
 }
 
 const x = (s) => (LEFT + (s / SECONDS) * (WIDTH - LEFT - 12)).toFixed(1);
@@ -43,7 +51,8 @@ const y = (level) => {
   const power = Math.min(HIGHEST, Math.max(LOWEST, Math.log10(Math.max(level, Number.MIN_VALUE))));
   return (TOP + ((HIGHEST - power) / (HIGHEST - LOWEST)) * (HEIGHT - TOP - BOTTOM)).toFixed(1);
 };
-const title = "Congestion level that a station measures over time, beside a hidden terminal and under load";
+const title =
+  "Congestion level that a station measures over time, beside a hidden terminal and under load";
 const powers = Array.from({ length: HIGHEST - LOWEST + 1 }, (_, i) => LOWEST + i);
 const shades = PARTS.filter(([name]) => name.endsWith("load"));
 const bottom = HEIGHT - BOTTOM;

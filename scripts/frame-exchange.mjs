@@ -46,7 +46,8 @@ function gaps() {
   const found = [];
   let end = null;
   for (const frame of frames) {
-    if (end !== null && frame.start > end) found.push({ end: frame.start, us: Math.round(frame.start - end) });
+    if (end !== null && frame.start > end)
+      found.push({ end: frame.start, us: Math.round(frame.start - end) });
     end = Math.max(end ?? 0, frame.end);
   }
   return found.filter((gap) => gap.us > 16);
@@ -55,7 +56,11 @@ function gaps() {
 const height = floor + 46;
 const title = `Frames on the air of a Wi-Fi cell, ${length / 1000} ms`;
 const ticks = Array.from({ length: Math.floor(length / 1000) + 1 }, (_, i) => i);
-const legend = [["data", "data"], ["lost", "nothing arrived"], ["answer", "BlockAck"]];
+const legend = [
+  ["data", "data"],
+  ["lost", "nothing arrived"],
+  ["answer", "BlockAck"],
+];
 
 console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}">
 <title>${title}</title>
@@ -72,7 +77,12 @@ text { font: 12px system-ui, sans-serif; fill: #4b5563 }
 ${ticks.map((ms) => `<path class="grid" d="M${x(ms * 1000)} ${TOP}V${floor}"/><text x="${x(ms * 1000)}" y="${floor + 26}" text-anchor="middle">${ms}</text>`).join("\n")}
 ${nodes.map((node) => `<text x="0" y="${laneY(node) + 4}">${node}</text><path class="grid" d="M${LABEL} ${laneY(node)}H${WIDTH - 8}"/>`).join("\n")}
 ${frames.map(bar).join("\n")}
-${gaps().map((gap) => `<text class="gap" x="${x(gap.end - gap.us / 2)}" y="${floor + 10}" text-anchor="middle">${gap.us}</text>`).join("\n")}
+${gaps()
+  .map(
+    (gap) =>
+      `<text class="gap" x="${x(gap.end - gap.us / 2)}" y="${floor + 10}" text-anchor="middle">${gap.us}</text>`,
+  )
+  .join("\n")}
 <text x="${WIDTH - 8}" y="${height - 4}" text-anchor="end">time (ms)</text>
 ${legend.map(([name, words], i) => `<rect class="${name}" x="${LABEL + 130 * i}" y="${height - 13}" width="12" height="10"/><text x="${LABEL + 130 * i + 17}" y="${height - 4}">${words}</text>`).join("\n")}
 </svg>`);

@@ -1,13 +1,14 @@
 // A Markdown table of records of interdigital/mac, simulated runs beside real calls: node
 // interdigital-calls.mjs RECORD... where RECORD is a folder with a summary.json. Rates in Mbit/s; the
 // three numbers of a cell are of the sections "nobody competes", "medium load" and "after the high load".
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from "node:fs";
 
-const SECTIONS = ['nobody competes', 'medium load', 'after the high load'];
-const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const SECTIONS = ["nobody competes", "medium load", "after the high load"];
+const json = (path) => JSON.parse(readFileSync(path, "utf8"));
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const text = (value, digits = 2) => (value == null || Number.isNaN(value) ? '-' : value.toFixed(digits));
-const three = (of) => SECTIONS.map((name) => text(of(name))).join(', ');
+const text = (value, digits = 2) =>
+  value == null || Number.isNaN(value) ? "-" : value.toFixed(digits);
+const three = (of) => SECTIONS.map((name) => text(of(name))).join(", ");
 
 // What the browsers told, by the end of the interval; the scenario's one flow goes up, from a to b.
 function browsers(folder) {
@@ -22,7 +23,10 @@ function row(folder) {
   const told = browsers(folder);
   const section = (name) => flow.sections.find((part) => part.name === name);
   const cell = (name) => summary.sections.find((part) => part.name === name).cell;
-  const within = (name) => ({ time_s: at }) => section(name).from_s < at && at <= section(name).to_s;
+  const within =
+    (name) =>
+    ({ time_s: at }) =>
+      section(name).from_s < at && at <= section(name).to_s;
   const sum = (key) => told.receiver.reduce((total, interval) => total + (interval[key] ?? 0), 0);
   const video = (name) => {
     if (!told) return section(name).media_rate_mbps;
@@ -35,15 +39,25 @@ function row(folder) {
     three(video),
     three((name) => section(name).rate_mbps.mean),
     three((name) => section(name).target_rate_mbps),
-    told ? sum('freezes') : flow.freeze_count,
-    text(told ? sum('frozen_s') : flow.freeze_duration_s, 1),
+    told ? sum("freezes") : flow.freeze_count,
+    text(told ? sum("frozen_s") : flow.freeze_duration_s, 1),
     text(100 * summary.cell.a.loss_ratio, 1),
-    text(cell('medium load').competitor.delivered_mbps, 1),
-    text(cell('high load').competitor.delivered_mbps, 1),
+    text(cell("medium load").competitor.delivered_mbps, 1),
+    text(cell("high load").competitor.delivered_mbps, 1),
   ];
 }
 
-const head = ['scenario', '', 'video', 'received', 'estimate', 'freezes', 'frozen, s',
-  'given up by a, %', 'competitors, medium', 'high'];
-const lines = [head, head.map(() => '---'), ...process.argv.slice(2).map(row)];
-for (const line of lines) console.log(`| ${line.join(' | ')} |`);
+const head = [
+  "scenario",
+  "",
+  "video",
+  "received",
+  "estimate",
+  "freezes",
+  "frozen, s",
+  "given up by a, %",
+  "competitors, medium",
+  "high",
+];
+const lines = [head, head.map(() => "---"), ...process.argv.slice(2).map(row)];
+for (const line of lines) console.log(`| ${line.join(" | ")} |`);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the encoder source of the simulator is made of (docs/video.md), from a call.
+"""Measures what the encoder source of the simulator is made of (docs/reference/video.md), from a call.
 
     scripts/measure-encoder.py call SCENARIO DIR    makes the call as root, with weir on the path
     scripts/measure-encoder.py read DIR...          prints the tables
@@ -77,7 +77,9 @@ def read_capture(path):
             frame[2] |= payload[1] & 128 != 0
     streams = collections.Counter(ssrc for ssrc, _ in frames)
     video = streams.most_common(1)[0][0]
-    return {stamp: tuple(frame[:2]) for (ssrc, stamp), frame in frames.items() if ssrc == video}, feedback
+    return {
+        stamp: tuple(frame[:2]) for (ssrc, stamp), frame in frames.items() if ssrc == video
+    }, feedback
 
 
 def read_log(path):
@@ -113,7 +115,9 @@ def read(folder):
         time %= 86400
         left, estimate = at(told["estimate"], time)
         (asked,), (use,) = at(told["asked"], time), at(told["use"], time)
-        clean.append((asked / use, bits * FPS * use / asked, left == estimate and asked > 0.93 * estimate))
+        clean.append(
+            (asked / use, bits * FPS * use / asked, left == estimate and asked > 0.93 * estimate)
+        )
         if left == estimate:
             shares.append(1 - asked / estimate)
     return clean, shares, [b - a for a, b in zip(feedback, feedback[1:])]
@@ -129,7 +133,9 @@ def coarsest(folder):
         # Frames may wait before they leave: their pictures come at the times of their stamps.
         time = (first_time + ((stamp - first_stamp) % 2**32) / RTP_CLOCK) % 86400
         place = bisect.bisect_left(qualities, (time,))
-        near = min(qualities[max(place - 2, 0) : place + 3], key=lambda quality: abs(quality[0] - time))
+        near = min(
+            qualities[max(place - 2, 0) : place + 3], key=lambda quality: abs(quality[0] - time)
+        )
         logs.append(math.log(bits / 8) if near[1] >= COARSEST else None)
     return [(log, after) for log, after in zip(logs, logs[1:]) if log]
 
@@ -143,7 +149,9 @@ def print_tables(folders):
     for folder in folders:
         frames, shares, intervals = read(folder)
         overhead, interval = 100 * median(shares), 1e3 * median(intervals)
-        print(f"{folder}: {len(frames)} frames, headers {overhead:.1f} %, feedback each {interval:.1f} ms")
+        print(
+            f"{folder}: {len(frames)} frames, headers {overhead:.1f} %, feedback each {interval:.1f} ms"
+        )
         for index in range(6, len(frames) - 6):
             around = frames[index - 6 : index + 7]
             if not all(clean for _, _, clean in around):
@@ -162,7 +170,10 @@ def print_tables(folders):
         off = [log - middle for log, _ in pairs]
         follow = [(log - middle) * (after - middle) for log, after in pairs if after]
         variance = sum(value * value for value in off) / len(off)
-        print(f"\ncoarsest quality: {len(pairs)} frames, {math.exp(middle):.0f} B in the middle,", end=" ")
+        print(
+            f"\ncoarsest quality: {len(pairs)} frames, {math.exp(middle):.0f} B in the middle,",
+            end=" ",
+        )
         print(f"deviation of ln(size) {math.sqrt(variance):.2f},", end=" ")
         print(f"correlation with the next {sum(follow) / len(follow) / variance:.2f}")
     if seams:

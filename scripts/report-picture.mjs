@@ -15,7 +15,9 @@ import { pathToFileURL } from "node:url";
 
 const VIEW = { width: 1340, height: 1020 };
 
-const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
+const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))(
+  "playwright-core",
+);
 const [file, scenario] = process.argv.slice(2);
 if (scenario === undefined) {
   console.error("usage: node scripts/report-picture.mjs REPORT.html SCENARIO > FILE.png");

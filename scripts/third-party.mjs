@@ -17,13 +17,22 @@ const PROGRAM = "weir-cli";
 
 /** Crates that the program on Linux is built from: those of tests and benches are not in it. */
 function crates() {
-  const args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
+  const args = [
+    "metadata",
+    "--format-version",
+    "1",
+    "--locked",
+    "--filter-platform",
+    "x86_64-unknown-linux-gnu",
+  ];
   const options = { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 28 };
   const { packages, resolve } = JSON.parse(execFileSync("cargo", args, options));
   const node = new Map(resolve.nodes.map((node) => [node.id, node]));
   const needed = new Set([packages.find((one) => one.name === PROGRAM).id]);
   for (const id of needed) {
-    const normal = node.get(id).deps.filter(({ dep_kinds }) => dep_kinds.some(({ kind }) => kind === null));
+    const normal = node
+      .get(id)
+      .deps.filter(({ dep_kinds }) => dep_kinds.some(({ kind }) => kind === null));
     normal.forEach(({ pkg }) => needed.add(pkg));
   }
   const foreign = packages.filter(({ id, source }) => needed.has(id) && source !== null);
@@ -61,7 +70,9 @@ async function texts(packages) {
       holders.set(text, [...(holders.get(text) ?? []), title(one)]);
     }
   }
-  const parts = [...holders].map(([text, names]) => `### ${names.join(", ")}\n\n~~~~text\n${text}\n~~~~`);
+  const parts = [...holders].map(
+    ([text, names]) => `### ${names.join(", ")}\n\n~~~~text\n${text}\n~~~~`,
+  );
   return parts.join("\n\n");
 }
 

@@ -18,7 +18,8 @@ const SHARE_TICKS = [0, 0.25, 0.5, 0.75, 1];
 const runs = JSON.parse(readFileSync(0, "utf8"));
 const controllers = [...new Set(runs.map((run) => run.controller))];
 const isDot = (flow) => flow.kind === "media" && flow.utilization !== null && flow.queuing_delay_ms;
-const scenarios = new Set(runs.filter((run) => run.flows.some(isDot)).map((run) => run.scenario)).size;
+const scenarios = new Set(runs.filter((run) => run.flows.some(isDot)).map((run) => run.scenario))
+  .size;
 
 function dotsOf(controller) {
   return runs
@@ -35,7 +36,8 @@ function median(values) {
 }
 
 const [least, most] = [DELAY_TICKS_MS[0], DELAY_TICKS_MS.at(-1)].map(Math.log10);
-const x = (delay) => ((Math.log10(Math.max(delay, DELAY_TICKS_MS[0])) - least) / (most - least)) * PANEL.width;
+const x = (delay) =>
+  ((Math.log10(Math.max(delay, DELAY_TICKS_MS[0])) - least) / (most - least)) * PANEL.width;
 const y = (share) => (1 - Math.min(share, 1)) * PANEL.height;
 const at = (value) => value.toFixed(1);
 
@@ -47,7 +49,10 @@ function anchor(tick) {
 
 function panel(controller, index) {
   const dots = dotsOf(controller);
-  const middle = { delay: median(dots.map((dot) => dot.delay)), share: median(dots.map((dot) => dot.share)) };
+  const middle = {
+    delay: median(dots.map((dot) => dot.delay)),
+    share: median(dots.map((dot) => dot.share)),
+  };
   const column = index % COLUMNS;
   const left = MARGIN.left + column * (PANEL.width + GAP.x);
   const top = MARGIN.top + Math.floor(index / COLUMNS) * (PANEL.height + GAP.y);
@@ -59,12 +64,17 @@ function panel(controller, index) {
     ...DELAY_TICKS_MS.map((tick) => `<path class="grid" d="M${at(x(tick))} 0v${PANEL.height}"/>`),
     ...SHARE_TICKS.map((tick) => `<path class="grid" d="M0 ${at(y(tick))}h${PANEL.width}"/>`),
     ...DELAY_TICKS_MS.map(
-      (tick) => `<text x="${at(x(tick))}" y="${PANEL.height + 15}" text-anchor="${anchor(tick)}">${tick}</text>`,
+      (tick) =>
+        `<text x="${at(x(tick))}" y="${PANEL.height + 15}" text-anchor="${anchor(tick)}">${tick}</text>`,
     ),
     ...(column === 0
-      ? SHARE_TICKS.map((tick) => `<text x="-7" y="${at(y(tick) + 4)}" text-anchor="end">${tick}</text>`)
+      ? SHARE_TICKS.map(
+          (tick) => `<text x="-7" y="${at(y(tick) + 4)}" text-anchor="end">${tick}</text>`,
+        )
       : []),
-    ...dots.map((dot) => `<circle class="dot" cx="${at(x(dot.delay))}" cy="${at(y(dot.share))}" r="2"/>`),
+    ...dots.map(
+      (dot) => `<circle class="dot" cx="${at(x(dot.delay))}" cy="${at(y(dot.share))}" r="2"/>`,
+    ),
     `<path class="cross" d="${cross}"/>`,
     "</g>",
   ].join("\n");

@@ -16,7 +16,8 @@ export async function licences(folder, terms) {
     const within = entry.isDirectory() ? await readdir(path) : [""];
     files.push(...within.map((name) => join(path, name)));
   }
-  const hasChoice = / OR |\//.test(terms) && files.some((file) => /mit/i.test(file.slice(folder.length)));
+  const hasChoice =
+    / OR |\//.test(terms) && files.some((file) => /mit/i.test(file.slice(folder.length)));
   const kept = files.filter((file) => !hasChoice || !LONGER.test(file.slice(folder.length)));
   if (kept.length === 0) {
     throw new Error(`${folder} has no file with its licence`);
@@ -28,5 +29,8 @@ export async function licences(folder, terms) {
 /** Without what only differs in line ends and blanks at them. */
 function tidied(text) {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
-  return lines.map((line) => line.trimEnd()).join("\n").replace(/^\n+|\n+$/g, "");
+  return lines
+    .map((line) => line.trimEnd())
+    .join("\n")
+    .replace(/^\n+|\n+$/g, "");
 }

@@ -82,7 +82,10 @@ export function linkTo(id: string): string {
 /** Whether every word of the query is in the text, whatever their case. */
 export function wordsMatch(text: string, query: string): boolean {
   const within = text.toLowerCase();
-  return query.toLowerCase().split(/\s+/).every((word) => within.includes(word));
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => within.includes(word));
 }
 
 export function plural(count: number, noun: string): string {
@@ -450,7 +453,8 @@ function simulatedFreezes(scenario: Scenario): FreezeRow[] {
 /** In a real call each peer tells what it saw; a run is one seed. */
 function realFreezes(scenario: Scenario): FreezeRow[] {
   const seen = (scenario.calls?.peers ?? []).filter(({ freezes }) => freezes !== null);
-  const key = ({ controller, peer }: { controller: string; peer: string }) => `${controller}\n${peer}`;
+  const key = ({ controller, peer }: { controller: string; peer: string }) =>
+    `${controller}\n${peer}`;
   return unique(seen.map(key)).map((name) => {
     const rows = seen.filter((row) => key(row) === name);
     const { controller, peer } = rows[0] as (typeof rows)[number];

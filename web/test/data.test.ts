@@ -45,7 +45,14 @@ test("a curve has a row a time within the span, and rate changes only where they
   group.seeds = ["1", "2"];
   Object.assign(group.series, { time_s: [0, 1, 2, 3], rtt_ms: [50, 60, null, 80] });
   group.events = [
-    { time_s: 1.5, from_mbps: 1, target_mbps: 2, reason: "probe", state: "up", signals: { a: 1, b: 2 } },
+    {
+      time_s: 1.5,
+      from_mbps: 1,
+      target_mbps: 2,
+      reason: "probe",
+      state: "up",
+      signals: { a: 1, b: 2 },
+    },
     { time_s: 3.5, from_mbps: 2, target_mbps: 1, reason: "loss", state: "down", signals: {} },
   ];
   const view = { groups: [group], columns: ["target_mbps", "rtt_ms"] as const, from_s: 1, to_s: 3 };
@@ -53,7 +60,11 @@ test("a curve has a row a time within the span, and rate changes only where they
   const alone = seriesData("my/test", { ...view, columns: [...view.columns], events: false });
   expect(alone).toEqual({
     head: ["scenario", "engine", "controller", "flow", "runs", "time_s", "target_mbps", "rtt_ms"],
-    rows: [[...name, 1, null, 60], [...name, 2, null, null], [...name, 3, null, 80]],
+    rows: [
+      [...name, 1, null, 60],
+      [...name, 2, null, null],
+      [...name, 3, null, 80],
+    ],
   });
   const both = seriesData("my/test", { ...view, columns: [...view.columns], events: true });
   expect(both.head.slice(8)).toEqual(["from_mbps", "reason", "state", "signals"]);
@@ -88,9 +99,13 @@ test("a dot is a row with its scenario, flow and seed", () => {
   const series = scatterOf([call()], "p95_queuing_delay_ms", "throughput_mbps");
   const table = scatterData(series, "p95_queuing_delay_ms", "throughput_mbps");
   expect(table.rows).toHaveLength(3 * 5 * 2 + 2);
-  expect(table.rows.at(-1)!.slice(0, 5)).toEqual(
-    ["demo/first-call", "call", "gcc-chromium", "media-1-down", "1"],
-  );
+  expect(table.rows.at(-1)!.slice(0, 5)).toEqual([
+    "demo/first-call",
+    "call",
+    "gcc-chromium",
+    "media-1-down",
+    "1",
+  ]);
 });
 
 test("a bar's parts are rates and shares of the capacity", () => {
@@ -117,13 +132,25 @@ test("both rates of a stream stand in one row", () => {
   const table = ratesData(scenario, scenario.calls!.rates);
   expect(table.rows).toHaveLength(2 * 60);
   expect(table.head.slice(4)).toEqual(["time_s", "captured_kbps", "reported_kbps"]);
-  expect(table.rows[0]!.slice(0, 5)).toEqual(
-    ["demo/first-call", "1", "a", "sent video and retransmissions", 0.5],
-  );
+  expect(table.rows[0]!.slice(0, 5)).toEqual([
+    "demo/first-call",
+    "1",
+    "a",
+    "sent video and retransmissions",
+    0.5,
+  ]);
 });
 
 test("a frame on the air has the time of its run", () => {
-  const frame = { start_us: 10, end_us: 44, node: 1, kind: "ack" as const, mpdus: 1, decoded: 1, text: "ACK" };
+  const frame = {
+    start_us: 10,
+    end_us: 44,
+    node: 1,
+    kind: "ack" as const,
+    mpdus: 1,
+    decoded: 1,
+    text: "ACK",
+  };
   const airtime: Airtime = {
     command: "weir run demo/wifi-5",
     controller: "gcc",

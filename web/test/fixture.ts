@@ -407,8 +407,24 @@ const AIRTIME: Scenario["airtime"] = {
   nodes: ["ap", "caller-1", "caller-2"],
   frames: [
     { start_us: 0, end_us: 180, node: 1, kind: "data", mpdus: 4, decoded: 3, text: "data to ap" },
-    { start_us: 190, end_us: 224, node: 0, kind: "block-ack", mpdus: 1, decoded: 1, text: "BlockAck" },
-    { start_us: 300, end_us: 2400, node: 1, kind: "data", mpdus: 1, decoded: 0, text: "data to ap" },
+    {
+      start_us: 190,
+      end_us: 224,
+      node: 0,
+      kind: "block-ack",
+      mpdus: 1,
+      decoded: 1,
+      text: "BlockAck",
+    },
+    {
+      start_us: 300,
+      end_us: 2400,
+      node: 1,
+      kind: "data",
+      mpdus: 1,
+      decoded: 0,
+      text: "data to ap",
+    },
   ],
 };
 
@@ -532,7 +548,10 @@ function callRows(): Calls {
       },
     ],
     delays: [
-      { stream: "video from a to b", counts: [0, 0, 4000, 2000, 600, 300, ...Array(24).fill(8), 20] },
+      {
+        stream: "video from a to b",
+        counts: [0, 0, 4000, 2000, 600, 300, ...Array(24).fill(8), 20],
+      },
     ],
   };
 }
@@ -637,7 +656,8 @@ export function withoutValues(report: Report): Report {
     scenario.split = [];
     for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
     for (const finding of scenario.findings) finding.holds = null;
-    for (const row of scenario.expectations) Object.assign(row, { measured: null, confidence: null });
+    for (const row of scenario.expectations)
+      Object.assign(row, { measured: null, confidence: null });
     for (const row of scenario.fairness) Object.assign(row, NO_FAIRNESS);
     if (scenario.calls !== null) Object.assign(scenario.calls, { rates: [], delays: [] });
     for (const pair of scenario.sim_real) {
@@ -673,7 +693,13 @@ const NO_MEASUREMENT = {
   loss_percent: null,
 };
 
-const NO_FAIRNESS = { jain: null, ratio_1s: null, ratio_5s: null, ratio_20s: null, within_5s: null };
+const NO_FAIRNESS = {
+  jain: null,
+  ratio_1s: null,
+  ratio_5s: null,
+  ratio_20s: null,
+  within_5s: null,
+};
 
 const NO_SECTION = {
   utilization: null,

@@ -316,9 +316,11 @@ test("freezes of a real call are the mean over its seeds, and one that counts no
   b!.freezes = null;
   call.calls!.peers.push({ ...a!, seed: "2", freezes: 2, frozen_s: 1 });
   call.calls!.peers.push({ ...a!, seed: "1", controller: "gcc", freezes: 9, frozen_s: null });
-  expect(freezesOf(report).map(({ controller, flow, runs, freezes, frozen_s }) => {
-    return [controller, flow, runs, freezes, frozen_s];
-  })).toEqual([
+  expect(
+    freezesOf(report).map(({ controller, flow, runs, freezes, frozen_s }) => {
+      return [controller, flow, runs, freezes, frozen_s];
+    }),
+  ).toEqual([
     ["gcc-chromium", "seen by a", 2, 1.5, 0.7],
     ["gcc", "seen by a", 1, 9, null],
   ]);

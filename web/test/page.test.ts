@@ -172,7 +172,9 @@ function expectComplete(plot: Drawn): void {
   const names = AXES.find(([title]) => title.test(plot.title))?.[1];
   expect(names, `axes of ${plot.title}`).toBeDefined();
   expect(plot.texts.filter((text) => UNITS.test(text)).sort()).toEqual([...names!].sort());
-  const legend = plot.texts.filter((text) => /, (simulated|real call)|^(released|captured|packets|video)/.test(text));
+  const legend = plot.texts.filter((text) =>
+    /, (simulated|real call)|^(released|captured|packets|video)/.test(text),
+  );
   expect(legend, `legend of ${plot.title}`).not.toEqual([]);
   expect(plot.faults, plot.title).toEqual([]);
 }
@@ -344,7 +346,8 @@ describe.skipIf(!available)("the page", () => {
     };
     const svg = (await save("SVG")).toString();
     // Some arrived, an answer, and nothing arrived, as the style sheet has them.
-    for (const fill of ["230, 159, 0", "0, 158, 115", "179, 71, 0"]) expect(svg).toContain(`rgb(${fill})`);
+    for (const fill of ["230, 159, 0", "0, 158, 115", "179, 71, 0"])
+      expect(svg).toContain(`rgb(${fill})`);
     expect(svg).toContain("weir run rfc8867/5.1 --controller nada --seed 1");
     expect((await save("PNG")).readUInt32BE(16)).toBe(2 * 960);
     expect((await save("CSV")).toString().split("\r\n")[1]).toBe(
@@ -399,7 +402,8 @@ describe.skipIf(!available)("the page", () => {
     Object.assign(own, { paper: [], findings: [] });
     Object.assign(cited, { findings: [] });
     const { page } = await open({ ...looks[0]!, name: "own", report });
-    const heads = (i: number) => page.locator("section.scenario").nth(i).locator("h3").allInnerTexts();
+    const heads = (i: number) =>
+      page.locator("section.scenario").nth(i).locator("h3").allInnerTexts();
     const published = async (i: number) => (await heads(i)).filter((it) => /publish/i.test(it));
     expect(await published(0)).toEqual([]);
     expect(await published(1)).toEqual(["Published values"]);
@@ -410,12 +414,21 @@ describe.skipIf(!available)("the page", () => {
   test("shows freezes at the top, the longest first", async () => {
     const { page } = await open({ ...looks[0]!, name: "freezes" });
     const part = page.locator("#overview .freezes");
-    expect(await part.locator("tbody tr").first().locator("td").allInnerTexts()).toEqual(
-      ["demo/first-call", "scream", "5.0", "4.0", "media-1-down", "simulated", "5"],
-    );
+    expect(await part.locator("tbody tr").first().locator("td").allInnerTexts()).toEqual([
+      "demo/first-call",
+      "scream",
+      "5.0",
+      "4.0",
+      "media-1-down",
+      "simulated",
+      "5",
+    ]);
     expect(await part.locator("p").innerText()).toContain("froze in 7 of 8 videos");
     expect(await part.locator("tbody tr").count()).toBe(7);
-    const [above, below] = await Promise.all([part.boundingBox(), page.locator(".matrix").boundingBox()]);
+    const [above, below] = await Promise.all([
+      part.boundingBox(),
+      page.locator(".matrix").boundingBox(),
+    ]);
     expect(above!.y + above!.height).toBeLessThan(below!.y);
     expect(above!.y).toBeLessThan(400);
     await part.getByRole("link").first().click();

@@ -4,36 +4,95 @@
 // Members that the lab reads, by kind of object; everything else stays in the browser.
 const MEMBERS = {
   outbound: [
-    "timestamp", "ssrc", "rtxSsrc", "mid", "packetsSent", "bytesSent", "headerBytesSent",
-    "retransmittedPacketsSent", "retransmittedBytesSent", "targetBitrate", "frameWidth",
-    "frameHeight", "framesPerSecond", "framesEncoded", "keyFramesEncoded", "hugeFramesSent",
-    "qpSum", "totalEncodeTime", "totalPacketSendDelay", "qualityLimitationReason",
-    "qualityLimitationDurations", "qualityLimitationResolutionChanges", "nackCount", "pliCount",
+    "timestamp",
+    "ssrc",
+    "rtxSsrc",
+    "mid",
+    "packetsSent",
+    "bytesSent",
+    "headerBytesSent",
+    "retransmittedPacketsSent",
+    "retransmittedBytesSent",
+    "targetBitrate",
+    "frameWidth",
+    "frameHeight",
+    "framesPerSecond",
+    "framesEncoded",
+    "keyFramesEncoded",
+    "hugeFramesSent",
+    "qpSum",
+    "totalEncodeTime",
+    "totalPacketSendDelay",
+    "qualityLimitationReason",
+    "qualityLimitationDurations",
+    "qualityLimitationResolutionChanges",
+    "nackCount",
+    "pliCount",
     "encoderImplementation",
   ],
   inbound: [
-    "timestamp", "ssrc", "rtxSsrc", "mid", "packetsReceived", "packetsLost", "bytesReceived",
-    "headerBytesReceived", "jitter", "fecBytesReceived", "retransmittedBytesReceived", "retransmittedPacketsReceived",
-    "packetsDiscarded", "frameWidth", "frameHeight", "framesPerSecond", "framesReceived",
-    "framesDecoded", "keyFramesDecoded", "qpSum", "totalDecodeTime", "totalInterFrameDelay",
-    "totalSquaredInterFrameDelay", "framesDropped", "freezeCount", "totalFreezesDuration",
-    "pauseCount", "totalPausesDuration", "jitterBufferDelay", "jitterBufferEmittedCount",
-    "nackCount", "pliCount",
+    "timestamp",
+    "ssrc",
+    "rtxSsrc",
+    "mid",
+    "packetsReceived",
+    "packetsLost",
+    "bytesReceived",
+    "headerBytesReceived",
+    "jitter",
+    "fecBytesReceived",
+    "retransmittedBytesReceived",
+    "retransmittedPacketsReceived",
+    "packetsDiscarded",
+    "frameWidth",
+    "frameHeight",
+    "framesPerSecond",
+    "framesReceived",
+    "framesDecoded",
+    "keyFramesDecoded",
+    "qpSum",
+    "totalDecodeTime",
+    "totalInterFrameDelay",
+    "totalSquaredInterFrameDelay",
+    "framesDropped",
+    "freezeCount",
+    "totalFreezesDuration",
+    "pauseCount",
+    "totalPausesDuration",
+    "jitterBufferDelay",
+    "jitterBufferEmittedCount",
+    "nackCount",
+    "pliCount",
   ],
   remoteInbound: [
-    "timestamp", "roundTripTime", "roundTripTimeMeasurements", "jitter", "fractionLost",
+    "timestamp",
+    "roundTripTime",
+    "roundTripTimeMeasurements",
+    "jitter",
+    "fractionLost",
     "packetsLost",
   ],
   pair: [
-    "timestamp", "packetsSent", "bytesSent", "packetsReceived", "bytesReceived",
-    "currentRoundTripTime", "responsesReceived", "availableOutgoingBitrate",
+    "timestamp",
+    "packetsSent",
+    "bytesSent",
+    "packetsReceived",
+    "bytesReceived",
+    "currentRoundTripTime",
+    "responsesReceived",
+    "availableOutgoingBitrate",
   ],
   candidate: ["address", "port", "protocol", "candidateType"],
   transport: ["srtpCipher", "dtlsCipher", "selectedCandidatePairChanges"],
   mediaSource: ["width", "height", "framesPerSecond"],
   audioOutbound: ["timestamp", "ssrc", "mid", "packetsSent", "bytesSent", "headerBytesSent"],
   audioInbound: [
-    "timestamp", "ssrc", "mid", "packetsReceived", "packetsLost", "bytesReceived",
+    "timestamp",
+    "ssrc",
+    "mid",
+    "packetsReceived",
+    "packetsLost",
+    "bytesReceived",
     "headerBytesReceived",
   ],
 };
@@ -41,7 +100,12 @@ const MEMBERS = {
 const element = (id) => document.getElementById(id);
 // Milliseconds since the page was opened, of each step of the set-up.
 const setup = {
-  camera: null, joined: null, start: null, described: null, ice: null, connected: null,
+  camera: null,
+  joined: null,
+  start: null,
+  described: null,
+  ice: null,
+  connected: null,
 };
 let socket = null;
 let connection = null;
@@ -136,15 +200,20 @@ async function reportStats() {
 async function openDevices({ video, audio, width, height, frameRate }) {
   if (!video.sends && !audio.sends) return {};
   if (!navigator.mediaDevices) {
-    throw new Error("Browsers give no camera to this page: its address is neither 127.0.0.1 nor https.");
+    throw new Error(
+      "Browsers give no camera to this page: its address is neither 127.0.0.1 nor https.",
+    );
   }
   const picture = {
-    width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: frameRate },
+    width: { ideal: width },
+    height: { ideal: height },
+    frameRate: { ideal: frameRate },
   };
   let media;
   try {
     media = await navigator.mediaDevices.getUserMedia({
-      video: video.sends && picture, audio: audio.sends,
+      video: video.sends && picture,
+      audio: audio.sends,
     });
   } catch (error) {
     throw new Error(`The camera or the microphone cannot be used: ${error.message}`);
@@ -215,7 +284,8 @@ const handlers = (config, tracks) => ({
     setup.start = performance.now();
     const relay = config.relay;
     connection = new RTCPeerConnection({
-      iceServers: relay ? [relay] : [], iceTransportPolicy: relay ? "relay" : "all",
+      iceServers: relay ? [relay] : [],
+      iceTransportPolicy: relay ? "relay" : "all",
     });
     watch(config);
     if (!config.offers) return;
@@ -259,8 +329,10 @@ const handlers = (config, tracks) => ({
 });
 
 // Turns a rejected promise into a failure that the lab hears of.
-const guard = (action) => (...args) =>
-  action(...args).catch((error) => ended || fail(error.message));
+const guard =
+  (action) =>
+  (...args) =>
+    action(...args).catch((error) => ended || fail(error.message));
 
 // The first message is the configuration; the devices are opened before the lab hears that the peer
 // is ready, so that the messages that follow find it there.

@@ -17,6 +17,7 @@ mod janus;
 mod link;
 mod loads;
 mod message;
+mod outcome;
 mod plan;
 mod players;
 mod record;
@@ -29,17 +30,16 @@ pub mod stats;
 mod stun;
 mod transfer;
 mod usage;
+pub mod witness;
 
 pub use error::CallError;
 pub use janus::Role;
 pub use link::{LinkRun, link_record};
-pub use loads::LoadOutcome;
-pub use message::{CallSettings, Peer, RelayAccess, SetupTimes};
+pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes};
+pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
 pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable, network};
 pub use record::{record, warnings};
-pub use run::{
-    CallOutcome, CallResult, PeerOutcome, PlayerOutcome, Progress, STATS_INTERVAL, run_call,
-};
+pub use run::{Progress, run_call};
 pub use server::Session;
 pub use signalling::{Event, EventKind};
 pub use usage::Usage;

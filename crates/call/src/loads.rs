@@ -1,10 +1,11 @@
 //! Traffic beside the calls: iperf3 on hosts of its own.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, LoadReport, RunningLoad};
+use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, RunningLoad};
 use weir_lab::scenario::{Congestion, Traffic};
 
 use crate::error::CallError;
+use crate::outcome::LoadOutcome;
 use crate::plan::{CallConfig, Load};
 
 /// Every receiver has a host of its own, so all of them may have the port of iperf3.
@@ -13,15 +14,6 @@ const PORT: u16 = 5201;
 /// All loads of a run; dropping them ends them.
 #[derive(Debug)]
 pub(crate) struct Loads(Vec<Stage>);
-
-/// What iperf3's two ends told of a flow.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoadOutcome {
-    /// The index of the flow in the scenario.
-    pub flow: usize,
-    /// What was sent and received since it began.
-    pub report: LoadReport,
-}
 
 #[derive(Debug)]
 struct Stage {

@@ -5,6 +5,7 @@
 //! goes through [`printable`].
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Bitrate;
@@ -12,6 +13,8 @@ use weir_lab::scenario::call::Picture;
 
 use crate::stats::StatsReport;
 
+/// Time between two `getStats` reports of a page.
+pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest text of a peer that is repeated in a message of the lab.
 const PRINTABLE_CHARS: usize = 200;
 
@@ -70,7 +73,7 @@ pub struct CallSettings {
     /// What peer a, peer b is told in place of the other's addresses.
     pub bridge: Option<[SocketAddr; 2]>,
     /// Time between two `getStats` reports.
-    pub stats_interval: std::time::Duration,
+    pub stats_interval: Duration,
 }
 
 /// How a page uses a relay; member for member what `RTCIceServer` wants.

@@ -9,10 +9,9 @@ use crate::bridge::Bridge;
 use crate::browser::{Browser, Program};
 use crate::error::CallError;
 use crate::janus::Janus;
-use crate::message::{CallSettings, Peer, RelayAccess};
+use crate::message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL};
 use crate::plan::{Call, CallConfig, Participant, Player};
 use crate::relay::RelayServer;
-use crate::run::STATS_INTERVAL;
 use crate::server::Session;
 
 /// One participant's program while it runs; dropping it kills it.

@@ -15,13 +15,13 @@ use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_sim::trace::{RateChange, Row, Trace};
 
-use crate::capture::{self, Ends};
 use crate::derive::{self, Interval, Received, Sent};
 use crate::message::{Peer, printable};
+use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
-use crate::run::{CallOutcome, PeerOutcome};
 use crate::stats::{OutboundRtp, StatsReport};
 use crate::transfer;
+use crate::witness::{self, Ends};
 
 /// The run as a record. `attempts` is how often it was made, since this machine bent those before.
 pub fn record(
@@ -233,7 +233,7 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
         })).collect::<Vec<_>>(),
         "missed_packets": outcome.missed_packets,
         "captures": config.calls.iter().zip(&outcome.calls).filter_map(|(call, result)| {
-            Some(capture::emit(call.number, &Ends::of(config, call, result, outcome)?))
+            Some(witness::emit(call.number, &Ends::of(config, call, result, outcome)?))
         }).collect::<Vec<_>>(),
         "peers": config.calls.iter().zip(&outcome.calls).flat_map(|(call, result)| {
             (0..2).map(move |end| {

@@ -17,23 +17,20 @@ use weir_lab::unfinished::{self, UnfinishedFolder};
 
 use crate::bridge::Bridge;
 use crate::camera;
-use crate::capture::{self, CapturePlan, HostCapture, Recording};
-use crate::derive::{self, Interval, TimedReport};
+use crate::capture::{self, CapturePlan, Recording};
 use crate::error::CallError;
-use crate::loads::{LoadOutcome, Loads};
-use crate::message::SetupTimes;
+use crate::loads::Loads;
+use crate::outcome::{CallOutcome, PlayerOutcome};
 use crate::plan::{Call, CallConfig, Player};
 use crate::players::{self, Opened, Playing};
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
-use crate::stats::CandidatePair;
 use crate::usage::{Usage, Watch};
+use crate::witness;
 
 /// Temporary folders of runs begin so. Not `weir-call-`: an earlier version held no lock on those.
 const FOLDERS: &str = "weir-run-";
-/// Time between two `getStats` reports of a page.
-pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// From the beginning of a call, or of its browsers, until media can flow: 3 s on a free machine.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same where people open their pages themselves.
@@ -59,75 +56,6 @@ pub enum Progress<'a> {
     },
     /// The calls are over and are being taken down.
     Ending,
-}
-
-/// A run.
-#[derive(Clone, Debug)]
-pub struct CallOutcome {
-    /// Every call, by number, those that failed among them.
-    pub calls: Vec<CallResult>,
-    /// What each participant's program was and used, in the order of the configuration.
-    pub participants: Vec<PlayerOutcome>,
-    /// What the network did. Time zero is when all calls that begin then could send media, or had
-    /// failed; there are no samples beyond the duration, but the totals include the last moments, in
-    /// which the calls end. Empty if no call came about.
-    pub emulation: Emulation,
-    /// What each load told that ran to its end.
-    pub loads: Vec<LoadOutcome>,
-    /// What each host sent and received, in the order of the hosts. Empty if no call came about.
-    pub captures: Vec<HostCapture>,
-    /// Packets that a capture missed because this machine was too busy.
-    pub missed_packets: u64,
-    /// The relay, as it calls itself.
-    pub relay: Option<String>,
-    /// The version of the kernel.
-    pub kernel: String,
-    /// What was not as it should be, one line each.
-    pub notes: Vec<String>,
-}
-
-/// A call and what came of it.
-#[derive(Clone, Debug)]
-pub struct CallResult {
-    /// Its number in the scenario.
-    pub number: usize,
-    /// Peer a, peer b.
-    pub peers: [PeerOutcome; 2],
-    /// Why it did not come about or did not last, in one line.
-    pub failure: Option<String>,
-}
-
-/// What one peer of a call saw.
-#[derive(Clone, Debug)]
-pub struct PeerOutcome {
-    /// The steps of its set-up; `None` if it was not connected.
-    pub setup: Option<SetupTimes>,
-    /// When it showed the first frame of the other, in ms since its page was opened; `None` at a
-    /// peer that only sends.
-    pub first_frame_ms: Option<f64>,
-    /// The path of its media, which is the emulated one.
-    pub pair: Option<CandidatePair>,
-    /// Its reports in scenario time.
-    pub reports: Vec<TimedReport>,
-}
-
-impl PeerOutcome {
-    /// The values of each interval that ends within the scenario's time. The first begins a little
-    /// before it: with the report that a page makes once it is connected.
-    pub fn intervals(&self) -> Vec<Interval> {
-        let mut intervals = derive::intervals(&self.reports);
-        intervals.retain(|interval| interval.end > Timestamp::ZERO);
-        intervals
-    }
-}
-
-/// The program of a participant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlayerOutcome {
-    /// Name and version, as it calls itself.
-    pub version: String,
-    /// Processor time and memory over the scenario's time; `None` if that never began.
-    pub usage: Option<Usage>,
 }
 
 /// A folder for what the programs of a run write. Those that killed runs left are removed.
@@ -199,7 +127,7 @@ pub fn run_call(
         if start.is_some() { run.loads.finish() } else { Default::default() };
     let recorded = recording.stop()?;
     let emulation = cut(emulator.stop()?, config.duration);
-    let window = capture::link_window(config, &emulation);
+    let window = witness::link_window(config, &emulation);
     let captures = zero.map(|zero| capture::read(&recorded, zero, &window)).transpose()?;
     let outcome = |(player, usage): (Playing, _)| PlayerOutcome { version: player.version, usage };
     let participants = run.players.into_iter().zip(usages).map(outcome).collect();

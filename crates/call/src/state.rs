@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use weir::units::{TimeDelta, Timestamp};
 
 use crate::derive::TimedReport;
-use crate::message::{Peer, SetupTimes, printable};
-use crate::run::{CallResult, PeerOutcome, STATS_INTERVAL};
+use crate::message::{Peer, STATS_INTERVAL, SetupTimes, printable};
+use crate::outcome::{CallResult, PeerOutcome};
 use crate::signalling::EventKind;
 use crate::stats::{Candidate, CandidatePair, StatsReport};
 

@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir::units::TimeDelta;
 use weir::units::Timestamp;
-use weir_call::capture::{CapturePlan, Compared, Counted, Ends, Reader, Role, Way};
+use weir_call::capture::{CapturePlan, Reader};
+use weir_call::witness::{Compared, Counted, Ends, Role, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;

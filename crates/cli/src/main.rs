@@ -1,6 +1,5 @@
 //! `weir`: simulate a scenario, call it for real, and lay the results side by side.
 
-mod accuracy;
 mod args;
 mod bench;
 mod call;

@@ -29,7 +29,7 @@ fn blocks(page: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn the_guide_to_an_own_scenario_works_step_by_step() {
-    let page = fs::read_to_string(root().join("docs/guide-own-scenario.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/guide/test-your-network.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let weir_first = format!(
         "{}:{}",

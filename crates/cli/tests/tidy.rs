@@ -89,7 +89,7 @@ fn deviations(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_citation_tag_is_in_the_table_of_specs() {
-    let page = read("docs/specs.md");
+    let page = read("docs/reference/specs.md");
     let known = first_cells(&page);
     let (mut cited, mut unknown) = (0, Vec::new());
     for (path, text) in with_ending("crates", ".rs") {
@@ -103,9 +103,9 @@ fn every_citation_tag_is_in_the_table_of_specs() {
 
 #[test]
 fn every_deviation_in_the_code_is_indexed_and_explained() {
-    let index = read("docs/deviations.md");
+    let index = read("docs/reference/deviations.md");
     let indexed = first_cells(&index);
-    let pages = with_ending("docs/controllers", ".md");
+    let pages = with_ending("docs/reference/controllers", ".md");
     let is_explained = |name: &str| {
         let heads = [format!("**{name}, "), format!("**{name},\n"), format!("| {name} |")];
         pages.iter().any(|(_, text)| heads.iter().any(|head| text.contains(head)))
@@ -113,7 +113,7 @@ fn every_deviation_in_the_code_is_indexed_and_explained() {
     let mut missing = BTreeSet::new();
     for (path, text) in with_ending("crates", ".rs") {
         let without = deviations(&text).filter(|name| !indexed.contains(name));
-        missing.extend(without.map(|name| format!("{path}: {name} is not in docs/deviations.md")));
+        missing.extend(without.map(|name| format!("{path}: {name} is not in deviations.md")));
     }
     let numbers: BTreeSet<&str> = deviations(&index).collect();
     assert!(numbers.len() > 30, "only {} deviations found", numbers.len());

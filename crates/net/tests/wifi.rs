@@ -2,7 +2,7 @@
 //! and loss under a hidden terminal.
 //!
 //! The references are runs of ns-3 3.37, a Monte-Carlo simulation of the hidden terminal by the slot,
-//! and arithmetic; docs/wifi.md has them with what they leave open.
+//! and arithmetic; docs/reference/wifi.md has them with what they leave open.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;

@@ -145,7 +145,7 @@ pub enum Source {
 
 impl Source {
     /// What each packet takes on average until the next one may follow. A browser hands its packets to the
-    /// socket one by one, as measured (docs/video.md); the others' bursts leave at once.
+    /// socket one by one, as measured (docs/reference/video.md); the others' bursts leave at once.
     pub(crate) const fn hand_over(self) -> TimeDelta {
         if self.is_browser() { TimeDelta::from_micros(70) } else { TimeDelta::ZERO }
     }

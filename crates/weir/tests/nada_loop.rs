@@ -1,4 +1,4 @@
-//! NADA around a drop-tail bottleneck: the evidence behind docs/controllers/nada.md.
+//! NADA around a drop-tail bottleneck: the evidence behind docs/reference/controllers/nada.md.
 
 use std::collections::VecDeque;
 

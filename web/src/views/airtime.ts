@@ -128,9 +128,7 @@ function axis(end: number, y: number): SVGElement[] {
 
 function describe({ nodes, frames }: Airtime, lanes: number): string {
   const lost = frames.filter((frame) => frame.decoded === 0).length;
-  return (
-    `${frames.length} frames of ${lanes} of ${nodes.length} nodes; of ${lost} nothing arrived.`
-  );
+  return `${frames.length} frames of ${lanes} of ${nodes.length} nodes; of ${lost} nothing arrived.`;
 }
 
 function svg(tag: string, attributes: Record<string, string | number>): SVGElement {

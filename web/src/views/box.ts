@@ -162,9 +162,13 @@ function five(box: Box, scale: number): number[] {
 function drawBox(color: string, dashed: boolean): NonNullable<CustomSeriesOption["renderItem"]> {
   return (_, api) => {
     const row = api.value(5);
-    const [x0, x1, x2, x3, x4] = [0, 1, 2, 3, 4].map(
-      (i) => api.coord([api.value(i), row])[0],
-    ) as [number, number, number, number, number];
+    const [x0, x1, x2, x3, x4] = [0, 1, 2, 3, 4].map((i) => api.coord([api.value(i), row])[0]) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
     const y = api.coord([api.value(0), row])[1] as number;
     const half = BOX_HEIGHT / 2;
     const stroke = { stroke: color, lineWidth: 1.5, lineDash: dashed ? [4, 2] : (false as const) };

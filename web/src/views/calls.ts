@@ -25,7 +25,15 @@ import type {
   SetupRow,
   StreamRow,
 } from "../format";
-import { commandsOf, cumulative, formatNumber, formatPercent, formatSignal, pairs, plural } from "../model";
+import {
+  commandsOf,
+  cumulative,
+  formatNumber,
+  formatPercent,
+  formatSignal,
+  pairs,
+  plural,
+} from "../model";
 import { theme } from "../theme";
 import { name } from "./tables";
 
@@ -44,7 +52,9 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   const part = (title: string, ...content: HTMLElement[]) =>
     el("div", { class: "part" }, el("h3", {}, title), ...content);
   const subject = scenario.id;
-  const views: HTMLElement[] = [part("Real calls: set-up", success(calls), setupTable(calls.setup))];
+  const views: HTMLElement[] = [
+    part("Real calls: set-up", success(calls), setupTable(calls.setup)),
+  ];
   views.push(part("Real calls: peers", peerTable(calls.peers)));
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
@@ -58,7 +68,9 @@ export function callsView(scenario: Scenario): HTMLElement[] {
     views.push(figure({ title, subject, caption, description, commands, build, data }).element);
   }
   if (calls.errors.length > 0) {
-    views.push(part(`Streams by getStats and by the captures, seed ${calls.seed}`, errorTable(calls.errors)));
+    views.push(
+      part(`Streams by getStats and by the captures, seed ${calls.seed}`, errorTable(calls.errors)),
+    );
   }
   if (calls.delays.length > 0) {
     const title = "One-way delay of packets";
@@ -83,8 +95,10 @@ function success(calls: Calls): HTMLElement {
   const ratio = formatPercent(tried === 0 ? null : succeeded / tried);
   const line = el("p", {}, `${succeeded} of ${plural(tried, "call")} succeeded (${ratio} %).`);
   const list = (texts: string[]) => el("ul", {}, ...texts.map((text) => el("li", {}, text)));
-  const mark = "The machine bent every run: the values say more about the machine than about the calls.";
-  const apart = "The flows of a run of which a call failed are in no mean and in no curve; what its other calls tell here counts.";
+  const mark =
+    "The machine bent every run: the values say more about the machine than about the calls.";
+  const apart =
+    "The flows of a run of which a call failed are in no mean and in no curve; what its other calls tell here counts.";
   const without = `${plural(left_out.length, "run")} that the machine bent ${left_out.length === 1 ? "is" : "are"} not among them:`;
   return el(
     "div",
@@ -311,7 +325,11 @@ function rateTip(plots: RatePlot[], items: unknown): HTMLElement | string {
 
 function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
   const names = ["packets", "up to this delay"];
-  const { shared, height } = stack(plots.map((plot) => plot.stream), names, surface);
+  const { shared, height } = stack(
+    plots.map((plot) => plot.stream),
+    names,
+    surface,
+  );
   const palette = colours();
   const series = plots.flatMap((plot, i): SeriesOption[] => {
     const total = plot.counts.reduce((a, b) => a + b, 0);
@@ -358,7 +376,9 @@ function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
 }
 
 function binName(counts: number[], i: number): string {
-  return i === counts.length - 1 ? `${i * DELAY_BIN_MS}+` : `${i * DELAY_BIN_MS}–${(i + 1) * DELAY_BIN_MS}`;
+  return i === counts.length - 1
+    ? `${i * DELAY_BIN_MS}+`
+    : `${i * DELAY_BIN_MS}–${(i + 1) * DELAY_BIN_MS}`;
 }
 
 function delayTip(plots: DelayPlot[], items: unknown): HTMLElement | string {

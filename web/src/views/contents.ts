@@ -46,7 +46,11 @@ function entryOf(section: HTMLElement, titles: Map<string, string>): Entry {
   const heading = section.querySelector("h2")?.textContent ?? section.id;
   const title = titles.get(section.id);
   const name = title === undefined ? heading : section.id;
-  const link = el("a", { href: linkTo(section.id), ...(title === undefined ? {} : { title }) }, name);
+  const link = el(
+    "a",
+    { href: linkTo(section.id), ...(title === undefined ? {} : { title }) },
+    name,
+  );
   const item = el("li", {}, link);
   return { section, item, link, text: `${name} ${title ?? ""}` };
 }
@@ -71,7 +75,11 @@ function partsOf(section: HTMLElement): HTMLElement[] {
 
 function filterBox(entries: Entry[]): HTMLElement {
   const count = el("span", { class: "spoken", role: "status" });
-  const input = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter contents" });
+  const input = el("input", {
+    type: "search",
+    placeholder: "Filter",
+    "aria-label": "Filter contents",
+  });
   const none = el("p", { class: "empty", hidden: true }, "No scenario matches.");
   input.addEventListener("input", () => {
     const shown = entries.filter((entry) => wordsMatch(entry.text, input.value));
@@ -106,7 +114,9 @@ function walkByArrows(nav: HTMLElement): void {
     const links = [...nav.querySelectorAll("a")].filter((link) => link.offsetParent !== null);
     const from = links.indexOf(document.activeElement as HTMLAnchorElement);
     const isFilter = document.activeElement instanceof HTMLInputElement;
-    const to = { ArrowDown: from + 1, ArrowUp: from - 1, Home: 0, End: links.length - 1 }[event.key];
+    const to = { ArrowDown: from + 1, ArrowUp: from - 1, Home: 0, End: links.length - 1 }[
+      event.key
+    ];
     const target = to === undefined ? undefined : links[to];
     if (target === undefined || (from < 0 && !(isFilter && event.key === "ArrowDown"))) return;
     event.preventDefault();
@@ -180,7 +190,8 @@ function readPlace(entries: Entry[]): Place {
 /** Shows the parts of the section that is read, and which of them it is. */
 function mark(entry: Entry, part: string | null): void {
   const nav = entry.item.closest("nav");
-  for (const link of nav?.querySelectorAll("[aria-current]") ?? []) link.removeAttribute("aria-current");
+  for (const link of nav?.querySelectorAll("[aria-current]") ?? [])
+    link.removeAttribute("aria-current");
   if (entry.item.querySelector("ol") === null) {
     for (const list of nav?.querySelectorAll("li > ol") ?? []) list.remove();
     const items = partsOf(entry.section).map((it) => {

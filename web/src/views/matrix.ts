@@ -33,12 +33,7 @@ export function matrixView(report: Report): HTMLElement {
     legend(),
     scroller(
       "Controllers by scenarios",
-      el(
-        "table",
-        {},
-        el("thead", {}, el("tr", {}, corner, ...head)),
-        el("tbody", {}, ...body),
-      ),
+      el("table", {}, el("thead", {}, el("tr", {}, corner, ...head)), el("tbody", {}, ...body)),
     ),
   );
 }

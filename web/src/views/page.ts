@@ -18,7 +18,13 @@ import type { Palette } from "../theme";
 import { matrixView } from "./matrix";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import { scenarioView } from "./scenario";
-import { errorsTable, freezesTable, participantsTable, thenAndNowTable, verdictTable } from "./tables";
+import {
+  errorsTable,
+  freezesTable,
+  participantsTable,
+  thenAndNowTable,
+  verdictTable,
+} from "./tables";
 
 export function pageView(report: Report, palette: Palette): HTMLElement[] {
   const bent = report.scenarios.filter((scenario) => warningsOf(scenario).length > 0);
@@ -40,7 +46,12 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
       overviewScatter(report, palette),
       report.verdicts.length === 0
         ? null
-        : el("div", { class: "part" }, el("h3", {}, "Requirements of RFC 8836"), verdictTable(report)),
+        : el(
+            "div",
+            { class: "part" },
+            el("h3", {}, "Requirements of RFC 8836"),
+            verdictTable(report),
+          ),
       report.participants.length === 0
         ? null
         : el(
@@ -51,7 +62,12 @@ export function pageView(report: Report, palette: Palette): HTMLElement[] {
           ),
       report.errors.length === 0
         ? null
-        : el("div", { class: "part" }, el("h3", {}, "Simulated beside real"), errorsTable(report.errors)),
+        : el(
+            "div",
+            { class: "part" },
+            el("h3", {}, "Simulated beside real"),
+            errorsTable(report.errors),
+          ),
       report.then_and_now.length === 0 ? null : thenAndNow(report),
     ),
     ...report.scenarios.map((scenario) => scenarioView(scenario, palette)),
@@ -110,7 +126,8 @@ function thenAndNow(report: Report): HTMLElement {
 
 function overviewScatter(report: Report, palette: Palette): HTMLElement {
   const series = scatterOf(report.scenarios, "p95_queuing_delay_ms", "utilization", 100);
-  if (series.length === 0) return empty("No media flow has both a utilization and a queuing delay.");
+  if (series.length === 0)
+    return empty("No media flow has both a utilization and a queuing delay.");
   const view = { series, yName: "Utilization (%)", yDigits: 1, palette };
   return figure({
     title: "Utilization against queuing delay, all runs",

@@ -37,7 +37,16 @@ import {
   videoTable,
   warningBox,
 } from "./tables";
-import { DELAY, LOSS, RATE, RECEIVED, steerByKeys, timeData, timePlot, type TimeView } from "./time";
+import {
+  DELAY,
+  LOSS,
+  RATE,
+  RECEIVED,
+  steerByKeys,
+  timeData,
+  timePlot,
+  type TimeView,
+} from "./time";
 import { shareView } from "./share";
 import { splitView } from "./split";
 
@@ -63,9 +72,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...(scenario.expectations.length > 0
       ? [part("Expectations", expectationsTable(scenario.expectations))]
       : []),
-    ...(scenario.fairness.length > 0
-      ? [part("Fairness", fairnessTable(scenario.fairness))]
-      : []),
+    ...(scenario.fairness.length > 0 ? [part("Fairness", fairnessTable(scenario.fairness))] : []),
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
     ...splitView(scenario),
@@ -172,7 +179,11 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
 function boxView(scenario: Scenario, palette: Palette): HTMLElement {
   const title = "Box plots over the seeds";
   const { shown, missing } = boxPanels(scenario);
-  if (shown.length === 0) return part(title, empty("No box: each controller ran with one seed, or nothing was measured."));
+  if (shown.length === 0)
+    return part(
+      title,
+      empty("No box: each controller ran with one seed, or nothing was measured."),
+    );
   const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
   return figure({
     title,

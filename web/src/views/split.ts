@@ -31,7 +31,8 @@ export function splitView(scenario: Scenario): HTMLElement[] {
     subject: scenario.id,
     caption: `Means over the seeds. ${notes(rows).join(" ")}`,
     description: () => `${TITLE}. ${rows.map(describe).join(" ")}`,
-    commands: () => commandsOf(scenario.groups.filter((group) => rows.some((row) => isOf(row, group)))),
+    commands: () =>
+      commandsOf(scenario.groups.filter((group) => rows.some((row) => isOf(row, group)))),
     build: (surface) => splitPlot(rows, surface),
     data: () => splitData(scenario.id, rows),
   });

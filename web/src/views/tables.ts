@@ -31,7 +31,9 @@ import {
 
 /** A section and its flow, each in one piece. */
 function pieces(text: string): HTMLElement {
-  const parts = text.split(", ").map((part, i, all) => name(i + 1 < all.length ? `${part}, ` : part));
+  const parts = text
+    .split(", ")
+    .map((part, i, all) => name(i + 1 < all.length ? `${part}, ` : part));
   return el("span", {}, ...parts);
 }
 
@@ -280,7 +282,11 @@ export function verdictTable(report: Report): HTMLElement {
         cell: (row: Verdict[]) => {
           const verdict = row[i] as Verdict;
           const figure = verdict.figure === "" ? null : el("small", {}, verdict.figure);
-          const met = el("span", { class: `verdict ${kind(verdict)}`, title: verdict.by }, words(verdict));
+          const met = el(
+            "span",
+            { class: `verdict ${kind(verdict)}`, title: verdict.by },
+            words(verdict),
+          );
           return el("div", {}, met, " ", figure);
         },
       })),

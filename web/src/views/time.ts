@@ -133,7 +133,12 @@ export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]
   ]);
   const at = (percent: number) => (percent / 100) * view.duration_s;
   const span = { from_s: at(zoom.start), to_s: at(zoom.end) };
-  return seriesData(scenario, { ...span, groups: view.groups, columns: drawn, events: view.events });
+  return seriesData(scenario, {
+    ...span,
+    groups: view.groups,
+    columns: drawn,
+    events: view.events,
+  });
 }
 
 function panelAxes(view: TimeView, tops: number[]): Option {

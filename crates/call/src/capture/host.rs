@@ -12,6 +12,7 @@ use weir::units::{TimeDelta, Timestamp};
 use super::packet::{Content, Packet, Rtp};
 use super::pcapng::Reader;
 use super::recorder::Recorded;
+use crate::error::CallError;
 
 /// Streams that a capture is searched for; a peer that makes up more is not followed.
 const STREAMS_MAX: usize = 256;
@@ -68,17 +69,17 @@ impl Windowed {
     }
 
     /// The traffic of one side with another host.
-    pub(super) fn with(side: &Side, other: Ipv4Addr) -> Self {
+    pub(crate) fn with(side: &Side, other: Ipv4Addr) -> Self {
         side.hosts.get(&other).copied().unwrap_or_default()
     }
 
     /// Counts the packets of a stream.
-    pub(super) fn of(sightings: &[Sighting], window: &Window) -> Self {
+    pub(crate) fn of(sightings: &[Sighting], window: &Window) -> Self {
         Self::by(sightings, window, |sighting| sighting.size)
     }
 
     /// The same, with `bytes` of each.
-    pub(super) fn by(
+    pub(crate) fn by(
         sightings: &[Sighting],
         window: &Window,
         bytes: impl Fn(&Sighting) -> u32,
@@ -89,7 +90,7 @@ impl Windowed {
     }
 
     /// Counts of several streams together.
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         let sum =
             |a: Count, b: Count| Count { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
         Self {
@@ -114,7 +115,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub(super) fn contains(&self, time: Timestamp) -> bool {
+    pub(crate) fn contains(&self, time: Timestamp) -> bool {
         self.start < time && time <= self.end
     }
 
@@ -183,6 +184,20 @@ impl HostCapture {
 fn scenario_time(time: Duration, zero: Duration) -> Timestamp {
     let nanos = i128::from(time.as_nanos() as u64) - i128::from(zero.as_nanos() as u64);
     Timestamp::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+}
+
+/// Reads captures. `zero` is when the scenario began, since 1970.
+///
+/// # Errors
+/// Where a file cannot be read.
+pub fn read(
+    recorded: &[Recorded],
+    zero: Duration,
+    window: &Window,
+) -> Result<Vec<HostCapture>, CallError> {
+    let open = |file: &Recorded| HostCapture::open(file, zero, window);
+    let captures = recorded.iter().map(open).collect::<Result<_, _>>();
+    captures.map_err(CallError::system("read a capture"))
 }
 
 #[derive(Default)]

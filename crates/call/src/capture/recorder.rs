@@ -18,6 +18,45 @@ use crate::error::CallError;
 /// How often the file is brought up to date: what a machine that loses its power takes along.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Where captures are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// An empty folder.
+    pub folder: PathBuf,
+    /// Says in each file which run it is of.
+    pub comment: String,
+}
+
+/// One recorder a host.
+#[derive(Debug)]
+pub struct Recording {
+    recorders: Vec<Recorder>,
+}
+
+impl Recording {
+    /// Records all hosts, each into a file of its own: `host-1.pcapng` of the first.
+    ///
+    /// # Errors
+    /// As [`Recorder::start`].
+    pub fn start(hosts: &[Host], plan: &CapturePlan) -> Result<Self, CallError> {
+        let recorder = |(index, host): (usize, &Host)| {
+            let name = format!("host-{}", index + 1);
+            let comment = format!("{}, {name} ({})", plan.comment, host.address());
+            Recorder::start(host, &plan.folder.join(format!("{name}.pcapng")), &comment)
+        };
+        let recorders = hosts.iter().enumerate().map(recorder).collect::<Result<_, _>>()?;
+        Ok(Self { recorders })
+    }
+
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// As [`Recorder::stop`].
+    pub fn stop(self) -> Result<Vec<Recorded>, CallError> {
+        self.recorders.into_iter().map(Recorder::stop).collect()
+    }
+}
+
 /// A capture that runs. Dropping it ends it; the file stays, and is whole.
 #[derive(Debug)]
 pub struct Recorder {

@@ -1,11 +1,11 @@
 //! `weir validate`: a model held against the real thing, or against figures that others made.
 
+mod emulator;
 mod tcp;
 mod wifi;
 
 use std::process::ExitCode;
 
-use crate::accuracy;
 use crate::args::{Model, Validate};
 
 /// Measures, prints the table, and says whether all is within the limits.
@@ -18,7 +18,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let all_within = match args.model {
         Model::Tcp => tcp::validate(args)?,
         Model::Wifi => wifi::validate(args.quick)?,
-        Model::Emulator => return accuracy::validate(args),
+        Model::Emulator => return emulator::validate(args),
     };
     Ok(if all_within { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

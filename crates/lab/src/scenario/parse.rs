@@ -1,6 +1,6 @@
 //! A scenario file's text becomes a [`Scenario`], or one line that says why not.
 //!
-//! docs/scenario-format.md describes the format; the key tables below are its index.
+//! docs/reference/scenario-format.md describes the format; the key tables below are its index.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(size, 1538);
         assert_eq!(frame_us(7, GuardInterval::Long, size, &Band::GHZ_2_4), 234);
         assert_eq!(ControlRate::Mbps24.duration(ACK, &Band::GHZ_2_4), us(34));
-        // The frames of the hidden terminal of docs/wifi.md: 1224 bytes.
+        // The frames of the hidden terminal of docs/reference/wifi.md: 1224 bytes.
         assert_eq!(frame_us(7, GuardInterval::Long, 1224, &Band::GHZ_2_4), 194);
     }
 

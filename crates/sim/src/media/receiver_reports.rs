@@ -25,7 +25,8 @@ const RTT_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const RTT_TIMEOUT: TimeDelta = TimeDelta::from_millis(1_500);
 /// What the history of sent packets adds [LIBWEBRTC §RTPSender].
 const RTT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
-/// What the two ends take of a round trip: at random between these, as measured (docs/video.md).
+/// What the two ends take of a round trip: at random between these, as measured
+/// (docs/reference/video.md).
 const ENDS_TIME: (TimeDelta, TimeDelta) =
     (TimeDelta::from_micros(1_300), TimeDelta::from_micros(1_900));
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rules and constants are libvpx's as libwebrtc sets them; how much frames vary and what the coarsest
-//! quality makes was measured in calls: docs/video.md.
+//! quality makes was measured in calls: docs/reference/video.md.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
@@ -40,7 +40,7 @@ const DROP_LEVELS: [f64; 3] = [0.12, 0.045, 0.0225];
 const LEAST_PUSH_BACK: f64 = 0.01;
 const LEAST_GROUP: u32 = 2;
 
-// Measured: docs/video.md.
+// Measured: docs/reference/video.md.
 /// Standard deviation of the logarithm of a frame's size: it falls with the rate, down to the second.
 const DEVIATION: f64 = 0.22;
 const LEAST_DEVIATION: f64 = 0.03;

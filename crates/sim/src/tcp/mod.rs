@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Numbers follow the RFCs; where Linux departs from them, the stack follows Linux, since that is
-//! what competes with real calls, and says so (docs/tcp.md).
+//! what competes with real calls, and says so (docs/reference/tcp.md).
 
 mod congestion;
 mod delivery_rate;

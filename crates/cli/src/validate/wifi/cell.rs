@@ -2,7 +2,8 @@
 //! the same.
 //!
 //! The ns-3 figures are of version 3.37 at 5 GHz: 20 MHz, long guard interval, constant rates, all
-//! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s. See docs/wifi-validation.md.
+//! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s. See
+//! docs/results/wifi-validation.md.
 
 use rayon::prelude::*;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -289,7 +290,8 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
 /// The capacity that a station estimates beside bursts of 32 frames, in Mbit/s of MPDUs, by the same
 /// simulation.
 const CAPACITIES: [f64; 6] = [3.93, 4.23, 4.90, 6.20, 7.51, 8.68];
-/// Wide, because it depends on what belongs to a transmit delay: see docs/wifi-validation.md.
+/// Wide, because it depends on what belongs to a transmit delay: see
+/// docs/results/wifi-validation.md.
 const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 
 /// What the station estimates its capacity to be. Theorem 1 promises 30 % more, because it has neither

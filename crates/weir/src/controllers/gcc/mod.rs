@@ -14,7 +14,7 @@
 //! SentPacket-+-------------------------> AlrDetector -------------------------------+
 //! ```
 //!
-//! docs/controllers/gcc.md describes it as built and lists its deviations.
+//! docs/reference/controllers/gcc.md describes it as built and lists its deviations.
 
 mod acknowledged_bitrate;
 mod alr_detector;

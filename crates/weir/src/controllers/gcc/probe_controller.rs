@@ -1,7 +1,7 @@
 //! Probe controller: decides when to probe the path, and at which rates.
 //!
 //! Implements [LIBWEBRTC §ProbeController]. Departs from it in GOOGCC-D3 and GOOGCC-D6
-//! (docs/controllers/gcc.md).
+//! (docs/reference/controllers/gcc.md).
 
 use alloc::collections::VecDeque;
 

@@ -8,8 +8,8 @@
 //! sender:   receiver report --loss--> LossBased [BARI §sender-side control] --As--> min(As, Ar) -> Target
 //! ```
 //!
-//! The receiver's half is [`Receiver`]. docs/controllers/gcc-2013.md describes both as built and lists
-//! the deviations BARI-D1 to BARI-D8.
+//! The receiver's half is [`Receiver`]. docs/reference/controllers/gcc-2013.md describes both as
+//! built and lists the deviations BARI-D1 to BARI-D8.
 
 mod arrival_time_filter;
 mod delay_based;

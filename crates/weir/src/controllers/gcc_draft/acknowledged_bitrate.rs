@@ -1,7 +1,7 @@
 //! Acknowledged bitrate: the incoming bitrate `R_hat`, measured from feedback over a window.
 //!
 //! Implements the measurement of [GCC §5.5]. Departs from it in GCC-D7
-//! (docs/controllers/gcc-draft.md).
+//! (docs/reference/controllers/gcc-draft.md).
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

@@ -1,7 +1,7 @@
 //! Convergence statistics: average and deviation of the incoming bitrate when over-use set in.
 //!
 //! Implements the "near convergence" rule of [GCC §5.5]. Departs from it in GCC-D8
-//! (docs/controllers/gcc-draft.md).
+//! (docs/reference/controllers/gcc-draft.md).
 
 use crate::units::Bitrate;
 

@@ -1,7 +1,7 @@
 //! Loss-based control: the estimate `As_hat` from the share of packets lost.
 //!
 //! Implements [GCC §6]. Departs from it in GCC-D14, GCC-D15 and GCC-D17
-//! (docs/controllers/gcc-draft.md).
+//! (docs/reference/controllers/gcc-draft.md).
 
 use crate::controller::{RateLimits, Reason};
 use crate::feedback::LossCounts;

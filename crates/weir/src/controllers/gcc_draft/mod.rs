@@ -9,7 +9,8 @@
 //!      +--> LossBased [GCC §6] --As_hat--> min(A_hat, As_hat) -> Target
 //! ```
 //!
-//! docs/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to GCC-D18.
+//! docs/reference/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to
+//! GCC-D18.
 
 pub(super) mod acknowledged_bitrate;
 mod arrival_time_filter;

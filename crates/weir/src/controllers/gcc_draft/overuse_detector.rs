@@ -1,6 +1,7 @@
 //! Over-use detector: compares the delay gradient with an adaptive threshold.
 //!
-//! Implements [GCC §5.4]. Departs from it in GCC-D1 and GCC-D6 (docs/controllers/gcc-draft.md).
+//! Implements [GCC §5.4]. Departs from it in GCC-D1 and GCC-D6
+//! (docs/reference/controllers/gcc-draft.md).
 
 use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::TimeDelta;

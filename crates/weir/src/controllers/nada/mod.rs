@@ -14,7 +14,7 @@
 //!
 //! In the standard a receiver does the upper half and reports three numbers; with feedback on each
 //! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
-//! NADA-D12, are in docs/controllers/nada.md.
+//! NADA-D12, are in docs/reference/controllers/nada.md.
 
 mod congestion_signal;
 mod delay;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The network limits the bytes in flight, the send queue between source and network limits the
-//! target bitrate. Deviations SCREAM-D1 to SCREAM-D13 are in docs/controllers/scream.md.
+//! target bitrate. Deviations SCREAM-D1 to SCREAM-D13 are in docs/reference/controllers/scream.md.
 
 mod congestion_events;
 mod congestion_window;

@@ -14,7 +14,7 @@
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window carries the target bitrate
 //! over a round trip; bytes in flight may exceed it. Deviations SCREAMV2-D1 to SCREAMV2-D8 are in
-//! docs/controllers/scream-v2.md.
+//! docs/reference/controllers/scream-v2.md.
 
 mod acked_bitrate;
 mod average_delay;

@@ -14,61 +14,12 @@
 
 use weir::units::{Bitrate, DataSize, Timestamp};
 
-use super::agreement::{self, Row};
-use super::host::{Count, Sighting, Windowed};
-use super::stream::between;
-use super::{Ends, Role, report_window};
+use super::ends::{Ends, report_window};
+use super::sources::{Counted, Way};
+use crate::capture::{Count, Sighting, Windowed, between};
 use crate::derive::TimedReport;
 use crate::message::{Peer, printable};
 use crate::stats::{Kind, StatsReport};
-
-/// What a count of getStats is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Video as the encoder made it.
-    Video,
-    /// What of it is sent again, and padding.
-    Retransmissions,
-    /// Both together.
-    VideoAndRetransmissions,
-    /// Audio.
-    Audio,
-}
-
-impl Counted {
-    /// As records have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Video => "video",
-            Self::Retransmissions => "retransmissions",
-            Self::VideoAndRetransmissions => "video and retransmissions",
-            Self::Audio => "audio",
-        }
-    }
-
-    fn kind(self) -> Kind {
-        if self == Self::Audio { Kind::Audio } else { Kind::Video }
-    }
-}
-
-/// Which way a stream goes at a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Away from it.
-    Sent,
-    /// To it.
-    Received,
-}
-
-impl Way {
-    /// As records have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
-        }
-    }
-}
 
 /// One count of a browser beside the capture at its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,80 +53,6 @@ pub struct ComparedInterval {
     pub reported: Bitrate,
     /// By the capture.
     pub captured: Bitrate,
-}
-
-impl Compared {
-    /// Whether the two witnesses agree. `path` says from whom to whom.
-    pub(super) fn rows(&self, path: &str) -> Vec<Row> {
-        let subject = format!("{} {path}, at {}", self.counted.name(), self.peer.name());
-        agreement::stream(&subject, self.reported, self.captured, self.knows_payload)
-    }
-}
-
-/// The SSRCs of what a peer sends: by its own reports, or, of a forwarding server, by the receiver's.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sources {
-    video: Option<u32>,
-    retransmissions: Option<u32>,
-    audio: Option<u32>,
-}
-
-impl Sources {
-    fn of(sender: &[TimedReport], receiver: &[TimedReport]) -> Self {
-        type Told = fn(&StatsReport) -> Option<u32>;
-        let known = |sent: Told, received: Told| match sender {
-            [] => receiver.iter().find_map(|timed| received(&timed.report)),
-            _ => sender.iter().find_map(|timed| sent(&timed.report)),
-        };
-        Self {
-            video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
-            retransmissions: known(
-                |it| it.sent(Kind::Video)?.rtx_ssrc,
-                |it| it.received(Kind::Video)?.rtx_ssrc,
-            ),
-            audio: known(|it| it.sent(Kind::Audio)?.ssrc, |it| it.received(Kind::Audio)?.ssrc),
-        }
-    }
-
-    /// What a stream is for.
-    pub(super) fn role(&self, ssrc: u32) -> Role {
-        match Some(ssrc) {
-            it if it == self.video => Role::Video,
-            it if it == self.retransmissions => Role::Retransmission,
-            it if it == self.audio => Role::Audio,
-            _ => Role::Other,
-        }
-    }
-
-    fn with(&self, counted: Counted) -> Vec<u32> {
-        let of = match counted {
-            Counted::Video => [self.video, None],
-            Counted::Retransmissions => [self.retransmissions, None],
-            Counted::VideoAndRetransmissions => [self.video, self.retransmissions],
-            Counted::Audio => [self.audio, None],
-        };
-        of.into_iter().flatten().collect()
-    }
-
-    /// What the last report of a peer counts on its own.
-    fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
-        use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
-        let (video, audio) = (self.video.is_some(), self.audio.is_some());
-        let tells_apart = match way {
-            Way::Sent => false,
-            Way::Received => last
-                .received(Kind::Video)
-                .is_some_and(|inbound| inbound.retransmitted_packets_received.is_some()),
-        };
-        let of_video: &[Counted] = match (video, self.retransmissions.is_some(), tells_apart) {
-            (false, ..) => &[],
-            (true, false, _) => &[Video],
-            (true, true, true) => &[Video, Retransmissions],
-            (true, true, false) => &[VideoAndRetransmissions],
-        };
-        let of_audio: &[Counted] = if audio { &[Audio] } else { &[] };
-        [of_video, of_audio].concat()
-    }
 }
 
 /// A count at one time: its bytes are payload. `None` in a report that does not know of it.
@@ -279,12 +156,6 @@ impl Ends<'_> {
         Some(compared)
     }
 
-    /// The streams of what a peer sends.
-    pub(super) fn sources(&self, from: Peer) -> Sources {
-        let [sender, receiver] = [from, from.other()].map(|peer| &self.peers[peer.index()].reports);
-        Sources::of(sender, receiver)
-    }
-
     /// What the capture at a peer's host holds of a stream.
     fn sightings(&self, peer: Peer, way: Way, ssrc: u32) -> &[Sighting] {
         let capture = self.captures[peer.index()];
@@ -315,9 +186,9 @@ fn interval(
 mod tests {
     use std::net::Ipv4Addr;
 
-    use super::super::host::{HostCapture, Side};
     use super::*;
-    use crate::run::PeerOutcome;
+    use crate::capture::{HostCapture, Side};
+    use crate::outcome::PeerOutcome;
 
     const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 45, 0, 1), Ipv4Addr::new(10, 45, 0, 2)];
     const VIDEO: u32 = 0x10;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use weir::units::TimeDelta;
 
-use super::stream::Stream;
-use super::{CapturedInterval, Compared, Ends, PeerStream};
+use super::counted::Compared;
+use super::ends::{CapturedInterval, Ends, PeerStream};
+use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
 /// An object of `captures` in `call.json`: of the call with this number.
@@ -42,7 +43,7 @@ fn stream_json(PeerStream { from, role, stream }: &PeerStream) -> Value {
 }
 
 fn compared_json(compared: &Compared) -> Value {
-    let Compared { reported, captured: super::Windowed { within, .. }, intervals, .. } = compared;
+    let Compared { reported, captured: Windowed { within, .. }, intervals, .. } = compared;
     json!({
         "peer": compared.peer.name(),
         "way": compared.way.name(),

@@ -20,11 +20,15 @@
 //!   the emulator's lateness at both of its ends too, and that of media alone.
 
 use serde::Serialize;
-use weir::units::TimeDelta;
 
-use super::host::{Count, Windowed};
-use super::stream::Stream;
-use crate::derive::Total;
+use super::counted::Compared;
+use super::ends::{Ends, PeerStream, report_window};
+use super::link_log::LinkLog;
+use super::sources::{Role, Way};
+use crate::capture::{Count, Stream, Windowed};
+use crate::derive::{self, Total};
+use crate::message::Peer;
+use crate::stats::Kind;
 
 /// Two witnesses of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,23 +51,88 @@ pub struct Row {
     pub agrees: bool,
 }
 
-/// What the emulator did with the packets from one host to another within a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinkLog {
-    /// What came.
-    pub offered: Count,
-    /// What it delivered.
-    pub delivered: Count,
-    /// Packets that it lost by chance.
-    pub lost: u64,
-    /// Packets that its queue dropped.
-    pub dropped: u64,
-    /// Mean of propagation, waiting and transmission; `None` where the model draws it by chance.
-    pub delay: Option<TimeDelta>,
-    /// The longest mean wait of an interval.
-    pub longest_wait: TimeDelta,
-    /// 99 % of the packets were released no later than this.
-    pub lateness: TimeDelta,
+impl Compared {
+    /// Whether the two witnesses agree. `path` says from whom to whom.
+    pub(super) fn rows(&self, path: &str) -> Vec<Row> {
+        let subject = format!("{} {path}, at {}", self.counted.name(), self.peer.name());
+        stream(&subject, self.reported, self.captured, self.knows_payload)
+    }
+}
+
+impl Ends<'_> {
+    /// Whether the witnesses agree, a row a quantity that two of them saw.
+    pub fn agreement(&self) -> Vec<Row> {
+        Peer::ALL.into_iter().flat_map(|from| self.agreement_of(from)).collect()
+    }
+
+    /// Of what one peer sends to the other.
+    fn agreement_of(&self, from: Peer) -> Vec<Row> {
+        let to = from.other();
+        let path = format!("{} to {}", from.name(), to.name());
+        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
+        let mut rows = Vec::new();
+        if self.shows_media {
+            for (peer, way) in [(from, Way::Sent), (to, Way::Received)] {
+                let compared = self.compared_at(peer, way);
+                rows.extend(compared.iter().flat_map(|compared| compared.rows(&path)));
+            }
+            rows.extend(Kind::ALL.into_iter().flat_map(|kind| self.totals(from, kind, &path)));
+        }
+        if let Some(log) = &self.logs[from.index()] {
+            rows.extend(self.link_agreement(
+                from,
+                log,
+                [at("all packets", from), at("all packets", to)],
+            ));
+        }
+        rows
+    }
+
+    /// Sizes of the IP packets of a kind at both ends, and the losses between them.
+    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<Row> {
+        let to = from.other();
+        let (name, source) = match kind {
+            Kind::Video => ("video and retransmissions", Role::Video),
+            Kind::Audio => ("audio", Role::Audio),
+        };
+        let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
+        let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
+        let mut rows = Vec::new();
+        if let Some(total) = derive::sent_total(reports(from), kind) {
+            let streams = self.streams_within(from, &report_window(total.start, total.end));
+            let sent = sum(&streams, kind, |stream| stream.sent);
+            rows.extend(media(&at(name, from), &total, sent));
+        }
+        if let Some(total) = derive::received_total(reports(to), kind) {
+            let streams = self.streams_within(from, &report_window(total.start, total.end));
+            let received = sum(&streams, kind, |stream| stream.received);
+            rows.extend(media(&at(name, to), &total, received));
+            let source = streams.iter().find(|stream| stream.role == source);
+            rows.extend(source.map(|PeerStream { role, stream, .. }| {
+                let subject = at(role.name(), to);
+                media_loss(&subject, total.lost, stream.lost, stream.sent)
+            }));
+        }
+        rows
+    }
+
+    fn link_agreement(&self, from: Peer, log: &LinkLog, subjects: [String; 2]) -> Vec<Row> {
+        let [near, far] = [from, from.other()].map(Peer::index);
+        let sent = Windowed::with(&self.captures[near].sent, self.destinations[near]);
+        let received = Windowed::with(&self.captures[far].received, self.destinations[far]);
+        let mut rows = link(subjects.each_ref().map(String::as_str), log, sent, received);
+        let streams: Vec<Stream> =
+            self.streams(from).into_iter().map(|stream| stream.stream).collect();
+        let path = format!("media {} to {}", from.name(), from.other().name());
+        rows.extend(link_media(&path, log, &streams, sent));
+        rows
+    }
+}
+
+/// The streams whose headers `getStats` counts together: a video, and what of it is sent again.
+fn sum(streams: &[PeerStream], kind: Kind, of: impl Fn(&Stream) -> Windowed) -> Windowed {
+    let counted = streams.iter().filter(|stream| stream.role.kind() == Some(kind));
+    counted.fold(Windowed::default(), |sum, stream| sum.plus(of(&stream.stream)))
 }
 
 /// Packets and payload of what one end counts on its own. `captured` is over the span of its reports.
@@ -156,7 +225,7 @@ fn row(
 
 #[cfg(test)]
 mod tests {
-    use weir::units::Timestamp;
+    use weir::units::{TimeDelta, Timestamp};
 
     use super::*;
 

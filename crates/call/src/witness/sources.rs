@@ -1,0 +1,152 @@
+//! The streams of a peer: what each is for, and what getStats counts together.
+
+use crate::derive::TimedReport;
+use crate::stats::{Kind, StatsReport};
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Video as the encoder made it.
+    Video,
+    /// Video that is sent again, and padding.
+    Retransmission,
+    /// Audio.
+    Audio,
+    /// What no browser of the call knows of.
+    Other,
+}
+
+impl Role {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Retransmission => "retransmission",
+            Self::Audio => "audio",
+            Self::Other => "other",
+        }
+    }
+
+    /// What getStats counts it as.
+    pub(super) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Video | Self::Retransmission => Some(Kind::Video),
+            Self::Audio => Some(Kind::Audio),
+            Self::Other => None,
+        }
+    }
+}
+
+/// What a count of getStats is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Video as the encoder made it.
+    Video,
+    /// What of it is sent again, and padding.
+    Retransmissions,
+    /// Both together.
+    VideoAndRetransmissions,
+    /// Audio.
+    Audio,
+}
+
+impl Counted {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Retransmissions => "retransmissions",
+            Self::VideoAndRetransmissions => "video and retransmissions",
+            Self::Audio => "audio",
+        }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        if self == Self::Audio { Kind::Audio } else { Kind::Video }
+    }
+}
+
+/// Which way a stream goes at a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Away from it.
+    Sent,
+    /// To it.
+    Received,
+}
+
+impl Way {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
+}
+
+/// The SSRCs of what a peer sends: by its own reports, or, of a forwarding server, by the receiver's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sources {
+    video: Option<u32>,
+    retransmissions: Option<u32>,
+    audio: Option<u32>,
+}
+
+impl Sources {
+    pub(super) fn of(sender: &[TimedReport], receiver: &[TimedReport]) -> Self {
+        type Told = fn(&StatsReport) -> Option<u32>;
+        let known = |sent: Told, received: Told| match sender {
+            [] => receiver.iter().find_map(|timed| received(&timed.report)),
+            _ => sender.iter().find_map(|timed| sent(&timed.report)),
+        };
+        Self {
+            video: known(|it| it.sent(Kind::Video)?.ssrc, |it| it.received(Kind::Video)?.ssrc),
+            retransmissions: known(
+                |it| it.sent(Kind::Video)?.rtx_ssrc,
+                |it| it.received(Kind::Video)?.rtx_ssrc,
+            ),
+            audio: known(|it| it.sent(Kind::Audio)?.ssrc, |it| it.received(Kind::Audio)?.ssrc),
+        }
+    }
+
+    /// What a stream is for.
+    pub(super) fn role(&self, ssrc: u32) -> Role {
+        match Some(ssrc) {
+            it if it == self.video => Role::Video,
+            it if it == self.retransmissions => Role::Retransmission,
+            it if it == self.audio => Role::Audio,
+            _ => Role::Other,
+        }
+    }
+
+    pub(super) fn with(&self, counted: Counted) -> Vec<u32> {
+        let of = match counted {
+            Counted::Video => [self.video, None],
+            Counted::Retransmissions => [self.retransmissions, None],
+            Counted::VideoAndRetransmissions => [self.video, self.retransmissions],
+            Counted::Audio => [self.audio, None],
+        };
+        of.into_iter().flatten().collect()
+    }
+
+    /// What the last report of a peer counts on its own.
+    pub(super) fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
+        use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
+        let (video, audio) = (self.video.is_some(), self.audio.is_some());
+        let tells_apart = match way {
+            Way::Sent => false,
+            Way::Received => last
+                .received(Kind::Video)
+                .is_some_and(|inbound| inbound.retransmitted_packets_received.is_some()),
+        };
+        let of_video: &[Counted] = match (video, self.retransmissions.is_some(), tells_apart) {
+            (false, ..) => &[],
+            (true, false, _) => &[Video],
+            (true, true, true) => &[Video, Retransmissions],
+            (true, true, false) => &[VideoAndRetransmissions],
+        };
+        let of_audio: &[Counted] = if audio { &[Audio] } else { &[] };
+        [of_video, of_audio].concat()
+    }
+}
