@@ -60,9 +60,8 @@ pub fn record(
         }
         trace.rows.extend(rows);
     }
-    if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        (trace.node_rows, trace.frames) = (log.rows.clone(), log.frames.clone());
+    if let (Some(access), Some(log)) = (&scenario.access, &outcome.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
@@ -268,21 +267,22 @@ pub(crate) fn add_emulation(to: &mut Value, emulation: &Emulation) {
     }
 }
 
-/// What was real and what simulated, the stations of a cell by name. `real` are the programs.
+/// What was real and what was simulated, the nodes of an access network by name. `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
-    let Some(cell) = &network.cell else { return programs };
+    let Some(access) = &network.access else { return programs };
     let is_real = |node: usize| {
-        let stations = network.hosts.iter().filter_map(|host| host.station);
-        stations.into_iter().any(|own| own.station.0 == node)
+        let mut attachments = network.hosts.iter().filter_map(|host| host.attachment);
+        attachments.any(|own| own.terminal == node)
     };
     let names = |real: bool| {
-        let nodes = cell.config.names().enumerate();
+        let nodes = access.config.names().into_iter().enumerate();
         let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
         nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{programs}, its Wi-Fi cell included; nodes with real hosts: {}; simulated nodes: {}",
+        "{programs}, its {} included; nodes with real hosts: {}; simulated nodes: {}",
+        access.config.title(),
         names(true),
         names(false)
     )

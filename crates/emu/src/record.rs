@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
-use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_net::path::AccessLog;
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
@@ -113,8 +113,8 @@ pub struct HopRecord {
 pub struct FlowSample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
-    /// What waits now in the queues of the path, whoever sent it: those of the links, and of the node at
-    /// which it enters the Wi-Fi cell.
+    /// What waits now in the queues of the route, whoever sent it: those of the links, and the one at which
+    /// it enters the access network.
     pub queued: DataSize,
     /// What passed in the interval: offered at the first link of the path, delivered at its end.
     pub traffic: Passed,
@@ -133,20 +133,11 @@ pub struct FlowRecord {
     pub total: Passed,
 }
 
-/// The Wi-Fi cell over the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CellRecord {
-    /// A row a node and interval, by time, then by node.
-    pub rows: Vec<NodeRow>,
-    /// The frames of the time of which the plan wants them.
-    pub frames: Vec<AirtimeRecord>,
-}
-
 /// An emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
-    /// What the nodes of the Wi-Fi cell did; `None` without one.
-    pub cell: Option<CellRecord>,
+    /// What the access network noted; `None` without one.
+    pub access: Option<AccessLog>,
     /// In the order of the plan.
     pub hops: Vec<HopRecord>,
     /// The pairs of hosts of which the first has sent something to the second.

@@ -9,15 +9,14 @@ mod error;
 mod flow;
 mod network;
 mod parse;
-mod placement;
 pub mod quantity;
 mod reader;
 pub mod requirement;
-mod retry;
 #[cfg(test)]
 mod tests;
 mod trace_files;
 mod wifi;
+mod wired;
 mod words;
 
 use std::collections::BTreeMap;
@@ -27,21 +26,21 @@ use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
-use weir_net::wifi::{AccessCategory, NodeId};
+use weir_net::path::{AccessPlan, Attachment};
 
+pub use weir_net::Hop;
 pub use weir_sim::{
-    Association, Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp,
-    Udp,
+    Congestion, Cubic, Direction, Feedback, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
 pub use changes::{Change, changes};
 pub use error::{ScenarioError, nearest};
+pub use network::{Access, NodeGroup};
 pub use parse::{parse, parse_recorded, parse_variant};
-pub use wifi::{CellNetwork, StationGroup};
 
-/// How much of a cell's channel time a record shows.
-const AIRTIME: TimeDelta = TimeDelta::from_millis(100);
+/// How much of the run a record shows every detail of the access network.
+const DETAILS: TimeDelta = TimeDelta::from_millis(100);
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,9 +63,10 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
-    /// The Wi-Fi cell that host A and others are stations of.
-    pub cell: Option<CellNetwork>,
-    /// The bottlenecks, in order from host A, or the cell, to host B; without a cell at least one.
+    /// The access network, such as a Wi-Fi cell, that host A and others are terminals of.
+    pub access: Option<Access>,
+    /// The bottlenecks, in order from host A, or the access network, to host B; without an access network
+    /// at least one.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
@@ -89,8 +89,8 @@ pub struct Flow {
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
-    /// The station that is its end on A's side, and the category of its packets.
-    pub station: Option<Association>,
+    /// The terminal of the access network that is its end on A's side, and the class of its packets there.
+    pub attachment: Option<Attachment>,
     /// The bottlenecks that it crosses, by index.
     pub hops: Range<usize>,
     /// Delay each way that it has to itself, before the bottlenecks.
@@ -270,10 +270,10 @@ fn audio() -> Udp {
 }
 
 impl Scenario {
-    /// The bottleneck, if there is only one and no cell.
+    /// The bottleneck, if there is only one and no access network.
     pub fn only_hop(&self) -> Option<&Hop> {
         match self.hops.as_slice() {
-            [hop] if self.cell.is_none() => Some(hop),
+            [hop] if self.access.is_none() => Some(hop),
             _ => None,
         }
     }
@@ -297,26 +297,25 @@ impl Scenario {
         self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
     }
 
-    /// The station that host A of `weir link` is: that of the first flow that is at one, else the first;
-    /// `None` without a Wi-Fi cell.
-    pub fn link_station(&self) -> Option<Association> {
-        let first =
-            |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
-        let of_flow = self.flows.iter().find_map(|flow| flow.station);
-        of_flow.or_else(|| self.cell.as_ref().map(first))
+    /// The terminal that host A of `weir link` is: that of the first flow that is at one, else the first;
+    /// `None` without an access network.
+    pub fn link_attachment(&self) -> Option<Attachment> {
+        let of_flow = self.flows.iter().find_map(|flow| flow.attachment);
+        let first = self.access.as_ref().map(|access| access.config.default_attachment());
+        of_flow.or(first)
     }
 
     /// The same network for so long under whatever a command sends each way: what `weir link` records.
     /// Sections, published values and assertions are about the scenario's own flows, and go with them.
     pub fn linked(self, duration: TimeDelta) -> Self {
-        let station = self.link_station();
+        let attachment = self.link_attachment();
         let flow = |direction| Flow {
             name: match direction {
                 Direction::Up => "link-up".into(),
                 Direction::Down => "link-down".into(),
             },
             direction,
-            station,
+            attachment,
             hops: 0..self.hops.len(),
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
@@ -353,11 +352,14 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
-    /// The time of which a record tells who held the channel of the cell when: a little of the middle
-    /// of the run.
-    pub fn airtime(&self) -> Range<Timestamp> {
+    /// The access network of a run. Every detail of it is noted for a little of the middle of the run.
+    pub fn access_plan(&self) -> Option<AccessPlan> {
         let middle = Timestamp::ZERO + self.duration / 2;
-        middle..middle + if self.cell.is_some() { AIRTIME } else { TimeDelta::ZERO }
+        let plan = |access: &Access| AccessPlan {
+            noted: middle..middle + DETAILS,
+            ..AccessPlan::new(access.config.clone())
+        };
+        self.access.as_ref().map(plan)
     }
 
     /// What to simulate when the command line names this controller.
@@ -365,7 +367,7 @@ impl Scenario {
         let flow = |flow: &Flow| weir_sim::FlowConfig {
             name: flow.name.clone(),
             direction: flow.direction,
-            station: flow.station,
+            attachment: flow.attachment,
             hops: flow.hops.clone(),
             access_delay: flow.access_delay,
             start: flow.start,
@@ -389,10 +391,9 @@ impl Scenario {
         };
         weir_sim::Config {
             duration: self.duration,
-            cell: self.cell.as_ref().map(|cell| cell.config.clone()),
+            access: self.access_plan(),
             hops: self.hops.clone(),
             flows: self.flows.iter().map(flow).collect(),
-            airtime: self.airtime(),
         }
     }
 }

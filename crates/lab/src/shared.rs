@@ -9,7 +9,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::cell::NodeMetrics;
 use crate::metrics::{Received, RunningMean};
-use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
+use crate::scenario::{Access, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared [RFC8868 §3].
 const WINDOWS: [i64; 3] = [1, 5, 20];
@@ -93,7 +93,7 @@ impl Shared {
     }
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
-    pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
+    pub fn has_path(path: &str, hops: usize, cell: Option<&Access>) -> bool {
         let ratio = Some(Ratio { mean: 0.0, min: 0.0, within: 0.0 });
         let fairness = Fairness { jain: 0.0, ratio_1s: ratio, ratio_5s: ratio, ratio_20s: ratio };
         let several = (1..=hops).filter(|_| hops > 1);

@@ -5,10 +5,8 @@ use std::ops::Range;
 use weir::Algorithm;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::wifi::CellConfig;
-use weir_net::{LinkConfig, Schedule};
-
-pub use weir_net::wifi::Association;
+use weir_net::Schedule;
+use weir_net::path::{AccessPlan, Attachment, Hop};
 
 pub use crate::feedback::Feedback;
 pub use crate::media::Repair;
@@ -19,32 +17,19 @@ use crate::tcp::Tcp;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// The Wi-Fi cell whose stations are host A and others on its side.
-    pub cell: Option<CellConfig>,
-    /// The bottlenecks between host A, or the cell's access point, and host B, in a row from A's side to
-    /// B's.
+    /// The access network, such as a Wi-Fi cell, whose terminals host A and others on its side are.
+    pub access: Option<AccessPlan>,
+    /// The bottlenecks between host A, or the access network, and host B, in a row from A's side to B's.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<FlowConfig>,
-    /// The time of which the trace tells who held the cell's channel when; may be empty.
-    pub airtime: Range<Timestamp>,
 }
 
 impl Config {
-    /// A network without a cell.
+    /// A network of hops alone.
     pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
-        let airtime = Timestamp::ZERO..Timestamp::ZERO;
-        Self { duration, cell: None, hops, flows, airtime }
+        Self { duration, access: None, hops, flows }
     }
-}
-
-/// One bottleneck, both ways.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hop {
-    /// Towards host B.
-    pub up: LinkConfig,
-    /// Towards host A.
-    pub down: LinkConfig,
 }
 
 /// Which way a flow's data goes; its feedback goes the other way.
@@ -63,8 +48,9 @@ pub struct FlowConfig {
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
-    /// The station that its end on A's side is; without one it does not cross the cell.
-    pub station: Option<Association>,
+    /// The terminal of the access network that its end on A's side is; without one it does not cross that
+    /// network.
+    pub attachment: Option<Attachment>,
     /// The hops that it crosses.
     pub hops: Range<usize>,
     /// Delay of its own way to the first hop, in each direction.
@@ -80,9 +66,9 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// Whether its sender is a station, whose queue its packets wait in first.
-    pub(crate) fn sends_from_station(&self) -> bool {
-        self.station.is_some() && self.direction == Direction::Up
+    /// Whether its sender is a terminal of the access network, whose queue its packets wait in first.
+    pub(crate) fn sends_from_terminal(&self) -> bool {
+        self.attachment.is_some() && self.direction == Direction::Up
     }
 }
 

@@ -65,7 +65,7 @@ mod tests {
         let flow = FlowConfig {
             name: "udp-1".into(),
             direction: Direction::Up,
-            station: None,
+            attachment: None,
             hops: 0..1,
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,

@@ -16,8 +16,8 @@ use weir_emu::{
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Hop, Tcp};
+use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -303,7 +303,7 @@ fn measure_ours(
     let flow = |index: usize| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,

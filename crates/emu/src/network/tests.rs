@@ -1,11 +1,13 @@
 use weir::units::Bitrate;
+use weir_net::path::{AccessPlan, Hop};
 use weir_net::wifi::{
-    Arrivals, Band, CellConfig, DataRate, Errors, FrameKind, Mcs, RateControl, Station, StationLoad,
+    AccessCategory, Arrivals, Association, Band, Cell, CellConfig, DataRate, Errors, FrameKind,
+    Mcs, NodeId, RateControl, Station, StationLoad,
 };
-use weir_net::{Capacity, LossModel, QueueLimit, Schedule};
+use weir_net::{Capacity, Delivery, LossModel, QueueLimit, Schedule};
 
 use super::*;
-use crate::plan::{Hop, HostPlan};
+use crate::plan::HostPlan;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -27,7 +29,7 @@ fn link() -> LinkConfig {
 
 fn network(hops: usize, hosts: &[HostPlan]) -> Network {
     let plan = Plan {
-        cell: None,
+        access: None,
         hops: vec![Hop { up: link(), down: link() }; hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
@@ -82,7 +84,10 @@ fn a_packet_crosses_the_hops_between_its_hosts_in_its_direction() {
         let mut network = network(2, &nodes.map(at));
         network.enqueue(ms(0), from, &packet(HOSTS[from], HOSTS[to]));
         assert_eq!(arrivals(&mut network), [(to, expected)]);
-        let crossed = |link: &usize| network.links[*link].model.counters().delivered_packets == 1;
+        let crossed = |link: &usize| {
+            let way = Way::BOTH[link % 2];
+            network.router.hop(link / 2, way).counters().delivered_packets == 1
+        };
         assert_eq!((0..4).filter(crossed).collect::<Vec<_>>().len(), links.len());
         assert!(links.iter().all(crossed), "{nodes:?} {from} {to}");
     }
@@ -112,7 +117,7 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
     let mut apart = network(1, &hosts);
     apart.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut apart), []);
-    let plan = Plan { cell: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
+    let plan = Plan { access: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
     let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     together.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut together), [(1, 5.0)]);
@@ -178,7 +183,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     let lossy =
         LinkConfig { loss: LossModel::Random(0.2), queue: QueueLimit::Packets(5), ..link() };
     let plan = Plan {
-        cell: None,
+        access: None,
         hops: vec![Hop { up: lossy, down: link() }],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
@@ -246,18 +251,27 @@ fn the_status_is_of_the_last_second() {
 
 /// Two stations at MCS 7 of a cell before a hop of 10 ms; A and B are the stations, C is behind the hop.
 fn cell_network(near: Vec<StationLoad>) -> Network {
+    let mut config = cell();
+    config.stations[0].up.loads = near;
+    network_behind(config)
+}
+
+/// The two stations.
+fn cell() -> CellConfig {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
-    let mut config = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
-    config.stations[0].up.loads = near;
+    CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")])
+}
+
+fn network_behind(config: CellConfig) -> Network {
     let at = |index| {
         let category = AccessCategory::BestEffort;
-        let station = Some(Association { station: NodeId::station(index), category });
-        HostPlan { station, ..HostPlan::at(0) }
+        let own = Association { station: NodeId::station(index), category };
+        HostPlan { attachment: Some(own.into()), ..HostPlan::at(0) }
     };
     let delay = LinkConfig::unlimited(TimeDelta::from_millis(10));
     let plan = Plan {
-        cell: Some(CellPlan { config, airtime: ms(0)..ms(50) }),
+        access: Some(AccessPlan { config: config.into(), noted: ms(0)..ms(50) }),
         hops: vec![Hop { up: delay.clone(), down: delay }],
         hosts: vec![at(0), at(1), HostPlan::at(1)],
         local_traffic: false,
@@ -267,12 +281,10 @@ fn cell_network(near: Vec<StationLoad>) -> Network {
 
 #[test]
 fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
-    let plan = cell_network(Vec::new());
-    let mut alone = plan.cell.unwrap().model;
+    let mut alone = Cell::new(&cell(), Seed::new(1));
     let header = ip::header(&packet(A, C), 0);
-    let traveller = Traveller { path: 0, crossed: 0, waited: TimeDelta::ZERO, packet: vec![] };
     let way = (NodeId::station(0), NodeId::ACCESS_POINT);
-    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, traveller);
+    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, ());
     let Some(Fate::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
     assert!(due > ms(5) && due < ms(6), "{due:?}");
 
@@ -293,7 +305,7 @@ fn a_flow_tells_what_waits_at_the_station_that_it_comes_from() {
     arrivals(&mut network);
     let record = network.into_record();
     let queued = record.flows[0].samples[9].queued;
-    let rows = record.cell.unwrap().rows;
+    let rows = record.access.unwrap().wifi.rows;
     let row = rows.iter().find(|row| row.node == 1 && row.time == ms(500)).unwrap();
     assert!(queued > DataSize::ZERO && queued < DataSize::from_bytes(100 * 125), "{queued:?}");
     assert_eq!(queued, row.queue);
@@ -304,7 +316,7 @@ fn stations_reach_each_other_over_the_air_twice() {
     let mut network = cell_network(Vec::new());
     network.enqueue(ms(0), 0, &packet(A, B));
     assert_eq!(arrivals(&mut network).len(), 1);
-    let record = network.into_record().cell.unwrap();
+    let record = network.into_record().access.unwrap().wifi;
     let delivered = |node| -> u64 {
         let rows = record.rows.iter().filter(|row| row.node == node);
         rows.map(|row| row.delivered_packets).sum()
@@ -335,15 +347,9 @@ fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
 
 #[test]
 fn a_packet_that_is_given_up_on_the_air_counts_as_lost() {
-    let mut network = cell_network(Vec::new());
-    let plan = CellConfig::new(Band::GHZ_2_4, {
-        let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
-        let mut station = Station::new("near", rate.clone(), rate);
-        station.up.errors = Errors::Ratio(1.0);
-        vec![station]
-    });
-    let plan = CellPlan { config: plan, airtime: ms(0)..ms(0) };
-    network.cell = Some(LoggedCell::new(&plan, Seed::new(1)));
+    let mut config = cell();
+    config.stations[0].up.errors = Errors::Ratio(1.0);
+    let mut network = network_behind(config);
     network.enqueue(ms(0), 0, &packet(A, C));
     assert_eq!(arrivals(&mut network), []);
     let total = network.into_record().flows[0].total;

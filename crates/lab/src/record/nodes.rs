@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir_sim::trace::{NODE_INTERVAL, NodeRow};
+use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use super::series::{Cells, micros, put_cells, put_number, time};
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use weir::units::Timestamp;
-use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
+use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::series::SeriesReader;
 use super::{
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::calls::{Calls, Flaw};
 use crate::run::RunInfo;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Access, Scenario};
 use crate::summary::{Measurer, Summary};
 
 /// Scenarios of records that were read: the runs of one share it.
@@ -83,7 +84,7 @@ impl Reader {
         // A link that leads nowhere is there, and no call.
         let call =
             if call_path.symlink_metadata().is_ok() { Some(read_json(&call_path)?) } else { None };
-        let nodes = scenario.cell.iter().flat_map(|cell| cell.names().map(String::from)).collect();
+        let nodes = scenario.access.as_ref().map_or_else(Vec::new, Access::names);
         let info = RunInfo {
             scenario: run.scenario,
             controller: run.controller,
@@ -127,7 +128,7 @@ impl Reader {
 
     /// Hands over the rows of the nodes, by time; none without a cell.
     pub fn node_rows(&self, mut take: impl FnMut(&NodeRow)) -> Result<(), RecordError> {
-        if self.scenario.cell.is_none() {
+        if self.scenario.access.is_none() {
             return Ok(());
         }
         lines::each_below(&self.folder.join(NODES), nodes::HEADER, |line| {
@@ -138,7 +139,7 @@ impl Reader {
 
     /// Hands over the frames on the air, by their ends; none without a cell.
     pub fn frames(&self, mut take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
-        if self.scenario.cell.is_none() {
+        if self.scenario.access.is_none() {
             return Ok(());
         }
         lines::each_below(&self.folder.join(AIRTIME), airtime::HEADER, |line| {
@@ -163,8 +164,8 @@ impl Reader {
             Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };
         self.rows(|row| trace.rows.push(*row))?;
         self.events(|change| trace.events.push(change))?;
-        self.node_rows(|row| trace.node_rows.push(*row))?;
-        self.frames(|frame| trace.frames.push(frame))?;
+        self.node_rows(|row| trace.access.wifi.rows.push(*row))?;
+        self.frames(|frame| trace.access.wifi.frames.push(frame))?;
         let Self { info, scenario, call, .. } = self;
         Ok(Record { info, scenario: Arc::unwrap_or_clone(scenario), trace, call })
     }

@@ -48,7 +48,7 @@ impl Writer {
             let series = SeriesFile::create(at(SERIES))?;
             let events = file(EVENTS)?;
             let mut cell = None;
-            if scenario.cell.is_some() {
+            if scenario.access.is_some() {
                 let (mut nodes, mut airtime) = (file(NODES)?, file(AIRTIME)?);
                 writeln!(nodes, "{}", nodes::HEADER)?;
                 airtime::write_header(&mut airtime)?;
@@ -66,8 +66,8 @@ impl Writer {
             self.series.write(&part.flows, &part.rows)?;
             events::write(&mut self.events, &part.flows, &part.events)?;
             if let Some(cell) = &mut self.cell {
-                nodes::write(&mut cell.nodes, &part.nodes, &part.node_rows)?;
-                airtime::write(&mut cell.airtime, &part.nodes, &part.frames)?;
+                nodes::write(&mut cell.nodes, &part.nodes, &part.access.wifi.rows)?;
+                airtime::write(&mut cell.airtime, &part.nodes, &part.access.wifi.frames)?;
             }
             Ok(())
         };

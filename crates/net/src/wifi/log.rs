@@ -5,12 +5,16 @@ use std::ops::Range;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
+use super::access::CellNotes;
 use super::cell::Cell;
 use super::config::{AccessCategory, NodeId};
-use super::record::{AirtimeRecord, NodeCounters};
+use super::record::NodeCounters;
+use crate::path::NOTE_INTERVAL;
 
 /// Time between two rows of a node.
 pub const NODE_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+
+const _: () = assert!(NODE_INTERVAL.as_nanos() % NOTE_INTERVAL.as_nanos() == 0);
 
 /// A node of a cell, as a sender, over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +47,11 @@ pub struct NodeRow {
     pub capacity: Option<Bitrate>,
 }
 
-/// What was written down.
+/// Writes down what a cell does.
 #[derive(Clone, Debug)]
 pub struct CellLog {
-    /// A row a node and [`NODE_INTERVAL`], by time, then by node.
-    pub rows: Vec<NodeRow>,
-    /// The frames that began in the time that is noted, by their ends.
-    pub frames: Vec<AirtimeRecord>,
+    /// What was written down so far.
+    pub notes: CellNotes,
     noted: Range<Timestamp>,
     /// The nodes' totals at the last rows.
     before: Vec<NodeCounters>,
@@ -63,14 +65,14 @@ impl CellLog {
             cell.record_airtime();
         }
         let before = vec![NodeCounters::default(); cell.node_count()];
-        Self { rows: Vec::new(), frames: Vec::new(), noted, before }
+        Self { notes: CellNotes::default(), noted, before }
     }
 
     /// Writes down what has happened since the last call: frames at any time, rows where an interval
     /// ends. Poll what is due before.
     pub fn write<T: Debug + Send + 'static>(&mut self, now: Timestamp, cell: &mut Cell<T>) {
         let frames = cell.take_airtime().into_iter();
-        self.frames.extend(frames.filter(|frame| self.noted.contains(&frame.start)));
+        self.notes.frames.extend(frames.filter(|frame| self.noted.contains(&frame.start)));
         if (now - Timestamp::ZERO).as_nanos() % NODE_INTERVAL.as_nanos() != 0 {
             return;
         }
@@ -78,7 +80,7 @@ impl CellLog {
             let id = NodeId(node);
             let after = cell.counters(id);
             let measured = cell.congestion(now, id, AccessCategory::BestEffort);
-            self.rows.push(NodeRow {
+            self.notes.rows.push(NodeRow {
                 time: now,
                 node,
                 offered: after.offered.saturating_sub(before.offered),

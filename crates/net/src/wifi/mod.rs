@@ -12,6 +12,7 @@
 //! `exchange`, `medium`; beside them `phy` (durations), `error_rate` and `propagation` (what can be
 //! decoded), `rate` and `retry` (how and how often data is sent), `theory` (what closed forms say).
 
+mod access;
 mod cell;
 pub mod config;
 mod contention;
@@ -30,6 +31,7 @@ pub mod retry;
 mod send_queue;
 pub mod theory;
 
+pub use access::CellNotes;
 pub use cell::Cell;
 pub use config::{
     AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,

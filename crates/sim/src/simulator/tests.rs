@@ -3,11 +3,11 @@ use std::sync::atomic::AtomicBool;
 use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use crate::trace::Video;
 use crate::{
-    Config, Direction, Feedback, FlowConfig, FlowKind, Hop, Media, Repair, Source, Trace, run,
+    Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Trace, run,
     run_unless,
 };
 
@@ -20,7 +20,7 @@ fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> FlowConfig {
     FlowConfig {
         name: name.into(),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: secs(start),

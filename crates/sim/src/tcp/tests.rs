@@ -1,12 +1,12 @@
 //! Connections through a simulated bottleneck of 10 Mbit/s with a round-trip time of 100 ms.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use super::segment::MSS;
 use super::{Congestion, Cubic, ShortTransfers, Tcp};
 use crate::trace::{Row, Trace};
-use crate::{Config, Direction, FlowConfig, FlowKind, Hop, run};
+use crate::{Config, Direction, FlowConfig, FlowKind, run};
 
 const CUBIC: Congestion = Congestion::Cubic(Cubic::Rfc9438);
 const ALL: [Congestion; 4] =
@@ -28,7 +28,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
     let flow = |(index, tcp): (usize, &Tcp)| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::from_secs(10 * index as i64),
