@@ -353,8 +353,10 @@ impl<'a> Builder<'a> {
     fn loads(&mut self) -> OrWhy<Vec<Load>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
+                continue;
+            }
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }
@@ -362,6 +364,7 @@ impl<'a> Builder<'a> {
                     return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
                 }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
+                _ => return Err(format!("{} is nothing that iperf3 sends", flow.name)),
             }
             if !flow.pauses.is_empty() {
                 return Err(format!("{} pauses, which iperf3 does not", flow.name));

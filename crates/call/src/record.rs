@@ -247,7 +247,7 @@ fn call_json(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Val
 
 /// Adds what the emulator knows of any run.
 pub(crate) fn add_emulation(to: &mut Value, emulation: &Emulation) {
-    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
+    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
     let own = json!({
         "bent": !emulation.bent().is_empty(),
         "lateness_us": lateness(emulation),
@@ -255,9 +255,9 @@ pub(crate) fn add_emulation(to: &mut Value, emulation: &Emulation) {
         "cpu_busy_ratio": cpu.map(|cpu| cpu.busy),
         "cpu_nice_ratio": cpu.map(|cpu| cpu.nice),
         "cpu_stolen_ratio": cpu.map(|cpu| cpu.stolen),
-        "changes": changes.iter().map(|(time, change)| json!({
+        "changes": emulation.changes_in_words().into_iter().map(|(time, change)| json!({
             "time_s": time.as_secs_f64(),
-            "change": change.to_string(),
+            "change": change,
         })).collect::<Vec<_>>(),
         "foreign_packets": foreign_packets,
         "refused_packets": refused_packets,
@@ -319,7 +319,7 @@ pub(crate) fn bent_warnings(emulation: &Emulation) -> Vec<String> {
 
 /// What was typed.
 pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
-    let typed = emulation.changes.iter().map(|(time, change)| {
+    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
         format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
     });
     typed.collect()

@@ -134,13 +134,14 @@ impl Emulator {
         let cpu_at_start = self.start.and_then(|start| start.cpu);
         let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
-        let NetworkRecord { access, hops, flows, changes, foreign_packets } =
+        let NetworkRecord { access, hops, flows, changes, access_changes, foreign_packets } =
             mover.network.into_record();
         Ok(Emulation {
             access,
             hops,
             flows,
             changes,
+            access_changes,
             lateness: mover.lateness,
             real_time: mover.real_time,
             cpu,
@@ -204,6 +205,11 @@ impl Mover {
                         let now = Instant::now();
                         self.release(now);
                         self.network.set(now, change);
+                    }
+                    Ok(Command::SetAccess(change)) => {
+                        let now = Instant::now();
+                        self.release(now);
+                        self.network.set_access(now, &*change);
                     }
                     // Without an owner there is no run.
                     Ok(Command::Stop) | Err(_) => {

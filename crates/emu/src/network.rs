@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::path::{
-    AccessLog, Carried, NOTE_INTERVAL, Onward, RouteId, Router, Site, Traveller, Way,
+    AccessChange, AccessLog, Carried, NOTE_INTERVAL, Onward, RouteId, Router, Site, Traveller, Way,
 };
 use weir_net::{Bottleneck, DropCause, Fate, Header, LinkConfig, Seed};
 
@@ -84,6 +84,8 @@ pub(crate) struct Network {
     pairs: Vec<Pair>,
     samples: usize,
     changes: Vec<(Timestamp, Change)>,
+    /// Those of the access network, in words.
+    access_changes: Vec<(Timestamp, String)>,
     foreign_packets: u64,
 }
 
@@ -122,6 +124,7 @@ impl Network {
             pairs,
             samples: 0,
             changes: Vec::new(),
+            access_changes: Vec::new(),
             foreign_packets: 0,
         }
     }
@@ -162,6 +165,13 @@ impl Network {
             }
         }
         self.changes.push((now, change));
+    }
+
+    /// Changes the access network from now on, if it knows this change. Poll what is due before.
+    pub(crate) fn set_access(&mut self, now: Timestamp, change: &dyn AccessChange) {
+        if self.router.access().is_some_and(|access| access.change(now, change)) {
+            self.access_changes.push((now, change.to_string()));
+        }
     }
 
     /// How the hops did until the last sample.
@@ -268,11 +278,10 @@ impl Network {
 
     /// What has happened, by hop and by pair of hosts.
     pub(crate) fn into_record(mut self) -> NetworkRecord {
-        let access = self.router.access().map(|network| {
-            let mut log = AccessLog::default();
-            network.move_log(&mut log);
-            log
-        });
+        let mut access = self.router.access_part().map(|_| AccessLog::default());
+        if let Some(log) = &mut access {
+            self.router.move_log(log);
+        }
         let hop = |(hop, [up, down]): (usize, [Samples; 2])| HopRecord {
             up: up.into_record(self.router.hop(hop, Way::Up)),
             down: down.into_record(self.router.hop(hop, Way::Down)),
@@ -284,6 +293,7 @@ impl Network {
             hops: self.links.into_iter().enumerate().map(hop).collect(),
             flows: pairs.map(Pair::into_record).collect(),
             changes: self.changes,
+            access_changes: self.access_changes,
             foreign_packets: self.foreign_packets,
         }
     }
@@ -296,6 +306,7 @@ pub(crate) struct NetworkRecord {
     pub(crate) hops: Vec<HopRecord>,
     pub(crate) flows: Vec<FlowRecord>,
     pub(crate) changes: Vec<(Timestamp, Change)>,
+    pub(crate) access_changes: Vec<(Timestamp, String)>,
     pub(crate) foreign_packets: u64,
 }
 

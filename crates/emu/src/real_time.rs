@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir::units::Timestamp;
 use weir_net::Seed;
-use weir_net::path::{AccessPlan, Hop};
+use weir_net::path::{AccessChange, AccessPlan, Hop};
 
 use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
@@ -79,6 +79,15 @@ impl RealTime {
         }
         let to = self.run.as_mut().unwrap_or(&mut self.before);
         to.network.set(to.at(now), change);
+    }
+
+    /// Changes the access network from now on. Poll what is due before.
+    pub(crate) fn set_access(&mut self, now: Instant, change: &dyn AccessChange) {
+        if let Some(next) = &mut self.next {
+            next.set_access(Timestamp::ZERO, change);
+        }
+        let to = self.run.as_mut().unwrap_or(&mut self.before);
+        to.network.set_access(to.at(now), change);
     }
 
     /// How the network does.

@@ -144,6 +144,8 @@ pub struct Emulation {
     pub flows: Vec<FlowRecord>,
     /// What was changed by hand, and when since the start of the run.
     pub changes: Vec<(Timestamp, Change)>,
+    /// What was changed of the access network by hand, in words.
+    pub access_changes: Vec<(Timestamp, String)>,
     /// How late packets were released.
     pub lateness: Lateness,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).
@@ -205,6 +207,14 @@ impl Emulation {
     /// What one host sent to another; `None` if that was nothing.
     pub fn flow(&self, from: usize, to: usize) -> Option<&FlowRecord> {
         self.flows.iter().find(|flow| flow.from == from && flow.to == to)
+    }
+
+    /// Everything that was changed by hand, in words, by time.
+    pub fn changes_in_words(&self) -> Vec<(Timestamp, String)> {
+        let of_hops = self.changes.iter().map(|(time, change)| (*time, change.to_string()));
+        let mut all: Vec<_> = of_hops.chain(self.access_changes.iter().cloned()).collect();
+        all.sort_by_key(|change| change.0);
+        all
     }
 
     /// What bends the result; empty for a run that can be trusted.

@@ -7,6 +7,7 @@ pub mod catalogue;
 mod changes;
 mod error;
 mod flow;
+mod kind;
 mod network;
 mod parse;
 pub mod quantity;
@@ -36,7 +37,7 @@ pub use weir_sim::{
 pub use call::CallPlan;
 pub use changes::{Change, changes};
 pub use error::{ScenarioError, nearest};
-pub use network::{Access, NodeGroup};
+pub use kind::{Access, NodeGroup};
 pub use parse::{parse, parse_recorded, parse_variant};
 
 /// How much of the run a record shows every detail of the access network.
@@ -256,7 +257,7 @@ impl Flow {
     pub fn media(&self) -> Option<&Media> {
         match &self.traffic {
             Traffic::Media(media) => Some(media),
-            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link => None,
+            _ => None,
         }
     }
 }
@@ -286,7 +287,7 @@ impl Scenario {
             let lasting = match &flow.traffic {
                 Traffic::Media(_) => true,
                 Traffic::Tcp(tcp) => tcp.short.is_none(),
-                Traffic::Audio | Traffic::Udp(_) | Traffic::Link => false,
+                _ => false,
             };
             lasting && *other != index && flow.direction == own.direction
         };

@@ -7,6 +7,7 @@
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
+pub mod access;
 pub mod bottleneck;
 pub mod capacity;
 pub mod delay;

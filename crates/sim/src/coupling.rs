@@ -91,6 +91,6 @@ impl Coupling {
 fn sender(flow: &FlowConfig) -> Option<&str> {
     match &flow.traffic {
         FlowKind::Media(media) => media.sender.as_deref(),
-        FlowKind::Tcp(_) | FlowKind::Udp(_) => None,
+        _ => None,
     }
 }

@@ -367,9 +367,7 @@ impl<'a> Simulator<'a> {
 
     /// What was noted and not handed over yet.
     fn trace(&mut self) -> &mut Trace {
-        if let Some(access) = self.router.access() {
-            access.move_log(&mut self.trace.access);
-        }
+        self.router.move_log(&mut self.trace.access);
         &mut self.trace
     }
 }

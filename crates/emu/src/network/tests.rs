@@ -355,3 +355,23 @@ fn a_packet_that_is_given_up_on_the_air_counts_as_lost() {
     let total = network.into_record().flows[0].total;
     assert_eq!((total.lost_packets, total.dropped_packets), (1, 0));
 }
+
+/// A change that no kind of network knows.
+#[derive(Debug)]
+struct Unknown;
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("something else")
+    }
+}
+
+impl AccessChange for Unknown {}
+
+#[test]
+fn a_change_that_the_access_network_does_not_know_is_not_recorded() {
+    for mut network in [cell_network(Vec::new()), two_hosts()] {
+        network.set_access(ms(0), &Unknown);
+        assert!(network.into_record().access_changes.is_empty());
+    }
+}

@@ -15,7 +15,8 @@ use crate::shared::Shared;
 
 use super::applies::Played;
 use super::error::{ScenarioError, nearest, quoted};
-use super::network::{self, Access};
+use super::kind::Access;
+use super::network;
 use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;

@@ -9,7 +9,7 @@ use weir_net::{
 
 use super::aqm::aqm;
 use super::error::{ScenarioError, printable, quoted};
-use super::network::Kind;
+use super::kind::Kind;
 use super::reader::{Item, Table, steps};
 use super::trace_files::TraceFiles;
 

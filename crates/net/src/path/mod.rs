@@ -19,19 +19,17 @@
 //! 4. [`Router::go_on`] moves it to the next leg, or hands it over at the end of its route.
 //!
 //! A new kind of access network implements [`AccessNetwork`] for what runs and [`AccessKind`] for its
-//! configuration, and has a line in `kinds.rs`. Nothing else in this crate, the simulator or the emulator
+//! configuration, and has a line in `crates/net/src/access.rs`. Nothing else in this crate, the simulator or the emulator
 //! names it.
 
-mod kinds;
 mod network;
 mod router;
 #[cfg(test)]
 mod tests;
 
-pub use kinds::{AccessConfig, AccessLog};
+pub use crate::access::{AccessConfig, AccessLog, AccessPlan};
 pub use network::{
-    AccessChange, AccessKind, AccessNetwork, AccessPlan, Attachment, Crossing, NOTE_INTERVAL,
-    Network, Way,
+    AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, NOTE_INTERVAL, Network, Way,
 };
 pub use router::{Carried, Leg, Onward, Part, Route, RouteId, Router, Site, Traveller};
 

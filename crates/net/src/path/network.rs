@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
-use super::kinds::{AccessConfig, AccessLog};
 use crate::bottleneck::Bottleneck;
 use crate::packet::{Fate, Header};
 use crate::seed::Seed;
@@ -76,8 +75,10 @@ pub trait AccessNetwork<T>: Network<T, Crossing = Crossing> {
     /// before.
     fn note(&mut self, _now: Timestamp) {}
 
-    /// Moves what was noted so far behind what `log` holds.
-    fn move_log(&mut self, _log: &mut AccessLog) {}
+    /// What was noted so far, of the type that the list of kinds names for it. The caller empties it.
+    fn notes(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
 
     /// Changes the network by hand from now on. Returns whether it knows this change.
     fn change(&mut self, _now: Timestamp, _change: &dyn AccessChange) -> bool {
@@ -136,26 +137,4 @@ pub trait AccessKind: Clone + Debug + PartialEq {
     /// on for ever. Programs that connect before a run need it.
     #[must_use]
     fn standing(&self) -> Self;
-}
-
-/// An access network, and what is to be noted of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AccessPlan {
-    /// What to build it from.
-    pub config: AccessConfig,
-    /// The time of which every detail is noted (who held the channel when); may be empty.
-    pub noted: Range<Timestamp>,
-}
-
-impl AccessPlan {
-    /// A network of which no details are noted.
-    pub fn new(config: impl Into<AccessConfig>) -> Self {
-        Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
-    }
-
-    /// The network as it is before a run; see [`AccessKind::standing`].
-    #[must_use]
-    pub fn standing(&self) -> Self {
-        Self::new(self.config.standing())
-    }
 }

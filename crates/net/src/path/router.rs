@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::network::{AccessNetwork, AccessPlan, Attachment, Crossing, Way};
+use super::network::{AccessNetwork, Attachment, Crossing, Way};
 use super::{Hop, link_name};
+use crate::access::{AccessLog, AccessPlan};
 use crate::bottleneck::{Bottleneck, LinkConfig};
 use crate::packet::{Delivery, Dropped, Fate, Header};
 use crate::seed::Seed;
@@ -194,6 +195,13 @@ impl<T: Carried> Router<T> {
         match &mut self.access {
             Some(access) => Some(&mut **access),
             None => None,
+        }
+    }
+
+    /// Moves what the access network noted so far behind what `log` holds.
+    pub fn move_log(&mut self, log: &mut AccessLog) {
+        if let Some(notes) = self.access.as_mut().and_then(|access| access.notes()) {
+            log.take(notes);
         }
     }
 

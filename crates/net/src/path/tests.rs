@@ -335,7 +335,7 @@ fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_no
     let mut log = AccessLog::default();
     let access = router.access().unwrap();
     access.note(ms(500));
-    access.move_log(&mut log);
+    router.move_log(&mut log);
     assert_eq!((log.wifi.rows.len(), log.wifi.frames.len()), (3, 2));
     assert_eq!(plan.config.names(), ["ap", "near", "far"]);
     assert_eq!(plan.config.terminals(), 1..3);

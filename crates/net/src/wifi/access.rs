@@ -1,5 +1,6 @@
 //! The cell as an access network: a packet's way through it, and what is noted of it.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -7,40 +8,11 @@ use weir::units::{DataSize, Timestamp};
 
 use super::cell::Cell;
 use super::config::{AccessCategory, Association, CellConfig, Link, NodeId, StationLoad};
-use super::log::{CellLog, NodeRow};
+use super::log::CellLog;
 use super::rate::RateControl;
-use super::record::AirtimeRecord;
 use crate::packet::{Fate, Header};
-use crate::path::{AccessKind, AccessLog, AccessNetwork, Attachment, Crossing, Network, Way};
+use crate::path::{AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
-
-/// What was noted of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CellNotes {
-    /// A row a node and [`NODE_INTERVAL`](super::NODE_INTERVAL), by time, then by node.
-    pub rows: Vec<NodeRow>,
-    /// The frames that began in the time that was to be noted, by their ends.
-    pub frames: Vec<AirtimeRecord>,
-}
-
-impl CellNotes {
-    /// Moves what others hold, which follow in time, behind what these hold.
-    pub fn append(&mut self, later: &mut Self) {
-        self.rows.append(&mut later.rows);
-        self.frames.append(&mut later.frames);
-    }
-
-    /// Forgets the rows of a time after this one.
-    pub fn cut(&mut self, end: Timestamp) {
-        self.rows.retain(|row| row.time <= end);
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.rows.clear();
-        self.frames.clear();
-    }
-}
 
 /// The class of an attachment is the access category.
 impl From<Association> for Attachment {
@@ -91,8 +63,8 @@ impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
         self.log.write(now, &mut self.cell);
     }
 
-    fn move_log(&mut self, log: &mut AccessLog) {
-        log.wifi.append(&mut self.log.notes);
+    fn notes(&mut self) -> Option<&mut dyn Any> {
+        Some(&mut self.log.notes)
     }
 }
 

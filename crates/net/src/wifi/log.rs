@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::access::CellNotes;
 use super::cell::Cell;
 use super::config::{AccessCategory, NodeId};
-use super::record::NodeCounters;
+use super::record::{AirtimeRecord, NodeCounters};
 use crate::path::NOTE_INTERVAL;
 
 /// Time between two rows of a node.
@@ -45,6 +44,34 @@ pub struct NodeRow {
     pub excess: Option<Bitrate>,
     /// The capacity that it measures: bits delivered over the time that their transmission took.
     pub capacity: Option<Bitrate>,
+}
+
+/// What was noted of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellNotes {
+    /// A row a node and [`NODE_INTERVAL`], by time, then by node.
+    pub rows: Vec<NodeRow>,
+    /// The frames that began in the time that was to be noted, by their ends.
+    pub frames: Vec<AirtimeRecord>,
+}
+
+impl CellNotes {
+    /// Moves what others hold, which follow in time, behind what these hold.
+    pub fn append(&mut self, later: &mut Self) {
+        self.rows.append(&mut later.rows);
+        self.frames.append(&mut later.frames);
+    }
+
+    /// Forgets the rows of a time after this one.
+    pub fn cut(&mut self, end: Timestamp) {
+        self.rows.retain(|row| row.time <= end);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.frames.clear();
+    }
 }
 
 /// Writes down what a cell does.

@@ -31,14 +31,13 @@ pub mod retry;
 mod send_queue;
 pub mod theory;
 
-pub use access::CellNotes;
 pub use cell::Cell;
 pub use config::{
     AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
     Errors, Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station,
     StationLoad, WaitLimit,
 };
-pub use log::{CellLog, NODE_INTERVAL, NodeRow};
+pub use log::{CellLog, CellNotes, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};
 pub use propagation::{Fading, Propagation};
 pub use rate::{RateControl, RateSet};

@@ -9,7 +9,7 @@ use std::ops::Range;
 use self::placement::{place, placement};
 use self::retry::retry;
 use super::error::{ScenarioError, nearest, quoted};
-use super::network::{Access, Kind, NodeGroup};
+use super::kind::{Access, Kind, NodeGroup};
 use super::reader::{Item, Table, steps};
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::path::Attachment;

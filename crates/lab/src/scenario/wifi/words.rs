@@ -5,7 +5,7 @@ use weir_net::wifi::{
     NodeQueue, Noise, RateControl, RetryPolicy, StationLoad, WaitLimit,
 };
 
-use crate::scenario::network::NodeGroup;
+use crate::scenario::kind::NodeGroup;
 use crate::scenario::words::{percent, rate, thousands, time};
 
 pub(super) fn in_words(config: &CellConfig, groups: &[NodeGroup]) -> Vec<String> {

@@ -1,13 +1,37 @@
-//! The kinds of access networks. A new kind is one line at the end of this file.
+//! The kinds of access networks: their configurations and what they note over a run. A new kind is one line
+//! at the end of this file.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 
 use weir::units::Timestamp;
 
-use super::network::{AccessKind, AccessNetwork, Attachment};
+use crate::path::{AccessKind, AccessNetwork, Attachment};
 use crate::seed::Seed;
 use crate::wifi;
+
+/// An access network, and what is to be noted of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessPlan {
+    /// What to build it from.
+    pub config: AccessConfig,
+    /// The time of which every detail is noted (who held the channel when); may be empty.
+    pub noted: Range<Timestamp>,
+}
+
+impl AccessPlan {
+    /// A network of which no details are noted.
+    pub fn new(config: impl Into<AccessConfig>) -> Self {
+        Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
+    }
+
+    /// The network as it is before a run; see [`AccessKind::standing`].
+    #[must_use]
+    pub fn standing(&self) -> Self {
+        Self::new(self.config.standing())
+    }
+}
 
 /// Makes the enum of configurations, which hands every question to the kind, and the log with a part for
 /// each kind.
@@ -26,6 +50,14 @@ macro_rules! access_kinds {
         }
 
         impl AccessLog {
+            /// Moves the [notes](AccessNetwork::notes) of a network, which follow this log in time, behind what
+            /// it holds.
+            pub fn take(&mut self, notes: &mut dyn Any) {
+                $(if let Some(own) = notes.downcast_mut::<$log_type>() {
+                    self.$log.append(own);
+                })+
+            }
+
             /// Moves what another log holds, which follows this one in time, behind what this one holds.
             pub fn append(&mut self, later: &mut Self) {
                 $(self.$log.append(&mut later.$log);)+
