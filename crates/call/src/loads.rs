@@ -98,8 +98,6 @@ fn iperf(traffic: &Traffic) -> Iperf {
         Traffic::Udp(udp) => {
             Iperf::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
         }
-        Traffic::Media(_) | Traffic::Audio | Traffic::Link => {
-            unreachable!("the plan makes no load of media")
-        }
+        _ => unreachable!("the plan makes loads of TCP and UDP alone"),
     }
 }

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{CellPlan, Hop, HostPlan, Plan};
+use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
 use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
@@ -147,12 +147,9 @@ impl CallConfig {
 
 /// The network of a scenario, without hosts.
 pub fn network(scenario: &Scenario) -> Plan {
-    let hop = |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
-    let cell = scenario.cell.as_ref();
     Plan {
-        cell: cell
-            .map(|cell| CellPlan { config: cell.config.clone(), airtime: scenario.airtime() }),
-        hops: scenario.hops.iter().map(hop).collect(),
+        access: scenario.access_plan(),
+        hops: scenario.hops.clone(),
         hosts: Vec::new(),
         local_traffic: false,
     }
@@ -271,8 +268,8 @@ impl<'a> Builder<'a> {
         let Some(participants) = participants else {
             return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
         };
-        if self.network.cell.is_some() {
-            return Err("a mesh has no Wi-Fi cell".into());
+        if let Some(access) = &self.network.access {
+            return Err(format!("a mesh has no {}", access.config.title()));
         }
         let [hop] = self.network.hops.as_slice() else {
             return Err("a mesh has one hop".into());
@@ -305,7 +302,7 @@ impl<'a> Builder<'a> {
         if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
-        if flows.iter().any(|flow| flow.station != first.station) {
+        if flows.iter().any(|flow| flow.attachment != first.attachment) {
             return Err(format!(
                 "the flows of call {} are at different stations, or in different categories",
                 call.number
@@ -314,7 +311,7 @@ impl<'a> Builder<'a> {
         let a = HostPlan {
             node: first.hops.start,
             access_delay: first.access_delay,
-            station: first.station,
+            attachment: first.attachment,
         };
         Ok([a, HostPlan::at(first.hops.end)])
     }
@@ -356,8 +353,10 @@ impl<'a> Builder<'a> {
     fn loads(&mut self) -> OrWhy<Vec<Load>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
+                continue;
+            }
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }
@@ -365,14 +364,15 @@ impl<'a> Builder<'a> {
                     return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
                 }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
+                _ => return Err(format!("{} is nothing that iperf3 sends", flow.name)),
             }
             if !flow.pauses.is_empty() {
                 return Err(format!("{} pauses, which iperf3 does not", flow.name));
             }
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
-            let (node, station) = (flow.hops.start, flow.station);
-            self.network.hosts.push(HostPlan { node, access_delay, station });
+            let (node, attachment) = (flow.hops.start, flow.attachment);
+            self.network.hosts.push(HostPlan { node, access_delay, attachment });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
             loads.push(Load {
                 flow: index,
@@ -545,9 +545,9 @@ mod tests {
         let flows = "[[flow]]\nstation = \"near\"\n[[flow]]\nkind = \"tcp\"\nstation = \"far\"\n";
         let config = config(cell, flows);
         let stations: Vec<Option<usize>> =
-            config.network.hosts.iter().map(|host| Some(host.station?.station.0)).collect();
+            config.network.hosts.iter().map(|host| Some(host.attachment?.terminal)).collect();
         assert_eq!(stations, [Some(1), None, Some(2), None]);
-        assert_eq!(config.network.cell.unwrap().config.stations.len(), 2);
+        assert_eq!(config.network.access.unwrap().config.terminals().len(), 2);
         let apart = "[[flow]]\nstation = \"near\"\n\
                      [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
         assert!(refusal(cell, apart).contains("different stations"));

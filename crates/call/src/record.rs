@@ -6,10 +6,7 @@
 //! each row of 50 ms that they hold for.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{
-    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
-    Traffic as Passed,
-};
+use weir_emu::{DirectionRecord, Emulation, FlowRecord, Passed, Plan, SAMPLE_INTERVAL, Sample};
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
@@ -61,9 +58,8 @@ pub fn record(
         }
         trace.rows.extend(rows);
     }
-    if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        (trace.node_rows, trace.frames) = (log.rows.clone(), log.frames.clone());
+    if let (Some(access), Some(log)) = (&scenario.access, &outcome.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
@@ -259,10 +255,10 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
 
 /// What the emulator knows of any run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
-    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
-    let change = |(time, change): &(Timestamp, Change)| file::NetworkChange {
+    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
+    let change = |(time, change): (Timestamp, String)| file::NetworkChange {
         time_s: time.as_secs_f64(),
-        change: change.to_string(),
+        change,
     };
     EmulationFacts {
         disturbed: !emulation.bent().is_empty(),
@@ -271,27 +267,28 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
         cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
         cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
-        changes: changes.iter().map(change).collect(),
+        changes: emulation.changes_in_words().into_iter().map(change).collect(),
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
     }
 }
 
-/// What was real and what simulated, the stations of a cell by name. `real` are the programs.
+/// What was real and what was simulated, the nodes of an access network by name. `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
-    let Some(cell) = &network.cell else { return programs };
+    let Some(access) = &network.access else { return programs };
     let is_real = |node: usize| {
-        let stations = network.hosts.iter().filter_map(|host| host.station);
-        stations.into_iter().any(|own| own.station.0 == node)
+        let mut attachments = network.hosts.iter().filter_map(|host| host.attachment);
+        attachments.any(|own| own.terminal == node)
     };
     let names = |real: bool| {
-        let nodes = cell.config.names().enumerate();
+        let nodes = access.config.names().into_iter().enumerate();
         let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
         nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{programs}, its Wi-Fi cell included; nodes with real hosts: {}; simulated nodes: {}",
+        "{programs}, its {} included; nodes with real hosts: {}; simulated nodes: {}",
+        access.config.title(),
         names(true),
         names(false)
     )
@@ -328,7 +325,7 @@ pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
 
 /// What was typed.
 pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
-    let typed = emulation.changes.iter().map(|(time, change)| {
+    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
         format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
     });
     typed.collect()

@@ -178,8 +178,8 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
             direction.samples.retain(|sample| sample.time <= end);
         }
     }
-    if let Some(cell) = &mut emulation.cell {
-        cell.rows.retain(|row| row.time <= end);
+    if let Some(access) = &mut emulation.access {
+        access.cut(end);
     }
     for flow in &mut emulation.flows {
         flow.samples.retain(|sample| sample.time <= end);

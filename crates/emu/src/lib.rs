@@ -38,12 +38,12 @@ pub use lateness::{Lateness, Stall};
 pub use link::Running;
 pub use load::CpuShares;
 pub use namespaces::Host;
-pub use plan::{CellPlan, Hop, HostPlan, Plan};
+pub use plan::{HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
-    Bent, CellRecord, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord,
-    SAMPLE_INTERVAL, Sample, Traffic,
+    Bent, DirectionRecord, Emulation, FlowRecord, FlowSample, HopRecord, Passed, SAMPLE_INTERVAL,
+    Sample,
 };
 pub use rights::gain_rights;
 pub use self_test::{Row, SelfTest, self_test};

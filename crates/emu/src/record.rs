@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
-use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_net::path::AccessLog;
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
@@ -25,7 +25,7 @@ const STOLEN_LIMIT: f64 = 0.01;
 
 /// What passed somewhere over some time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct Passed {
     /// Packets that came.
     pub offered_packets: u64,
     /// Their bytes.
@@ -42,7 +42,7 @@ pub struct Traffic {
     pub waited: TimeDelta,
 }
 
-impl Traffic {
+impl Passed {
     /// Of a link.
     pub(crate) fn of(counters: &Counters) -> Self {
         Self {
@@ -87,7 +87,7 @@ pub struct Sample {
     /// How long that takes at the nominal rate of the capacity, also in an outage.
     pub queuing_delay: TimeDelta,
     /// What passed in the interval.
-    pub traffic: Traffic,
+    pub traffic: Passed,
 }
 
 /// One direction of a hop over the run.
@@ -113,11 +113,11 @@ pub struct HopRecord {
 pub struct FlowSample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
-    /// What waits now in the queues of the path, whoever sent it: those of the links, and of the node at
-    /// which it enters the Wi-Fi cell.
+    /// What waits now in the queues of the route, whoever sent it: those of the links, and the one at which
+    /// it enters the access network.
     pub queued: DataSize,
     /// What passed in the interval: offered at the first link of the path, delivered at its end.
-    pub traffic: Traffic,
+    pub traffic: Passed,
 }
 
 /// What one host sent to another over the run.
@@ -130,29 +130,22 @@ pub struct FlowRecord {
     /// One each [`SAMPLE_INTERVAL`], from the first interval of the run on.
     pub samples: Vec<FlowSample>,
     /// Totals since the start of the run.
-    pub total: Traffic,
-}
-
-/// The Wi-Fi cell over the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CellRecord {
-    /// A row a node and interval, by time, then by node.
-    pub rows: Vec<NodeRow>,
-    /// The frames of the time of which the plan wants them.
-    pub frames: Vec<AirtimeRecord>,
+    pub total: Passed,
 }
 
 /// An emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
-    /// What the nodes of the Wi-Fi cell did; `None` without one.
-    pub cell: Option<CellRecord>,
+    /// What the access network noted; `None` without one.
+    pub access: Option<AccessLog>,
     /// In the order of the plan.
     pub hops: Vec<HopRecord>,
     /// The pairs of hosts of which the first has sent something to the second.
     pub flows: Vec<FlowRecord>,
     /// What was changed by hand, and when since the start of the run.
     pub changes: Vec<(Timestamp, Change)>,
+    /// What was changed of the access network by hand, in words.
+    pub access_changes: Vec<(Timestamp, String)>,
     /// How late packets were released.
     pub lateness: Lateness,
     /// Whether the emulator ran before all other programs (SCHED_FIFO).
@@ -214,6 +207,14 @@ impl Emulation {
     /// What one host sent to another; `None` if that was nothing.
     pub fn flow(&self, from: usize, to: usize) -> Option<&FlowRecord> {
         self.flows.iter().find(|flow| flow.from == from && flow.to == to)
+    }
+
+    /// Everything that was changed by hand, in words, by time.
+    pub fn changes_in_words(&self) -> Vec<(Timestamp, String)> {
+        let of_hops = self.changes.iter().map(|(time, change)| (*time, change.to_string()));
+        let mut all: Vec<_> = of_hops.chain(self.access_changes.iter().cloned()).collect();
+        all.sort_by_key(|change| change.0);
+        all
     }
 
     /// What bends the result; empty for a run that can be trusted.

@@ -10,11 +10,12 @@ use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
-    Change, Child, Emulation, Emulator, Error, Hop, Host, HostPlan, Load, LoadInterval,
-    LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, Traffic, User,
-    Ways,
+    Change, Child, Emulation, Emulator, Error, Host, HostPlan, Load, LoadInterval, LoadReceiver,
+    LoadReport, Passed, Plan, Property, Running, SAMPLE_INTERVAL, Signals, User, Ways,
 };
-use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{
+    Aqm, Capacity, CoDelConfig, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 const CAPACITY: Bitrate = Bitrate::from_kbps(2_000);
@@ -304,7 +305,7 @@ fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
 fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     let hop = Hop { up: link(), down: link() };
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
-    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     // Together one and a half times the capacity.
@@ -323,7 +324,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     }
     assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
     // Which of two constant rates the full queue refuses is a matter of their phase: the sums are not.
-    let sum = |count: fn(&Traffic) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
+    let sum = |count: fn(&Passed) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
     let queue = run.hops[0].up.counters;
     assert_eq!(sum(|traffic| traffic.delivered_packets), queue.delivered_packets);
     assert_eq!(sum(|traffic| traffic.dropped_packets), queue.dropped_packets);
@@ -333,7 +334,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
 fn a_tcp_load_reports_both_ends() {
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
     let hop = Hop { up: link(), down: link() };
-    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     let load = Load::Tcp { congestion_control: "reno".into() };

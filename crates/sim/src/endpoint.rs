@@ -15,7 +15,7 @@ use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
-use crate::config::{Flow, Media};
+use crate::config::{FlowConfig, Media};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
@@ -47,7 +47,7 @@ pub(crate) struct MediaEnds {
 }
 
 impl MediaEnds {
-    pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, media: &Media, index: usize, seed: Seed) -> Self {
         let ssrc = ssrc_of(index);
         let estimator = media.controller.build_receiver();
         let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
@@ -178,7 +178,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
+    fn new(flow: &FlowConfig, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among the flows of one sender, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.controller.build(media.settings.with_priority(priority));
@@ -398,7 +398,7 @@ struct Receiver {
 
 impl Receiver {
     fn new(
-        flow: &Flow,
+        flow: &FlowConfig,
         media: &Media,
         index: usize,
         (plan, remb): (&Plan, Option<RembReporter>),
