@@ -140,7 +140,7 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<RateResult> {
     let mut disturbances = Vec::new();
     let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
         let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
-        disturbances.extend(emulation.disturbances().iter().map(|disturbances| disturbances.to_string()));
+        disturbances.extend(emulation.disturbances().iter().map(|cause| cause.to_string()));
         Ok(probed)
     };
     let (light, heavy) = (run(&plain, LIGHT)?, run(&plain, HEAVY)?);
@@ -396,8 +396,8 @@ fn page(machine: &Machine, rows: &[RateResult], steps: &[Step]) -> (String, bool
         line(&format!("| {measured} | {goal} | {} |", if *met { "yes" } else { "no" }));
     }
     for row in rows {
-        for disturbances in &row.disturbances {
-            line(&format!("\nNot to be trusted at {} Mbit/s: {disturbances}.", row.rate.as_mbps_f64()));
+        for cause in &row.disturbances {
+            line(&format!("\nNot to be trusted at {} Mbit/s: {cause}.", row.rate.as_mbps_f64()));
         }
     }
     (page, goals.iter().all(|goal| goal.2))
