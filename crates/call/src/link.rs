@@ -80,7 +80,9 @@ fn call_file(run: &LinkRun<'_>, warnings: Vec<String>) -> CallFile {
 #[cfg(test)]
 mod tests {
     use weir::units::DataSize;
-    use weir_emu::{DirectionRecord, FlowRecord, FlowSample, HopRecord, HostPlan, Passed, Sample};
+    use weir_emu::{
+        DirectionRecord, FlowRecord, FlowSample, HopRecord, HostPlan, Sample, TrafficTotals,
+    };
     use weir_lab::run::Engine;
     use weir_lab::scenario::catalogue;
 
@@ -91,17 +93,17 @@ mod tests {
         let sample = |index: i64, lost_packets| FlowSample {
             time: Timestamp::ZERO + SAMPLE_INTERVAL * index,
             queued: DataSize::from_bytes(10),
-            traffic: Passed {
+            traffic: TrafficTotals {
                 offered_packets: 1,
                 offered: DataSize::from_bytes(84),
                 lost_packets,
                 delivered_packets: 1 - lost_packets,
                 delivered: DataSize::from_bytes(84 * (1 - lost_packets)),
-                ..Passed::default()
+                ..TrafficTotals::default()
             },
         };
         let samples = vec![sample(1, 0), sample(2, 1)];
-        let up = FlowRecord { from: 0, to: 1, samples, total: Passed::default() };
+        let up = FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() };
         let moment = |FlowSample { time, queued, traffic }| {
             let (capacity, queuing_delay) = (None, TimeDelta::ZERO);
             Sample { time, capacity, queued, queuing_delay, traffic }

@@ -10,7 +10,7 @@ use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
 
 use crate::capture::CapturePlan;
-use crate::janus::Role;
+use crate::janus::ForwardingRole;
 
 /// Why browsers cannot play a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub struct CallConfig {
     /// The calls, by number.
     pub calls: Vec<Call>,
     /// Traffic beside the calls.
-    pub loads: Vec<Load>,
+    pub loads: Vec<PlannedLoad>,
     /// The relay that all media takes.
     pub relay: Option<RelayHost>,
     /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
@@ -75,7 +75,7 @@ pub struct Call {
     /// Who offers and who answers, by index.
     pub ends: [usize; 2],
     /// What it is to a forwarding server.
-    pub role: Role,
+    pub role: ForwardingRole,
     /// The limit of each end's encoder; `None` for one that sends no video.
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
@@ -88,7 +88,7 @@ pub struct Call {
 
 /// A flow of TCP or UDP between two hosts of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Load {
+pub struct PlannedLoad {
     /// Its index in the scenario.
     pub flow: usize,
     /// Its name there.
@@ -132,7 +132,7 @@ impl CallConfig {
         if self.relay.is_some() {
             return Err("--serve: people do not call over a relay; take a scenario without one");
         }
-        if self.calls.iter().any(|call| call.role != Role::Direct) {
+        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
             return Err(
                 "--serve: people do not call through a server; take a scenario without one",
             );
@@ -333,7 +333,7 @@ impl<'a> Builder<'a> {
         Ok(Call {
             number,
             ends,
-            role: Role::Direct,
+            role: ForwardingRole::Direct,
             video: [limit(planned.up), limit(planned.down)],
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
             start,
@@ -350,7 +350,7 @@ impl<'a> Builder<'a> {
         Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
     }
 
-    fn loads(&mut self) -> OrWhy<Vec<Load>> {
+    fn loads(&mut self) -> OrWhy<Vec<PlannedLoad>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
@@ -374,7 +374,7 @@ impl<'a> Builder<'a> {
             let (node, attachment) = (flow.hops.start, flow.attachment);
             self.network.hosts.push(HostPlan { node, access_delay, attachment });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
-            loads.push(Load {
+            loads.push(PlannedLoad {
                 flow: index,
                 name: flow.name.clone(),
                 hosts: match flow.direction {
@@ -393,14 +393,14 @@ impl<'a> Builder<'a> {
 /// Every participant gets what each other one sends to the server, in a call of its own.
 fn subscribe(calls: &mut Vec<Call>) {
     let publishers = calls.len();
-    calls.iter_mut().for_each(|call| call.role = Role::Publish);
+    calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
     for feed in 0..publishers {
         for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
             let (from, to) = (&calls[feed], &calls[receiver]);
             let subscription = Call {
                 number: calls.len() + 1,
                 ends: [from.ends[1], to.ends[0]],
-                role: Role::Subscribe(feed),
+                role: ForwardingRole::Subscribe(feed),
                 start: from.start.max(to.start),
                 stop: from.stop.min(to.stop),
                 ..from.clone()
@@ -519,11 +519,11 @@ mod tests {
         assert_eq!(names(&config), ["a1", "a2", "a3", "server"]);
         assert_eq!(config.participants[3].player, Player::ForwardingServer);
         assert_eq!(config.network.hosts[3], HostPlan::at(1));
-        let roles: Vec<([usize; 2], Role)> =
+        let roles: Vec<([usize; 2], ForwardingRole)> =
             config.calls.iter().map(|call| (call.ends, call.role)).collect();
-        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], Role::Publish)));
+        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], ForwardingRole::Publish)));
         let sent = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
-        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], Role::Subscribe(feed))));
+        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], ForwardingRole::Subscribe(feed))));
         assert!(refusal(&format!("{call}{LINK}"), TWO_WAY).contains("one media flow up"));
     }
 

@@ -6,7 +6,9 @@
 //! each row of 50 ms that they hold for.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{DirectionRecord, Emulation, FlowRecord, Passed, Plan, SAMPLE_INTERVAL, Sample};
+use weir_emu::{
+    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, TrafficTotals,
+};
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
 use weir_lab::run::RunInfo;
@@ -19,7 +21,7 @@ use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
-use crate::witness::{self, Ends};
+use crate::witness::{self, CallEnds};
 
 /// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
 pub fn record(
@@ -147,14 +149,14 @@ impl<'a> Path<'a> {
     ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
-        let passed = |leg: &Option<&FlowRecord>| -> Passed {
+        let passed = |leg: &Option<&FlowRecord>| -> TrafficTotals {
             let sample = leg.and_then(|leg| leg.samples.get(index));
             sample.map(|sample| sample.traffic).unwrap_or_default()
         };
-        let passed: Vec<Passed> = self.legs.iter().map(passed).collect();
+        let passed: Vec<TrafficTotals> = self.legs.iter().map(passed).collect();
         let queued = |leg: &&FlowRecord| leg.samples.get(index).map(|sample| sample.queued);
         let (first, last) = (passed[0], passed[passed.len() - 1]);
-        let waits = passed.iter().filter_map(Passed::mean_wait);
+        let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
         let link = |link: &&DirectionRecord| link.samples.get(index).copied();
         let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
         Row {
@@ -237,7 +239,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
         captures: Some(
             calls()
                 .filter_map(|(call, result)| {
-                    let ends = Ends::of(config, call, result, outcome)?;
+                    let ends = CallEnds::of(config, call, result, outcome)?;
                     Some(witness::emit(call.number, &ends))
                 })
                 .collect(),
@@ -261,7 +263,7 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
         change,
     };
     EmulationFacts {
-        disturbed: !emulation.bent().is_empty(),
+        disturbed: !emulation.disturbances().is_empty(),
         lateness_us: lateness(emulation),
         released_first: *real_time,
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
@@ -319,7 +321,7 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
 
 /// Why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes = emulation.bent();
+    let causes = emulation.disturbances();
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
@@ -468,7 +470,7 @@ mod tests {
             capacity: None,
             queued: DataSize::ZERO,
             queuing_delay: TimeDelta::ZERO,
-            traffic: Passed::default(),
+            traffic: TrafficTotals::default(),
         };
         let link = DirectionRecord { samples: (0..6).map(sample).collect(), ..Default::default() };
         let interval = |from, to, kbps, rtt| Interval {

@@ -103,7 +103,7 @@ fn tell(emulation: &Emulation) {
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
         eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
     }
-    for cause in emulation.bent() {
+    for cause in emulation.disturbances() {
         eprintln!("weir: this machine disturbed the run: {cause}");
     }
 }

@@ -16,7 +16,7 @@ use crate::handle::{Change, Property, Status, WayStatus, Ways};
 use crate::ip;
 use crate::plan::Plan;
 use crate::record::{
-    DirectionRecord, FlowRecord, FlowSample, HopRecord, Passed, SAMPLE_INTERVAL, Sample,
+    DirectionRecord, FlowRecord, FlowSample, HopRecord, SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
 
 const SAMPLES_A_SECOND: usize = 20;
@@ -53,7 +53,7 @@ impl Carried for IpPacket {
 #[derive(Clone, Debug, Default)]
 struct Samples {
     /// At the last sample.
-    counted: Passed,
+    counted: TrafficTotals,
     samples: Vec<Sample>,
 }
 
@@ -64,9 +64,9 @@ struct Pair {
     to: usize,
     /// Whether any route leads from the one to the other.
     is_reachable: bool,
-    total: Passed,
+    total: TrafficTotals,
     /// At the last sample.
-    counted: Passed,
+    counted: TrafficTotals,
     samples: Vec<FlowSample>,
 }
 
@@ -316,7 +316,7 @@ fn size(packet: &[u8]) -> DataSize {
 
 impl Samples {
     fn take(&mut self, time: Timestamp, link: &mut Bottleneck<Traveller<IpPacket>>) {
-        let total = Passed::of(&link.counters());
+        let total = TrafficTotals::of(&link.counters());
         let sample = Sample {
             time,
             capacity: link.capacity(time),
@@ -331,7 +331,8 @@ impl Samples {
     /// How a link did over the last second.
     fn status(&self, link: &Bottleneck<Traveller<IpPacket>>) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
-        let sum = |of: fn(&Passed) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
+        let sum =
+            |of: fn(&TrafficTotals) -> u64| second.iter().map(|s| of(&s.traffic)).sum::<u64>();
         let delivered = DataSize::from_bytes(sum(|passed| passed.delivered.as_bytes()));
         let gone = sum(|passed| passed.lost_packets + passed.dropped_packets);
         let offered = sum(|passed| passed.offered_packets);
@@ -353,7 +354,7 @@ impl Samples {
 
 impl Pair {
     fn new(from: usize, to: usize, is_reachable: bool) -> Self {
-        let (total, counted) = (Passed::default(), Passed::default());
+        let (total, counted) = (TrafficTotals::default(), TrafficTotals::default());
         Self { from, to, is_reachable, total, counted, samples: Vec::new() }
     }
 
@@ -361,7 +362,7 @@ impl Pair {
     fn take_sample(&mut self, index: usize, time: Timestamp, queued: DataSize) {
         for before in self.samples.len()..index {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * (before as i64 + 1);
-            let (queued, traffic) = (DataSize::ZERO, Passed::default());
+            let (queued, traffic) = (DataSize::ZERO, TrafficTotals::default());
             self.samples.push(FlowSample { time, queued, traffic });
         }
         let traffic = self.total.since(&self.counted);

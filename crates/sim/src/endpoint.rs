@@ -20,8 +20,8 @@ use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::rtp_format::{
-    EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER, SRTP_TAG,
-    rtp_timestamp,
+    Departure, EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER,
+    SRTP_TAG, rtp_timestamp,
 };
 use crate::source::MediaSource;
 use crate::trace::Video;
@@ -119,24 +119,6 @@ impl Ends for MediaEnds {
 
     fn take_video(&mut self, is_last: bool) -> Option<Video> {
         self.receiver.video.as_mut().map(|video| video.take_noted(is_last))
-    }
-}
-
-/// What the extension of an RTP header says of the packet's departure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Departure {
-    /// The transport-wide sequence number.
-    Number(u16),
-    /// The absolute send time, for a receiver that estimates.
-    Time(AbsSendTime),
-}
-
-impl Departure {
-    pub(crate) fn write(self, header: &mut RtpHeader) {
-        (header.transport_sequence_number, header.abs_send_time) = match self {
-            Self::Number(number) => (Some((EXTENSION_ID, number)), None),
-            Self::Time(time) => (None, Some((EXTENSION_ID, time))),
-        };
     }
 }
 

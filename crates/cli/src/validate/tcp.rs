@@ -36,7 +36,7 @@ const HALF_NORMAL_P99: f64 = 2.576;
 const STALL_STEPS: i64 = 8;
 /// Two steps of a schedule are at least this far apart.
 const TINY: TimeDelta = TimeDelta::from_nanos(1);
-/// A run that the machine has bent is made again, at most so often.
+/// A run that the machine has disturbed is made again, at most so often.
 const ATTEMPTS: u32 = 3;
 /// Runs of a network: no two of the kernel's are alike.
 const RUNS: u64 = 3;
@@ -134,8 +134,8 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                 if measured.is_empty() && number == 1 {
                     notes.extend(settings(&run));
                 }
-                notes.extend(run.emulation.bent().iter().map(|bent| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {bent}")
+                notes.extend(run.emulation.disturbances().iter().map(|cause| {
+                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
                 }));
                 kernel.push((value, run.emulation.lateness));
             }
@@ -265,7 +265,7 @@ impl Network {
     }
 }
 
-/// The kernel's TCP, again where the machine has bent the run.
+/// The kernel's TCP, again where the machine has disturbed the run.
 fn measure_kernel(
     network: &Network,
     control: &str,
@@ -277,7 +277,7 @@ fn measure_kernel(
     let run = loop {
         let emulator = Emulator::new(&Plan::two_hosts(&up, &down), seed)?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
-        if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
+        if run.emulation.disturbances().is_empty() || attempt == ATTEMPTS {
             break run;
         }
         attempt += 1;

@@ -192,7 +192,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     }
     let arrived = arrivals(&mut network).len() as u64;
     let record = network.into_record();
-    let link = Passed::of(&record.hops[0].up.counters);
+    let link = TrafficTotals::of(&record.hops[0].up.counters);
     let [a, c] = [0, 1].map(|flow| record.flows[flow].total);
     assert!(arrived > 0 && a.lost_packets > 0 && c.dropped_packets > 0);
     assert_eq!(link.since(&a), c);

@@ -323,11 +323,11 @@ fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_no
     let route = router.add_route(far.route_to(&at(1)));
     router.enter(ms(5), route, packet(1));
     let air = router.access_part().unwrap();
-    let fate = std::iter::from_fn(|| {
+    let mut fate = std::iter::from_fn(|| {
         let now = router.next_event(air)?;
         Some((now, router.poll(now, air)))
     });
-    let (_, fate) = fate.skip_while(|(_, fate)| fate.is_none()).next().unwrap();
+    let (_, fate) = fate.find(|(_, fate)| fate.is_some()).unwrap();
     assert!(matches!(router.go_on(fate.unwrap()), Onward::Entered(Part(0))));
     let arrived = happenings(&mut router);
     assert_eq!(arrived[0].0, (due + TimeDelta::from_millis(10)).as_millis());
