@@ -1,4 +1,4 @@
-//! A compound of any bytes is walked to its end; any report that can be read is written the same.
+//! Any bytes can be read as a compound up to its first error; a report that parses is kept by a rewrite.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
