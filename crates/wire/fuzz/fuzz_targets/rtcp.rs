@@ -1,4 +1,5 @@
-//! Any bytes can be read as a compound up to its first error; a report that parses is kept by a rewrite.
+//! Any bytes can be read as a compound up to its first error. Reports keep their content when
+//! written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

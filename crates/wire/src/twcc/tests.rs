@@ -137,7 +137,8 @@ fn every_truncation_is_rejected() {
 
 #[test]
 fn symbols_beyond_the_status_count_say_nothing() {
-    // Two statuses; after them a one-bit vector of ones, a two-bit vector of reserved symbols, a run.
+    // Two statuses, then an unused rest: ones in a one-bit vector, reserved symbols in a two-bit
+    // vector, or a run.
     for chunk in [[0xbf, 0xff], [0xd7, 0xff], [0x3f, 0xff]] {
         let bytes = packet(0x8f, 6, 65535, 2, &[chunk[0], chunk[1], 5, 6]);
         assert_eq!(received(&bytes), [(65535, 5), (0, 11)]);
