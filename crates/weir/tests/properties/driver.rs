@@ -1,4 +1,4 @@
-//! Drives one controller by operations, and checks what must hold after each call.
+//! Drives one controller by operations, and checks the invariants after each call.
 
 use std::collections::VecDeque;
 
@@ -7,59 +7,59 @@ use weir::feedback::{ArrivalTimes, Ecn, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, Controller, FeedbackReport, PacketReport};
 
-/// Fed-back packets that may be repeated by a later, duplicated feedback packet.
+/// Number of reported packets that a later, duplicated feedback packet may repeat.
 const REPEATABLE: usize = 64;
 /// The shortest round trip: 25 ms each way.
 const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
-/// More timeouts than this in one advance mean that a controller asks for them in a loop.
+/// More timeouts than this in one step mean that the controller requests them in an endless loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Time passes; timeouts that fall due are delivered.
+    /// Time passes, and due timeouts are delivered.
     Advance(TimeDelta),
-    /// Packets leave at once, whatever the controller's window says.
+    /// Packets are sent at once, whatever the controller's window is.
     Send { packets: usize, bytes: u64 },
-    /// A feedback report on the oldest packets that have none.
+    /// A feedback report on the oldest unreported packets.
     Feedback(Feedback),
     /// The receiver's clock jumps.
     ReceiverClock(TimeDelta),
-    /// The receiver goes over to another format of feedback.
+    /// The receiver switches to another format of feedback.
     Format(Format),
-    /// The send queue holds this much.
+    /// The send queue has this size.
     Queue { bytes: u64 },
-    /// A receiver report tells a round-trip time, which may be nonsense.
+    /// A receiver report has a round-trip time, which may be absurd.
     RoundTrip(TimeDelta),
 }
 
-/// What a format of feedback says of arrivals.
+/// Contents of a feedback format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Arrival times by the receiver's clock, as transport-wide feedback has them.
+    /// Arrival times on the receiver's clock, as in transport-wide feedback.
     Measured,
-    /// By another clock, which is this much ahead, and with ECN bits, as RFC 8888 has them.
+    /// Arrival times on another clock, which is this much ahead, and ECN bits, as in RFC 8888.
     Ccfb(TimeDelta),
-    /// Round-trip times alone, as receiver reports have them.
+    /// Only round-trip times, as in receiver reports.
     RoundTrip,
 }
 
-/// What a report says.
+/// Contents of a feedback report.
 #[derive(Clone, Debug)]
 pub struct Feedback {
-    /// How many packets it is on.
+    /// Number of packets in the report.
     pub packets: usize,
-    /// Share of them that is called lost.
+    /// Ratio of the packets reported as lost.
     pub loss: f64,
-    /// Largest jitter of the arrival times: beyond the spacing it reorders them.
+    /// Largest jitter of the arrival times. Above the packet spacing it causes reordering.
     pub jitter: TimeDelta,
-    /// Decides which packets are lost and how late each is.
+    /// Seed for which packets are lost and how late each one is.
     pub salt: u64,
-    /// Whether packets that were reported before are reported again, lost ones as recovered.
+    /// If true, packets reported before are repeated, and lost ones are recovered.
     pub repeat: bool,
 }
 
-/// A controller with the world around it.
+/// A controller, and the sender, path and receiver around it.
 pub struct Driver {
     pub controller: Box<dyn Controller + Send>,
     pub now: Timestamp,
@@ -70,7 +70,7 @@ pub struct Driver {
     reported: VecDeque<PacketReport>,
     receiver_clock: TimeDelta,
     format: Format,
-    /// The next report is the first of its format.
+    /// True if the next report is the first one in its format.
     new_clock: bool,
 }
 
@@ -189,11 +189,11 @@ impl Driver {
         self.report(FeedbackReport { packets, missing_feedback, ..FeedbackReport::default() });
     }
 
-    /// Gives the controller a report as the format of feedback would have it. Arrival times come in by
-    /// the receiver's clock.
+    /// Passes a report to the controller as the current feedback format would contain it. The
+    /// report's arrival times are on the receiver's clock.
     fn report(&mut self, mut report: FeedbackReport) {
         let newest = report.received().map(|packet| packet.send_time).max();
-        // A script may report at once; no path is that short.
+        // A script may report at once, but no path is that short.
         let round_trip = newest.map_or(ROUND_TRIP, |newest| ROUND_TRIP.max(self.now - newest));
         for packet in &mut report.packets {
             let arrival = packet.arrival_time.as_mut();
@@ -235,8 +235,9 @@ impl Driver {
         }
     }
 
-    /// Sends what the controller allows over a first-in first-out link with 50 ms of round trip and
-    /// 300 ms of queue, feedback every 50 ms. Returns the mean target of the last quarter.
+    /// Sends what the controller allows over a first-in first-out link with a round-trip time of 50
+    /// ms, a queue of 300 ms, and feedback every 50 ms. Returns the mean target of the last
+    /// quarter.
     pub fn run_clean_link(
         &mut self,
         capacity: Bitrate,
@@ -256,7 +257,8 @@ impl Driver {
             self.advance(start + STEP * step);
             let target = self.controller.target();
             let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
-            // What the window holds back stays in the send queue, and the controller hears of it.
+            // Data held back by the window stays in the send queue, and the controller gets its
+            // size.
             credit = (credit + rate * STEP).min(PACKET * 200.0);
             let whole =
                 |credit: DataSize| credit.as_bytes() / PACKET.as_bytes() * PACKET.as_bytes();
@@ -299,7 +301,8 @@ impl Driver {
         Bitrate::from_bps_f64(sum / f64::from(samples))
     }
 
-    /// Feeds back what arrived at least 25 ms ago, and the drops that later packets revealed.
+    /// Reports the packets that arrived at least 25 ms ago, and the drops revealed by later
+    /// packets.
     fn report_arrived(&mut self, on_the_way: &mut VecDeque<PacketReport>) {
         let horizon = self.now - TimeDelta::from_millis(25) + self.receiver_clock;
         let arrived =
