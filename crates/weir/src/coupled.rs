@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(of(&group), [266, 133, 300]);
     }
 
-    // [RFC8699 §5.3.1]: only what a controller moves of itself counts.
+    // [RFC8699 §5.3.1]: only a controller's own rate changes count.
     #[test]
     fn a_controller_that_is_held_below_its_share_does_not_pull_the_sum_down() {
         let mut group = FlowGroup::default();
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(shares(&group, flows), [350, 350]);
     }
 
-    // [RFC8699 §5.3.1]: all are told, the flow that moved among them.
+    // [RFC8699 §5.3.1]: all controllers get their share, including the one that changed its rate.
     #[test]
     fn a_controller_is_told_its_share_where_the_share_or_the_controller_moved() {
         let mut group = FlowGroup::default();

@@ -23,7 +23,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one feedback packet.
+    /// Reads bytes that contain exactly one feedback packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }

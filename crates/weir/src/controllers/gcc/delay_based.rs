@@ -22,7 +22,7 @@ pub(super) struct Outcome {
     pub recovered: bool,
 }
 
-/// Holds the delay-based estimate.
+/// Runs the delay-based control and stores its estimate.
 #[derive(Clone, Debug)]
 pub(super) struct DelayBased {
     groups: ArrivalGroups,

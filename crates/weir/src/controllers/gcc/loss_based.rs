@@ -77,7 +77,7 @@ impl Held {
     const NONE: Self = Self { until: None, duration: HOLD, rate: Bitrate::MAX };
 }
 
-/// Holds the loss-based estimate.
+/// Runs the loss-based control and stores its estimate.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,

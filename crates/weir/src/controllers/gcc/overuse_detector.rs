@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(detector.usage(), Normal, "one sample, however long");
     }
 
-    // [LIBWEBRTC §TrendlineEstimator]: a signal stands until the trend is below the threshold.
+    // [LIBWEBRTC §TrendlineEstimator]: a signal lasts until the trend is below the threshold.
     #[test]
     fn a_falling_slope_neither_signals_overuse_nor_ends_it() {
         let mut bench = Bench::warm();

@@ -34,7 +34,7 @@ const DEEP_OVERUSE: f64 = 0.5;
 const INITIAL_CUT: f64 = 0.5;
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 
-/// Holds the delay-based estimate.
+/// Runs the rate control and stores the delay-based estimate.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     state: RateState,
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((control.estimate(), control.state()), (kbps(845), RateState::Hold));
     }
 
-    // [LIBWEBRTC §AimdRateControl]: what arrives was sent at an older, higher rate.
+    // [LIBWEBRTC §AimdRateControl]: the packets that arrive were sent at an older, higher rate.
     #[test]
     fn a_cut_that_would_be_none_goes_to_85_percent_of_the_link_capacity() {
         let mut control = control(2_000);

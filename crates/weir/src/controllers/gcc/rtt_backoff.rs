@@ -1,4 +1,4 @@
-//! Round-trip-time back-off: cuts the target while feedback stays away or comes very late.
+//! Round-trip-time back-off: cuts the target while feedback is missing or very late.
 //!
 //! Implements [LIBWEBRTC §RttBasedBackoff].
 

@@ -39,7 +39,7 @@ pub enum IncreaseRule {
     LastSecond,
 }
 
-/// Holds `As`.
+/// Runs the loss-based control and stores `As`.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,

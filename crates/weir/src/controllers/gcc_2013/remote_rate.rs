@@ -102,7 +102,7 @@ pub(super) struct Update {
     pub noise_variance: f64,
 }
 
-/// Holds `Ar`.
+/// Runs the rate control and stores `Ar`.
 #[derive(Clone, Debug)]
 pub(super) struct RemoteRate {
     state: State,

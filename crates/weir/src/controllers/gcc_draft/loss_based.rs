@@ -20,7 +20,7 @@ const INCREASE: f64 = 1.05;
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const MIN_PACKETS: u64 = 20;
 
-/// Holds `As_hat`.
+/// Runs the loss-based control and stores `As_hat`.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,
@@ -112,7 +112,7 @@ impl LossBased {
         self.limits.clamp(Bitrate::from_bps_f64(self.estimate_bps))
     }
 
-    /// Reason of the last cut: losses or marks, whichever were more.
+    /// Reason of a cut: losses or marks, whichever were more in the last interval.
     pub(super) fn cause(&self) -> Reason {
         self.cause
     }

@@ -27,7 +27,7 @@ const MAX_PACKET_BITS: f64 = 1_200.0 * 8.0;
 /// The estimate grows only up to this multiple of the incoming bitrate.
 const MAX_OVER_ACKNOWLEDGED: f64 = 1.5;
 
-/// Holds `A_hat`.
+/// Runs the rate control and stores `A_hat`.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     limits: RateLimits,

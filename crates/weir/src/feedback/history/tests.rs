@@ -339,7 +339,7 @@ fn each_change_of_format_is_a_new_clock_told_once() {
 #[test]
 fn a_change_of_format_tells_no_fate_twice_and_invents_no_loss() {
     let mut history = stream_of(0, 40);
-    // Five of the first ten are lost, and feedback says so.
+    // Five of the first ten are lost, and feedback reports it.
     let arrivals = (0..10).map(|number| (number, (number % 2 == 1).then_some(4)));
     assert_eq!(lost(history.on_twcc(header(7), arrivals).unwrap()).len(), 5);
     // The receiver's count includes these five. Of the next ten, a fifth is lost.
