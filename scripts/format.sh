@@ -26,7 +26,7 @@ left_out() {
 
 check=$(either '' --check)
 run cargo fmt --all "$check"
-for apart in crates/wire/fuzz examples/udp examples/webrtc-rs; do
+for apart in crates/wire/fuzz examples/own-controller examples/udp examples/webrtc-rs; do
     run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
 done
 # Its manifest names a crate that scripts/bench-peers.sh puts there.

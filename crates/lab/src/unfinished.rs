@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use tempfile::{Builder, TempDir, TempPath};
 
 /// How the names of files and folders begin that lie beside what people look at.
@@ -143,7 +144,7 @@ pub fn clean(folder: &Path, prefix: &str) {
 
 fn remove_if_dead(path: &Path) -> io::Result<()> {
     // Never another's file behind a link, and no pipe to wait for.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.try_lock() {
         Ok(()) if is_still(path, &file) => {}

@@ -13,6 +13,8 @@
 //! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and [`FlowGroup::on_told`]
 //! with the controller's target after that. Only the group knows the priorities. Build its
 //! controllers with priority 1: a controller that uses priorities itself would apply them twice.
+//!
+//! [RFC8699 §5.3.1]: https://www.rfc-editor.org/rfc/rfc8699#section-5.3.1
 
 use alloc::vec::Vec;
 

@@ -5,6 +5,8 @@
 //! another. If there is a congestion window, it also holds packets back. The packets of a probe
 //! leave one by one at the probe's rate. The driver makes padding packets: one each time the pacer
 //! asks for it.
+//!
+//! [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
 
 use alloc::collections::VecDeque;
 
@@ -15,6 +17,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// bytes [RFC3550 §5.1]; the headers and trailers of IP, UDP, RTP and SRTP are added.
 ///
 /// A pacer asks for padding packets of this size unless [`Pacer::set_padding_size`] says otherwise.
+///
+/// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
 pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
 /// Media sent above the padding rate delays padding by at most this time.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);

@@ -21,6 +21,8 @@
 //! source. After it comes the parity of the protected packets, without their first twelve bytes. Of
 //! the standard's variants, only the one with flexible masks and a single media source is
 //! supported. Other variants begin with other bits, or have a base and a mask for each CSRC.
+//!
+//! [RFC8627 §4.2.2.1]: https://www.rfc-editor.org/rfc/rfc8627#section-4.2.2.1
 
 use core::fmt;
 

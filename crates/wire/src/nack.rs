@@ -15,6 +15,8 @@
 //! ```
 //!
 //! The least significant bit of the mask stands for the packet right after the sequence number.
+//!
+//! [RFC4585 §6.2.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.2.1
 
 use core::fmt;
 

@@ -18,6 +18,8 @@
 //!
 //! Parsing skips all optional fields. [`Descriptor`] writes none of them: in a stream where each
 //! frame depends on the one before, the start bit is enough to separate the frames.
+//!
+//! [RFC7741 §4.2, §4.3]: https://www.rfc-editor.org/rfc/rfc7741#section-4.2
 
 use crate::Error;
 

@@ -20,6 +20,8 @@ pub type RtpArrival = Option<(i64, Ecn)>;
 /// Batches of a source follow each other without a gap [RFC8888 §3.1]. A batch begins earlier if a
 /// packet arrived late. It then repeats the packets after it, because a received packet must stay
 /// reported as received.
+///
+/// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Debug, Default)]
 pub struct RtpArrivalRecorder {
     /// Streams in the order of their first packets. There are few.

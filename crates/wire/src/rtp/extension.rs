@@ -279,6 +279,8 @@ impl TransportSequenceNumber {
 
 /// Data of the absolute send time extension [REMB §3]: the time at which a packet was sent, on the
 /// sender's clock. It has 24 bits: 6 of seconds and 18 of fraction. It wraps every 64 s.
+///
+/// [REMB §3]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsSendTime(u32);
 

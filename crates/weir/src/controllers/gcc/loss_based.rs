@@ -1,7 +1,7 @@
 //! Loss-based control: finds the bandwidth that makes the observed losses most likely.
 //!
 //! Implements [LIBWEBRTC §LossBasedBweV2]; the path model is in `loss_model`. Departs from it in
-//! GOOGCC-D2 (docs/reference/controllers/gcc.md).
+//! GOOGCC-D2.
 
 use super::loss_model::{Channel, LossModel, Observation};
 use crate::controller::{RateLimits, Reason};

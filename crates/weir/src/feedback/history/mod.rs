@@ -36,6 +36,7 @@ pub struct RtpNumber {
 
 /// A packet about to be sent: a [`SentPacket`] that has no number yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outgoing {
     /// As in [`SentPacket::size`].
     pub size: DataSize,
@@ -53,6 +54,13 @@ impl Outgoing {
     /// A media packet of this size with an empty queue after it.
     pub const fn media(size: DataSize) -> Self {
         Self { size, queued: DataSize::ZERO, probe: None, padding: false, rtp: None }
+    }
+
+    with! {
+        with_queued: queued: DataSize,
+        with_probe: probe: Option<ProbeId>,
+        with_padding: padding: bool,
+        with_rtp: rtp: Option<RtpNumber>,
     }
 }
 
