@@ -67,7 +67,7 @@ pub struct SentPacket {
 }
 
 impl SentPacket {
-    /// A media packet that belongs to no probe and has nothing behind it in the send queue.
+    /// A media packet that belongs to no probe, with an empty send queue after it.
     pub const fn new(sequence_number: i64, size: DataSize) -> Self {
         Self { sequence_number, size, queued: DataSize::ZERO, probe: None, padding: false }
     }
@@ -161,8 +161,8 @@ pub enum ArrivalTimes {
 }
 
 impl FeedbackReport {
-    /// A report on these packets, by rising sequence number, with measured arrival times of one clock and
-    /// no feedback packet missing.
+    /// A report on these packets, which must be in order of sequence number. The arrival times are
+    /// measured and on the same clock as before; no feedback packet is missing.
     pub fn new(packets: Vec<PacketReport>) -> Self {
         Self { packets, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Drives one controller by operations, and checks the invariants after each call.
+//! Drives one controller by operations, and checks what must hold after each call.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,11 +12,11 @@ use crate::factory::ControllerFactory;
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Number of reported packets that a later, duplicated feedback packet may repeat.
+/// Fed-back packets that may be repeated by a later, duplicated feedback packet.
 const REPEATABLE: usize = 64;
 /// The shortest round trip: 25 ms each way.
 const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
-/// More timeouts than this in one step mean that the controller requests them in an endless loop.
+/// More timeouts than this in one advance mean that a controller asks for them in a loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
 /// What a controller did that it must not do.
@@ -47,57 +47,57 @@ type Checked<T = ()> = Result<T, Violation>;
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Time passes, and due timeouts are delivered.
+    /// Time passes; timeouts that fall due are delivered.
     Advance(TimeDelta),
-    /// Packets are sent at once, whatever the controller's window is.
+    /// Packets leave at once, whatever the controller's window says.
     Send {
-        /// Number of packets.
+        /// How many packets.
         packets: usize,
-        /// Size of each packet.
+        /// Size of each.
         bytes: u64,
     },
-    /// A feedback report on the oldest unreported packets.
+    /// A feedback report on the oldest packets that have none.
     Feedback(Feedback),
     /// The receiver's clock jumps.
     ReceiverClock(TimeDelta),
-    /// The receiver switches to another format of feedback.
+    /// The receiver goes over to another format of feedback.
     Format(Format),
-    /// The send queue has this size.
+    /// The send queue holds this much.
     Queue {
         /// Bytes in the send queue.
         bytes: u64,
     },
-    /// A receiver report has a round-trip time, which may be absurd.
+    /// A receiver report tells a round-trip time, which may be nonsense.
     RoundTrip(TimeDelta),
 }
 
-/// Contents of a feedback format.
+/// What a format of feedback says of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Arrival times on the receiver's clock, as in transport-wide feedback.
+    /// Arrival times by the receiver's clock, as transport-wide feedback has them.
     Measured,
-    /// Arrival times on another clock, which is this much ahead, and ECN bits, as in RFC 8888.
+    /// By another clock, which is this much ahead, and with ECN bits, as RFC 8888 has them.
     Ccfb(TimeDelta),
-    /// Only round-trip times, as in receiver reports.
+    /// Round-trip times alone, as receiver reports have them.
     RoundTrip,
 }
 
-/// Contents of a feedback report.
+/// What a report says.
 #[derive(Clone, Debug)]
 pub struct Feedback {
-    /// Number of packets in the report.
+    /// How many packets it is on.
     pub packets: usize,
-    /// Ratio of the packets reported as lost.
+    /// Share of them that is called lost.
     pub loss: f64,
-    /// Largest jitter of the arrival times. Above the packet spacing it causes reordering.
+    /// Largest jitter of the arrival times: beyond the spacing it reorders them.
     pub jitter: TimeDelta,
-    /// Seed for which packets are lost and how late each one is.
+    /// Decides which packets are lost and how late each is.
     pub salt: u64,
-    /// If true, packets reported before are repeated, and lost ones are recovered.
+    /// Whether packets that were reported before are reported again, lost ones as recovered.
     pub repeat: bool,
 }
 
-/// A controller, and the sender, path and receiver around it.
+/// A controller with the world around it.
 pub struct Driver {
     /// The controller under test.
     pub controller: Box<dyn Controller + Send>,
@@ -110,7 +110,7 @@ pub struct Driver {
     reported: VecDeque<PacketReport>,
     receiver_clock: TimeDelta,
     format: Format,
-    /// True if the next report is the first one in its format.
+    /// The next report is the first of its format.
     new_clock: bool,
 }
 
@@ -231,11 +231,11 @@ impl Driver {
         self.report(FeedbackReport::new(packets).with_missing_feedback(missing_feedback));
     }
 
-    /// Passes a report to the controller as the current feedback format would contain it. The
-    /// report's arrival times are on the receiver's clock.
+    /// Gives the controller a report as the format of feedback would have it. Arrival times come in by
+    /// the receiver's clock.
     fn report(&mut self, mut report: FeedbackReport) {
         let newest = report.received().map(|packet| packet.send_time).max();
-        // A script may report at once, but no path is that short.
+        // A script may report at once; no path is that short.
         let round_trip = newest.map_or(ROUND_TRIP, |newest| ROUND_TRIP.max(self.now - newest));
         for packet in &mut report.packets {
             let arrival = packet.arrival_time.as_mut();
@@ -283,9 +283,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends what the controller allows over a first-in first-out link with a round-trip time of 50
-    /// ms, a queue of 300 ms, and feedback every 50 ms. Returns the mean target of the last
-    /// quarter.
+    /// Sends what the controller allows over a first-in first-out link with 50 ms of round trip and
+    /// 300 ms of queue, feedback every 50 ms. Returns the mean target of the last quarter.
     ///
     /// # Panics
     ///
@@ -324,8 +323,7 @@ impl Driver {
             self.advance(start + STEP * step)?;
             let target = self.controller.target();
             let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
-            // Data held back by the window stays in the send queue, and the controller gets its
-            // size.
+            // What the window holds back stays in the send queue, and the controller hears of it.
             credit = (credit + rate * STEP).min(PACKET * 200.0);
             let whole =
                 |credit: DataSize| credit.as_bytes() / PACKET.as_bytes() * PACKET.as_bytes();
@@ -363,8 +361,7 @@ impl Driver {
         Ok(Bitrate::from_bps_f64(sum / f64::from(samples)))
     }
 
-    /// Reports the packets that arrived at least 25 ms ago, and the drops revealed by later
-    /// packets.
+    /// Feeds back what arrived at least 25 ms ago, and the drops that later packets revealed.
     fn report_arrived(&mut self, on_the_way: &mut VecDeque<PacketReport>) {
         let horizon = self.now - TimeDelta::from_millis(25) + self.receiver_clock;
         let arrived =

@@ -253,7 +253,7 @@ fn a_fresh_controller_waits_for_nothing_or_for_the_future() {
     }
 }
 
-/// What strangers hold their controllers against holds for ours.
+/// The check that the library offers for controllers of its users, run on its own controllers.
 #[test]
 fn every_controller_passes_the_public_check() {
     for algorithm in Algorithm::all() {

@@ -1,7 +1,7 @@
 //! Loss rules: estimate from the loss ratio alone, for a receiver that reports no arrival times.
 //!
-//! Implements the fallback of [LIBWEBRTC §SendSideBandwidthEstimation]: the rules of [GCC §6] on
-//! the rates of the last second. Departs from it in GOOGCC-D4.
+//! Implements the fallback of [LIBWEBRTC §SendSideBandwidthEstimation], which applies the rules of
+//! [GCC §6] to the rates of the last second. Departs from it in GOOGCC-D4.
 
 use alloc::collections::VecDeque;
 

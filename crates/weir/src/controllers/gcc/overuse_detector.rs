@@ -1,7 +1,7 @@
 //! Over-use detector: compares the trend of the delay with an adaptive threshold.
 //!
-//! Implements the second half of [LIBWEBRTC §TrendlineEstimator]: the detector of [GCC §5.4] with
-//! other gains and another measure of the time above the threshold.
+//! Implements the second half of [LIBWEBRTC §TrendlineEstimator], which is the detector of
+//! [GCC §5.4] with other gains and another measure of the time above the threshold.
 
 use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::{TimeDelta, Timestamp};
