@@ -284,8 +284,7 @@ mod tests {
         assert_eq!(kbps(&mut acknowledged), None);
     }
 
-    // [LIBWEBRTC §RobustThroughputEstimator]: 50 packets of 490 ms, held back for 400 ms, then
-    // released.
+    // [LIBWEBRTC §RobustThroughputEstimator]: packets are held back for 400 ms, then released.
     #[test]
     fn the_longest_gap_counts_as_the_second_longest_and_a_burst_as_it_was_sent() {
         let mut acknowledged = AcknowledgedBitrate::default();

@@ -10,7 +10,8 @@ use crate::fifo::Fifo;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §CongestionWindowPushbackController].
-/// The window is what the target sends in the minimum of the last round-trip times plus this.
+/// The window is the data that the target bitrate sends in the minimum of the last round-trip times
+/// plus this.
 const QUEUE_TIME: TimeDelta = TimeDelta::from_millis(350);
 const RTT_WINDOW: usize = 32;
 const MIN_WINDOW: DataSize = DataSize::from_bytes(3_000);

@@ -353,8 +353,8 @@ mod tests {
         assert!((fitted.inherent_loss - 0.05).abs() < 1e-3, "{}", fitted.inherent_loss);
     }
 
-    // [LIBWEBRTC §LossBasedBweV2]: of 10 kB, 1 kB is lost, at p = 0.02. The first derivative is 1 /
-    // 0.02 - 9 / 0.98, the second -(1 / 0.02^2 + 9 / 0.98^2); three quarters of a step.
+    // [LIBWEBRTC §LossBasedBweV2]: of 10 kB, 1 kB is lost, at p = 0.02. The first derivative is
+    // 1 / 0.02 - 9 / 0.98, the second -(1 / 0.02^2 + 9 / 0.98^2). The step is three quarters.
     #[test]
     fn a_newton_step_is_that_of_the_log_likelihood() {
         let fitted = model(&[(10, 320)]).fit(channel(1_000, 0.02));

@@ -92,9 +92,9 @@ pub struct Gcc {
     /// Kind of arrival times in the last report; `None` before the first report.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
-    /// Round-trip time last passed to the rate control, in whole ms; then the earliest time at
-    /// which feedback may update it.
+    /// Round-trip time last passed to the rate control, in whole ms.
     told_rtt_ms: Option<i64>,
+    /// Earliest time at which feedback may update the round-trip time.
     rtt_due: Timestamp,
     /// State at the last update of the probe controller.
     seen: Option<Seen>,
@@ -102,8 +102,9 @@ pub struct Gcc {
     estimate: Bitrate,
     /// Reason of the last change of the estimate.
     cause: Reason,
-    /// Target in effect; then the reason of its last change.
+    /// Target in effect.
     target: Bitrate,
+    /// Reason of the last change of the target.
     reason: Reason,
     /// Arrivals of the current report. Its allocation is reused.
     arrivals: Vec<Arrival>,
