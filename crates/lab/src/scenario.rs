@@ -69,7 +69,7 @@ pub struct Scenario {
     /// The bottlenecks, in order from host A (or the access network) to host B. Without an access
     /// network there is at least one.
     pub hops: Vec<Hop>,
-    /// The traffic.
+    /// The flows that use the network.
     pub flows: Vec<Flow>,
     /// How real browsers run the scenario.
     pub call: CallPlan,
@@ -106,14 +106,14 @@ pub struct Flow {
     pub pauses: Vec<Range<Timestamp>>,
     /// Number of the browser call that a media or audio flow belongs to, from 1.
     pub call: Option<usize>,
-    /// What it sends.
+    /// The traffic that it carries.
     pub traffic: Traffic,
 }
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// Video under a controller.
+    /// Video controlled by a congestion controller.
     Media(Media),
     /// Audio of 20 kbit/s without congestion control.
     Audio,
@@ -125,7 +125,7 @@ pub enum Traffic {
     Link,
 }
 
-/// Video under a controller.
+/// Video controlled by a congestion controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
     /// A fixed controller; `None` (in files `"$controller"`) for the one named on the command line.
@@ -142,7 +142,7 @@ pub struct Media {
     pub repair: Option<Repair>,
 }
 
-/// A part of a run.
+/// A part of a run, for which metrics are computed separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// Name in tables.

@@ -35,7 +35,7 @@ pub struct LinkConfig {
     pub aqm: Aqm,
     /// Propagation delay.
     pub delay: Delay,
-    /// Variation of the propagation delay.
+    /// Jitter: random variation of the propagation delay.
     pub jitter: Jitter,
     /// Loss that is not caused by congestion.
     pub loss: LossModel,

@@ -32,7 +32,7 @@ impl Header {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet on a link: delivered or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate<T> {
     /// It has arrived at the far end.
@@ -51,7 +51,7 @@ pub struct Delivery<T> {
     pub queuing_delay: TimeDelta,
     /// Its size.
     pub size: DataSize,
-    /// ECN bits on arrival.
+    /// ECN bits on arrival, with any mark that the link has set.
     pub ecn: Ecn,
     /// The packet.
     pub payload: T,

@@ -1,4 +1,4 @@
-//! The `[[flow]]` tables.
+//! Reads the `[[flow]]` tables.
 
 use std::ops::Range;
 use std::sync::LazyLock;

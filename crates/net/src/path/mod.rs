@@ -3,7 +3,7 @@
 //! ```text
 //!   access network          the row of hops
 //!                    node 0 ---- hop 0 ---- node 1 ---- hop 1 ---- node 2
-//!   terminals ------ ends                   ends                   ends      up is from left to right
+//!   terminals ------ ends                   ends                   ends   up: from left to right
 //! ```
 //!
 //! Every end is placed at a node of the row. It may have a delay of its own before that node. It

@@ -35,7 +35,7 @@ pub trait Network<T>: Debug + Send {
     /// Data that the network needs about a packet's direction and ends, besides its header.
     type Crossing: Copy;
 
-    /// A packet enters.
+    /// Puts a packet into the network.
     fn enqueue(&mut self, now: Timestamp, crossing: Self::Crossing, header: Header, payload: T);
 
     /// The earliest time at which [`Network::poll`] may return something; `None` if nothing is

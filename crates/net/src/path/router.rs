@@ -265,7 +265,7 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// Moves a packet that has left a part.
+    /// Moves a packet that has left a part to the next leg, or returns it at the end of its route.
     #[inline]
     pub fn go_on(&mut self, fate: Fate<Traveller<T>>) -> Onward<T> {
         match fate {

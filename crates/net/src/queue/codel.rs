@@ -38,7 +38,7 @@ impl Default for CoDelConfig {
     }
 }
 
-/// A queue under CoDel.
+/// A queue managed by CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct CoDel<T> {
     queue: Fifo<T>,

@@ -177,7 +177,7 @@ impl Signal {
 }
 
 impl<T: Debug> Discipline<T> for DualPi2<T> {
-    /// `dualpi2_enqueue` [RFC9332 §A.1].
+    /// `dualpi2_enqueue` [RFC9332 §A.1]: selects the queue by the ECN bits.
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         self.update_until(now);
         let packets = self.l4s.len() + self.classic.len() + 1;
@@ -190,7 +190,7 @@ impl<T: Debug> Discipline<T> for DualPi2<T> {
         }
     }
 
-    /// `dualpi2_dequeue` [RFC9332 §A.2].
+    /// `dualpi2_dequeue` [RFC9332 §A.2]: signals are decided when a packet leaves.
     fn dequeue(&mut self, now: Timestamp, log: &mut Log<T>) -> Option<Waiting<T>> {
         self.update_until(now);
         while !self.is_empty() {
@@ -224,7 +224,7 @@ impl<T: Debug> Discipline<T> for DualPi2<T> {
 }
 
 impl Control {
-    /// `dualpi2_update` [RFC9332 §A.1].
+    /// `dualpi2_update` [RFC9332 §A.1]: updates the base probability.
     fn update(&mut self, delay: TimeDelta) {
         let deviation = (delay - self.target).as_secs_f64();
         let change = (delay - self.last_delay).as_secs_f64();

@@ -62,7 +62,7 @@ impl Default for PieConfig {
     }
 }
 
-/// A queue under PIE.
+/// A queue managed by PIE.
 #[derive(Clone, Debug)]
 pub(crate) struct Pie<T> {
     queue: Fifo<T>,
@@ -110,7 +110,7 @@ impl<T> Pie<T> {
 }
 
 impl<T: Debug> Discipline<T> for Pie<T> {
-    /// `enque` [RFC8033 §4.1].
+    /// `enque` [RFC8033 §4.1]: drops, marks or enqueues an arriving packet.
     fn enqueue(
         &mut self,
         now: Timestamp,
@@ -144,7 +144,7 @@ impl<T: Debug> Discipline<T> for Pie<T> {
 }
 
 impl Control {
-    /// `status_update` [RFC8033 §4.2].
+    /// `status_update` [RFC8033 §4.2]: updates the probability from the present queuing delay.
     fn update(&mut self, delay: TimeDelta) {
         let deviation = (delay - self.config.target).as_secs_f64();
         let change = (delay - self.last_delay).as_secs_f64();

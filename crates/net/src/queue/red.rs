@@ -37,7 +37,7 @@ impl Default for RedConfig {
     }
 }
 
-/// A queue under RED.
+/// A queue managed by RED.
 #[derive(Clone, Debug)]
 pub(crate) struct Red<T> {
     queue: Fifo<T>,

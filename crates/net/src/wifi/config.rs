@@ -31,14 +31,14 @@ impl NodeId {
 /// [IEEE80211 §9.2.4.2]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessCategory {
-    /// `AC_BK`.
+    /// `AC_BK`: traffic of the lowest priority.
     Background,
-    /// `AC_BE`.
+    /// `AC_BE`: ordinary traffic.
     #[default]
     BestEffort,
-    /// `AC_VI`.
+    /// `AC_VI`: video.
     Video,
-    /// `AC_VO`.
+    /// `AC_VO`: voice, the most urgent category.
     Voice,
 }
 
@@ -270,7 +270,7 @@ pub struct StationLoad {
     pub arrivals: Arrivals,
     /// Size of its IP packets.
     pub size: DataSize,
-    /// Their access category.
+    /// Access category of its packets.
     pub category: AccessCategory,
     /// No packet arrives before this time.
     pub start: Timestamp,
@@ -411,11 +411,11 @@ impl Placement {
 /// Configuration of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellConfig {
-    /// Times that the band fixes.
+    /// Band, which determines slot and interframe times.
     pub band: Band,
     /// The access point as a sender.
     pub access_point: NodeConfig,
-    /// Its stations.
+    /// The stations of the cell.
     pub stations: Vec<Station>,
     /// Nodes of other cells.
     pub neighbours: Vec<Neighbour>,

@@ -15,7 +15,7 @@ const CAPTURE_MARGIN_DB: f64 = 10.0;
 /// Smallest signal-to-noise ratio at which a receiver detects a preamble.
 const PREAMBLE_SNR_DB: f64 = 4.0;
 
-/// The state of a link.
+/// A link with its random state.
 #[derive(Debug)]
 pub(super) struct LinkState {
     /// The receiving node; `None` for an access point outside the cell.

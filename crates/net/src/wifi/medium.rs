@@ -76,7 +76,7 @@ struct Reception {
 pub(super) struct Medium {
     /// Power with which each node is received by each other node; the outer index is the sender.
     power_dbm: Vec<Vec<f64>>,
-    /// The same in milliwatts.
+    /// The same powers in milliwatts.
     power_mw: Vec<Vec<f64>>,
     radios: Vec<Radio>,
     on_air: Vec<Frame>,
@@ -87,7 +87,7 @@ pub(super) struct Medium {
 }
 
 impl Medium {
-    /// An idle channel. `power_dbm[from][to]` is the power with which a node receives another.
+    /// An idle channel. `power_dbm[from][to]` is the power with which `to` receives `from`.
     pub(super) fn new(mut power_dbm: Vec<Vec<f64>>, eifs_excess: TimeDelta) -> Self {
         let nodes = power_dbm.len();
         for (node, from) in power_dbm.iter_mut().enumerate() {

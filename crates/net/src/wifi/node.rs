@@ -52,7 +52,7 @@ pub(super) struct Exchange {
 pub(super) enum Action {
     #[default]
     None,
-    /// Answers the frame of this node.
+    /// Sends the answer to the frame of node `to`.
     Respond { to: usize },
     /// Gives up waiting for an answer.
     TimeOut,

@@ -16,7 +16,7 @@ const fn us(micros: i64) -> TimeDelta {
     TimeDelta::from_micros(micros)
 }
 
-/// Times that a band fixes [IEEE80211 §20.4.4].
+/// The times that depend on the band [IEEE80211 §20.4.4].
 ///
 /// [IEEE80211 §20.4.4]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Band {
         self.sifs + self.slot * i64::from(aifsn)
     }
 
-    /// DIFS [IEEE80211 §9.3.7].
+    /// DIFS, the interframe space of legacy stations [IEEE80211 §9.3.7].
     ///
     /// [IEEE80211 §9.3.7]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn difs(&self) -> TimeDelta {

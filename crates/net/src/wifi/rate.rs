@@ -16,7 +16,7 @@ use super::error_rate::error_rate;
 use super::phy::{DataRate, GuardInterval, Mcs};
 use crate::seed::Stream;
 
-/// How a sender chooses its rate.
+/// How a sender chooses modulation and coding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateControl {
     /// Always the same rate.

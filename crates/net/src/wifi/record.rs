@@ -22,7 +22,7 @@ pub struct NodeCounters {
     pub delivered: DataSize,
     /// Packets dropped because the queue was full.
     pub queue_full: u64,
-    /// Packets dropped by the management of the queue.
+    /// Packets dropped by the queue management.
     pub managed: u64,
     /// Packets dropped after their last attempt.
     pub retry_limit: u64,
@@ -36,14 +36,14 @@ pub struct NodeCounters {
     pub frames: u64,
     /// Collisions within the node, in which a more urgent category sent instead.
     pub virtual_collisions: u64,
-    /// Time on the air with data and answers.
+    /// Time on the air, with data frames and with answers to others.
     pub airtime: TimeDelta,
 }
 
 /// A frame that was on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirtimeRecord {
-    /// When it began.
+    /// When it started.
     pub start: Timestamp,
     /// When it ended, including the signal extension of the band.
     pub end: Timestamp,
@@ -51,7 +51,7 @@ pub struct AirtimeRecord {
     pub from: NodeId,
     /// The receiver; `None` for an access point outside the cell.
     pub to: Option<NodeId>,
-    /// What it was.
+    /// Kind of the frame.
     pub kind: FrameKind,
     /// How many MPDUs of a data frame the receiver decoded. For an answer, 1 if it was decoded,
     /// else 0.

@@ -216,7 +216,8 @@ impl HiddenTerminal {
         self.capacity_with(arrivals, size, 1.0)
     }
 
-    /// `hit` is the mean delay of the first packet of a burst, as a share of the burst.
+    /// The capacity for a given `hit`: the mean delay of a burst's first packet, as a share of the
+    /// burst.
     fn capacity_with(&self, arrivals: Bitrate, size: DataSize, hit: f64) -> Bitrate {
         let capacity = packet_capacity(size);
         let taken = self.utilization() * capacity.as_bps_f64() * hit;
@@ -308,7 +309,7 @@ mod tests {
     fn transmit_delays_are_the_papers_but_for_one() {
         assert_eq!(delay_ms(15, 1023, 0.1), "36.1750");
         assert_eq!(delay_ms(7, 15, 0.1), "3.3990");
-        // Printed as 238.68.
+        // The paper prints 238.68.
         assert_eq!(delay_ms(15, 1023, 0.9), "238.6750");
         assert_eq!([0.0, 0.9].map(|busy| delay_ms(7, 15, busy)), ["2.1865", "13.0990"]);
         let voice = [0.0, 0.1, 0.9].map(|busy| delay_ms(3, 7, busy));
