@@ -124,8 +124,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 
     /// The channel becomes busy at a node. A node whose backoff ends less than one slot from now
-    /// sends anyway: it needs that time to sense a frame and to switch to sending [IEEE80211
-    /// §9.3.7].
+    /// sends anyway: it needs that time to sense a frame and to switch to sending
+    /// [IEEE80211 §9.3.7].
     fn on_busy(&mut self, now: Timestamp, node: usize) {
         if self.accesses[node] < now + self.band.slot || self.nodes[node].is_engaged() {
             return;

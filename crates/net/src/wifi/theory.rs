@@ -3,8 +3,8 @@
 //!
 //! [`Saturated`] is the model of [BIANCHI §IV] with a limit on the attempts per packet. Every
 //! station always has a packet, all stations hear each other, and every attempt collides with the
-//! same probability. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of [INTERDIGITAL
-//! §3.1], with the durations that the paper uses.
+//! same probability. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of
+//! [INTERDIGITAL §3.1], with the durations that the paper uses.
 //!
 //! [BIANCHI §IV]: https://doi.org/10.1109/49.840210
 //! [INTERDIGITAL §3.1]: https://doi.org/10.1145/2713168.2713173
@@ -104,8 +104,8 @@ impl Saturated {
     }
 }
 
-/// Size of an acknowledgement in the paper, including headers of the physical layer [INTERDIGITAL
-/// §3.1.1].
+/// Size of an acknowledgement in the paper, including headers of the physical layer
+/// [INTERDIGITAL §3.1.1].
 const PAPER_ACK: DataSize = DataSize::from_bytes(76);
 /// Time per packet besides its bits: PLCP 40, SIFS 16, DIFS 34 us [INTERDIGITAL §3.1.1].
 const PAPER_OVERHEAD: TimeDelta = TimeDelta::from_micros(40 + 16 + 34);
@@ -151,8 +151,8 @@ pub struct DiscardedPacket {
 }
 
 impl DiscardedPacket {
-    /// `TD(R, L)`: mean time from the head of the queue until the drop [INTERDIGITAL §3.1.1, Eq.
-    /// 3].
+    /// `TD(R, L)`: mean time from the head of the queue until the drop
+    /// [INTERDIGITAL §3.1.1, Eq. 3].
     ///
     /// [INTERDIGITAL §3.1.1, Eq. 3]: https://doi.org/10.1145/2713168.2713173
     pub fn transmit_delay(&self) -> TimeDelta {
