@@ -309,8 +309,8 @@ impl Scenario {
     }
 
     /// The same network with the traffic of a command in both directions, for this duration.
+    /// `weir link` records this scenario. Sections, published values and assertions are removed,
     /// because they refer to the scenario's own flows.
-    /// they refer to the scenario's own flows.
     pub fn linked(self, duration: TimeDelta) -> Self {
         let attachment = self.link_attachment();
         let flow = |direction| Flow {

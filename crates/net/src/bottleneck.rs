@@ -150,8 +150,8 @@ pub struct Bottleneck<T> {
     log: Log<T>,
     /// The latest time that a caller has passed.
     now: Timestamp,
-    /// When the current transmission ends; `None` if idle. The packet is on the delay line already,
-    /// because its arrival time is determined when its transmission starts.
+    /// When the current transmission ends; `None` if there is none. The packet is on the delay line
+    /// already, because its arrival time is determined when its transmission starts.
     busy_until: Option<Timestamp>,
     /// A packet whose transmission never ends, because the capacity stays zero from some time on.
     /// Only [`Bottleneck::set_capacity`] can release it.

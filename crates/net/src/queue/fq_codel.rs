@@ -26,7 +26,7 @@ pub(crate) struct FqCoDel<T> {
     queues: Vec<FlowQueue<T>>,
     /// Queues that have just become active, in the order of their turns.
     new: VecDeque<usize>,
-    /// Queues that have used up at least one turn, in the order of their turns.
+    /// Active queues that are no longer new, in the order of their turns.
     old: VecDeque<usize>,
     bytes: DataSize,
     packets: usize,
