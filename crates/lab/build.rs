@@ -1,4 +1,4 @@
-//! Lists the scenario files and takes the report viewer, so that the program carries them with it.
+//! Embeds the scenario files and the report viewer into the program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ fn main() -> io::Result<()> {
     fs::write(Path::new(&out).join("report.html"), viewer()?)
 }
 
-/// Asked when it runs, not when it is compiled: a checkout may move while its build stays.
+/// Folder of this crate, read at run time: a checkout may be moved after this script was compiled.
 fn crate_folder() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into()
 }
 
-/// The report viewer's page; empty if it has not been built, for the rest builds without it.
+/// Page of the report viewer. Empty if it has not been built: the rest builds without it.
 fn viewer() -> io::Result<String> {
     let web = crate_folder().join("../../web");
     let page = web.join("dist/report.html");
-    // Cargo takes a missing path for a changed one, each time: what is watched must be there.
+    // Cargo treats a missing path as changed in every build, so watch one that exists.
     let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
     if let Some(path) = watched {
         println!("cargo::rerun-if-changed={}", path.display());

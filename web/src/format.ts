@@ -132,7 +132,7 @@ export interface VideoRow {
   fec_percent: number | null;
 }
 
-/** What made a run's packets move. */
+/** How a run was made: in simulation, or with real programs. */
 export type Engine = "sim" | "call" | "link";
 
 export interface SectionRow {
@@ -207,23 +207,23 @@ export interface StreamErrorRow {
   interval_error_percent: number | null;
 }
 
-/** Two witnesses of one quantity. */
+/** One quantity, measured by two witnesses. */
 export interface Agreement {
   /** What was seen, and where: `audio a to b, at a`. */
   subject: string;
   /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
   quantity: string;
-  /** Who saw it beside the capture: `getStats` or `emulator`. */
+  /** The witness other than the capture: `getStats` or `emulator`. */
   witness: string;
-  /** What this witness saw. */
+  /** Value of this witness. */
   witnessed: number;
-  /** What the capture saw. */
+  /** Value of the capture. */
   captured: number;
   /** Witnessed minus captured. */
   error: number;
-  /** How large the error can be without contradiction. */
+  /** Largest error at which the two still agree. */
   limit: number;
-  /** Whether it is not larger. */
+  /** Whether the error is within the limit. */
   agrees: boolean;
 }
 

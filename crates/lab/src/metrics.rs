@@ -1,8 +1,9 @@
-//! Metrics of a flow, from its rows alone; simulated runs and real calls are measured alike.
+//! Metrics of a flow. They are computed from its rows alone, so simulated runs and real calls are
+//! measured in the same way.
 //!
-//! Time is weighed by rows of 50 ms: a percentile of the queuing delay is one over the rows that have
-//! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
-//! ranks, as numpy does by default.
+//! Each row covers 50 ms and counts once. The queuing delay of a row is the mean over the packets
+//! that arrived in it; a percentile is taken over the rows that have a value. Percentiles
+//! interpolate linearly between ranks, as numpy does by default.
 //!
 //! Rows are measured one after the other as they come, so that a run of any length takes little memory.
 
@@ -42,7 +43,7 @@ use weir_sim::trace::Row;
 
 use declared::{Shape, declare};
 
-/// Rows in a second, over which rates and loss ratios are taken.
+/// Rows in a second, the window of rates and loss ratios.
 const ROWS_PER_SECOND: usize = 20;
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,19 +182,20 @@ impl Metrics {
     }
 }
 
-/// The steps of the capacity that lie between rows of one flow.
+/// Changes of the capacity between consecutive rows of one flow.
 pub fn capacity_changes(rows: &[Row]) -> Vec<CapacityChange> {
     let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
     rows.iter().for_each(|row| meter.push(row));
     meter.finish().changes
 }
 
-/// Mean of the values; `None` of no values.
+/// Mean of the values; `None` if there are none.
 pub fn mean(values: Vec<f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The value below which a share `q` of the sorted values lies, interpolated between ranks.
+/// The `q` quantile (0 to 1) of sorted values, interpolated linearly between ranks; `None` if there
+/// are none.
 pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     let position = q * sorted.len().checked_sub(1)? as f64;
     let below = position.floor();
@@ -201,7 +203,7 @@ pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * (position - below))
 }
 
-/// A mean of what comes one by one.
+/// Mean of values that arrive one at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunningMean {
     sum: f64,
@@ -214,7 +216,7 @@ impl RunningMean {
         self.count += 1;
     }
 
-    /// `None` of no values.
+    /// The mean; `None` if there are no values.
     pub(crate) fn value(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
@@ -234,7 +236,7 @@ impl FromIterator<f64> for RunningMean {
     }
 }
 
-/// The sum of the last second's rows.
+/// Sum over the rows of the last second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     last: [u64; ROWS_PER_SECOND],
@@ -243,7 +245,7 @@ struct Window {
 }
 
 impl Window {
-    /// The sum with this row.
+    /// Adds a row and returns the new sum.
     fn push(&mut self, value: u64) -> u64 {
         let oldest = &mut self.last[self.rows % ROWS_PER_SECOND];
         self.sum = self.sum + value - std::mem::replace(oldest, value);
@@ -297,7 +299,7 @@ mod tests {
         (0..160).map(row).collect()
     }
 
-    /// Nine decimals: what summing in another order may change is below that.
+    /// Rounds to nine decimals. Differences from the order of summation are smaller.
     fn rounded(value: Option<f64>) -> Option<f64> {
         value.map(|value| (value * 1e9).round() / 1e9)
     }
@@ -334,13 +336,13 @@ mod tests {
         assert_eq!(metrics.responsiveness_s, Some(0.15));
         assert_eq!(metrics.responsiveness_down_s, Some(0.15));
         assert_eq!(metrics.responsiveness_up_s, None);
-        // At once after the start; two rows of the first second after the change are at the old rate,
-        // and within 10 % of 900 kbit/s allows exactly that.
+        // Converged at once after the start. In the first second after the change two rows still
+        // have the old rate, which gives 990 kbit/s: exactly 10 % above 900 kbit/s.
         assert_eq!(metrics.convergence_s, Some(1.0));
         assert_eq!(rounded(metrics.late_rate_mbps), Some(0.9225)); // (2 * 1.8 + 78 * 0.9) / 80
     }
 
-    /// So many half seconds at each rate, in kbit/s.
+    /// Half a second at each rate, in kbit/s.
     fn half_seconds(rates: &[u64]) -> Vec<Row> {
         let row = |index: i64, rate: u64| Row {
             time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
@@ -381,8 +383,8 @@ mod tests {
         rates[20..24].fill(1_500);
         rates[24..].fill(1_000);
         let rows = half_seconds(&rates);
-        // At once from the start; after the arrival two seconds at 1500, of which a second that is
-        // near 1000 may hold four rows.
+        // Converged at once after the start. After the arrival the rate is 1500 kbit/s for two
+        // seconds. A second within 10 % of 1000 kbit/s contains at most four of those rows.
         let arrivals = [Timestamp::from_secs(10)];
         assert_eq!(Metrics::of(&rows, &arrivals).convergence_s, Some((1.0 + 2.8) / 2.0));
     }

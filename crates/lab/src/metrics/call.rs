@@ -15,8 +15,8 @@ declare! {
 }
 
 declare! {
-    /// Means over participants; of a participant with several connections over these, but rates are their
-    /// sums.
+    /// Means over participants. For a participant with several connections, a value is the mean
+    /// over them, but a rate is their sum.
     #[derive(Default)]
     #[serde(default)]
     pub struct CallMetrics in "calls." {
@@ -46,7 +46,7 @@ declare! {
     }
 }
 
-/// Over the packets of a stream; the mean over the streams.
+/// One-way delay over the packets of a stream, as a mean over the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneWayDelay {
     /// Mean.

@@ -19,8 +19,8 @@ declare! {
 }
 
 declare! {
-    /// How the media flows of a time share a path while all of them are active. Throughputs count per
-    /// priority.
+    /// How media flows share a path while all of them are active. Throughputs are divided by the
+    /// priority of the flow.
     pub struct Fairness in "fairness." {
         /// Jain's index over the mean throughputs of the media flows of that direction, per priority, while
         /// all of them are active: 1 if all are equal, 1/n if one of n has all.

@@ -3,8 +3,8 @@
 use super::declared::declare;
 
 declare! {
-    /// Metrics of nodes as senders, over the nodes of one table together. `None` where nothing was sent, or
-    /// measured.
+    /// Metrics of nodes as senders, over the nodes of one table together. `None` if nothing was
+    /// sent, or if the value was not measured.
     pub struct NodeMetrics in "cell.NODE." {
         /// IP bytes that came to be sent, over the time.
         offered_mbps: f64 = "Mbit/s", Neither, [];

@@ -1,4 +1,4 @@
-//! Metrics of a flow's video: what of the rate was repair, and what the viewer saw.
+//! Metrics of a flow's video: share of repair in the rate, frames shown, delay and freezes.
 
 use weir::units::{DataSize, TimeDelta};
 use weir_sim::trace::{ROW_INTERVAL, Video};
@@ -35,7 +35,7 @@ declare! {
     }
 }
 
-/// The video of the rows so far.
+/// Video values of the rows so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VideoMeter {
     rows: i64,
