@@ -8,14 +8,14 @@
 export interface Report {
   schema: number;
   title: string;
-  /** The command that made it. */
+  /** The command that wrote this report. */
   command: string;
   /** Program and version. */
   generator: string;
   definitions: Array<Definition>;
-  /** In the order that fixes their colours. */
+  /** Sorted; the position of a controller fixes its colour. */
   controllers: Array<string>;
-  /** A requirement of RFC 8836 and controller each; none where no expectation speaks of one. */
+  /** One for each requirement of RFC 8836 and controller; empty if no expectation tests any. */
   verdicts: Array<Verdict>;
   /** What Google's congestion control changed since 2013. */
   then_and_now: Array<ThenAndNow>;
@@ -28,7 +28,7 @@ export interface Report {
   runs: number;
 }
 
-/** What one participant of the calls of a scenario has, on average. */
+/** Means over the participants of a scenario's calls. */
 export interface ParticipantsRow {
   scenario: string;
   controller: string;
@@ -41,7 +41,7 @@ export interface ParticipantsRow {
   one_way_delay_ms: number | null;
   send_rate_mbps: number | null;
   receive_rate_mbps: number | null;
-  /** Of one core. */
+  /** In percent of one core. */
   cpu_percent: number | null;
   memory_mb: number | null;
 }
@@ -67,12 +67,12 @@ export interface Verdict {
   text: string;
   controller: string;
   met: boolean | null;
-  /** Expectations that hold, of those that speak of it. */
+  /** Number of expectations on this requirement that hold. */
   held: number;
   tested: number;
   /** The expectation that decides, with its value and limit. */
   by: string;
-  /** Its value and limit alone. */
+  /** Value and limit of that expectation. */
   figure: string;
 }
 
@@ -84,7 +84,7 @@ export interface ErrorRow {
   real_controller: string;
   real_mbps: number;
   sim_mbps: number;
-  /** Of the real rate. */
+  /** Error of the rate, in percent of the real rate. */
   error_percent: number | null;
   real_p95_ms: number | null;
   sim_p95_ms: number | null;
@@ -98,13 +98,13 @@ export interface Scenario {
   source: string;
   description: string;
   duration_s: number;
-  /** The network in words, a fact each. */
+  /** The network in words, one fact per entry. */
   network: Array<string>;
   groups: Array<Group>;
   paper: Array<PaperRow>;
   findings: Array<Finding>;
   sections: Array<SectionRow>;
-  /** Flows that show their video. */
+  /** Flows whose receiver shows the video. */
   video: Array<VideoRow>;
   split: Array<SplitRow>;
   /** TCP and UDP beside the media. */
@@ -114,11 +114,11 @@ export interface Scenario {
   sim_real: Array<SimReal>;
   /** `null` where no real call was made. */
   calls: Calls | null;
-  /** Of a Wi-Fi cell. */
+  /** Use of the channel of a Wi-Fi cell; `null` without a cell. */
   airtime: Airtime | null;
 }
 
-/** What the viewer of a flow saw, and what its repair cost; means over the seeds. */
+/** Video quality of a flow and the cost of its repair; means over the seeds. */
 export interface VideoRow {
   controller: string;
   engine: Engine;
@@ -148,17 +148,17 @@ export interface SectionRow {
   loss_percent: number | null;
 }
 
-/** What only real calls have. Tables are of all runs, plots, streams and agreement of the first one. */
+/** Real calls. Tables cover all runs; plots, `streams` and `agreement` only the first one. */
 export interface Calls {
   /** Of the first run. */
   seed: string;
   tried: number;
   succeeded: number;
-  /** Why the others failed. */
+  /** Why the other calls failed. */
   failures: Array<string>;
-  /** Runs that the machine disturbed. No other member tells of them. */
+  /** Runs that the machine disturbed. No other member includes them. */
   left_out: Array<string>;
-  /** The machine disturbed all runs that there are. */
+  /** Whether the machine disturbed all runs. */
   disturbed: boolean;
   setup: Array<SetupRow>;
   peers: Array<PeerRow>;
@@ -192,7 +192,7 @@ export interface StreamRow {
   max_delay_ms: number | null;
 }
 
-/** A stream as a peer counted it and as its host's capture did. */
+/** Counts of a stream by a peer and by the capture at its host. */
 export interface StreamErrorRow {
   peer: string;
   what: string;
@@ -203,7 +203,7 @@ export interface StreamErrorRow {
   captured_packets: number;
   /** Payload over the whole call: reported minus captured. */
   error_percent: number | null;
-  /** Mean of what the intervals are apart. */
+  /** Mean difference of the report intervals. */
   interval_error_percent: number | null;
 }
 
@@ -236,7 +236,7 @@ export interface DelayPlot {
 /** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
 export interface RatePlot {
   peer: string;
-  /** Whether it was sent or received, and what it is. */
+  /** Direction (sent or received) and kind of the stream. */
   what: string;
   time_s: Array<number>;
   reported_kbps: Array<number>;
@@ -249,12 +249,12 @@ export interface RatePlot {
 export interface SetupRow {
   seed: string;
   peer: string;
-  /** From the opening of the page until the lab knows of it. */
+  /** From opening the page until the lab has sent its configuration. */
   page_ms: number;
   camera_ms: number | null;
-  /** For the other peer. */
+  /** Time waiting for the other peer. */
   waiting_ms: number;
-  /** Until both descriptions are there. */
+  /** From then until both session descriptions are there. */
   signalling_ms: number | null;
   /** From then until a path is found. */
   ice_ms: number | null;
@@ -271,7 +271,7 @@ export interface PeerRow {
   seed: string;
   controller: string;
   peer: string;
-  /** Of one core. */
+  /** In percent of one core. */
   cpu_percent: number | null;
   memory_mb: number | null;
   encode_ms: number | null;
@@ -284,11 +284,11 @@ export interface PeerRow {
   limited: string | null;
 }
 
-/** What a flow's rate was; means over the seeds. */
+/** Rate of a flow, split into video and repair; means over the seeds. */
 export interface SplitRow {
   controller: string;
   engine: Engine;
-  /** The flow; of what a forwarding server sends, the receiver. */
+  /** The flow; for media from a forwarding server, the receiver. */
   flow: string;
   capacity_mbps: number | null;
   /** Of all IP packets. */
@@ -298,7 +298,7 @@ export interface SplitRow {
   fec_mbps: number | null;
 }
 
-/** How media flows share, means over the seeds; of a ratio the least fair window. */
+/** Fairness between media flows, means over the seeds. A ratio is of the least fair window. */
 export interface FairnessRow {
   controller: string;
   engine: Engine;
@@ -310,7 +310,7 @@ export interface FairnessRow {
   within_5s: number | null;
 }
 
-/** What loads the network beside the media, over the whole time or a section; means over the seeds. */
+/** Load beside the media, over the whole time or a section; means over the seeds. */
 export interface LoadRow {
   controller: string;
   engine: Engine;
@@ -318,19 +318,19 @@ export interface LoadRow {
   /** `null` for the whole time. */
   section: string | null;
   rate_mbps: number | null;
-  /** Of TCP, as the next one. */
+  /** Only for TCP, as is `retransmitted_packets`. */
   goodput_mbps: number | null;
   retransmitted_packets: number | null;
   p95_queuing_delay_ms: number | null;
   loss_percent: number | null;
 }
 
-/** Who held the channel of a Wi-Fi cell in a short time of one run. */
+/** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */
 export interface Airtime {
-  /** The command that makes the run again. */
+  /** The command that repeats the run. */
   command: string;
   controller: string;
-  /** When it begins, in the run's time. */
+  /** Start of the picture, in the run's time. */
   from_s: number;
   nodes: Array<string>;
   frames: Array<AirFrame>;
@@ -343,9 +343,9 @@ export interface AirFrame {
   /** Index of its sender. */
   node: number;
   kind: AirFrameKind;
-  /** Packets in it, 1 in an answer. */
+  /** Packets in the frame; 1 in an acknowledgement. */
   mpdus: number;
-  /** Of these, how many arrived. */
+  /** How many of these packets arrived. */
   decoded: number;
   text: string;
 }
@@ -365,7 +365,7 @@ export interface PaperRow {
   published: string;
   measured: string | null;
   note: string;
-  /** Of a real call outside the published spread: what changed since; else empty. */
+  /** What changed since, for a real call outside the published spread; else empty. */
   since: string;
 }
 
@@ -380,20 +380,20 @@ export interface Expectation {
   /** `at least 0.67`. */
   limit: string;
   outcome: ExpectationOutcome;
-  /** Why a known miss is one. */
+  /** Reason of a known miss. */
   why: string;
 }
 
-/** What became of an expectation. */
+/** Result of an expectation. */
 export type ExpectationOutcome = "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
 
-/** All runs of one controller under one engine, seen at one flow. */
+/** One flow over all runs of one controller under one engine. */
 export interface Group {
   controller: string;
   engine: Engine;
   flow: string;
   seeds: Array<string>;
-  /** The command that makes these runs again. */
+  /** The command that repeats these runs. */
   command: string;
   series: Series;
   /** Rate changes of the first seed, by time. */
@@ -405,9 +405,9 @@ export interface Group {
   lateness_us: Histogram | null;
 }
 
-/** Packets by how late they were released. */
+/** Histogram of the release lateness of packets. */
 export interface Histogram {
-  /** One more than `counts`. */
+  /** Edges of the bins, one more than `counts`. */
   edges: Array<number>;
   counts: Array<number>;
   p50: number;
@@ -485,7 +485,7 @@ export interface SimRealRow {
   note: string;
 }
 
-/** A published statement and whether ours agrees; `holds` is `null` where that cannot be said. */
+/** A published statement, and whether our runs agree; `holds` is `null` if unknown. */
 export interface Finding {
   text: string;
   where: string;

@@ -1,4 +1,5 @@
-//! `events.jsonl`: a line a rate change, with its reason, the controller's state and what decided it.
+//! `events.jsonl`: one line for each rate change, with its reason, the controller's state and its
+//! signals.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -43,7 +44,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The change of a line.
+/// Parses a line.
 pub(super) fn parse_line(line: &str, flows: &[String]) -> Result<RateChange, String> {
     let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
     rate_change(line, flows)
