@@ -132,7 +132,8 @@ def coarsest(folder):
     first_stamp, (first_time, _) = next(iter(frames.items()))
     logs = []
     for stamp, (_, bits) in frames.items():
-        # Frames may wait before they leave: their pictures come at the times of their stamps.
+        # Frames may wait before they leave, so the time of a picture follows from its RTP
+        # timestamp.
         time = (first_time + ((stamp - first_stamp) % 2**32) / RTP_CLOCK) % 86400
         place = bisect.bisect_left(qualities, (time,))
         near = min(
