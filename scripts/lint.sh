@@ -26,6 +26,17 @@ else
     echo 'lint: skipped: the check of the Python scripts: scripts/deps.sh --test installs ruff'
 fi
 
+# The libraries for products must build without std, and with each of their features.
+for features in '' std serde; do
+    cargo check --package weir-rtc --no-default-features --features "$features"
+done
+bare=thumbv7em-none-eabi
+if rustup target list --installed 2> /dev/null | grep -qx "$bare"; then
+    cargo check --package weir-rtc --package weir-wire --package weir-rtcp --features weir-rtc/serde --target "$bare"
+else
+    echo "lint: skipped: the check without std: rustup target add $bare"
+fi
+
 # The program must also build with musl, whose types and functions differ from those of glibc.
 musl=x86_64-unknown-linux-musl
 if rustup target list --installed 2> /dev/null | grep -qx "$musl"; then

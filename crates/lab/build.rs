@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = crate_folder().join("../../scenarios").canonicalize()?;
+    // A link to the folder in the clone; in the published package it is the folder itself.
+    let root = crate_folder().join("scenarios").canonicalize()?;
     let mut files = Vec::new();
     collect(&root, &mut files)?;
     let mut entries: Vec<(String, String)> = files.iter().map(|file| entry(&root, file)).collect();
@@ -25,10 +26,12 @@ fn crate_folder() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into()
 }
 
-/// Page of the report viewer. Empty if it has not been built: the rest builds without it.
+/// Page of the report viewer. Empty if it has not been built: the rest builds without it. In the
+/// clone, `report.html` is a link to the page that `make web` builds; the published package
+/// contains the page itself.
 fn viewer() -> io::Result<String> {
+    let page = crate_folder().join("report.html");
     let web = crate_folder().join("../../web");
-    let page = web.join("dist/report.html");
     // Cargo treats a missing path as changed in every build, so watch one that exists.
     let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
     if let Some(path) = watched {

@@ -28,22 +28,24 @@ export interface Report {
   runs: number;
 }
 
-/** Means over the participants of a scenario's calls. */
-export interface ParticipantsRow {
-  scenario: string;
+export interface Definition {
+  term: string;
+  text: string;
+}
+
+/** Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it. */
+export interface Verdict {
+  requirement: string;
+  text: string;
   controller: string;
-  participants: number;
-  runs: number;
-  success_ratio: number | null;
-  setup_ms: number | null;
-  first_frame_ms: number | null;
-  rtt_ms: number | null;
-  one_way_delay_ms: number | null;
-  send_rate_mbps: number | null;
-  receive_rate_mbps: number | null;
-  /** In percent of one core. */
-  cpu_percent: number | null;
-  memory_mb: number | null;
+  met: boolean | null;
+  /** Number of expectations on this requirement that hold. */
+  held: number;
+  tested: number;
+  /** The expectation that decides, with its value and limit. */
+  by: string;
+  /** Value and limit of that expectation. */
+  figure: string;
 }
 
 /** A flow under the algorithm of 2013 and under today's, means over the seeds. */
@@ -61,19 +63,22 @@ export interface Measured {
   loss_percent: number | null;
 }
 
-/** Whether a controller meets a requirement of RFC 8836; `met` is `null` if nothing tested it. */
-export interface Verdict {
-  requirement: string;
-  text: string;
+/** Means over the participants of a scenario's calls. */
+export interface ParticipantsRow {
+  scenario: string;
   controller: string;
-  met: boolean | null;
-  /** Number of expectations on this requirement that hold. */
-  held: number;
-  tested: number;
-  /** The expectation that decides, with its value and limit. */
-  by: string;
-  /** Value and limit of that expectation. */
-  figure: string;
+  participants: number;
+  runs: number;
+  success_ratio: number | null;
+  setup_ms: number | null;
+  first_frame_ms: number | null;
+  rtt_ms: number | null;
+  one_way_delay_ms: number | null;
+  send_rate_mbps: number | null;
+  receive_rate_mbps: number | null;
+  /** In percent of one core. */
+  cpu_percent: number | null;
+  memory_mb: number | null;
 }
 
 /** A media flow, simulated and real, means over the seeds; errors are simulated minus real. */
@@ -118,6 +123,127 @@ export interface Scenario {
   airtime: Airtime | null;
 }
 
+/** One flow over all runs of one controller under one engine. */
+export interface Group {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  seeds: Array<string>;
+  /** The command that repeats these runs. */
+  command: string;
+  series: Series;
+  /** Rate changes of the first seed, by time. */
+  events: Array<RateChange>;
+  box: Boxes;
+  points: Array<Point>;
+  warnings: Array<string>;
+  /** How late the emulator released packets; `null` for simulated runs. */
+  lateness_us: Histogram | null;
+}
+
+/** How a run was made: in simulation, or with real programs. */
+export type Engine = "sim" | "call" | "link";
+
+/**
+ * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
+ * each point of time.
+ */
+export interface Series {
+  time_s: Array<number>;
+  capacity_mbps: Array<number | null>;
+  target_mbps: Array<number | null>;
+  received_mbps: Array<number | null>;
+  rtt_ms: Array<number | null>;
+  queuing_delay_ms: Array<number | null>;
+  loss_percent: Array<number | null>;
+}
+
+export interface RateChange {
+  time_s: number;
+  from_mbps: number;
+  target_mbps: number;
+  reason: string;
+  state: string;
+  /** The controller's signals at the change; the unit is in the name. */
+  signals: Record<string, number>;
+}
+
+export interface Boxes {
+  utilization: BoxPlot | null;
+  rtt_ms: BoxPlot | null;
+  responsiveness_s: BoxPlot | null;
+  loss_percent: BoxPlot | null;
+}
+
+/** A box plot over the seeds. The whiskers end at `min` and `max`, without the outliers. */
+export interface BoxPlot {
+  min: number;
+  q1: number;
+  median: number;
+  q3: number;
+  max: number;
+  outliers: Array<number>;
+}
+
+/** One run of a group, at the group's flow. */
+export interface Point {
+  seed: string;
+  throughput_mbps: number | null;
+  utilization: number | null;
+  p95_queuing_delay_ms: number | null;
+  loss_percent: number | null;
+  rtt_ms: number | null;
+  responsiveness_s: number | null;
+}
+
+/** Histogram of the release lateness of packets. */
+export interface Histogram {
+  /** Edges of the bins, one more than `counts`. */
+  edges: Array<number>;
+  counts: Array<number>;
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+/** A published value beside ours. */
+export interface PaperRow {
+  where: string;
+  /** `null` for the first flow. */
+  flow: string | null;
+  /** `null` for the whole time. */
+  section: string | null;
+  metric: string;
+  controller: string | null;
+  published: string;
+  measured: string | null;
+  note: string;
+  /** What changed since, for a real call outside the published spread; else empty. */
+  since: string;
+}
+
+/** A published statement, and whether our runs agree; `holds` is `null` if unknown. */
+export interface Finding {
+  text: string;
+  where: string;
+  measured: string;
+  holds: boolean | null;
+  why: string;
+}
+
+export interface SectionRow {
+  controller: string;
+  engine: Engine;
+  name: string;
+  from_s: number;
+  to_s: number;
+  utilization: number | null;
+  rate_mbps: number | null;
+  p95_queuing_delay_ms: number | null;
+  rtt_ms: number | null;
+  loss_percent: number | null;
+}
+
 /** Video quality of a flow and the cost of its repair; means over the seeds. */
 export interface VideoRow {
   controller: string;
@@ -132,20 +258,81 @@ export interface VideoRow {
   fec_percent: number | null;
 }
 
-/** How a run was made: in simulation, or with real programs. */
-export type Engine = "sim" | "call" | "link";
-
-export interface SectionRow {
+/** Rate of a flow, split into video and repair; means over the seeds. */
+export interface SplitRow {
   controller: string;
   engine: Engine;
-  name: string;
-  from_s: number;
-  to_s: number;
-  utilization: number | null;
+  /** The flow; for media from a forwarding server, the receiver. */
+  flow: string;
+  capacity_mbps: number | null;
+  /** Of all IP packets. */
   rate_mbps: number | null;
+  video_mbps: number;
+  retransmission_mbps: number | null;
+  fec_mbps: number | null;
+}
+
+/** Load beside the media, over the whole time or a section; means over the seeds. */
+export interface LoadRow {
+  controller: string;
+  engine: Engine;
+  flow: string;
+  /** `null` for the whole time. */
+  section: string | null;
+  rate_mbps: number | null;
+  /** Only for TCP, as is `retransmitted_packets`. */
+  goodput_mbps: number | null;
+  retransmitted_packets: number | null;
   p95_queuing_delay_ms: number | null;
-  rtt_ms: number | null;
   loss_percent: number | null;
+}
+
+/** An expectation of `weir check` under one controller. */
+export interface Expectation {
+  controller: string;
+  text: string;
+  /** Mean over the seeds. */
+  measured: number | null;
+  /** Half the width of its 95 % confidence interval. */
+  confidence: number | null;
+  /** `at least 0.67`. */
+  limit: string;
+  outcome: ExpectationOutcome;
+  /** Reason of a known miss. */
+  why: string;
+}
+
+/** Result of an expectation. */
+export type ExpectationOutcome = "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
+
+/** Fairness between media flows, means over the seeds. A ratio is of the least fair window. */
+export interface FairnessRow {
+  controller: string;
+  engine: Engine;
+  jain: number | null;
+  ratio_1s: number | null;
+  ratio_5s: number | null;
+  ratio_20s: number | null;
+  /** Share of the windows of 5 s in which no two flows differ by more than a factor of three. */
+  within_5s: number | null;
+}
+
+/** One flow of real calls beside its simulation. */
+export interface SimReal {
+  flow: string;
+  sim_controller: string;
+  real_controller: string;
+  rows: Array<SimRealRow>;
+}
+
+export interface SimRealRow {
+  metric: string;
+  unit: string;
+  simulated: number | null;
+  real: number | null;
+  /** Real minus simulated. */
+  error: number | null;
+  note: string;
 }
 
 /** Real calls. Tables cover all runs; plots, `streams` and `agreement` only the first one. */
@@ -171,78 +358,6 @@ export interface Calls {
   rates: Array<RatePlot>;
   errors: Array<StreamErrorRow>;
   delays: Array<DelayPlot>;
-}
-
-/** A stream as the captures of both ends saw it. */
-export interface StreamRow {
-  call: number;
-  from: string;
-  to: string;
-  role: string;
-  ssrc: string;
-  packets: number;
-  /** IP packets that arrived, over the call. */
-  received_mbps: number | null;
-  lost_percent: number;
-  reordered: number;
-  duplicates: number;
-  mean_delay_ms: number | null;
-  p50_delay_ms: number | null;
-  p95_delay_ms: number | null;
-  max_delay_ms: number | null;
-}
-
-/** Counts of a stream by a peer and by the capture at its host. */
-export interface StreamErrorRow {
-  peer: string;
-  what: string;
-  /** The media section of the session description. */
-  mid: string | null;
-  ssrcs: string;
-  reported_packets: number;
-  captured_packets: number;
-  /** Payload over the whole call: reported minus captured. */
-  error_percent: number | null;
-  /** Mean difference of the report intervals. */
-  interval_error_percent: number | null;
-}
-
-/** One quantity, measured by two witnesses. */
-export interface Agreement {
-  /** What was seen, and where: `audio a to b, at a`. */
-  subject: string;
-  /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
-  quantity: string;
-  /** The witness other than the capture: `getStats` or `emulator`. */
-  witness: string;
-  /** Value of this witness. */
-  witnessed: number;
-  /** Value of the capture. */
-  captured: number;
-  /** Witnessed minus captured. */
-  error: number;
-  /** Largest error at which the two still agree. */
-  limit: number;
-  /** Whether the error is within the limit. */
-  agrees: boolean;
-}
-
-/** Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on. */
-export interface DelayPlot {
-  stream: string;
-  counts: Array<number>;
-}
-
-/** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
-export interface RatePlot {
-  peer: string;
-  /** Direction (sent or received) and kind of the stream. */
-  what: string;
-  time_s: Array<number>;
-  reported_kbps: Array<number>;
-  captured_kbps: Array<number>;
-  error_percent: number | null;
-  interval_error_percent: number | null;
 }
 
 /** The steps of a peer's set-up. */
@@ -284,45 +399,76 @@ export interface PeerRow {
   limited: string | null;
 }
 
-/** Rate of a flow, split into video and repair; means over the seeds. */
-export interface SplitRow {
-  controller: string;
-  engine: Engine;
-  /** The flow; for media from a forwarding server, the receiver. */
-  flow: string;
-  capacity_mbps: number | null;
-  /** Of all IP packets. */
-  rate_mbps: number | null;
-  video_mbps: number;
-  retransmission_mbps: number | null;
-  fec_mbps: number | null;
+/** A stream as the captures of both ends saw it. */
+export interface StreamRow {
+  call: number;
+  from: string;
+  to: string;
+  role: string;
+  ssrc: string;
+  packets: number;
+  /** IP packets that arrived, over the call. */
+  received_mbps: number | null;
+  lost_percent: number;
+  reordered: number;
+  duplicates: number;
+  mean_delay_ms: number | null;
+  p50_delay_ms: number | null;
+  p95_delay_ms: number | null;
+  max_delay_ms: number | null;
 }
 
-/** Fairness between media flows, means over the seeds. A ratio is of the least fair window. */
-export interface FairnessRow {
-  controller: string;
-  engine: Engine;
-  jain: number | null;
-  ratio_1s: number | null;
-  ratio_5s: number | null;
-  ratio_20s: number | null;
-  /** Share of the windows of 5 s in which no two flows differ by more than a factor of three. */
-  within_5s: number | null;
+/** One quantity, measured by two witnesses. */
+export interface Agreement {
+  /** What was seen, and where: `audio a to b, at a`. */
+  subject: string;
+  /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
+  quantity: string;
+  /** The witness other than the capture: `getStats` or `emulator`. */
+  witness: string;
+  /** Value of this witness. */
+  witnessed: number;
+  /** Value of the capture. */
+  captured: number;
+  /** Witnessed minus captured. */
+  error: number;
+  /** Largest error at which the two still agree. */
+  limit: number;
+  /** Whether the error is within the limit. */
+  agrees: boolean;
 }
 
-/** Load beside the media, over the whole time or a section; means over the seeds. */
-export interface LoadRow {
-  controller: string;
-  engine: Engine;
-  flow: string;
-  /** `null` for the whole time. */
-  section: string | null;
-  rate_mbps: number | null;
-  /** Only for TCP, as is `retransmitted_packets`. */
-  goodput_mbps: number | null;
-  retransmitted_packets: number | null;
-  p95_queuing_delay_ms: number | null;
-  loss_percent: number | null;
+/** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
+export interface RatePlot {
+  peer: string;
+  /** Direction (sent or received) and kind of the stream. */
+  what: string;
+  time_s: Array<number>;
+  reported_kbps: Array<number>;
+  captured_kbps: Array<number>;
+  error_percent: number | null;
+  interval_error_percent: number | null;
+}
+
+/** Counts of a stream by a peer and by the capture at its host. */
+export interface StreamErrorRow {
+  peer: string;
+  what: string;
+  /** The media section of the session description. */
+  mid: string | null;
+  ssrcs: string;
+  reported_packets: number;
+  captured_packets: number;
+  /** Payload over the whole call: reported minus captured. */
+  error_percent: number | null;
+  /** Mean difference of the report intervals. */
+  interval_error_percent: number | null;
+}
+
+/** Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on. */
+export interface DelayPlot {
+  stream: string;
+  counts: Array<number>;
 }
 
 /** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */
@@ -352,149 +498,3 @@ export interface AirFrame {
 
 /** Kinds of frames on the air. */
 export type AirFrameKind = "data" | "ack" | "block-ack";
-
-/** A published value beside ours. */
-export interface PaperRow {
-  where: string;
-  /** `null` for the first flow. */
-  flow: string | null;
-  /** `null` for the whole time. */
-  section: string | null;
-  metric: string;
-  controller: string | null;
-  published: string;
-  measured: string | null;
-  note: string;
-  /** What changed since, for a real call outside the published spread; else empty. */
-  since: string;
-}
-
-/** An expectation of `weir check` under one controller. */
-export interface Expectation {
-  controller: string;
-  text: string;
-  /** Mean over the seeds. */
-  measured: number | null;
-  /** Half the width of its 95 % confidence interval. */
-  confidence: number | null;
-  /** `at least 0.67`. */
-  limit: string;
-  outcome: ExpectationOutcome;
-  /** Reason of a known miss. */
-  why: string;
-}
-
-/** Result of an expectation. */
-export type ExpectationOutcome = "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
-
-/** One flow over all runs of one controller under one engine. */
-export interface Group {
-  controller: string;
-  engine: Engine;
-  flow: string;
-  seeds: Array<string>;
-  /** The command that repeats these runs. */
-  command: string;
-  series: Series;
-  /** Rate changes of the first seed, by time. */
-  events: Array<RateChange>;
-  box: Boxes;
-  points: Array<Point>;
-  warnings: Array<string>;
-  /** How late the emulator released packets; `null` for simulated runs. */
-  lateness_us: Histogram | null;
-}
-
-/** Histogram of the release lateness of packets. */
-export interface Histogram {
-  /** Edges of the bins, one more than `counts`. */
-  edges: Array<number>;
-  counts: Array<number>;
-  p50: number;
-  p99: number;
-  max: number;
-}
-
-/**
- * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an entry for
- * each point of time.
- */
-export interface Series {
-  time_s: Array<number>;
-  capacity_mbps: Array<number | null>;
-  target_mbps: Array<number | null>;
-  received_mbps: Array<number | null>;
-  rtt_ms: Array<number | null>;
-  queuing_delay_ms: Array<number | null>;
-  loss_percent: Array<number | null>;
-}
-
-export interface Boxes {
-  utilization: BoxPlot | null;
-  rtt_ms: BoxPlot | null;
-  responsiveness_s: BoxPlot | null;
-  loss_percent: BoxPlot | null;
-}
-
-/** A box plot over the seeds. The whiskers end at `min` and `max`, without the outliers. */
-export interface BoxPlot {
-  min: number;
-  q1: number;
-  median: number;
-  q3: number;
-  max: number;
-  outliers: Array<number>;
-}
-
-export interface RateChange {
-  time_s: number;
-  from_mbps: number;
-  target_mbps: number;
-  reason: string;
-  state: string;
-  /** The controller's signals at the change; the unit is in the name. */
-  signals: Record<string, number>;
-}
-
-/** One run of a group, at the group's flow. */
-export interface Point {
-  seed: string;
-  throughput_mbps: number | null;
-  utilization: number | null;
-  p95_queuing_delay_ms: number | null;
-  loss_percent: number | null;
-  rtt_ms: number | null;
-  responsiveness_s: number | null;
-}
-
-/** One flow of real calls beside its simulation. */
-export interface SimReal {
-  flow: string;
-  sim_controller: string;
-  real_controller: string;
-  rows: Array<SimRealRow>;
-}
-
-export interface SimRealRow {
-  metric: string;
-  unit: string;
-  simulated: number | null;
-  real: number | null;
-  /** Real minus simulated. */
-  error: number | null;
-  note: string;
-}
-
-/** A published statement, and whether our runs agree; `holds` is `null` if unknown. */
-export interface Finding {
-  text: string;
-  where: string;
-  measured: string;
-  holds: boolean | null;
-  why: string;
-}
-
-export interface Definition {
-  term: string;
-  text: string;
-}

@@ -8,7 +8,7 @@
 //! nothing.
 
 use std::fmt::Write as _;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -23,10 +23,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
-use crate::door::{Door, ReachedAt};
 use crate::janus::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
+use crate::token_listener::{ReachedAt, TokenListener};
 
 /// Events that may wait for the lab: minutes of reports from some peers.
 const EVENTS_MAX: usize = 1024;
@@ -85,7 +85,8 @@ impl Session {
             runtime.block_on(async move {
                 let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 for listener in listeners {
-                    let serving = axum::serve(Door::new(listener, &seated.token), service.clone());
+                    let serving =
+                        axum::serve(TokenListener::new(listener, &seated.token), service.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {
@@ -155,7 +156,7 @@ fn into_tokio(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
 /// 128 bits of the system's randomness, in hexadecimal.
 fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

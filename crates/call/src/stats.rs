@@ -2,6 +2,8 @@
 //!
 //! Counters are cumulative over the life of the object; [`crate::derive`] turns them into values
 //! of an interval [WEBRTC-STATS §8]. A member that the browser has not (yet) is absent.
+//!
+//! [WEBRTC-STATS §8]: https://w3c.github.io/webrtc-stats/
 
 use std::net::IpAddr;
 
@@ -171,6 +173,8 @@ pub struct InboundRtp {
     /// RTP headers, extensions and padding.
     pub header_bytes_received: u64,
     /// Variation of the packets' spacing in seconds [RFC3550 §6.4.1].
+    ///
+    /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     pub jitter: Option<f64>,
     /// Payload of forward error correction.
     pub fec_bytes_received: Option<u64>,

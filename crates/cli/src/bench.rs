@@ -42,7 +42,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     let simulated = scenario.duration.as_secs_f64();
     output::line(&format!("{SCENARIO}, one flow, one core, full packet path, TWCC as bytes"))?;
     let mut rows = Vec::new();
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let config = scenario.sim_config(algorithm);
         let seconds = median(args.repeat, || {
             black_box(weir_sim::run(&config, Seed::new(1)));
@@ -69,7 +69,7 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
 fn flows(repeat: usize) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let (one, many) = (on_one_link(1)?, on_one_link(FLOWS)?);
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let alone = time_a_packet(repeat, &one.sim_config(algorithm));
         let among_others = time_a_packet(repeat, &many.sim_config(algorithm));
         let times = among_others / alone;

@@ -12,19 +12,19 @@ use weir_lab::run::RunInfo;
 pub struct Captures {
     plan: Option<CapturePlan>,
     /// Whether the files were moved or removed, or never wanted.
-    settled: bool,
+    is_done: bool,
 }
 
 impl Captures {
     /// Creates the folder if captures are wanted and an output folder is given.
     pub fn new(wanted: bool, out: Option<&Path>, info: &RunInfo) -> anyhow::Result<Self> {
         let Some(out) = out.filter(|_| wanted) else {
-            return Ok(Self { plan: None, settled: true });
+            return Ok(Self { plan: None, is_done: true });
         };
         let folder = PathBuf::from(format!("{}.captures", out.join(info.folder()).display()));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let comment = format!("{}, seed {}", info.scenario, info.seed);
-        Ok(Self { plan: Some(CapturePlan { folder, comment }), settled: false })
+        Ok(Self { plan: Some(CapturePlan { folder, comment }), is_done: false })
     }
 
     /// Where the run must write the captures.
@@ -41,7 +41,7 @@ impl Captures {
             fs::rename(file.path(), &to).with_context(|| to.display().to_string())?;
         }
         fs::remove_dir(folder).with_context(|| folder.display().to_string())?;
-        self.settled = true;
+        self.is_done = true;
         Ok(())
     }
 
@@ -51,13 +51,13 @@ impl Captures {
             // If this fails, the caller reports a more helpful error.
             let _ = fs::remove_dir_all(folder);
         }
-        self.settled = true;
+        self.is_done = true;
     }
 }
 
 impl Drop for Captures {
     fn drop(&mut self) {
-        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.settled) else {
+        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.is_done) else {
             return;
         };
         // Remove an empty folder. For any other folder this fails.

@@ -9,9 +9,9 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use weir::units::Timestamp;
-use weir_lab::record::{self, Record, Writer, airtime};
+use weir_lab::record::{self, Record, airtime};
 use weir_lab::run::RunInfo;
-use weir_lab::summary::{Measurer, Summary};
+use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 use weir_net::Seed;
 use weir_sim::Trace;
@@ -39,22 +39,24 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
 /// Simulates the one selected run, and writes all frames on the air to a file.
 fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let algorithms = select::algorithms(&selection.controller)?;
-    let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
+    let controllers = select::controllers(&selection.controller)?;
+    let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let [job] = jobs.as_slice() else {
         let runs = jobs.len();
         anyhow::bail!(
             "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
         );
     };
-    anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
-    let mut config = job.scenario.sim_config(job.algorithm);
-    config.airtime = Timestamp::ZERO..Timestamp::MAX;
+    let mut config = job.scenario.sim_config(&job.controller);
+    let access = config.access.as_mut();
+    let access = access.with_context(|| format!("{} has no Wi-Fi cell", job.scenario.id))?;
+    access.noted = Timestamp::ZERO..Timestamp::MAX;
     let seed = Seed::new(job.info.seed);
     let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
         let mut out = out;
         airtime::write_header(&mut out)?;
-        let take = |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.frames);
+        let take =
+            |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.access.wifi.frames);
         let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())
@@ -90,8 +92,8 @@ pub fn simulate(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let algorithms = select::algorithms(&selection.controller)?;
-    let jobs = select::jobs(&scenarios, &algorithms, select::seeds(selection)?)?;
+    let controllers = select::controllers(&selection.controller)?;
+    let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let mut finished = match records {
         Some(records) => finished(records, &jobs)?,
         None => Vec::new(),
@@ -141,26 +143,11 @@ fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option
     jobs.iter().map(one).collect()
 }
 
-/// Simulates one run, unless the program is asked to stop. Its rows are measured and written as
-/// they arrive, so that a run of any length takes little memory.
+/// Simulates one run, unless the program is asked to stop.
 fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Summary> {
-    let Job { scenario, info, algorithm } = job;
-    let config = scenario.sim_config(*algorithm);
-    let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
-    let mut measurer = Measurer::new(scenario, info, &names);
-    let mut writer = out.map(|out| Writer::create(out, info, scenario)).transpose()?;
-    let take = |part: &mut Trace| {
-        measurer.add(part);
-        writer.as_mut().map_or(Ok(()), |writer| writer.add(part))
-    };
-    let seed = Seed::new(info.seed);
-    let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
-    anyhow::ensure!(is_whole, Interrupted);
-    let summary = measurer.finish(None);
-    if let Some(writer) = writer {
-        writer.finish(&summary, None)?;
-    }
-    Ok(summary)
+    let Job { scenario, controller, info } = job;
+    let summary = weir_lab::simulate(scenario, controller, info.seed, out, &interrupt.flag())?;
+    Ok(summary.ok_or(Interrupted)?)
 }
 
 /// Checks, before anything runs, that none of the records exists. Also removes what killed runs

@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, anyhow, bail, ensure};
-use weir::Algorithm;
-use weir::controllers::UnknownAlgorithm;
-use weir_lab::run::{Engine, RunInfo};
-use weir_lab::scenario::{Scenario, catalogue, nearest};
+use anyhow::{bail, ensure};
+use weir::ControllerFactory;
+use weir_lab::Controllers;
+use weir_lab::run::RunInfo;
+use weir_lab::scenario::{Scenario, catalogue};
 
 use crate::args::Selection;
 
@@ -16,7 +16,7 @@ const RUNS_MAX: u128 = 1_000_000;
 /// One run to make.
 pub struct Job<'a> {
     pub scenario: &'a Scenario,
-    pub algorithm: Algorithm,
+    pub controller: ControllerFactory,
     pub info: RunInfo,
 }
 
@@ -34,28 +34,10 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
 }
 
 /// The controllers of a list such as `nada,scream`, or `all`.
-pub fn algorithms(list: &str) -> anyhow::Result<Vec<Algorithm>> {
-    if list == "all" {
-        return Ok(Algorithm::ALL.to_vec());
-    }
-    let mut algorithms = Vec::new();
-    for name in list.split(',').map(str::trim) {
-        let algorithm = algorithm(name).with_context(|| format!("--controller '{name}'"))?;
-        if !algorithms.contains(&algorithm) {
-            algorithms.push(algorithm);
-        }
-    }
-    Ok(algorithms)
-}
-
-/// The controller of a name. The error for a misspelt name suggests a similar one.
-fn algorithm(name: &str) -> anyhow::Result<Algorithm> {
-    name.parse().map_err(|unknown: UnknownAlgorithm| {
-        let names = Algorithm::ALL.map(Algorithm::name);
-        match nearest(&name.to_lowercase(), names).first() {
-            Some(near) => anyhow!("unknown controller; did you mean '{near}'?"),
-            None => unknown.into(),
-        }
+pub fn controllers(list: &str) -> anyhow::Result<Vec<ControllerFactory>> {
+    Controllers::default().choose(list).map_err(|unknown| {
+        let context = format!("--controller '{}'", unknown.name);
+        anyhow::Error::from(unknown).context(context)
     })
 }
 
@@ -81,21 +63,16 @@ pub fn refuse_too_many(things: usize, seeds: &RangeInclusive<u64>) -> anyhow::Re
 /// Every scenario under every controller with every seed, in that order of nesting.
 pub fn jobs<'a>(
     scenarios: &'a [Scenario],
-    algorithms: &[Algorithm],
+    controllers: &[ControllerFactory],
     seeds: RangeInclusive<u64>,
 ) -> anyhow::Result<Vec<Job<'a>>> {
-    refuse_too_many(scenarios.len() * algorithms.len(), &seeds)?;
+    refuse_too_many(scenarios.len() * controllers.len(), &seeds)?;
     let mut jobs = Vec::new();
     for scenario in scenarios {
-        for &algorithm in algorithms {
+        for controller in controllers {
             for seed in seeds.clone() {
-                let info = RunInfo {
-                    scenario: scenario.id.clone(),
-                    controller: algorithm.name().into(),
-                    engine: Engine::Sim,
-                    seed,
-                };
-                jobs.push(Job { scenario, algorithm, info });
+                let info = RunInfo::simulated(scenario, controller, seed);
+                jobs.push(Job { scenario, controller: controller.clone(), info });
             }
         }
     }

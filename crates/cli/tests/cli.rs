@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use weir::Algorithm;
 
@@ -67,7 +68,7 @@ fn scenario_with(line: &str) -> (tempfile::TempDir, String) {
 fn json_has_the_keys_of_the_contract_for_every_scenario_controller_and_seed() {
     let runs = json(&["run", "lund/sudden-reduction", "rfc8867/5.1", "--seeds", "2", "--json"]);
     let runs = runs.as_array().unwrap();
-    assert_eq!(runs.len(), 2 * Algorithm::ALL.len() * 2);
+    assert_eq!(runs.len(), 2 * Algorithm::all().len() * 2);
     for key in [
         "schema",
         "scenario",
@@ -127,7 +128,7 @@ fn the_bytes_of_records_do_not_depend_on_the_number_of_jobs() {
         let strip = |(name, bytes): (String, Vec<u8>)| (name.replace(&path, ""), bytes);
         files(&out).into_iter().map(strip).collect::<Vec<_>>()
     });
-    assert_eq!(made[0].len(), Algorithm::ALL.len() * 3 * 4);
+    assert_eq!(made[0].len(), Algorithm::all().len() * 3 * 4);
     assert_eq!(made[0], made[1]);
 }
 
@@ -444,14 +445,13 @@ fn a_long_run_is_interrupted_within_itself() {
 }
 
 fn am_root() -> bool {
-    // SAFETY: geteuid reads a number of the calling process and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 fn signal(process: u32, signal: libc::c_int) {
-    // SAFETY: the process is a child that has not been waited for, so the number is still its own.
-    let result = unsafe { libc::kill(process as libc::pid_t, signal) };
-    assert_eq!(result, 0);
+    // The process is a child that has not been waited for, so the number is still its own.
+    let process = Pid::from_raw(process.cast_signed()).unwrap();
+    kill_process(process, Signal::from_named_raw(signal).unwrap()).unwrap();
 }
 
 /// Waits for something that another process does; gives up after a minute, which is a failure.

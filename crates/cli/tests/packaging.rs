@@ -169,7 +169,8 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("nothing is installed"));
 }
 
-/// A machine with compilers, but without `cargo fuzz`, the nightly compiler and all other tools.
+/// A machine with compilers, but without `cargo fuzz`, nextest, the nightly compiler and all other
+/// tools.
 #[test]
 fn what_the_tests_need_is_installed_on_a_new_machine() {
     let folder = tempfile::tempdir().unwrap();
@@ -180,7 +181,7 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    stub("cargo", "[ \"$1\" != fuzz ]");
+    stub("cargo", "[ \"$1\" != fuzz ] && [ \"$1\" != nextest ]");
     stub("rustup", "[ \"$1 $2\" != 'toolchain install' ]");
     for name in ["node", "npm", "apt-get"] {
         stub(name, "");
@@ -193,6 +194,7 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     }
     let mut deps = Command::new("/bin/sh");
     deps.arg(root().join("scripts/deps.sh")).env("PATH", folder.path());
+    deps.env("CARGO_TARGET_DIR", folder.path()).env("CARGO_HOME", folder.path());
     text(&mut deps);
     let asked = fs::read_to_string(&log).unwrap();
     assert!(asked.contains("apt-get install -q -y") && asked.contains(" chromium"), "{asked}");
@@ -206,5 +208,6 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     assert!(asked.contains("rustup toolchain install nightly"), "{asked}");
     assert!(asked.contains("rustup target add x86_64-unknown-linux-musl"), "{asked}");
     assert!(asked.contains("cargo install cargo-fuzz --locked"), "{asked}");
+    assert!(asked.contains("cargo install cargo-nextest --version"), "{asked}");
     assert!(stderr.contains("no nightly compiler"), "{stderr}");
 }

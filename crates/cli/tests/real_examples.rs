@@ -90,9 +90,9 @@ fn mean(lines: &[Line], name: &str, from_s: f64, to_s: f64) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn assert_target_follows_the_capacity(lines: &[Line]) {
-    let before = mean(lines, "target_kbps", DROP_S - SETTLING_S, DROP_S);
-    let after = mean(lines, "target_kbps", DROP_S + SETTLING_S, END_S);
+fn assert_follows_the_capacity(lines: &[Line], rate: &str) {
+    let before = mean(lines, rate, DROP_S - SETTLING_S, DROP_S);
+    let after = mean(lines, rate, DROP_S + SETTLING_S, END_S);
     assert!((700.0..2_200.0).contains(&before), "{before} kbit/s of 2 Mbit/s");
     assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
 }
@@ -106,7 +106,7 @@ fn the_rate_of_the_udp_example_follows_the_capacity() {
         let receiver = format!("{} {address} {controller}", program("receiver"));
         let seconds = END_S.to_string();
         let lines = link(&receiver, &[&program("sender"), address, controller, &seconds]);
-        assert_target_follows_the_capacity(&lines);
+        assert_follows_the_capacity(&lines, "sent_kbps");
     }
 }
 
@@ -125,7 +125,7 @@ fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
     let seconds = END_S.to_string();
     let peer = format!("{browser} http://{address}/");
     let lines = link(&peer, &[&program, "gcc", address, &folder, &seconds]);
-    assert_target_follows_the_capacity(&lines);
+    assert_follows_the_capacity(&lines, "target_kbps");
     let decoded = |line: &Line| line.get("frames_decoded");
     let at_the_drop = lines.iter().rfind(|line| line.get("time_s") <= DROP_S).map_or(0.0, decoded);
     let at_the_end = lines.last().map_or(0.0, decoded);

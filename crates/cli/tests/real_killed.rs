@@ -189,8 +189,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 fn am_root() -> bool {
-    // SAFETY: takes no pointer.
-    let root = unsafe { libc::geteuid() == 0 };
+    let root = rustix::process::geteuid().is_root();
     if !root {
         println!("skipped: needs root for network namespaces");
     }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use weir_call::capture::Reader;
 use weir_lab::record::Record;
@@ -34,8 +35,7 @@ fn can_link() -> bool {
 }
 
 fn am_root() -> bool {
-    // SAFETY: geteuid reads a number of the calling process and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 fn has(program: &str) -> bool {
@@ -67,9 +67,9 @@ fn start(options: &[&str], script: &str) -> Child {
 }
 
 fn signal(process: &Child, signal: i32) {
-    // SAFETY: the process is a child that has not been waited for, so the number is still its own.
-    let result = unsafe { libc::kill(process.id() as libc::pid_t, signal) };
-    assert_eq!(result, 0);
+    // The process is a child that has not been waited for, so the number is still its own.
+    let process = Pid::from_raw(process.id().cast_signed()).unwrap();
+    kill_process(process, Signal::from_named_raw(signal).unwrap()).unwrap();
 }
 
 /// The processes, zombies not counted, whose command line contains a text.

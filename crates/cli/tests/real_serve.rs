@@ -11,6 +11,7 @@ use std::process::{ChildStderr, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tungstenite::{Message, WebSocket, client::client};
@@ -55,7 +56,7 @@ impl Lab {
     fn new() -> Option<Self> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = vec![HostPlan::at(0); 3];
-        let plan = Plan { cell: None, hops: Vec::new(), hosts, local_traffic: true };
+        let plan = Plan { access: None, hops: Vec::new(), hosts, local_traffic: true };
         let emulator = match Emulator::new(&plan, Seed::new(1)) {
             Err(error @ (Error::NotRoot | Error::NoTun)) => {
                 println!("skipped: {error}");
@@ -292,9 +293,9 @@ fn ctrl_c_ends_a_call_of_people_and_leaves_its_capture_alone() {
         let file = captures().first().map(|folder| folder.join("host-2.pcapng"));
         file.and_then(|file| file.metadata().ok()).is_some_and(|file| file.len() > 50_000)
     });
-    let weir = served.weir.inner().id().cast_signed();
-    // SAFETY: the process is a child that has not been waited for, so the number is still its own.
-    assert_eq!(unsafe { libc::kill(weir, libc::SIGINT) }, 0);
+    // The process is a child that has not been waited for, so the number is still its own.
+    let weir = Pid::from_raw(served.weir.inner().id().cast_signed()).unwrap();
+    kill_process(weir, Signal::INT).unwrap();
     let mut stderr = String::new();
     served.stderr.read_to_string(&mut stderr).unwrap();
     assert_eq!(served.weir.wait().unwrap().code(), Some(130), "{stderr}");

@@ -20,6 +20,8 @@ const DEPENDENCIES: [(&str, &[&str]); 9] = [
 ];
 /// Crates below the drivers, which get the time as an argument.
 const WITHOUT_CLOCK: [&str; 6] = ["weir", "wire", "rtcp", "net", "sim", "lab"];
+/// Converts what a driver read from its clock, and reads none.
+const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;
 /// Folders with generated files.
 const MADE: [&str; 8] =
@@ -37,7 +39,8 @@ fn files_below(folder: &str) -> Vec<(String, String)> {
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let is_made = MADE.contains(&name.as_str()) || name == "report.html";
+            let is_made =
+                MADE.contains(&name.as_str()) || name == "report.html" || path.is_symlink();
             if path.is_dir() && !is_made {
                 folders.push(path);
             } else if path.is_file() && !is_made {
@@ -143,7 +146,9 @@ fn crates_depend_on_each_other_in_one_direction() {
 #[test]
 fn nothing_below_the_drivers_reads_a_clock() {
     for name in WITHOUT_CLOCK {
-        for (path, text) in with_ending(&format!("crates/{name}/src"), ".rs") {
+        let mut files = with_ending(&format!("crates/{name}/src"), ".rs");
+        files.retain(|(path, _)| path != CONVERTS_TIME);
+        for (path, text) in files {
             for word in ["std::time", "Instant", "SystemTime"] {
                 assert!(!text.contains(word), "{path} names {word}: take `now` as an argument");
             }

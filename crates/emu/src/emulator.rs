@@ -62,9 +62,9 @@ impl Emulator {
     /// Makes the hosts and connects them.
     ///
     /// # Panics
-    /// If the plan has no host, more than 254, or one at a node or station that is not there.
+    /// If the plan has no host, more than 254, or one at a node or terminal that is not there.
     pub fn new(plan: &Plan, seed: Seed) -> Result<Self, Error> {
-        assert!(plan.is_sound(), "a host has no node, or is no station of the cell");
+        assert!(plan.is_sound(), "a host has no node, or is no terminal of the access network");
         let namespaces = Namespaces::new(plan.hosts.len())?;
         let tuns = namespaces.tuns.iter().map(File::try_clone);
         let tuns = tuns.collect::<io::Result<_>>().map_err(Error::system("copy a descriptor"))?;
@@ -78,7 +78,7 @@ impl Emulator {
             network: RealTime::new(plan, &addresses, seed, now),
             zero: now,
             commands: received,
-            woken,
+            woken: Arc::new(woken),
             lateness: Lateness::default(),
             real_time: false,
             refused_packets: 0,
@@ -134,13 +134,14 @@ impl Emulator {
         let cpu_at_start = self.start.and_then(|start| start.cpu);
         let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
-        let NetworkRecord { cell, hops, flows, changes, foreign_packets } =
+        let NetworkRecord { access, hops, flows, changes, access_changes, foreign_packets } =
             mover.network.into_record();
         Ok(Emulation {
-            cell,
+            access,
             hops,
             flows,
             changes,
+            access_changes,
             lateness: mover.lateness,
             real_time: mover.real_time,
             cpu,
@@ -172,13 +173,13 @@ impl Drop for Emulator {
 /// The state of the thread; it returns itself, as the record of the run.
 #[derive(Debug)]
 struct Mover {
-    tuns: Vec<File>,
+    tuns: Arc<[File]>,
     network: RealTime,
     /// Start of the run.
     zero: Instant,
     commands: Receiver<Command>,
     /// A byte in here follows each command.
-    woken: PipeReader,
+    woken: Arc<PipeReader>,
     lateness: Lateness,
     real_time: bool,
     refused_packets: u64,
@@ -192,18 +193,24 @@ impl Mover {
         sys::set_exact_timers()?;
         self.real_time = sys::set_real_time(REAL_TIME_PRIORITY).is_ok();
         let mut buffer = vec![0; LARGEST_PACKET];
-        let fds = self.tuns.iter().map(AsFd::as_fd).chain([self.woken.as_fd()]);
+        let (tuns, woken) = (Arc::clone(&self.tuns), Arc::clone(&self.woken));
+        let fds = tuns.iter().map(AsFd::as_fd).chain([woken.as_fd()]);
         let mut poll = sys::Poll::new(fds);
         poll.wait(Duration::ZERO)?;
         loop {
             if poll.is_readable(self.tuns.len()) {
-                self.woken.read_exact(&mut [0])?;
+                (&*woken).read_exact(&mut [0])?;
                 match self.commands.recv() {
                     Ok(Command::Start(zero)) => self.start(zero),
                     Ok(Command::Set(change)) => {
                         let now = Instant::now();
                         self.release(now);
                         self.network.set(now, change);
+                    }
+                    Ok(Command::SetAccess(change)) => {
+                        let now = Instant::now();
+                        self.release(now);
+                        self.network.set_access(now, &*change);
                     }
                     // Without an owner there is no run.
                     Ok(Command::Stop) | Err(_) => {
@@ -239,7 +246,7 @@ impl Mover {
     /// Reads some of what a host has sent. More of it makes the next wait a short one.
     fn read(&mut self, host: usize, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..READ_BATCH {
-            match self.tuns[host].read(buffer) {
+            match (&self.tuns[host]).read(buffer) {
                 Ok(length) => {
                     let now = Instant::now();
                     self.release(now);
@@ -267,7 +274,7 @@ impl Mover {
     fn release(&mut self, now: Instant) {
         while let Some((due, host, packet)) = self.network.poll(now) {
             // An interface that a program switched off takes no packets, as a real one.
-            if self.tuns[host].write(&packet).is_err() {
+            if (&self.tuns[host]).write(&packet).is_err() {
                 self.refused_packets += 1;
             }
             let late = Instant::now().saturating_duration_since(due);

@@ -18,6 +18,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 use crate::error::Error;
 use crate::sys;
 use crate::user::User;
@@ -190,12 +193,12 @@ fn open_tun() -> Result<File, Error> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
-        .custom_flags(libc::O_NONBLOCK)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open("/dev/net/tun");
-    opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Error::NoTun,
+    opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Error::NoTun,
         // The rights to make the namespace were there: it is the device alone that refuses.
-        Some(libc::EACCES | libc::EPERM) => Error::TunDenied,
+        Some(Errno::ACCESS | Errno::PERM) => Error::TunDenied,
         _ => Error::system("open /dev/net/tun")(error),
     })
 }

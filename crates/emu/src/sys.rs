@@ -1,6 +1,10 @@
 //! The kernel calls that the standard library does not offer. All unsafe code of this crate is here
 //! and below.
 //!
+//! `rustix` makes those that it has. `libc` makes the rest: interface requests (`ifreq`, `rtentry`),
+//! `getifaddrs`, socket options and messages with kernel time stamps, `sched_setscheduler`, signal
+//! handlers, and all that runs between `fork` and `exec`.
+//!
 //! What runs between `fork` and `exec` may use only async-signal-safe calls, because the process may
 //! have had other threads: no allocation, no lock, no formatting. Those functions say so.
 
@@ -12,23 +16,36 @@ use std::fs::File;
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::mount::MountPropagationFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// Takes the calling thread, or its next child, out of namespaces that it shared with others.
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: only a table of descriptors of its own could harm, and no caller asks for that.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
+}
+
 /// Makes this process, which must have one thread, root of a user namespace of its own.
 pub(crate) fn enter_user_namespace() -> io::Result<()> {
-    // SAFETY: takes no pointer.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // SAFETY: takes no pointer.
-    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    unshare(UnshareFlags::NEWUSER)?;
     // Without this an unprivileged user may not map a group.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
@@ -37,25 +54,21 @@ pub(crate) fn enter_user_namespace() -> io::Result<()> {
 
 /// Gives the calling thread a network namespace of its own.
 pub(crate) fn unshare_network() -> io::Result<()> {
-    // SAFETY: takes no pointer; changes the calling thread only.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+    unshare(UnshareFlags::NEWNET)
 }
 
 /// Gives the calling thread mounts of its own, which others do not see, and its next child a process
 /// namespace.
 pub(crate) fn unshare_mounts_and_processes() -> io::Result<()> {
-    // SAFETY: takes no pointer; changes the calling thread only.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWPID) })?;
-    let flags = libc::MS_REC | libc::MS_PRIVATE;
-    // SAFETY: the target is a C string; the other pointers may be null for a change of propagation.
-    check(unsafe { libc::mount(ptr::null(), c"/".as_ptr(), ptr::null(), flags, ptr::null()) })
-        .map(drop)
+    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
+    let flags = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    Ok(rustix::mount::mount_change(c"/", flags)?)
 }
 
 /// Moves the calling thread into a network namespace.
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes no pointer; changes the calling thread only.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+    let kind = Some(LinkNameSpaceType::Network);
+    Ok(rustix::thread::move_into_link_name_space(namespace, kind)?)
 }
 
 /// Makes a TUN interface in the network namespace in which `device` (`/dev/net/tun`) was opened.
@@ -122,45 +135,23 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 /// The C libraries disagree on the type of a request's number: its constants are unsigned longs, musl's
 /// function takes an int.
 fn configure<T>(request: c_ulong, argument: &T) -> io::Result<()> {
-    // SAFETY: takes no pointer.
-    let raw =
-        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: `raw` is open and nobody else's.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM)?;
     // SAFETY: every caller passes the struct that its request reads; none is written.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, ptr::from_ref(argument)) })
         .map(drop)
 }
 
+/// A socket that programs do not inherit.
+fn socket(family: AddressFamily, kind: SocketType) -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
+}
+
 /// Connects over TCP with a congestion control of the kernel, which must be chosen before: one that
 /// has paced leaves its pacing behind.
 pub(crate) fn connect(to: SocketAddrV4, congestion_control: &str) -> io::Result<TcpStream> {
-    // SAFETY: socket takes no pointer.
-    let raw =
-        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: the descriptor is new, and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    let name = congestion_control.as_bytes();
-    let name_length = name.len() as libc::socklen_t;
-    // SAFETY: the option's value is as long as it is said to be.
-    check(unsafe {
-        libc::setsockopt(
-            raw,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name_length,
-        )
-    })?;
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: to.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
-        sin_zero: [0; 8],
-    };
-    let length = mem::size_of_val(&address) as libc::socklen_t;
-    // SAFETY: the pointer is to an address of the length that is given.
-    check(unsafe { libc::connect(raw, ptr::from_ref(&address).cast(), length) })?;
+    let socket = socket(AddressFamily::INET, SocketType::STREAM)?;
+    sockopt::set_tcp_congestion(&socket, congestion_control)?;
+    rustix::net::connect(&socket, &to)?;
     Ok(socket.into())
 }
 
@@ -205,25 +196,21 @@ unsafe fn ipv4(address: *const libc::sockaddr) -> Option<Ipv4Addr> {
 }
 
 /// Bytes of datagrams that a socket may hold, beyond what the kernel allows everybody.
-const ROOM: c_int = 64 << 20;
-
-fn set_option(socket: &UdpSocket, option: c_int, value: c_int) -> io::Result<()> {
-    let length = mem::size_of_val(&value) as libc::socklen_t;
-    let value = ptr::from_ref(&value).cast();
-    // SAFETY: the option's value is as long as it is said to be.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, length) })
-        .map(drop)
-}
+const ROOM: usize = 64 << 20;
 
 /// Lets a socket hold so many datagrams that none is lost or waited for on its account.
 pub(crate) fn make_room(socket: &UdpSocket) -> io::Result<()> {
-    set_option(socket, libc::SO_SNDBUFFORCE, ROOM)?;
-    set_option(socket, libc::SO_RCVBUFFORCE, ROOM)
+    sockopt::set_socket_send_buffer_size_force(socket, ROOM)?;
+    Ok(sockopt::set_socket_recv_buffer_size_force(socket, ROOM)?)
 }
 
-/// Lets the kernel stamp each datagram that comes to a socket.
-pub(crate) fn stamp_arrivals(socket: &UdpSocket) -> io::Result<()> {
-    set_option(socket, libc::SO_TIMESTAMPNS, 1)
+/// Lets the kernel stamp each packet that comes to a socket with its time.
+pub(crate) fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
+    let on: c_int = 1;
+    let length = mem::size_of_val(&on) as libc::socklen_t;
+    let (level, option, value) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast());
+    // SAFETY: the option's value is as long as it is said to be.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) }).map(drop)
 }
 
 /// Takes a datagram, of which the head goes to `buffer`: when it came, since the epoch.
@@ -258,52 +245,43 @@ pub(crate) fn receive_stamped(socket: &UdpSocket, buffer: &mut [u8]) -> io::Resu
     Err(io::Error::other("a datagram without the stamp that was asked for"))
 }
 
+/// The longest time that is waited at once.
+const LONGEST_WAIT: Duration = Duration::from_secs(1 << 30);
+
 /// Waits for descriptors that can be read, and knows which those are.
 #[derive(Debug)]
-pub(crate) struct Poll {
-    polled: Vec<libc::pollfd>,
+pub(crate) struct Poll<'fd> {
+    polled: Vec<PollFd<'fd>>,
 }
 
-impl Poll {
-    /// The descriptors must stay open while this lives. All count as readable until the first wait.
-    pub(crate) fn new<'a>(fds: impl IntoIterator<Item = BorrowedFd<'a>>) -> Self {
-        let entry = |fd: BorrowedFd<'_>| libc::pollfd {
-            fd: fd.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: libc::POLLIN,
-        };
+impl<'fd> Poll<'fd> {
+    /// None of the descriptors counts as readable before the first wait.
+    pub(crate) fn new(fds: impl IntoIterator<Item = BorrowedFd<'fd>>) -> Self {
+        let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         Self { polled: fds.into_iter().map(entry).collect() }
     }
 
     /// Waits until one of them can be read or the time has passed.
     pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<()> {
-        let time = libc::timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i32::MAX.into()),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        let count = self.polled.len() as libc::nfds_t;
-        // SAFETY: `polled` holds `count` entries; the kernel only reads `time`. What a descriptor
-        // number means is the caller's promise; a wrong one reads as an error, not as memory.
-        let waited = unsafe { libc::ppoll(self.polled.as_mut_ptr(), count, &time, ptr::null()) };
-        match check(waited) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                self.polled.iter_mut().for_each(|polled| polled.revents = 0);
+        let timeout = Timespec::try_from(timeout.min(LONGEST_WAIT)).ok();
+        match rustix::event::poll(&mut self.polled, timeout.as_ref()) {
+            Err(Errno::INTR) => {
+                self.polled.iter_mut().for_each(PollFd::clear_revents);
                 Ok(())
             }
-            result => result.map(drop),
+            result => Ok(result.map(drop)?),
         }
     }
 
     /// Whether the descriptor with this index can be read, or has failed.
     pub(crate) fn is_readable(&self, index: usize) -> bool {
-        self.polled[index].revents != 0
+        !self.polled[index].revents().is_empty()
     }
 }
 
 /// Lets timers of the calling thread fire when they are due; the kernel may else be 50 us late.
 pub(crate) fn set_exact_timers() -> io::Result<()> {
-    // SAFETY: takes no pointer.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong) }).map(drop)
+    Ok(rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
 /// Puts the calling thread before all threads that are not real-time threads.
@@ -360,30 +338,24 @@ fn close_from(first: c_uint) {
 
 /// A descriptor for a process, from its number.
 pub(crate) fn open_process(pid: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: takes no pointer. The kernel sets close-on-exec.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` is open and nobody else's; descriptors fit c_int.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    let pid = Pid::from_raw(pid).ok_or(Errno::INVAL)?;
+    Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// Kills a child of this process and waits until it is gone.
 pub(crate) fn kill_and_reap(pid: c_int) {
-    // SAFETY: takes no pointer, then null, which waitpid allows. `pid` is not reaped before.
-    unsafe {
-        libc::kill(pid, libc::SIGKILL);
-        while libc::waitpid(pid, ptr::null_mut(), 0) < 0
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
-    }
+    // Not reaped before, so the number is still the child's.
+    let Some(child) = Pid::from_raw(pid) else { return };
+    let _ = rustix::process::kill_process(child, Signal::KILL);
+    let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
+    while matches!(wait(), Err(Errno::INTR)) {}
 }
 
 /// Kills a process group; that there is none any more is fine.
 pub(crate) fn kill_group(leader: u32) {
-    // SAFETY: takes no pointer.
-    unsafe { libc::killpg(leader.cast_signed(), libc::SIGKILL) };
+    if let Some(leader) = Pid::from_raw(leader.cast_signed()) {
+        let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+    }
 }
 
 /// Makes a command run on a host, see [`move_child`]; it keeps the descriptors open. `become_user` must
@@ -471,8 +443,7 @@ fn write_to(path: &CStr, text: &[u8]) -> io::Result<()> {
 
 /// Whether this process is root, or is called so in its user namespace.
 pub(crate) fn is_root() -> bool {
-    // SAFETY: takes no pointer.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 /// The outer process of [`move_child`]. Runs after `fork`: async-signal-safe.

@@ -11,7 +11,7 @@ use weir_net::Seed;
 fn simulate(criterion: &mut Criterion) {
     let scenario = catalogue::find("lund/rmcat-ns3").expect("it is in the catalogue").remove(0);
     let mut group = criterion.benchmark_group("lund/rmcat-ns3, 200 s");
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let config = scenario.sim_config(algorithm);
         group.bench_function(algorithm.name(), |bencher| {
             bencher.iter(|| black_box(weir_sim::run(&config, Seed::new(1))));

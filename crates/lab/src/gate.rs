@@ -144,6 +144,8 @@ pub struct Verdict {
 
 /// A verdict for each requirement and controller [RFC8836 §2]: met if every expectation that names it
 /// holds.
+///
+/// [RFC8836 §2]: https://www.rfc-editor.org/rfc/rfc8836#section-2
 pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
     let mut controllers: Vec<&str> = Vec::new();
     for judgement in judgements {

@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod cell;
+mod controllers;
 pub mod files;
 pub mod gate;
 #[cfg(test)]
@@ -16,7 +17,15 @@ pub mod run;
 pub mod scenario;
 pub mod shared;
 pub mod significance;
+mod simulate;
 pub mod spread;
 pub mod summary;
 pub mod unfinished;
 pub mod whole_file;
+
+pub use controllers::{Controllers, UnknownController};
+pub use simulate::simulate;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

@@ -1,6 +1,6 @@
 //! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
 //! where real programs ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell.
-//! `docs/reference/record-format.md` describes each.
+//! The module of each file describes it.
 //!
 //! A folder is written under a hidden name and moved to its place at the end, so nobody sees an
 //! incomplete record. Rows are written and read one by one, so that a run of any length takes

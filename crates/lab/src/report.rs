@@ -188,9 +188,10 @@ impl Report {
     }
 }
 
-/// Names of the controllers: algorithms in the order of [`Algorithm::ALL`], then browsers by name.
+/// Names of the controllers: algorithms in the order of [`Algorithm::all`], then the user's own
+/// controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
-    let rank = |name: &str| Algorithm::ALL.iter().position(|algorithm| algorithm.name() == name);
+    let rank = |name: &str| Algorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
     names.sort_by_key(|name| (rank(name).unwrap_or(usize::MAX), name.clone()));
     names.dedup();
@@ -239,7 +240,7 @@ fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Media(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
-        Traffic::Audio | Traffic::Udp(_) => false,
+        _ => false,
     }
 }
 

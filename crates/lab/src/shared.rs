@@ -9,7 +9,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean};
-use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
+use crate::scenario::{Access, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared, in seconds [RFC8868 §3].
 const WINDOWS: [i64; 3] = [1, 5, 20];
@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
-    pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
+    pub fn has_path(path: &str, hops: usize, cell: Option<&Access>) -> bool {
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
         let full = Self {
@@ -208,6 +208,8 @@ fn jain(values: &[f64]) -> Option<f64> {
 
 /// Subtracts the rate of UDP flows on the same path from the capacity of a media flow's row. A load
 /// that does not yield is one way for a scenario to change the capacity [RFC8867 §5.1].
+///
+/// [RFC8867 §5.1]: https://www.rfc-editor.org/rfc/rfc8867#section-5.1
 pub fn without_load(scenario: &Scenario, row: &Row) -> Row {
     let flow = scenario.flows.get(row.flow);
     let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL)).unwrap_or_default();

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use tempfile::{Builder, TempDir, TempPath};
 
 /// Prefix of temporary files and folders in places that people look at.
@@ -144,7 +145,7 @@ pub fn clean(folder: &Path, prefix: &str) {
 
 fn remove_if_dead(path: &Path) -> io::Result<()> {
     // Do not follow a link to a file elsewhere, and do not wait for the writer of a pipe.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.try_lock() {
         Ok(()) if is_still(path, &file) => {}

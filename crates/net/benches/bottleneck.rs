@@ -32,11 +32,9 @@ fn run(link: &mut Bottleneck<Payload>, spacing: TimeDelta) {
 
 fn bottlenecks(criterion: &mut Criterion) {
     let capacity = Schedule::constant(Bitrate::from_kbps(10_000)).expect("above zero");
-    let config = LinkConfig {
-        capacity: Capacity::Schedule(capacity),
-        queue: QueueLimit::Time(TimeDelta::from_millis(300)),
-        ..LinkConfig::unlimited(TimeDelta::from_millis(25))
-    };
+    let config = LinkConfig::unlimited(TimeDelta::from_millis(25))
+        .with_capacity(Capacity::Schedule(capacity))
+        .with_queue(QueueLimit::Time(TimeDelta::from_millis(300)));
     let aqms = [
         ("drop-tail", Aqm::DropTail),
         ("codel", Aqm::CoDel(CoDelConfig::default())),
@@ -50,7 +48,7 @@ fn bottlenecks(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(PACKETS.cast_unsigned()));
     for (aqm_name, aqm) in aqms {
         for (load_name, spacing) in loads {
-            let config = LinkConfig { aqm, ..config.clone() };
+            let config = config.clone().with_aqm(aqm);
             group.bench_function(format!("{aqm_name}, {load_name}"), |bencher| {
                 bencher.iter_batched_ref(
                     || Bottleneck::new(&config, Seed::new(1), "up"),

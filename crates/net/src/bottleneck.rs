@@ -25,6 +25,7 @@ use crate::seed::{Seed, Stream};
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LinkConfig {
     /// What it carries.
     pub capacity: Capacity,
@@ -46,11 +47,19 @@ pub struct LinkConfig {
 
 /// Steps of what has none of its own, as capacity and delay do: each list by rising time, after zero.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Changes {
     /// Of the jitter, for packets that leave the bottleneck from then on.
     pub jitter: Vec<(Timestamp, Jitter)>,
     /// Of the loss, for packets that come from then on.
     pub loss: Vec<(Timestamp, LossModel)>,
+}
+
+impl Changes {
+    /// These steps of the jitter and of the loss.
+    pub const fn new(jitter: Vec<(Timestamp, Jitter)>, loss: Vec<(Timestamp, LossModel)>) -> Self {
+        Self { jitter, loss }
+    }
 }
 
 impl LinkConfig {
@@ -66,6 +75,17 @@ impl LinkConfig {
             duplicate: 0.0,
             changes: Changes::default(),
         }
+    }
+
+    with! {
+        with_capacity: capacity: Capacity,
+        with_queue: queue: QueueLimit,
+        with_aqm: aqm: Aqm,
+        with_delay: delay: Delay,
+        with_jitter: jitter: Jitter,
+        with_loss: loss: LossModel,
+        with_duplicate: duplicate: f64,
+        with_changes: changes: Changes,
     }
 
     /// Every jitter that it will have.
@@ -96,6 +116,7 @@ impl<T: Copy> Steps<T> {
 
 /// Totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Packets that came, duplicates that the link made not counted.
     pub offered_packets: u64,

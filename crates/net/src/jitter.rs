@@ -20,6 +20,8 @@ pub enum Jitter {
     },
     /// As RFC 8868: the magnitude of a normal deviate, cut at three standard deviations, is added
     /// [RFC8868 §4.1].
+    ///
+    /// [RFC8868 §4.1]: https://www.rfc-editor.org/rfc/rfc8868#section-4.1
     HalfNormal {
         /// Standard deviation.
         sd: TimeDelta,

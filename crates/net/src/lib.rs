@@ -7,21 +7,40 @@
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
+/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+macro_rules! with {
+    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
+pub mod access;
 pub mod bottleneck;
 pub mod capacity;
 pub mod delay;
 pub mod jitter;
 pub mod loss;
 pub mod packet;
+pub mod path;
 pub mod queue;
 pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
+pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+pub use path::Hop;
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

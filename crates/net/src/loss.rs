@@ -9,6 +9,8 @@ pub enum LossModel {
     #[default]
     None,
     /// Each packet on its own with this probability [RFC8868 §4.2].
+    ///
+    /// [RFC8868 §4.2]: https://www.rfc-editor.org/rfc/rfc8868#section-4.2
     Random(f64),
     /// Two states with a loss probability each.
     GilbertElliott(GilbertElliott),

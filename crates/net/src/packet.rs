@@ -13,6 +13,8 @@ pub struct Header {
     /// Size of the whole IP packet.
     pub size: DataSize,
     /// ECN bits [RFC3168 §5].
+    ///
+    /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     pub ecn: Ecn,
     /// The flow that it belongs to.
     pub flow: FlowKey,
@@ -41,6 +43,7 @@ pub enum Fate<T> {
 
 /// A packet at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delivery<T> {
     /// When it arrives, exactly.
     pub due: Timestamp,
@@ -56,6 +59,7 @@ pub struct Delivery<T> {
 
 /// A packet that does not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dropped<T> {
     /// When it was dropped.
     pub at: Timestamp,

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Bottleneck, Capacity, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey, Header,
-    Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed, Trace,
+    Aqm, Bottleneck, Capacity, CapacityTrace, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey,
+    Header, Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
 };
 
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
@@ -80,14 +80,16 @@ fn traces() -> impl Strategy<Value = Capacity> {
     prop::collection::vec(1..1_000_u32, 1..300).prop_map(|mut ms| {
         ms.sort_unstable();
         let lines: Vec<String> = ms.iter().map(u32::to_string).collect();
-        Capacity::Trace(Trace::parse(&lines.join("\n")).expect("times rise from above zero"))
+        Capacity::Trace(
+            CapacityTrace::parse(&lines.join("\n")).expect("times rise from above zero"),
+        )
     })
 }
 
 fn links() -> impl Strategy<Value = LinkConfig> {
     (aqms(), limits(), capacities()).prop_map(|(aqm, queue, capacity)| {
         let delay = TimeDelta::from_millis(20);
-        LinkConfig { capacity, queue, aqm, ..LinkConfig::unlimited(delay) }
+        LinkConfig::unlimited(delay).with_capacity(capacity).with_queue(queue).with_aqm(aqm)
     })
 }
 
@@ -132,7 +134,10 @@ fn what_waits_is_what_came_and_was_neither_sent_nor_dropped() {
         let schedule = Schedule::constant(Bitrate::from_kbps(1_200)).expect("above zero");
         let capacity = Capacity::Schedule(schedule);
         let queue = QueueLimit::Packets(10);
-        let link = LinkConfig { capacity, aqm, queue, ..LinkConfig::unlimited(TimeDelta::ZERO) };
+        let link = LinkConfig::unlimited(TimeDelta::ZERO)
+            .with_capacity(capacity)
+            .with_aqm(aqm)
+            .with_queue(queue);
         // 40 packets of 10 ms at once, and again when those that wait have left.
         let mut link = Bottleneck::new(&link, Seed::new(1), "up");
         let mut fates = Vec::new();
@@ -198,8 +203,8 @@ proptest! {
         let amount = TimeDelta::from_millis(15);
         let jitter = Jitter::Uniform { amount, reorder: false };
         let delay = TimeDelta::from_millis(20);
-        let plain = LinkConfig { capacity, queue, ..LinkConfig::unlimited(delay) };
-        let jittered = LinkConfig { jitter, ..plain.clone() };
+        let plain = LinkConfig::unlimited(delay).with_capacity(capacity).with_queue(queue);
+        let jittered = plain.clone().with_jitter(jitter);
         let due = |config| -> Vec<(usize, Timestamp)> {
             let fates = run(config, &arrivals).0.into_iter();
             fates.filter_map(|fate| match fate {
@@ -245,7 +250,7 @@ proptest! {
     fn a_link_that_is_never_busy_drops_and_marks_nothing(aqm in aqms(), gap_ms in 7..100_i64) {
         let schedule = Schedule::constant(Bitrate::from_kbps(2_000)).expect("above zero");
         let capacity = Capacity::Schedule(schedule);
-        let link = LinkConfig { capacity, aqm, ..LinkConfig::unlimited(TimeDelta::ZERO) };
+        let link = LinkConfig::unlimited(TimeDelta::ZERO).with_capacity(capacity).with_aqm(aqm);
         let arrival = |number| Arrival {
             after: TimeDelta::from_millis(gap_ms),
             size: LARGEST,

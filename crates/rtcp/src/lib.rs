@@ -17,6 +17,8 @@
 //! RTCP that is written is of reduced size: each packet stands alone, without the report and the
 //! canonical name that the first packet of a compound has to be followed by [RFC3550 §6.1]. The peer has
 //! to accept that (`a=rtcp-rsize`).
+//!
+//! [RFC3550 §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.1
 #![no_std]
 
 extern crate alloc;

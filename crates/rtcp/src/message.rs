@@ -156,6 +156,8 @@ pub fn read_compound<'a>(
 /// or 206, `format` the FMT field [RFC4585 §6.1].
 ///
 /// `None` if the format is above 31 or the content longer than an RTCP packet can be.
+///
+/// [RFC4585 §6.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.1
 pub fn rtcp_from_fci(
     (packet_type, format): (u8, u8),
     sender_ssrc: u32,

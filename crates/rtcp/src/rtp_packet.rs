@@ -5,6 +5,8 @@ use weir_wire::ccfb;
 use weir_wire::rtp::{ExtensionId, View};
 
 /// Whether a datagram on a port that carries both RTP and RTCP is RTCP [RFC5761 §4].
+///
+/// [RFC5761 §4]: https://www.rfc-editor.org/rfc/rfc5761#section-4
 pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [_, 192..=223, ..])
 }

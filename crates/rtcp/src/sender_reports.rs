@@ -32,6 +32,8 @@ impl SenderReports {
     /// For the stream with this SSRC, from now on. Reports follow each other after half a second to one
     /// and a half, as `random` decides; the first comes after half of that, so that a newcomer is soon
     /// known [RFC3550 §6.2].
+    ///
+    /// [RFC3550 §6.2]: https://www.rfc-editor.org/rfc/rfc3550#section-6.2
     pub fn new(now: Timestamp, ssrc: u32, random: Random) -> Self {
         let mut interval = Interval::new(DEFAULT_MEAN, random);
         let next = now + interval.draw() / 2;

@@ -107,7 +107,7 @@ fn a_whole_packet_is_taken_and_every_truncation_of_it_is_told_as_ignored() {
 }
 
 fn algorithms() -> impl Strategy<Value = Algorithm> {
-    prop::sample::select(Algorithm::ALL.to_vec())
+    prop::sample::select(Algorithm::all().collect::<Vec<_>>())
 }
 
 /// A packet with some bytes overwritten, or any bytes at all.

@@ -5,9 +5,10 @@ use weir::Algorithm;
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Capacity, CoDelConfig, DualPi2Config, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+    Aqm, Capacity, CoDelConfig, DualPi2Config, Hop, LinkConfig, LossModel, QueueLimit, Schedule,
+    Seed,
 };
-use weir_sim::{Config, Direction, Feedback, Flow, Hop, Media, Source, Trace, Traffic, run};
+use weir_sim::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Source, Trace, run};
 
 /// Ramp-up, which is not judged.
 const SETTLED: Timestamp = Timestamp::from_secs(20);
@@ -16,24 +17,22 @@ const END: Timestamp = Timestamp::from_secs(80);
 /// A link of this rate with a queue of 300 ms.
 fn link(mbps: u64, aqm: Aqm) -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000 * mbps)).unwrap();
-    LinkConfig {
-        capacity: Capacity::Schedule(capacity),
-        queue: QueueLimit::Time(TimeDelta::from_millis(300)),
-        aqm,
-        ..LinkConfig::unlimited(TimeDelta::from_millis(25))
-    }
+    LinkConfig::unlimited(TimeDelta::from_millis(25))
+        .with_capacity(Capacity::Schedule(capacity))
+        .with_queue(QueueLimit::Time(TimeDelta::from_millis(300)))
+        .with_aqm(aqm)
 }
 
 fn settings(mbps: u64, ecn: EcnMode) -> Settings {
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_000 * mbps)).unwrap();
-    Settings { ecn, ..limits.into() }
+    Settings::from(limits).with_ecn(ecn)
 }
 
 /// One flow alone on a link, with a round trip of 50 ms.
 fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled {
     let media = Media {
-        algorithm,
+        controller: algorithm.into(),
         settings,
         source: Source::Filler { fps: 60.0, cap: None },
         feedback: vec![(Timestamp::ZERO, Feedback::Ccfb)],
@@ -41,16 +40,16 @@ fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled
         repair: None,
         sender: None,
     };
-    let flow = Flow {
+    let flow = FlowConfig {
         name: "media-1".into(),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: END,
         pauses: Vec::new(),
-        traffic: Traffic::Media(media),
+        traffic: FlowKind::Media(media),
     };
     let hops = vec![Hop { up, down: LinkConfig::unlimited(TimeDelta::from_millis(25)) }];
     let duration = END - Timestamp::ZERO;
@@ -125,7 +124,7 @@ fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
 fn classic_marks_take_the_place_of_losses() {
     let codel = Aqm::CoDel(CoDelConfig::default());
     // The receiver of gcc-2013 sends no feedback that could carry marks.
-    for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
         let run = |ecn| simulate(algorithm, settings(2, ecn), link(2, codel));
         let (dropped, marked) = (run(EcnMode::Off), run(EcnMode::Classic));
         println!("{algorithm}, CoDel: {dropped} without ECN, {marked} with");
@@ -144,8 +143,8 @@ fn classic_marks_take_the_place_of_losses() {
 #[test]
 fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_loss() {
     let run = |tolerate_random_loss| {
-        let settings = Settings { tolerate_random_loss, ..settings(2, EcnMode::Off) };
-        let lossy = LinkConfig { loss: LossModel::Random(0.05), ..link(2, Aqm::DropTail) };
+        let settings = settings(2, EcnMode::Off).with_tolerate_random_loss(tolerate_random_loss);
+        let lossy = link(2, Aqm::DropTail).with_loss(LossModel::Random(0.05));
         simulate(Algorithm::ScreamV2, settings, lossy).rate_mbps
     };
     let (strict, tolerant) = (run(false), run(true));

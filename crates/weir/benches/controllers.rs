@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use weir::controller::RateLimits;
-use weir::feedback::{Ecn, SentPacket};
+use weir::feedback::SentPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, FeedbackReport, PacketReport};
 
@@ -23,21 +23,10 @@ fn reports() -> Vec<FeedbackReport> {
             let send_time = Timestamp::ZERO + SPACING * number;
             let wobble = TimeDelta::from_micros((number * 7_919) % 900);
             let arrival = send_time + TimeDelta::from_millis(25) + wobble;
-            PacketReport {
-                sequence_number: number,
-                size: SIZE,
-                send_time,
-                arrival_time: (number % 100 != 37).then_some(arrival),
-                ecn: Ecn::NotEct,
-                recovered: false,
-                probe: None,
-            }
+            PacketReport::new(number, SIZE, send_time)
+                .with_arrival_time((number % 100 != 37).then_some(arrival))
         });
-        FeedbackReport {
-            packets: packets.collect(),
-            missing_feedback: 0,
-            ..FeedbackReport::default()
-        }
+        FeedbackReport::new(packets.collect())
     };
     (0..PACKETS / BATCH).map(report).collect()
 }
@@ -48,20 +37,14 @@ fn controllers(criterion: &mut Criterion) {
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("in order");
     let mut group = criterion.benchmark_group("packet, send and feedback");
     group.throughput(Throughput::Elements(PACKETS as u64));
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         group.bench_function(algorithm.name(), |bencher| {
             bencher.iter_batched_ref(
                 || algorithm.build(limits),
                 |controller| {
                     for report in &reports {
                         for packet in &report.packets {
-                            let sent = SentPacket {
-                                sequence_number: packet.sequence_number,
-                                size: packet.size,
-                                queued: DataSize::ZERO,
-                                probe: None,
-                                padding: false,
-                            };
+                            let sent = SentPacket::new(packet.sequence_number, packet.size);
                             controller.on_packet_sent(packet.send_time, &sent);
                         }
                         let last = report.packets.last().expect("a batch has packets");

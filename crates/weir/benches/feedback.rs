@@ -96,7 +96,7 @@ impl Ends for Ccfb {
 fn run(ends: &mut impl Ends) {
     let mut history = SendHistory::default();
     for (index, (send_time, rtp, arrival)) in packets().enumerate() {
-        history.on_packet_sent(send_time, Outgoing { rtp: Some(rtp), ..Outgoing::media(SIZE) });
+        history.on_packet_sent(send_time, Outgoing::media(SIZE).with_rtp(Some(rtp)));
         if let Some(arrival) = arrival {
             ends.on_arrival(arrival, rtp);
         }

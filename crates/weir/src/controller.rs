@@ -1,7 +1,11 @@
 //! The contract between a congestion controller and the sender that drives it.
 
+mod metrics;
+
 use alloc::boxed::Box;
 use core::fmt;
+
+pub use metrics::{Metrics, Reason, Signals};
 
 pub use crate::feedback::ProbeId;
 use crate::feedback::{Ecn, FeedbackReport, SentPacket};
@@ -29,6 +33,8 @@ pub trait Controller {
 
     /// A receiver report measured this round-trip time of the path [RFC3550 §6.4.1]; feedback takes longer,
     /// since the receiver waits before it sends some. For controllers that tell the two apart.
+    ///
+    /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     fn on_round_trip_time(&mut self, _now: Timestamp, _rtt: TimeDelta) {}
 
     /// The receiver says what it wants at most (REMB); `None` takes that back. It caps the target
@@ -96,6 +102,8 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
 impl Target {
     /// `burst_time`: the burst of a controller that does not ask for another one [GCC §4].
+    ///
+    /// [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
     pub const BURST: Burst = Burst::Ahead(TimeDelta::from_millis(5));
 
     /// A target of two rates alone: no window, no padding, no probe.
@@ -110,10 +118,20 @@ impl Target {
             probe: None,
         }
     }
+
+    with! {
+        with_source_bitrate: source_bitrate: Bitrate,
+        with_burst: burst: Burst,
+        with_window: window: Option<Window>,
+        with_padding_rate: padding_rate: Bitrate,
+        with_probe: probe: Option<Probe>,
+    }
 }
 
 /// What a controller asks of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Target {
     /// Bitrate the media source should produce, headers included (see [`SentPacket::size`]).
     /// Always within the [`RateLimits`].
@@ -136,6 +154,7 @@ pub struct Target {
 
 /// How packets may leave ahead of the pacing rate, by what it allows in this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Burst {
     /// Always, so that a queue leaves packet by packet once the burst is used up.
     Ahead(TimeDelta),
@@ -145,6 +164,8 @@ pub enum Burst {
 
 /// A burst of packets at a rate of its own, media first, then padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Probe {
     /// Tells it from all others of this controller.
     pub id: ProbeId,
@@ -156,8 +177,17 @@ pub struct Probe {
     pub packets: u32,
 }
 
+impl Probe {
+    /// A probe at this rate of at least so many bytes in at least so many packets.
+    pub const fn new(id: ProbeId, rate: Bitrate, size: DataSize, packets: u32) -> Self {
+        Self { id, rate, size, packets }
+    }
+}
+
 /// A limit on the bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Window {
     /// Bytes that may be in flight.
     pub congestion_window: DataSize,
@@ -165,8 +195,20 @@ pub struct Window {
     pub available: DataSize,
 }
 
+impl Window {
+    /// A window of which this much is left.
+    pub const fn new(congestion_window: DataSize, available: DataSize) -> Self {
+        Self { congestion_window, available }
+    }
+}
+
 /// The range a target bitrate moves in, and where it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "crate::serde_impls::AnyRateLimits")
+)]
 pub struct RateLimits {
     min: Bitrate,
     start: Bitrate,
@@ -215,7 +257,24 @@ impl RateLimits {
 }
 
 /// What a product tells a controller before the first packet.
+///
+/// ```
+/// use weir::controller::{EcnMode, Settings};
+/// use weir::{Bitrate, RateLimits};
+///
+/// let kbps = Bitrate::from_kbps;
+/// let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500))?;
+/// let settings = Settings::new(limits).with_ecn(EcnMode::Classic).with_priority(2.0);
+/// assert_eq!(settings.priority, 2.0);
+/// # Ok::<(), weir::controller::LimitsError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "crate::serde_impls::AnySettings")
+)]
+#[non_exhaustive]
 pub struct Settings {
     /// Range of the target bitrate.
     pub limits: RateLimits,
@@ -245,17 +304,35 @@ impl Settings {
             probe_when_limited: true,
         }
     }
+
+    with! {
+        with_limits: limits: RateLimits,
+        with_ecn: ecn: EcnMode,
+        with_priority: priority: f64,
+        with_tolerate_random_loss: tolerate_random_loss: bool,
+        with_compete_with_tcp: compete_with_tcp: bool,
+        with_probe_when_limited: probe_when_limited: bool,
+    }
 }
 
 /// How a sender uses ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum EcnMode {
     /// Packets are Not-ECT: queues drop them instead of marking.
     #[default]
     Off,
     /// Packets are ECT(0): a mark weighs as a loss does [RFC3168 §5].
+    ///
+    /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     Classic,
     /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4].
+    ///
+    /// [RFC9331 §4]: https://www.rfc-editor.org/rfc/rfc9331#section-4
     L4s,
 }
 
@@ -274,86 +351,4 @@ impl EcnMode {
             Self::L4s => Ecn::Ect1,
         }
     }
-}
-
-/// Declares the reasons: their list and their words follow from it.
-macro_rules! reasons {
-    ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal,)+) => {
-        /// Why a target bitrate last changed.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Reason {
-            $($(#[doc = $meaning])+ $name,)+
-        }
-
-        impl Reason {
-            /// All reasons.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The word for records and reports.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)+
-                }
-            }
-
-            /// What the reason means, in a sentence.
-            pub const fn meaning(self) -> &'static str {
-                match self {
-                    $(Self::$name => concat!($($meaning),+).trim_ascii(),)+
-                }
-            }
-        }
-    };
-}
-
-reasons! {
-    /// No feedback has changed the target yet.
-    Start = "start",
-    /// Fast growth: no sign of congestion, capacity not known.
-    RampUp = "ramp-up",
-    /// Careful growth near the known capacity.
-    Increase = "increase",
-    /// The delay gradient says that the queue grows.
-    OverUse = "over-use",
-    /// The queuing delay is above the controller's target delay.
-    QueuingDelay = "queuing delay",
-    /// Packets were lost.
-    Loss = "loss",
-    /// Packets were marked Congestion Experienced.
-    Ecn = "ECN",
-    /// A probe found more capacity.
-    Probe = "probe",
-    /// The receiver set or lifted its limit.
-    ReceiverLimit = "receiver limit",
-    /// The coupled flows of the sender share their rate in another way.
-    Coupled = "coupled",
-    /// The sender's own queue is too long.
-    SendQueue = "send queue",
-    /// The media source sends less than the target allows.
-    ApplicationLimited = "application-limited",
-    /// No feedback arrives.
-    FeedbackLost = "feedback lost",
-}
-
-/// Named internal values that decided the last change, with the unit in the name.
-pub type Signals = [(&'static str, f64); 4];
-
-/// A snapshot of a controller's internals.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Metrics {
-    /// Why the target bitrate last changed.
-    pub reason: Reason,
-    /// The controller's state, in its standard's words.
-    pub state: &'static str,
-    /// Round-trip time as the controller sees it, feedback interval included.
-    pub rtt: Option<TimeDelta>,
-    /// Queuing delay as the controller estimates it.
-    pub queuing_delay: Option<TimeDelta>,
-    /// Loss ratio as the controller estimates it, 0.0..=1.0.
-    pub loss_ratio: f64,
-    /// Rate at which the receiver got data, by feedback.
-    pub acknowledged_bitrate: Option<Bitrate>,
-    /// Values of the algorithm's own.
-    pub signals: Signals,
 }

@@ -12,6 +12,8 @@
 //! [to tell](FlowGroup::share_to_tell), and [`FlowGroup::on_told`] with the target that this one has then.
 //! The priority belongs to the group alone: the controllers of its flows are built with priority 1, or one
 //! that knows priorities itself would count them twice.
+//!
+//! [RFC8699 §5.3.1]: https://www.rfc-editor.org/rfc/rfc8699#section-5.3.1
 
 use alloc::vec::Vec;
 

@@ -29,6 +29,8 @@ use alloc::vec::Vec;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// The two ECN bits of the IP header [RFC3168 §5].
+///
+/// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// Not ECN-capable.
@@ -44,10 +46,12 @@ pub enum Ecn {
 
 /// A probe's number: rises by one with each probe of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct ProbeId(pub u32);
 
 /// A packet that left the pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SentPacket {
     /// Transport-wide sequence number, unwrapped: rises by one with each packet.
     pub sequence_number: i64,
@@ -63,6 +67,17 @@ pub struct SentPacket {
 }
 
 impl SentPacket {
+    /// A media packet that belongs to no probe and has nothing behind it in the send queue.
+    pub const fn new(sequence_number: i64, size: DataSize) -> Self {
+        Self { sequence_number, size, queued: DataSize::ZERO, probe: None, padding: false }
+    }
+
+    with! {
+        with_queued: queued: DataSize,
+        with_probe: probe: Option<ProbeId>,
+        with_padding: padding: bool,
+    }
+
     /// The transport-wide sequence number as the header extension carries it: the low 16 bits.
     pub const fn transport_sequence_number(&self) -> u16 {
         self.sequence_number as u16
@@ -71,6 +86,7 @@ impl SentPacket {
 
 /// The fate of one packet, as far as feedback told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PacketReport {
     /// As in [`SentPacket::sequence_number`].
     pub sequence_number: i64,
@@ -89,6 +105,26 @@ pub struct PacketReport {
 }
 
 impl PacketReport {
+    /// A packet that did not arrive and belongs to no probe.
+    pub const fn new(sequence_number: i64, size: DataSize, send_time: Timestamp) -> Self {
+        Self {
+            sequence_number,
+            size,
+            send_time,
+            arrival_time: None,
+            ecn: Ecn::NotEct,
+            recovered: false,
+            probe: None,
+        }
+    }
+
+    with! {
+        with_arrival_time: arrival_time: Option<Timestamp>,
+        with_ecn: ecn: Ecn,
+        with_recovered: recovered: bool,
+        with_probe: probe: Option<ProbeId>,
+    }
+
     /// Arrival minus send time: the one-way delay plus an unknown clock offset.
     pub fn one_way_delay(&self) -> Option<TimeDelta> {
         self.arrival_time.map(|arrival| arrival - self.send_time)
@@ -98,6 +134,7 @@ impl PacketReport {
 /// What one feedback packet told about packets that were sent. Each packet's fate is told once, and a
 /// second time only if it was called lost and then arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedbackReport {
     /// By rising sequence number.
     pub packets: Vec<PacketReport>,
@@ -123,6 +160,18 @@ pub enum ArrivalTimes {
 }
 
 impl FeedbackReport {
+    /// A report on these packets, by rising sequence number, with measured arrival times of one clock and
+    /// no feedback packet missing.
+    pub fn new(packets: Vec<PacketReport>) -> Self {
+        Self { packets, ..Self::default() }
+    }
+
+    with! {
+        with_missing_feedback: missing_feedback: u32,
+        with_arrival_times: arrival_times: ArrivalTimes,
+        with_new_clock: new_clock: bool,
+    }
+
     /// Time from the sending of the newest received packet to now: round-trip time plus the time the
     /// receiver held the feedback back ("feedback response time").
     pub fn rtt(&self, now: Timestamp) -> Option<TimeDelta> {

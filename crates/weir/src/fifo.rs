@@ -30,14 +30,6 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
-    /// Takes the oldest item.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let item = self.items.get(self.first).copied();
-        self.remove_first(usize::from(item.is_some()));
-        item
-    }
-
     /// Removes this many of the oldest items; there must be so many.
     #[inline]
     pub(crate) fn remove_first(&mut self, count: usize) {
@@ -96,7 +88,8 @@ mod tests {
             expected.push_back(step);
             // Grows for a while, shrinks for a while, and is empty in between.
             for _ in 0..if step / 300 % 2 == 0 { step % 2 } else { 2 } {
-                assert_eq!(fifo.pop(), expected.pop_front());
+                assert_eq!(fifo.first(), expected.front());
+                fifo.remove_first(usize::from(expected.pop_front().is_some()));
             }
             if step % 97 == 0 {
                 let at = fifo.len() / 2;
@@ -113,7 +106,7 @@ mod tests {
         for step in 0..100_000 {
             fifo.push(step);
             if fifo.len() > 100 {
-                fifo.pop();
+                fifo.remove_first(1);
             }
         }
         assert!(fifo.items.capacity() < 1_000, "{}", fifo.items.capacity());

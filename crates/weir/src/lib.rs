@@ -46,21 +46,46 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;
+
+/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+macro_rules! with {
+    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
 
 pub mod controller;
 pub mod controllers;
 pub mod coupled;
+mod duration;
+mod factory;
 pub mod feedback;
 mod fifo;
 pub mod media_sender;
 pub mod pacer;
 pub mod receiver;
+#[cfg(feature = "serde")]
+mod serde_impls;
+#[cfg(feature = "std")]
+mod std_time;
+pub mod testing;
 pub mod units;
 
-pub use controller::{Controller, Metrics, RateLimits, Reason, Target};
+pub use controller::{Controller, Metrics, RateLimits, Reason, Settings, Target};
 pub use controllers::Algorithm;
+pub use duration::NegativeDuration;
+pub use factory::ControllerFactory;
 pub use feedback::{FeedbackReport, PacketReport, SendHistory, SentPacket};
 pub use media_sender::{MediaSender, PacedPacket, TargetChange};
 pub use receiver::{ReceivedPacket, ReceiverEstimator};

@@ -4,6 +4,8 @@
 //! Packets leave in groups of the target's burst, as [GCC §4] describes; how one group follows another is
 //! the controller's choice. A congestion window, where it has one, holds packets back as well. The packets of a probe leave one by one at the
 //! probe's rate. Padding is made by the driver, one packet each time the pacer asks for it.
+//!
+//! [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
 
 use alloc::collections::VecDeque;
 
@@ -14,6 +16,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// [RFC3550 §5.1], with the headers of IP, UDP, RTP and SRTP before and behind them.
 ///
 /// A pacer asks for padding packets of this size unless [`Pacer::set_padding_size`] says otherwise.
+///
+/// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
 pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
 /// What media sends above the padding rate keeps padding away for no longer than this.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);

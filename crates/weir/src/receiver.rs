@@ -39,6 +39,8 @@ pub struct ReceivedPacket {
 
 /// Turns the absolute send times of received packets, which wrap every 64 s on the wire [REMB §3], into
 /// times that do not.
+///
+/// [REMB §3]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-3
 #[derive(Clone, Debug, Default)]
 pub struct AbsSendTimes {
     ticks: Unwrapper<24>,

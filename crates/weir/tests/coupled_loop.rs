@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use weir::controller::RateLimits;
 use weir::coupled::{FlowGroup, FlowId};
-use weir::feedback::Ecn;
 use weir::pacer::{Pacer, Release};
 use weir::{
     Algorithm, Bitrate, Controller, DataSize, FeedbackReport, PacketReport, SentPacket, TimeDelta,
@@ -115,7 +114,10 @@ impl Sender {
             flow.next_number += 1;
             let queued = flow.pacer.queued();
             let padding = media.is_none();
-            let packet = SentPacket { sequence_number, size, queued, probe, padding };
+            let packet = SentPacket::new(sequence_number, size)
+                .with_queued(queued)
+                .with_probe(probe)
+                .with_padding(padding);
             flow.controller.on_packet_sent(now, &packet);
             flow.pacer.set_target(now, &flow.controller.target());
             let fits = self.busy_until.max(now) - now <= QUEUE_LIMIT;
@@ -123,15 +125,11 @@ impl Sender {
                 self.busy_until = self.busy_until.max(now) + size / CAPACITY;
                 flow.delivered += size;
             }
-            flow.on_the_way.push_back(PacketReport {
-                sequence_number,
-                size,
-                send_time: now,
-                arrival_time: fits.then_some(self.busy_until + ONE_WAY_DELAY),
-                ecn: Ecn::NotEct,
-                recovered: false,
-                probe,
-            });
+            flow.on_the_way.push_back(
+                PacketReport::new(sequence_number, size, now)
+                    .with_arrival_time(fits.then_some(self.busy_until + ONE_WAY_DELAY))
+                    .with_probe(probe),
+            );
         }
     }
 }
@@ -141,7 +139,7 @@ impl Flow {
         let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= now);
         let Some(last) = self.on_the_way.iter().rposition(arrived) else { return };
         let packets = self.on_the_way.drain(..=last).collect();
-        let report = FeedbackReport { packets, ..FeedbackReport::default() };
+        let report = FeedbackReport::new(packets);
         self.reports.push_back((now + ONE_WAY_DELAY, report));
     }
 }
@@ -151,7 +149,7 @@ impl Flow {
 fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
     // The rate of gcc-2013 is its receivers': each bounds its flow by what it got, and no sender can
     // move that.
-    for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
         let mut sender = Sender::new(algorithm, 3_000, Some([2.0, 1.0, 1.0]));
         sender.run(30);
         let [first, second, third] = sender.run(60);
@@ -168,7 +166,7 @@ fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
 // [RFC8699 §5.3.1]: a share that stands at the flow's maximum is the flow's rate all the same.
 #[test]
 fn a_flow_whose_share_is_its_maximum_keeps_to_it() {
-    for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
+    for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
         let mut sender = Sender::new(algorithm, 1_500, Some([8.0, 1.0, 1.0]));
         sender.run(30);
         let [first, second, third] = sender.run(120);

@@ -123,7 +123,7 @@ impl Sender {
                     let rtp = Some(RtpNumber { ssrc: *ssrc, sequence_number: *next });
                     *next = next.wrapping_add(1);
                     let size = DataSize::from_bytes(1_200);
-                    let outgoing = Outgoing { rtp, ..Outgoing::media(size) };
+                    let outgoing = Outgoing::media(size).with_rtp(rtp);
                     self.history.on_packet_sent(self.now, outgoing);
                     self.told.next_number += 1;
                 }

@@ -195,7 +195,7 @@ proptest! {
 
     #[test]
     fn packets_leave_in_order_and_changes_of_the_target_follow_each_other(
-        algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
+        algorithm in prop::sample::select(Algorithm::all().collect::<Vec<_>>()),
         ops in prop::collection::vec(any_op(), 1..120),
     ) {
         let mut driver = Driver::new(algorithm);

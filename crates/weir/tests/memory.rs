@@ -45,7 +45,7 @@ fn step(step: i64, parts: &mut Parts) {
         let send_time = now + TimeDelta::from_millis(5) * index;
         let number = parts.history.next_sequence_number() as u16;
         let rtp = RtpNumber { ssrc: 7, sequence_number: number };
-        let outgoing = Outgoing { rtp: Some(rtp), ..Outgoing::media(SIZE) };
+        let outgoing = Outgoing::media(SIZE).with_rtp(Some(rtp));
         let packet = parts.history.on_packet_sent(send_time, outgoing);
         parts.controller.on_packet_sent(send_time, &packet);
         if packet.sequence_number % 100 != 37 {
@@ -94,7 +94,7 @@ struct Parts {
 #[test]
 fn the_second_half_hour_holds_no_more_than_the_first() {
     let kbps = Bitrate::from_kbps;
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("in order");
         let mut parts = Parts {
             history: SendHistory::default(),

@@ -75,7 +75,7 @@ struct Second {
 
 impl Flow {
     fn new((limits, parameters): (RateLimits, Parameters)) -> Self {
-        let settings = Settings { ecn: EcnMode::Classic, ..Settings::new(limits) };
+        let settings = Settings::new(limits).with_ecn(EcnMode::Classic);
         let controller = Nada::with_parameters(settings, parameters);
         Self {
             limits,
@@ -113,13 +113,7 @@ impl Flow {
         while let Some(Release { size, .. }) = self.pacer.dequeue(now) {
             let number = self.next_number;
             self.next_number += 1;
-            let packet = SentPacket {
-                sequence_number: number,
-                size,
-                queued: self.pacer.queued(),
-                probe: None,
-                padding: false,
-            };
+            let packet = SentPacket::new(number, size).with_queued(self.pacer.queued());
             self.controller.on_packet_sent(now, &packet);
             let queue = (*queue_end - now).max(TimeDelta::ZERO);
             let lost = queue > TimeDelta::from_millis(300) || dice(number) < path.loss;
@@ -131,19 +125,15 @@ impl Flow {
             }
             second.max_queue_ms = second.max_queue_ms.max(queue.as_millis_f64());
             let extra = path.one_way_ms + path.jitter_ms * dice(number + 7) / 1000;
-            self.in_flight.push_back(PacketReport {
-                sequence_number: number,
-                size,
-                send_time: now,
-                arrival_time: (!lost).then(|| *queue_end + TimeDelta::from_millis(extra)),
-                ecn: if path.ecn && queue > TimeDelta::from_millis(10) {
-                    Ecn::Ce
-                } else {
-                    Ecn::Ect1
-                },
-                recovered: false,
-                probe: None,
-            });
+            self.in_flight.push_back(
+                PacketReport::new(number, size, now)
+                    .with_arrival_time((!lost).then(|| *queue_end + TimeDelta::from_millis(extra)))
+                    .with_ecn(if path.ecn && queue > TimeDelta::from_millis(10) {
+                        Ecn::Ce
+                    } else {
+                        Ecn::Ect1
+                    }),
+            );
         }
     }
 
@@ -154,7 +144,7 @@ impl Flow {
             let mut packets: Vec<PacketReport> = Vec::new();
             self.called_lost.retain(|packet| {
                 if arrived(packet) {
-                    packets.push(PacketReport { recovered: true, ..*packet });
+                    packets.push(packet.with_recovered(true));
                 }
                 !arrived(packet)
             });
@@ -163,16 +153,13 @@ impl Flow {
                 if arrived(&packet) {
                     packets.push(packet);
                 } else {
-                    packets.push(PacketReport { arrival_time: None, ..packet });
+                    packets.push(packet.with_arrival_time(None));
                     self.called_lost.extend(packet.arrival_time.map(|_| packet));
                 }
             }
             if !packets.is_empty() && !path.feedback_lost {
                 let back = now + TimeDelta::from_millis(path.one_way_ms);
-                self.reports.push_back((
-                    back,
-                    FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() },
-                ));
+                self.reports.push_back((back, FeedbackReport::new(packets)));
             }
         }
         while self.reports.front().is_some_and(|(at, _)| *at <= now) {

@@ -21,6 +21,8 @@
 //! follows it is the parity of what follows the first twelve bytes of each protected packet. Of the
 //! standard's variants this is the one for a single media source: others begin with other bits, or
 //! have a base and a mask for each CSRC.
+//!
+//! [RFC8627 §4.2.2.1]: https://www.rfc-editor.org/rfc/rfc8627#section-4.2.2.1
 
 use core::fmt;
 

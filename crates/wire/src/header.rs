@@ -9,6 +9,8 @@
 //! ```
 //!
 //! `count` is the number of report blocks in a report and the format (FMT) in a feedback packet.
+//!
+//! [RFC3550 §6.4.1, §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
 
 use core::fmt;
 
@@ -27,8 +29,12 @@ pub const SENDER_REPORT: u8 = 200;
 /// Packet type of a receiver report.
 pub const RECEIVER_REPORT: u8 = 201;
 /// Packet type of transport-layer feedback [RFC4585 §6.2].
+///
+/// [RFC4585 §6.2]: https://www.rfc-editor.org/rfc/rfc4585#section-6.2
 pub const TRANSPORT_FEEDBACK: u8 = 205;
 /// Packet type of payload-specific feedback [RFC4585 §6.3].
+///
+/// [RFC4585 §6.3]: https://www.rfc-editor.org/rfc/rfc4585#section-6.3
 pub const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// Bytes in the common header.

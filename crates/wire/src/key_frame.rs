@@ -12,6 +12,9 @@
 //! |  if FMT=4: SSRC of media source, request number (8), zero     |
 //! |  (24); more such pairs                                        |
 //! ```
+//!
+//! [RFC4585 §6.3.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.3.1
+//! [RFC5104 §4.3.1]: https://www.rfc-editor.org/rfc/rfc5104#section-4.3.1
 
 use core::fmt;
 

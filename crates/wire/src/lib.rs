@@ -29,3 +29,7 @@ pub mod twcc;
 pub mod vp8;
 
 pub use error::Error;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

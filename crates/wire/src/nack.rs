@@ -14,6 +14,8 @@
 //! ```
 //!
 //! The mask's least significant bit is the packet next to the number.
+//!
+//! [RFC4585 §6.2.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.2.1
 
 use core::fmt;
 

@@ -17,6 +17,9 @@
 //! |  SSRCs that the estimate is for, as many as announced         |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
+//!
+//! [REMB §2.2]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-2.2
+//! [RFC4585 §6.3]: https://www.rfc-editor.org/rfc/rfc4585#section-6.3
 
 use core::fmt;
 
@@ -25,6 +28,8 @@ use crate::bytes::{Field, read_u24, read_u32, write_u24, write_u32};
 use crate::header::{self, PAYLOAD_FEEDBACK, Packet};
 
 /// Feedback format (FMT) of application-layer feedback, to which REMB belongs [RFC4585 §6.4].
+///
+/// [RFC4585 §6.4]: https://www.rfc-editor.org/rfc/rfc4585#section-6.4
 pub const FORMAT: u8 = 15;
 const IDENTIFIER: u32 = u32::from_be_bytes(*b"REMB");
 

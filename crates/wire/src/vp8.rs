@@ -18,6 +18,8 @@
 //!
 //! A view skips over all that may be there. The value, [`Descriptor`], has no extension: frames that
 //! each need the one before are told apart well enough by their start.
+//!
+//! [RFC7741 §4.2, §4.3]: https://www.rfc-editor.org/rfc/rfc7741#section-4.2
 
 use crate::Error;
 

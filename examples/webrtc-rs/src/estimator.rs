@@ -40,23 +40,19 @@ impl Estimator {
     }
 
     fn packet(&self, report: &PacketReport) -> Packet {
-        Packet {
-            sequence_number: report.id as i64,
-            size: DataSize::from_bytes((report.size + OVERHEAD_BYTES) as u64),
-            send_time: self.time(report.departure),
-            arrival_time: report.arrival.filter(|_| report.arrived).map(|arrival| {
-                // By the receiver's clock, whose zero does not matter.
-                Timestamp::from_nanos(arrival.as_nanos() as i64)
-            }),
-            ecn: match report.ecn {
-                TheirEcn::Ect0 => Ecn::Ect0,
-                TheirEcn::Ect1 => Ecn::Ect1,
-                TheirEcn::Ce => Ecn::Ce,
-                _ => Ecn::NotEct,
-            },
-            recovered: false,
-            probe: None,
-        }
+        let size = DataSize::from_bytes((report.size + OVERHEAD_BYTES) as u64);
+        // By the receiver's clock, whose zero does not matter.
+        let arrival = report.arrival.filter(|_| report.arrived);
+        let arrival = arrival.map(|time| Timestamp::from_nanos(time.as_nanos() as i64));
+        let ecn = match report.ecn {
+            TheirEcn::Ect0 => Ecn::Ect0,
+            TheirEcn::Ect1 => Ecn::Ect1,
+            TheirEcn::Ce => Ecn::Ce,
+            _ => Ecn::NotEct,
+        };
+        Packet::new(report.id as i64, size, self.time(report.departure))
+            .with_arrival_time(arrival)
+            .with_ecn(ecn)
     }
 
     fn controller(&mut self) -> &mut dyn Controller {
@@ -77,16 +73,10 @@ impl BandwidthEstimator for Estimator {
         let now = self.time(now);
         let packets: Vec<Packet> = reports.iter().map(|report| self.packet(report)).collect();
         for packet in &packets {
-            let sent = SentPacket {
-                sequence_number: packet.sequence_number,
-                size: packet.size,
-                queued: DataSize::ZERO,
-                probe: None,
-                padding: false,
-            };
+            let sent = SentPacket::new(packet.sequence_number, packet.size);
             self.controller().on_packet_sent(now, &sent);
         }
-        let report = FeedbackReport { packets, ..FeedbackReport::default() };
+        let report = FeedbackReport::new(packets);
         self.controller().on_feedback(now, &report);
         self.publish();
     }

@@ -16,8 +16,8 @@ use weir_emu::{
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
+use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -134,8 +134,8 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                 if measured.is_empty() && number == 1 {
                     notes.extend(settings(&run));
                 }
-                notes.extend(run.emulation.bent().iter().map(|bent| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {bent}")
+                notes.extend(run.emulation.disturbances().iter().map(|cause| {
+                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
                 }));
                 kernel.push((value, run.emulation.lateness));
             }
@@ -253,12 +253,15 @@ impl Network {
     fn links(&self) -> (LinkConfig, LinkConfig) {
         let rate = Schedule::constant(Bitrate::from_kbps(self.mbps * 1_000));
         let down = LinkConfig::unlimited(TimeDelta::from_micros(self.rtt_ms * 500));
-        let up = LinkConfig {
-            capacity: Capacity::Schedule(rate.expect("the rates above are not zero")),
-            queue: QueueLimit::Time(TimeDelta::from_millis(self.queue_ms)),
-            loss: if self.loss > 0.0 { LossModel::Random(self.loss) } else { LossModel::None },
-            ..down.clone()
-        };
+        let up = down
+            .clone()
+            .with_capacity(Capacity::Schedule(rate.expect("the rates above are not zero")))
+            .with_queue(QueueLimit::Time(TimeDelta::from_millis(self.queue_ms)))
+            .with_loss(if self.loss > 0.0 {
+                LossModel::Random(self.loss)
+            } else {
+                LossModel::None
+            });
         (up, down)
     }
 }
@@ -275,7 +278,7 @@ fn measure_kernel(
     let run = loop {
         let emulator = Emulator::new(&Plan::two_hosts(&up, &down), seed)?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
-        if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
+        if run.emulation.disturbances().is_empty() || attempt == ATTEMPTS {
             break run;
         }
         attempt += 1;
@@ -301,16 +304,16 @@ fn measure_ours(
     let release = release(lateness);
     let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| Flow {
+    let flow = |index: usize| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = (0..network.flows).map(flow).collect();
     let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];
@@ -337,11 +340,9 @@ fn release(lateness: &Lateness) -> LinkConfig {
             (start + passed, always + length - passed)
         }));
     }
-    LinkConfig {
-        delay: Delay::new(steps).expect("stalls come one after the other"),
-        jitter: Jitter::HalfNormal { sd, reorder: false },
-        ..LinkConfig::unlimited(TimeDelta::ZERO)
-    }
+    LinkConfig::unlimited(TimeDelta::ZERO)
+        .with_delay(Delay::new(steps).expect("stalls come one after the other"))
+        .with_jitter(Jitter::HalfNormal { sd, reorder: false })
 }
 
 /// The stalls of the machine. They stop the hosts too: the hosts' timers run on the emulator's

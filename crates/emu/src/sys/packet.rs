@@ -2,14 +2,16 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::check;
+use rustix::net::{AddressFamily, SocketType, netdevice, sockopt};
+
+use super::{check, socket, stamp_arrivals};
 
 /// Bytes that wait for the reader before the kernel drops: seconds of a call, the kernel's own
 /// bookkeeping included, however long the reader does not run.
-const RECEIVE_BUFFER: libc::c_int = 16 << 20;
+const RECEIVE_BUFFER: usize = 16 << 20;
 /// Room for one timestamp beside a packet.
 const CONTROL_WORDS: usize = 8;
 
@@ -30,27 +32,15 @@ pub(crate) fn open_packet_socket(
     wait: Duration,
 ) -> io::Result<OwnedFd> {
     let every_protocol = (libc::ETH_P_ALL as u16).to_be();
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // Without a protocol at first: it would see other interfaces before it is bound to this one.
-    // SAFETY: takes no pointer.
-    let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: `raw` is open and nobody else's.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    let timeout = libc::timeval {
-        tv_sec: wait.as_secs().cast_signed(),
-        tv_usec: i64::from(wait.subsec_micros()),
-    };
-    let on: libc::c_int = 1;
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout)?;
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    let socket = socket(AddressFamily::PACKET, SocketType::RAW)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(wait))?;
+    stamp_arrivals(&socket)?;
     // Beyond the limit of ordinary sockets where that is granted, else up to it.
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
-        .or_else(|_| set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))?;
-    // SAFETY: the name is a C string.
-    let index = unsafe { libc::if_nametoindex(interface.as_ptr()) };
-    if index == 0 {
-        return Err(io::Error::last_os_error());
-    }
+    sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;
+    let name = interface.to_str().map_err(io::Error::other)?;
+    let index = netdevice::name_to_index(&socket, name)?;
     // SAFETY: sockaddr_ll is plain data; all zeros is valid.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
@@ -58,21 +48,8 @@ pub(crate) fn open_packet_socket(
     address.sll_ifindex = index.cast_signed();
     let length = mem::size_of_val(&address) as libc::socklen_t;
     // SAFETY: the address is a sockaddr_ll of that length.
-    check(unsafe { libc::bind(raw, (&raw const address).cast(), length) })?;
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(socket)
-}
-
-fn set_option<T>(
-    socket: &OwnedFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
-    let length = mem::size_of::<T>() as libc::socklen_t;
-    let value: *const T = value;
-    // SAFETY: every caller passes the plain type that its option reads.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), length) })
-        .map(drop)
 }
 
 /// The next packet, of which the buffer takes the beginning; `None` if none comes for the time that

@@ -9,7 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::{check, open_process};
+use rustix::fs::OFlags;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::open_process;
 
 const CAUGHT: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 /// No descriptor.
@@ -36,8 +39,7 @@ impl Signals {
         let (received, told) = io::pipe()?;
         for end in [received.as_fd(), told.as_fd()] {
             // The handler may not wait for a reader.
-            // SAFETY: takes no pointer.
-            check(unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+            rustix::fs::fcntl_setfl(end, OFlags::NONBLOCK)?;
         }
         let taken =
             TOLD.compare_exchange(NONE, told.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
@@ -102,9 +104,10 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut lib
     }
 }
 
-/// Sends a signal to every process whose main thread is in a network namespace, and to the children of
+/// Sends a signal, one that has a name, to every process whose main thread is in a network namespace, and to the children of
 /// `stand_in`, but not to that process itself: it would pass the signal on once more.
 pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_int) {
+    let Some(signal) = Signal::from_named_raw(signal) else { return };
     let place = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let own = place(&format!("/proc/self/fd/{}", network.as_raw_fd()));
     let is_of_command = |number: u32| {
@@ -118,7 +121,8 @@ pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_i
             // From here on the number cannot come to stand for another process.
             let Ok(process) = open_process(number.cast_signed()) else { continue };
             if !done.contains(&number) && is_of_command(number) {
-                send(process.as_fd(), signal);
+                // That the process has ended is fine.
+                let _ = pidfd_send_signal(&process, signal);
                 done.push(number);
             }
         }
@@ -132,13 +136,6 @@ pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_i
 fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// That the process has ended is fine.
-fn send(process: BorrowedFd<'_>, signal: c_int) {
-    let (process, info) = (process.as_raw_fd(), ptr::null::<libc::siginfo_t>());
-    // SAFETY: takes a descriptor; without an info the kernel makes one.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, signal, info, 0) };
 }
 
 fn parent(process: u32) -> Option<u32> {

@@ -1,13 +1,15 @@
 //! `events.jsonl`: one line for each rate change, with its reason, the controller's state and its
 //! signals.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir::units::{Bitrate, Timestamp};
 use weir_sim::trace::RateChange;
+
+/// More signals than any controller has: a damaged record must not fill the memory.
+const SIGNALS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +30,6 @@ pub(super) fn write(
     changes: &[RateChange],
 ) -> io::Result<()> {
     for event in changes {
-        let named = event.signals.iter().filter(|(name, _)| !name.is_empty());
         let line = Line {
             time_us: event.time.as_micros(),
             flow: flows[event.flow].clone(),
@@ -36,7 +37,11 @@ pub(super) fn write(
             to_bps: event.to.as_bps(),
             reason: event.reason.to_string(),
             state: event.state.to_string(),
-            signals: named.map(|(name, value)| (name.to_string(), Value::from(*value))).collect(),
+            signals: event
+                .signals
+                .iter()
+                .map(|(name, value)| (name.to_string(), Value::from(*value)))
+                .collect(),
         };
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;
@@ -51,14 +56,13 @@ pub(super) fn parse_line(line: &str, flows: &[String]) -> Result<RateChange, Str
 }
 
 fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
-    let mut signals = [const { (Cow::Borrowed(""), 0.0) }; 4];
-    if line.signals.len() > signals.len() {
-        return Err(format!("more than {} signals", signals.len()));
+    if line.signals.len() > SIGNALS_MAX {
+        return Err(format!("more than {SIGNALS_MAX} signals"));
     }
-    for (signal, (name, value)) in signals.iter_mut().zip(line.signals) {
+    let signal = |(name, value): (String, Value)| {
         let value = value.as_f64().ok_or_else(|| format!("signal {name} is not a number"))?;
-        *signal = (name.into(), value);
-    }
+        Ok((name.into(), value))
+    };
     Ok(RateChange {
         time: Timestamp::from_micros(line.time_us),
         flow: flows
@@ -69,6 +73,6 @@ fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
         to: Bitrate::from_bps(line.to_bps),
         reason: line.reason.into(),
         state: line.state.into(),
-        signals,
+        signals: line.signals.into_iter().map(signal).collect::<Result<_, String>>()?,
     })
 }

@@ -98,9 +98,9 @@ impl Thinner {
 
 fn rate_change(step: &Step) -> RateChange {
     let last = &step.last;
-    let named = last.signals.iter().filter(|(name, _)| !name.is_empty());
+    let rounded_6 = |value: f64| Value::from(rounded(value, 6));
     let signals: Map<String, Value> =
-        named.map(|(name, value)| (name.to_string(), Value::from(rounded(*value, 6)))).collect();
+        last.signals.iter().map(|(name, value)| (name.to_string(), rounded_6(*value))).collect();
     RateChange {
         time_s: rounded(last.time.as_secs_f64(), 3),
         from_mbps: rounded(step.from.as_mbps_f64(), 4),
@@ -113,15 +113,12 @@ fn rate_change(step: &Step) -> RateChange {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use super::*;
 
     const MOST: usize = 400;
 
     fn change(ms: i64, from_kbps: u64, to_kbps: u64, reason: &'static str) -> trace::RateChange {
-        let mut signals = [const { (Cow::Borrowed(""), 0.0) }; 4];
-        signals[0] = ("gradient_ms".into(), ms as f64 / 3.0);
+        let signals = vec![("gradient_ms".into(), ms as f64 / 3.0)];
         trace::RateChange {
             time: Timestamp::from_millis(ms),
             flow: 0,

@@ -244,12 +244,13 @@ impl<'a> Item<'a> {
 
     /// A controller by name.
     pub(super) fn algorithm(&self) -> Result<Algorithm> {
-        self.choice(&Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm)))
+        let named = Algorithm::all().map(|algorithm| (algorithm.name(), algorithm));
+        self.choice(&named.collect::<Vec<_>>())
     }
 
     /// A controller by name, or none for the one that the command line names.
     pub(super) fn algorithm_or_variable(&self) -> Result<Option<Algorithm>> {
-        let fixed = Algorithm::ALL.map(|algorithm| (algorithm.name(), Some(algorithm)));
+        let fixed = Algorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
         let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
         self.choice(&choices)
     }

@@ -1,7 +1,9 @@
 //! The requirements of RFC 8836, which an expectation may speak of.
 
 /// Number and short text of each [RFC8836 §2].
-pub const REQUIREMENTS: [(&str, &str); 19] = [
+///
+/// [RFC8836 §2]: https://www.rfc-editor.org/rfc/rfc8836#section-2
+pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("1", "delay as low as a useful rate allows"),
     ("1a", "counts jitter as delay"),
     ("1b", "keeps its own delay low, also beside others"),

@@ -20,8 +20,12 @@ const REENTRY_INTERVALS: i64 = 16;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelConfig {
     /// `TARGET`: how long packets may wait at the least [RFC8289 §4.3].
+    ///
+    /// [RFC8289 §4.3]: https://www.rfc-editor.org/rfc/rfc8289#section-4.3
     pub target: TimeDelta,
     /// `INTERVAL`: how long the wait must be above it; a round trip of most flows [RFC8289 §4.2].
+    ///
+    /// [RFC8289 §4.2]: https://www.rfc-editor.org/rfc/rfc8289#section-4.2
     pub interval: TimeDelta,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,

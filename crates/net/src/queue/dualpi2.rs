@@ -43,8 +43,12 @@ const L4S_WEIGHT: i64 = 15;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Config {
     /// `target`: queuing delay of classic packets that it aims at [RFC9332 §A.1].
+    ///
+    /// [RFC9332 §A.1]: https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     pub target: TimeDelta,
     /// `minTh`: queuing delay of L4S packets from which on they are marked [RFC9332 §A.1].
+    ///
+    /// [RFC9332 §A.1]: https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     pub l4s_threshold: TimeDelta,
 }
 

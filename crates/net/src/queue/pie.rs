@@ -48,6 +48,8 @@ const ACCUMULATED_HIGH: f64 = 8.5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
     /// `QDELAY_REF`: the queuing delay that it aims at [RFC8033 §4.2].
+    ///
+    /// [RFC8033 §4.2]: https://www.rfc-editor.org/rfc/rfc8033#section-4.2
     pub target: TimeDelta,
     /// Whether ECN-capable packets are marked instead of dropped while few are.
     pub ecn: bool,

@@ -3,7 +3,7 @@
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::phy::{A_MPDU_COUNT_LIMIT, A_MPDU_SIZE_LIMIT, Band, FRAME_TIME_LIMIT};
-use super::propagation::{Fading, Path, Propagation};
+use super::propagation::{Fading, Propagation, RadioPath};
 use super::rate::RateControl;
 use super::retry::RetryPolicy;
 use crate::queue::CoDelConfig;
@@ -26,6 +26,8 @@ impl NodeId {
 }
 
 /// Access categories, from the least urgent [IEEE80211 §9.2.4.2].
+///
+/// [IEEE80211 §9.2.4.2]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessCategory {
     /// `AC_BK`.
@@ -52,6 +54,8 @@ impl AccessCategory {
 }
 
 /// How an access category contends for the channel [IEEE80211 §8.4.2.31].
+///
+/// [IEEE80211 §8.4.2.31]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParameters {
     /// `AIFSN`: slots that the channel must have been idle, after SIFS.
@@ -72,10 +76,12 @@ impl EdcaParameters {
 
 /// The parameters of the four access categories of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edca(pub [EdcaParameters; AccessCategory::COUNT]);
+pub struct Edca(pub(super) [EdcaParameters; AccessCategory::COUNT]);
 
 impl Edca {
     /// Defaults for stations [IEEE80211 §8.4.2.31, Table 8-105].
+    ///
+    /// [IEEE80211 §8.4.2.31, Table 8-105]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub const STATION: Self = Self([
         EdcaParameters::new(7, 15, 1_023, 0),
         EdcaParameters::new(3, 15, 1_023, 0),
@@ -198,7 +204,7 @@ pub struct Link {
     /// What goes wrong besides collisions.
     pub errors: Errors,
     /// Traffic that begins in the cell, in addition to what its driver brings.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StationLoad>,
 }
 
 impl Link {
@@ -209,7 +215,7 @@ impl Link {
 
     /// The same link with a load.
     #[must_use]
-    pub fn with_load(mut self, load: Load) -> Self {
+    pub fn with_load(mut self, load: StationLoad) -> Self {
         self.loads.push(load);
         self
     }
@@ -255,7 +261,7 @@ pub struct Noise {
 
 /// Traffic that begins in the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct StationLoad {
     /// When its packets come.
     pub arrivals: Arrivals,
     /// Size of its IP packets.
@@ -268,7 +274,7 @@ pub struct Load {
     pub stop: Timestamp,
 }
 
-impl Load {
+impl StationLoad {
     /// Best-effort traffic for all time.
     pub const fn new(arrivals: Arrivals, size: DataSize) -> Self {
         let category = AccessCategory::BestEffort;
@@ -389,7 +395,7 @@ impl Placement {
             for (b, other) in self.places.iter().enumerate().skip(a + 1) {
                 let distance = libm::hypot(at.0 - other.0, at.1 - other.1);
                 let stream = seed.stream(&format!("wifi/shadowing/{a}/{b}"));
-                let gain_db = Path::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
+                let gain_db = RadioPath::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
                 (dbm[a][b], dbm[b][a]) = (self.sent_dbm + gain_db, self.sent_dbm + gain_db);
             }
         }

@@ -16,6 +16,8 @@ const fn us(micros: i64) -> TimeDelta {
 }
 
 /// Times that a band fixes [IEEE80211 §20.4.4].
+///
+/// [IEEE80211 §20.4.4]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// `aSlotTime`.
@@ -25,6 +27,8 @@ pub struct Band {
     /// `aSignalExtension`: silence that ends each frame.
     pub signal_extension: TimeDelta,
     /// Duration of an ACK at the lowest basic rate, which makes up EIFS [IEEE80211 §9.3.2.3.7].
+    ///
+    /// [IEEE80211 §9.3.2.3.7]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub slowest_ack: TimeDelta,
 }
 
@@ -43,22 +47,30 @@ impl Band {
         Self { slot: us(9), sifs: us(16), signal_extension: us(0), slowest_ack: us(44) };
 
     /// AIFS of this many slots [IEEE80211 §9.19.2.3].
+    ///
+    /// [IEEE80211 §9.19.2.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn aifs(&self, aifsn: u32) -> TimeDelta {
         self.sifs + self.slot * i64::from(aifsn)
     }
 
     /// DIFS [IEEE80211 §9.3.7].
+    ///
+    /// [IEEE80211 §9.3.7]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn difs(&self) -> TimeDelta {
         self.aifs(DIFS_SLOTS)
     }
 
     /// What stands in place of an AIFS of this many slots after a frame that could not be decoded: the
     /// ACK that it may call for has time to end [IEEE80211 §9.3.2.3.7, §9.19.2.3].
+    ///
+    /// [IEEE80211 §9.3.2.3.7, §9.19.2.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn eifs(&self, aifsn: u32) -> TimeDelta {
         self.sifs + self.slowest_ack + self.aifs(aifsn)
     }
 
     /// How long after its frame a sender waits for the begin of an answer [IEEE80211 §9.3.2.8].
+    ///
+    /// [IEEE80211 §9.3.2.8]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn ack_timeout(&self) -> TimeDelta {
         self.sifs + self.slot + RECEIVE_START_DELAY
     }
@@ -108,6 +120,8 @@ impl Mcs {
 
     /// The rate at which its frames are acknowledged: the highest basic rate up to the one of OFDM with
     /// the same modulation and coding [IEEE80211 §9.7.6.5, §9.7.9].
+    ///
+    /// [IEEE80211 §9.7.6.5, §9.7.9]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub const fn control_rate(self) -> ControlRate {
         match self.per_stream() {
             0 => ControlRate::Mbps6,
@@ -173,6 +187,8 @@ impl DataRate {
 
     /// How long a frame of the HT-mixed format holds the channel [IEEE80211 §20.4.3]. `content` is an
     /// MPDU or an A-MPDU with all its headers.
+    ///
+    /// [IEEE80211 §20.4.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn duration(self, content: DataSize, band: &Band) -> TimeDelta {
         self.air_time(content) + band.signal_extension
     }
@@ -220,6 +236,8 @@ impl ControlRate {
     }
 
     /// How long a control frame holds the channel [IEEE80211 §18.4.3].
+    ///
+    /// [IEEE80211 §18.4.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn duration(self, frame: DataSize, band: &Band) -> TimeDelta {
         let bits = frame.as_bits() + SERVICE_AND_TAIL_BITS;
         let data = symbols_time(bits.div_ceil(self.bits_per_symbol()), SYMBOL);
@@ -228,8 +246,12 @@ impl ControlRate {
 }
 
 /// Size of an ACK frame [IEEE80211 §8.3.1.4].
+///
+/// [IEEE80211 §8.3.1.4]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const ACK: DataSize = DataSize::from_bytes(14);
 /// Size of a compressed BlockAck frame [IEEE80211 §8.3.1.9].
+///
+/// [IEEE80211 §8.3.1.9]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const BLOCK_ACK: DataSize = DataSize::from_bytes(32);
 
 /// What an IP packet gets around it as an MPDU: LLC and SNAP 8, QoS data header 26, check sequence 4.
@@ -248,6 +270,8 @@ const ALIGNMENT_BYTES: u64 = 4;
 /// Most MPDUs of an A-MPDU: the window of a BlockAck.
 pub const A_MPDU_COUNT_LIMIT: usize = 64;
 /// Largest A-MPDU [IEEE80211 §8.4.2.58.3].
+///
+/// [IEEE80211 §8.4.2.58.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const A_MPDU_SIZE_LIMIT: DataSize = DataSize::from_bytes(65_535);
 /// Longest frame: what the length field of the legacy signal can say.
 pub const FRAME_TIME_LIMIT: TimeDelta = us(5_484);

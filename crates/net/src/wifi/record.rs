@@ -10,6 +10,7 @@ use crate::packet::{Delivery, DropCause, Dropped, Fate};
 
 /// Totals of a node as a sender, since the start. Its own loads count as its driver's packets do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeCounters {
     /// Packets that came.
     pub offered_packets: u64,

@@ -16,6 +16,8 @@
 //! Algorithm 3 as printed counts attempts in the branch of the extension only; ordinary attempts count
 //! as well, so that a packet has `limit + extension` attempts in all. Both sums take a packet with the
 //! same size: otherwise headers alone would make a constant excess, or hide one.
+//!
+//! [INTERDIGITAL §3.1, §3.3]: https://doi.org/10.1145/2713168.2713173
 
 use std::collections::VecDeque;
 
@@ -36,6 +38,8 @@ pub enum RetryPolicy {
 }
 
 /// `dot11ShortRetryLimit`: attempts in all [IEEE80211 §9.19.2.6].
+///
+/// [IEEE80211 §9.19.2.6]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const DEFAULT_LIMIT: u32 = 7;
 
 impl Default for RetryPolicy {
@@ -45,6 +49,8 @@ impl Default for RetryPolicy {
 }
 
 /// Parameters of the congestion-aware policy [INTERDIGITAL §3.3, Algorithm 3].
+///
+/// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionAware {
     /// `R`: attempts that a packet always has.
@@ -89,12 +95,18 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Congestion {
     /// `EDR`: what arrived and was not delivered [INTERDIGITAL §3.1.1, Eq. 4].
+    ///
+    /// [INTERDIGITAL §3.1.1, Eq. 4]: https://doi.org/10.1145/2713168.2713173
     pub excess: Bitrate,
     /// `MC`: bits delivered a second of transmit delay [INTERDIGITAL §3.1.1, Eq. 6]; `None` where no
     /// packet was sent.
+    ///
+    /// [INTERDIGITAL §3.1.1, Eq. 6]: https://doi.org/10.1145/2713168.2713173
     pub capacity: Option<Bitrate>,
     /// `CL`: one over the other [INTERDIGITAL §3.1.1, Eq. 5]; infinite where there is an excess and
     /// nothing was delivered.
+    ///
+    /// [INTERDIGITAL §3.1.1, Eq. 5]: https://doi.org/10.1145/2713168.2713173
     pub level: f64,
 }
 
@@ -146,6 +158,8 @@ impl Retry {
     }
 
     /// What is to become of a packet that has had so many attempts [INTERDIGITAL §3.3, Algorithm 3].
+    ///
+    /// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
     pub fn verdict(&mut self, now: Timestamp, attempts: u32, queued: DataSize) -> Verdict {
         let policy = match self.policy {
             RetryPolicy::Limit(limit) if attempts >= limit => return Verdict::Drop,
@@ -162,6 +176,8 @@ impl Retry {
     }
 
     /// The channel's congestion over the last intervals that have ended [INTERDIGITAL §3.3, Algorithm 2].
+    ///
+    /// [INTERDIGITAL §3.3, Algorithm 2]: https://doi.org/10.1145/2713168.2713173
     pub fn congestion(&mut self, now: Timestamp) -> Congestion {
         self.advance(now);
         let Sums { arrived, delivered, transmit_delay } = self.window;

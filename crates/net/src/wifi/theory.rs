@@ -4,6 +4,9 @@
 //! every station always has a packet, all hear each other, and an attempt collides with the same
 //! probability whatever happened before. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of
 //! [INTERDIGITAL §3.1], with the times that the paper counts.
+//!
+//! [BIANCHI §IV]: https://doi.org/10.1109/49.840210
+//! [INTERDIGITAL §3.1]: https://doi.org/10.1145/2713168.2713173
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 
@@ -111,6 +114,8 @@ const PAPER_RATE: Bitrate = Bitrate::from_kbps(65_000);
 
 /// `T(L)`: what a packet of this size takes without backoff [INTERDIGITAL §3.1.1]. The acknowledgement
 /// goes at the rate of the data, and without a preamble of its own.
+///
+/// [INTERDIGITAL §3.1.1]: https://doi.org/10.1145/2713168.2713173
 pub fn packet_time(size: DataSize) -> TimeDelta {
     TimeDelta::from_secs_f64(packet_secs(size))
 }
@@ -120,11 +125,15 @@ fn packet_secs(size: DataSize) -> f64 {
 }
 
 /// `C`: packets of this size without a pause [INTERDIGITAL §3.1.2].
+///
+/// [INTERDIGITAL §3.1.2]: https://doi.org/10.1145/2713168.2713173
 pub fn packet_capacity(size: DataSize) -> Bitrate {
     Bitrate::from_bps_f64(size.as_bits() as f64 / packet_secs(size))
 }
 
 /// A packet that is given up, as [INTERDIGITAL §3.1.1, Eq. 3] counts its time.
+///
+/// [INTERDIGITAL §3.1.1, Eq. 3]: https://doi.org/10.1145/2713168.2713173
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiscardedPacket {
     /// `L`: its size.
@@ -141,6 +150,8 @@ pub struct DiscardedPacket {
 
 impl DiscardedPacket {
     /// `TD(R, L)`: mean time from the head of the queue until it is given up [INTERDIGITAL §3.1.1, Eq. 3].
+    ///
+    /// [INTERDIGITAL §3.1.1, Eq. 3]: https://doi.org/10.1145/2713168.2713173
     pub fn transmit_delay(&self) -> TimeDelta {
         self.with_slots(self.windows().map(u64::from).sum())
     }
@@ -173,6 +184,8 @@ pub struct HiddenTerminal {
 
 impl HiddenTerminal {
     /// That of the paper: a video of 30 frames a second [INTERDIGITAL §3.1.2].
+    ///
+    /// [INTERDIGITAL §3.1.2]: https://doi.org/10.1145/2713168.2713173
     pub const PAPER: Self =
         Self { period: TimeDelta::from_millis(33), busy: TimeDelta::from_micros(10_750) };
 
@@ -183,6 +196,8 @@ impl HiddenTerminal {
 
     /// `MC` beside it for packets of this size that arrive as a Poisson process
     /// [INTERDIGITAL §3.1.2, Eq. 8].
+    ///
+    /// [INTERDIGITAL §3.1.2, Eq. 8]: https://doi.org/10.1145/2713168.2713173
     pub fn capacity(&self, arrivals: Bitrate, size: DataSize) -> Bitrate {
         let expected = arrivals.as_bps_f64() / size.as_bits() as f64 * self.busy.as_secs_f64();
         let hit = (expected + libm::exp(-expected) - 1.0) / expected;
@@ -190,6 +205,8 @@ impl HiddenTerminal {
     }
 
     /// The least that `MC` can be, however packets arrive [INTERDIGITAL §3.1.2, Eq. 7]; `C` is the most.
+    ///
+    /// [INTERDIGITAL §3.1.2, Eq. 7]: https://doi.org/10.1145/2713168.2713173
     pub fn least_capacity(&self, arrivals: Bitrate, size: DataSize) -> Bitrate {
         self.capacity_with(arrivals, size, 1.0)
     }

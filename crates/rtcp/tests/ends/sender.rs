@@ -309,7 +309,7 @@ fn padding_leaves_in_a_stream_of_its_own_and_counts_as_what_it_is() {
 
 #[test]
 fn every_controller_finds_the_capacity_by_each_format() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         // Where the receiver estimates, the sender hears of losses by its reports.
         let formats: &[_] = match algorithm {
             Algorithm::Gcc2013 => &[Feedback::ReceiverReports],

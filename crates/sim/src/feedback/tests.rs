@@ -44,8 +44,7 @@ impl Call {
     fn step(&mut self, now: Timestamp, ecn: Ecn, lost: bool) {
         let number = self.history.next_sequence_number() as u16;
         let number_in_stream = RtpNumber { ssrc: SSRC, sequence_number: number };
-        self.history
-            .on_packet_sent(now, Outgoing { rtp: Some(number_in_stream), ..Outgoing::media(SIZE) });
+        self.history.on_packet_sent(now, Outgoing::media(SIZE).with_rtp(Some(number_in_stream)));
         let header = RtpHeader {
             marker: false,
             payload_type: PayloadType::new(96).unwrap(),

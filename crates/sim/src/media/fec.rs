@@ -232,7 +232,7 @@ impl Repair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir::units::DataSize;
     use weir_wire::rtp::AbsSendTime;
 
@@ -250,17 +250,12 @@ mod tests {
     /// An encoder that has seen this many packets lost of 10,000, spread evenly.
     fn encoder(lost: usize) -> FecEncoder {
         let mut encoder = FecEncoder::default();
-        let report = |number: usize| PacketReport {
-            sequence_number: number as i64,
-            size: DataSize::from_bytes(1_200),
-            send_time: at(0),
-            arrival_time: (number * lost % 10_000 >= lost).then_some(at(50)),
-            ecn: Ecn::NotEct,
-            recovered: false,
-            probe: None,
+        let report = |number: usize| {
+            PacketReport::new(number as i64, DataSize::from_bytes(1_200), at(0))
+                .with_arrival_time((number * lost % 10_000 >= lost).then_some(at(50)))
         };
         let packets = (0..10_000).map(report).collect();
-        encoder.on_feedback(&FeedbackReport { packets, ..FeedbackReport::default() });
+        encoder.on_feedback(&FeedbackReport::new(packets));
         encoder
     }
 

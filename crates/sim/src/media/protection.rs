@@ -177,7 +177,7 @@ impl SentRate {
 
 #[cfg(test)]
 mod tests {
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir_net::Seed;
 
     use super::*;
@@ -213,16 +213,11 @@ mod tests {
 
     /// Feedback of 64 packets that left a while before, so many of which did not arrive.
     fn feedback(now_ms: i64, response_ms: i64, lost: i64) -> FeedbackReport {
-        let packets = (0..64).map(|number| PacketReport {
-            sequence_number: number,
-            size: bytes(1_000),
-            send_time: at(now_ms - response_ms),
-            arrival_time: (number >= lost).then(|| at(now_ms)),
-            ecn: Ecn::NotEct,
-            recovered: false,
-            probe: None,
+        let packets = (0..64).map(|number| {
+            PacketReport::new(number, bytes(1_000), at(now_ms - response_ms))
+                .with_arrival_time((number >= lost).then(|| at(now_ms)))
         });
-        FeedbackReport { packets: packets.collect(), ..FeedbackReport::default() }
+        FeedbackReport::new(packets.collect())
     }
 
     fn kbps(protection: &mut Protection, now_ms: i64, target_kbps: u64) -> f64 {

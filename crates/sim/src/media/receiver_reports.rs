@@ -25,8 +25,7 @@ const RTT_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const RTT_TIMEOUT: TimeDelta = TimeDelta::from_millis(1_500);
 /// What the history of sent packets adds [LIBWEBRTC §RTPSender].
 const RTT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
-/// What the two ends take of a round trip: at random between these, as measured
-/// (docs/reference/video.md).
+/// What the two ends take of a round trip: at random between these, as measured.
 const ENDS_TIME: (TimeDelta, TimeDelta) =
     (TimeDelta::from_micros(1_300), TimeDelta::from_micros(1_900));
 
@@ -231,7 +230,6 @@ impl PathDelays {
 
 #[cfg(test)]
 mod tests {
-    use weir::feedback::Ecn;
     use weir_net::Seed;
 
     use super::*;
@@ -262,18 +260,17 @@ mod tests {
             for _ in 0..times {
                 self.now_ms += 100;
                 let sent = self.now_ms - 50 - queue_ms;
-                let packets = (0..10).map(|index| PacketReport {
-                    sequence_number: index,
-                    size: DataSize::from_bytes(1_000),
-                    send_time: at(sent - 10 * (9 - index)),
-                    arrival_time: (index >= lost)
-                        .then(|| at(sent - 10 * (9 - index) + 25 + queue_ms)),
-                    ecn: Ecn::NotEct,
-                    recovered: false,
-                    probe: None,
+                let packets = (0..10).map(|index| {
+                    PacketReport::new(
+                        index,
+                        DataSize::from_bytes(1_000),
+                        at(sent - 10 * (9 - index)),
+                    )
+                    .with_arrival_time(
+                        (index >= lost).then(|| at(sent - 10 * (9 - index) + 25 + queue_ms)),
+                    )
                 });
-                let report =
-                    FeedbackReport { packets: packets.collect(), ..FeedbackReport::default() };
+                let report = FeedbackReport::new(packets.collect());
                 self.reports.on_feedback(at(self.now_ms), self.target, &report);
             }
             self.reports.last()

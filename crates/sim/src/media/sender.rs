@@ -14,8 +14,8 @@ use super::repair_rates::RepairRates;
 use super::rtx_history::RtxHistory;
 use super::ulpfec::UlpfecEncoder;
 use super::{Kind, Repair};
-use crate::endpoint::Departure;
 use crate::flow::Body;
+use crate::rtp_format::Departure;
 
 /// Key frames that are asked for come at most this often (libwebrtc).
 const MIN_KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
@@ -255,7 +255,7 @@ impl KeyFrames {
 mod tests {
     use std::collections::VecDeque;
 
-    use weir::feedback::{Ecn, PacketReport};
+    use weir::feedback::PacketReport;
     use weir_net::Seed;
     use weir_wire::nack::Nack;
 
@@ -293,16 +293,15 @@ mod tests {
 
         /// Feedback of 64 packets that left so long before, with eight lost.
         fn report(&mut self, now: Timestamp, response_ms: i64) {
-            let packets = (0..64).map(|number| PacketReport {
-                sequence_number: number,
-                size: DataSize::from_bytes(1_000),
-                send_time: now - TimeDelta::from_millis(response_ms),
-                arrival_time: (number >= 8).then_some(now),
-                ecn: Ecn::NotEct,
-                recovered: false,
-                probe: None,
+            let packets = (0..64).map(|number| {
+                PacketReport::new(
+                    number,
+                    DataSize::from_bytes(1_000),
+                    now - TimeDelta::from_millis(response_ms),
+                )
+                .with_arrival_time((number >= 8).then_some(now))
             });
-            let report = FeedbackReport { packets: packets.collect(), ..FeedbackReport::default() };
+            let report = FeedbackReport::new(packets.collect());
             self.0.on_feedback(now, &report);
             let rate = Bitrate::from_kbps(1_000);
             self.0.media_rate(now, &Target::new(rate, rate));

@@ -1,13 +1,13 @@
 //! Both ends of a video over a path that loses exactly the packets it is told to.
 
-use weir::feedback::{Ecn, FeedbackReport, PacketReport};
+use weir::feedback::{FeedbackReport, PacketReport};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_wire::header;
 use weir_wire::rtp::View;
 
 use super::{Kind, Packet, Repair, Ssrcs, VideoReceiver, VideoSender};
-use crate::endpoint::Departure;
 use crate::flow::Body;
+use crate::rtp_format::Departure;
 use crate::trace::Video;
 
 const DELAY: TimeDelta = TimeDelta::from_millis(40);
@@ -59,17 +59,12 @@ impl Call {
 
     /// Lets the sender know of a loss ratio of 3 %: groups of eleven packets, or of three frames.
     fn report_loss(&mut self) {
-        let report = |number: i64| PacketReport {
-            sequence_number: number,
-            size: SIZE,
-            send_time: Timestamp::ZERO,
-            arrival_time: (number % 33 > 0).then_some(Timestamp::ZERO + DELAY),
-            ecn: Ecn::NotEct,
-            recovered: false,
-            probe: None,
+        let report = |number: i64| {
+            PacketReport::new(number, SIZE, Timestamp::ZERO)
+                .with_arrival_time((number % 33 > 0).then_some(Timestamp::ZERO + DELAY))
         };
         let packets = (0..3_300).map(report).collect();
-        let report = FeedbackReport { packets, ..FeedbackReport::default() };
+        let report = FeedbackReport::new(packets);
         self.sender.on_feedback(Timestamp::ZERO + DELAY, &report);
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rules and constants are libvpx's as libwebrtc sets them; how much frames vary and what the coarsest
-//! quality makes was measured in calls: docs/reference/video.md.
+//! quality makes was measured in calls of Chromium.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Numbers follow the RFCs; where Linux departs from them, the stack follows Linux, since that is
-//! what competes with real calls, and says so (docs/reference/tcp.md).
+//! what competes with real calls.
 
 mod congestion;
 mod delivery_rate;
@@ -51,6 +51,8 @@ pub struct Tcp {
     /// follows.
     pub short: Option<ShortTransfers>,
     /// Whether it answers to marks [RFC3168 §6.1].
+    ///
+    /// [RFC3168 §6.1]: https://www.rfc-editor.org/rfc/rfc3168#section-6.1
     pub ecn: bool,
     /// What the receiver offers to take at most.
     pub receive_window: DataSize,
@@ -79,6 +81,8 @@ impl Tcp {
 }
 
 /// Short transfers, as of web pages [RFC8868 §4.4].
+///
+/// [RFC8868 §4.4]: https://www.rfc-editor.org/rfc/rfc8868#section-4.4
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShortTransfers {
     /// The smallest transfer; sizes are uniform.

@@ -35,9 +35,13 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in the order that reports use.
-    pub const ALL: [Self; 6] =
+    const ALL: [Self; 6] =
         [Self::Gcc, Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
+
+    /// All of them, in the order that reports use.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        Self::ALL.into_iter()
+    }
 
     /// The name on the command line and in records.
     pub const fn name(self) -> &'static str {
@@ -54,6 +58,8 @@ impl Algorithm {
     /// How this algorithm uses ECN where `wanted` is asked for. ECT(1) is a promise to answer marks in
     /// proportion to their share [RFC9331 §4.3]; an algorithm that takes each mark for a loss cannot keep
     /// it, and gets ECT(0): GCC-D17, SCREAM-D12. Sender and controller must agree, so both ask here.
+    ///
+    /// [RFC9331 §4.3]: https://www.rfc-editor.org/rfc/rfc9331#section-4.3
     pub const fn ecn_mode(self, wanted: EcnMode) -> EcnMode {
         match (self, wanted) {
             (Self::Gcc | Self::GccDraft | Self::Scream, EcnMode::L4s) => EcnMode::Classic,

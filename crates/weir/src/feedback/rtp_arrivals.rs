@@ -19,6 +19,8 @@ pub type RtpArrival = Option<(i64, Ecn)>;
 ///
 /// Batches of a source follow each other without a gap [RFC8888 §3.1]. One begins earlier if a packet
 /// arrived late, and then repeats what follows it: a packet once received stays received.
+///
+/// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Debug, Default)]
 pub struct RtpArrivalRecorder {
     /// In the order in which they began. There are few.

@@ -99,14 +99,6 @@ impl Controller for Naive {
     }
 
     fn metrics(&self) -> Metrics {
-        Metrics {
-            reason: Reason::Increase,
-            state: "naive",
-            rtt: None,
-            queuing_delay: None,
-            loss_ratio: 0.0,
-            acknowledged_bitrate: None,
-            signals: [("", 0.0); 4],
-        }
+        Metrics::new(Reason::Increase, "naive")
     }
 }

@@ -177,7 +177,10 @@ impl Loop {
         self.next_number += 1;
         self.controller.on_packet_sent(
             self.now,
-            &SentPacket { sequence_number, size, queued, probe, padding },
+            &SentPacket::new(sequence_number, size)
+                .with_queued(queued)
+                .with_probe(probe)
+                .with_padding(padding),
         );
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let queue = self.busy_until.max(self.now) - self.now;
@@ -194,15 +197,12 @@ impl Loop {
         let ecn = if queue > self.mark_above { Ecn::Ce } else { Ecn::NotEct };
         self.marked += u64::from(!lost && ecn == Ecn::Ce);
         let send_time = self.now;
-        self.on_the_way.push_back(PacketReport {
-            sequence_number,
-            size,
-            send_time,
-            arrival_time,
-            ecn,
-            recovered: false,
-            probe,
-        });
+        self.on_the_way.push_back(
+            PacketReport::new(sequence_number, size, send_time)
+                .with_arrival_time(arrival_time)
+                .with_ecn(ecn)
+                .with_probe(probe),
+        );
     }
 
     /// When the packet that has just been served arrives.
@@ -224,16 +224,16 @@ impl Loop {
         for packet in self.on_the_way.drain(..=last) {
             let is_late = packet.arrival_time.is_some_and(|at| at > now);
             if is_late {
-                self.late.push(PacketReport { recovered: true, ..packet });
+                self.late.push(packet.with_recovered(true));
             }
             let arrival_time = packet.arrival_time.filter(|_| !is_late);
-            packets.push(PacketReport { arrival_time, ..packet });
+            packets.push(packet.with_arrival_time(arrival_time));
         }
         for packet in &mut packets {
             packet.arrival_time = packet.arrival_time.map(|at| at + self.clock_offset);
         }
         if !self.feedback_lost {
-            let report = FeedbackReport { packets, ..FeedbackReport::default() };
+            let report = FeedbackReport::new(packets);
             self.reports.push_back((now + self.one_way_delay, report));
         }
     }

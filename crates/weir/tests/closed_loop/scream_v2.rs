@@ -14,7 +14,7 @@ fn settings() -> Settings {
 }
 
 fn tolerant(capacity_kbps: u64) -> Loop {
-    let settings = Settings { tolerate_random_loss: true, ..settings() };
+    let settings = settings().with_tolerate_random_loss(true);
     Loop::with_settings(Algorithm::ScreamV2, settings, capacity_kbps, 50)
 }
 
@@ -97,7 +97,7 @@ fn a_pause_keeps_a_rate_that_the_path_carries() {
 fn marks_keep_the_queue_shorter_than_delay_alone_does() {
     let run = |ecn, mark_above_ms| {
         let mut path =
-            Loop::with_settings(Algorithm::ScreamV2, Settings { ecn, ..settings() }, 1_000, 50);
+            Loop::with_settings(Algorithm::ScreamV2, settings().with_ecn(ecn), 1_000, 50);
         path.mark_above = TimeDelta::from_millis(mark_above_ms);
         path.run(20);
         let kbps = path.run(100);

@@ -226,12 +226,10 @@ impl<'a> Loop<'a> {
             let frame_time = release.media.unwrap_or(now);
             let packet = self.history.on_packet_sent(
                 now,
-                Outgoing {
-                    queued: self.pacer.queued(),
-                    probe: release.probe,
-                    padding,
-                    ..Outgoing::media(size)
-                },
+                Outgoing::media(size)
+                    .with_queued(self.pacer.queued())
+                    .with_probe(release.probe)
+                    .with_padding(padding),
             );
             controller.on_packet_sent(now, &packet);
             self.set_target(now, controller);

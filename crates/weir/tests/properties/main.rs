@@ -2,14 +2,13 @@
 //!
 //! A run is a list of [`Op`]s, so a failure shrinks to a short script and replays exactly.
 
-mod driver;
 mod receivers;
 
-use driver::{Driver, Feedback, Format, Op};
 use proptest::prelude::*;
-use weir::controller::{EcnMode, RateLimits};
+use weir::controller::{EcnMode, RateLimits, Settings};
+use weir::testing::{Driver, Feedback, Format, Op, check_controller};
 use weir::units::{Bitrate, TimeDelta};
-use weir::{Algorithm, Timestamp};
+use weir::{Algorithm, ControllerFactory, Timestamp};
 
 /// A search of so many cases, and the same ones each time (`.cargo/config.toml`). `PROPTEST_CASES=20000`
 /// searches wider and `PROPTEST_RNG_SEED=7` elsewhere.
@@ -71,7 +70,7 @@ fn any_ecn() -> impl Strategy<Value = EcnMode> {
 }
 
 fn every_algorithm() -> impl Strategy<Value = Algorithm> {
-    proptest::sample::select(Algorithm::ALL.to_vec())
+    proptest::sample::select(Algorithm::all().collect::<Vec<_>>())
 }
 
 proptest! {
@@ -84,7 +83,7 @@ proptest! {
         ecn in any_ecn(),
         ops in prop::collection::vec(any_op(), 0..300),
     ) {
-        let mut driver = Driver::new(algorithm, Driver::with_ecn(limits, ecn));
+        let mut driver = Driver::new(algorithm, Settings::new(limits).with_ecn(ecn));
         for op in &ops {
             driver.apply(op);
         }
@@ -162,7 +161,7 @@ proptest! {
 
 #[test]
 fn the_target_starts_at_the_start_bitrate() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let controller = algorithm.build(limits(150, 300, 2_500));
         assert_eq!(controller.target().bitrate, Bitrate::from_kbps(300), "{algorithm}");
     }
@@ -171,7 +170,7 @@ fn the_target_starts_at_the_start_bitrate() {
 #[test]
 fn a_clean_link_is_filled_without_standing_above_it() {
     let capacity = Bitrate::from_kbps(1_000);
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 2_500));
         let late = driver.run_clean_link(capacity, TimeDelta::from_secs(60), None);
         assert!((0.6..1.1).contains(&(late / capacity)), "{algorithm}: {late}");
@@ -182,7 +181,7 @@ fn a_clean_link_is_filled_without_standing_above_it() {
 #[test]
 fn an_application_limited_source_does_not_let_the_target_grow_without_bound() {
     let sent = Bitrate::from_kbps(300);
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 100_000));
         let capacity = Bitrate::from_kbps(10_000);
         let late = driver.run_clean_link(capacity, TimeDelta::from_secs(300), Some(sent));
@@ -193,7 +192,7 @@ fn an_application_limited_source_does_not_let_the_target_grow_without_bound() {
 /// Complaint 5: feedback that stays away freezes the estimate [RFC8836 §2, requirement 10].
 #[test]
 fn silence_lowers_the_target() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 2_500));
         driver.run_clean_link(Bitrate::from_kbps(1_000), TimeDelta::from_secs(30), None);
         let before = driver.controller.target().bitrate;
@@ -210,7 +209,7 @@ fn silence_lowers_the_target() {
 #[test]
 fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
     let (capacity, limit) = (Bitrate::from_kbps(1_000), Bitrate::from_kbps(400));
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 2_500));
         driver.run_clean_link(capacity, TimeDelta::from_secs(60), None);
         driver.controller.on_receiver_limit(driver.now, Some(limit));
@@ -226,7 +225,7 @@ fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
 /// A closed window must open again without feedback, or one lost batch ends the call.
 #[test]
 fn a_sender_without_feedback_still_sends_something() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut driver = Driver::new(algorithm, limits(150, 300, 2_500));
         let mut sent = 0;
         for _ in 0..200 {
@@ -245,9 +244,19 @@ fn a_sender_without_feedback_still_sends_something() {
 
 #[test]
 fn a_fresh_controller_waits_for_nothing_or_for_the_future() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::all() {
         let mut controller = algorithm.build(limits(150, 300, 2_500));
         controller.on_timeout(Timestamp::from_secs(1));
         assert!(controller.next_timeout().is_none_or(|next| next > Timestamp::from_secs(1)));
+    }
+}
+
+/// What strangers hold their controllers against holds for ours.
+#[test]
+fn every_controller_passes_the_public_check() {
+    for algorithm in Algorithm::all() {
+        let factory = ControllerFactory::from(algorithm);
+        let result = check_controller(&factory, 16, 1);
+        assert!(result.is_ok(), "{algorithm}: {}", result.unwrap_err());
     }
 }

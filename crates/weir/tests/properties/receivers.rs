@@ -30,7 +30,7 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
 }
 
 fn every_receiver() -> impl Iterator<Item = Box<dyn ReceiverEstimator + Send>> {
-    Algorithm::ALL.into_iter().filter_map(Algorithm::build_receiver)
+    Algorithm::all().filter_map(Algorithm::build_receiver)
 }
 
 /// Feeds the arrivals, with the timeouts that are due between them. Returns the limits sent.

@@ -30,7 +30,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(500), kbps(5_000)).expect("they are in order");
-    let algorithm = Algorithm::ALL[usize::from(choice) % Algorithm::ALL.len()];
+    let count = Algorithm::all().len();
+    let algorithm = Algorithm::all().nth(usize::from(choice) % count).expect("below their number");
     let controller = algorithm.build(limits);
     let config = SenderConfig::twcc(SSRC, ID);
     let mut now = Timestamp::ZERO;

@@ -27,6 +27,8 @@
 //! written so wherever it cannot be the other thing.
 //!
 //! `View` reads such a packet; `Builder` writes as many as a set of arrivals needs.
+//!
+//! [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 
 mod builder;
 #[cfg(test)]
@@ -41,6 +43,8 @@ use crate::bytes::Field;
 /// Feedback format (FMT) of congestion control feedback.
 pub const FORMAT: u8 = 11;
 /// Most reports on one media source in one packet [RFC8888 §3.1].
+///
+/// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 pub const MAX_REPORTS: usize = 16_384;
 
 mod field {
@@ -66,6 +70,8 @@ const ECN_SHIFT: u32 = 13;
 const OFFSET_MASK: u16 = (1 << ECN_SHIFT) - 1;
 
 /// The two ECN bits of the IP header [RFC3168 §5].
+///
+/// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// Not ECN-capable.
@@ -102,6 +108,8 @@ impl Ecn {
 }
 
 /// How long before the report timestamp a packet arrived: 13 bits in 1/1024 s [RFC8888 §3.1].
+///
+/// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalOffset(u16);
 

@@ -26,6 +26,8 @@
 //! ```
 //!
 //! RC such blocks follow each other; profile-specific extensions may follow them.
+//!
+//! [RFC3550 §6.4]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4
 
 mod reception;
 
@@ -104,6 +106,8 @@ impl CumulativeLost {
     const MIN: i64 = -(1 << 23);
 
     /// The nearest number that the field can carry [RFC3550 §A.3].
+    ///
+    /// [RFC3550 §A.3]: https://www.rfc-editor.org/rfc/rfc3550#appendix-A.3
     pub const fn clamped(lost: i64) -> Self {
         Self(if lost > Self::MAX {
             Self::MAX as i32
@@ -144,6 +148,8 @@ impl ReportBlock {
     /// `None` if the receiver had no sender report yet [RFC3550 §6.4.1].
     ///
     /// Where the two clocks' drift makes it negative, it is zero.
+    ///
+    /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     pub fn round_trip_time(&self, arrival: u32) -> Option<u32> {
         if self.last_sender_report == 0 {
             return None;

@@ -277,6 +277,8 @@ impl TransportSequenceNumber {
 
 /// The data of the absolute send time extension [REMB §3]: when a packet left, by the sender's clock,
 /// in 24 bits of seconds, 18 of them behind the point. It wraps every 64 s.
+///
+/// [REMB §3]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsSendTime(u32);
 

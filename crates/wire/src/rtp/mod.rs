@@ -18,6 +18,9 @@
 //!
 //! A view reads any packet. The value, `RtpHeader`, is what a congestion-controlled sender needs: no
 //! CSRC, and at most two extensions, the transport-wide sequence number and the absolute send time.
+//!
+//! [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
+//! [RFC8285 §4]: https://www.rfc-editor.org/rfc/rfc8285#section-4
 
 mod extension;
 mod rtx;
@@ -169,6 +172,8 @@ impl RtpHeader {
     ///
     /// # Panics
     /// If `buffer` is shorter than `size` and the padding.
+    ///
+    /// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
     pub fn emit_padding(&self, padding: NonZeroU8, buffer: &mut [u8]) -> usize {
         let start = self.emit(buffer);
         buffer[field::FLAGS] |= PADDING_FLAG;
@@ -224,6 +229,8 @@ impl<'a> View<'a> {
 
     /// As [`View::parse`], of a packet whose end is encrypted [RFC3711 §3.1] or cut off: whatever
     /// follows the header counts as payload.
+    ///
+    /// [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
     pub fn parse_header(bytes: &'a [u8]) -> Result<Self, Error> {
         if bytes.len() < field::CSRCS {
             return Err(Error::Truncated);

@@ -86,7 +86,7 @@ fn tcp_loses_nothing_in_a_tunnel_whose_queue_has_room() {
 #[test]
 fn media_comes_back_from_a_tunnel_under_every_controller() {
     for capacity in [STEPS, TRACE] {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::all() {
             let trace = run(capacity, "", "", algorithm);
             let late = trace.rows.iter().filter(|row| ms(row.time) > 35_000);
             let received: u64 = late.map(|row| row.received.as_bytes()).sum();

@@ -25,7 +25,7 @@ fn a_variant_replaces_single_keys_and_whole_lists() {
     assert_eq!((base.title.as_str(), far.title.as_str()), ("t", "far"));
     assert_eq!((base.variant, far.variant.as_deref()), (None, Some("far")));
     let delay = TimeDelta::from_millis(300).into();
-    assert_eq!(far.hops[0].up, LinkConfig { delay, ..base.hops[0].up.clone() });
+    assert_eq!(far.hops[0].up, base.hops[0].up.clone().with_delay(delay));
     assert_eq!(far.flows, base.flows);
     assert_eq!(base.expectations[0].flow, ExpectedFlow::Every);
     assert_eq!(base.expectations[0].known_miss("scream"), Some("it yields"));

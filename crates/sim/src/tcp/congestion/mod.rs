@@ -34,7 +34,7 @@ pub enum Congestion {
 pub enum Cubic {
     /// As RFC 9438 has it, with HyStart++ of RFC 9406.
     Rfc9438,
-    /// As Linux 6 has it, with HyStart: what differs is in docs/reference/tcp.md.
+    /// As Linux 6 has it, with HyStart, which ends slow start at once.
     Linux,
 }
 

@@ -1,7 +1,6 @@
 //! Loss-based control: the bandwidth under which the losses seen are likeliest.
 //!
-//! Implements [LIBWEBRTC §LossBasedBweV2] around its model of the path. Departs from it in GOOGCC-D2
-//! (docs/reference/controllers/gcc.md).
+//! Implements [LIBWEBRTC §LossBasedBweV2] around its model of the path. Departs from it in GOOGCC-D2.
 
 use super::loss_model::{Channel, LossModel, Observation};
 use crate::controller::{RateLimits, Reason};

@@ -1,7 +1,7 @@
 //! Loss rules: the estimate from the loss ratio alone, for a receiver that tells no arrivals.
 //!
 //! Implements the fallback of [LIBWEBRTC §SendSideBandwidthEstimation], the rules of [GCC §6] over
-//! the rates of the last second. Departs from it in GOOGCC-D4 (docs/reference/controllers/gcc.md).
+//! the rates of the last second. Departs from it in GOOGCC-D4.
 
 use alloc::collections::VecDeque;
 

@@ -14,7 +14,7 @@
 //! SentPacket-+-------------------------> AlrDetector -------------------------------+
 //! ```
 //!
-//! docs/reference/controllers/gcc.md describes it as built and lists its deviations.
+//! Where it departs from libwebrtc, a comment in the source names the deviation, from GOOGCC-D1 on.
 
 mod acknowledged_bitrate;
 mod alr_detector;
@@ -47,7 +47,7 @@ use self::probe_estimator::ProbeEstimator;
 use self::rtt_backoff::RttBackoff;
 use super::delay_signal::BandwidthUsage;
 use crate::controller::{
-    Burst, Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Target,
+    Burst, Controller, Metrics, ProbeId, RateLimits, Reason, Settings, Signals, Target,
 };
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -470,12 +470,12 @@ impl Controller for Gcc {
                 self.loss_rules.loss_ratio()
             },
             acknowledged_bitrate: self.acknowledged_bitrate,
-            signals: [
+            signals: Signals::new([
                 ("trend_ms", detector.trend_ms()),
                 ("threshold_ms", detector.threshold_ms()),
                 ("delay_based_kbps", self.delay_based.estimate().as_kbps_f64()),
                 ("loss_based_kbps", loss_based.as_kbps_f64()),
-            ],
+            ]),
         }
     }
 }

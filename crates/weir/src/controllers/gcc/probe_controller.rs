@@ -1,7 +1,6 @@
 //! Probe controller: decides when to probe the path, and at which rates.
 //!
-//! Implements [LIBWEBRTC §ProbeController]. Departs from it in GOOGCC-D3 and GOOGCC-D6
-//! (docs/reference/controllers/gcc.md).
+//! Implements [LIBWEBRTC §ProbeController]. Departs from it in GOOGCC-D3 and GOOGCC-D6.
 
 use alloc::collections::VecDeque;
 

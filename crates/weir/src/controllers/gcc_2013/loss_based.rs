@@ -32,10 +32,14 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncreaseRule {
     /// `1.05 (As + 1 kbit/s)` with each report [BARI §sender-side control, equation 1].
+    ///
+    /// [BARI §sender-side control, equation 1]: https://doi.org/10.1145/2491172.2491182
     #[default]
     EachReport,
     /// 1.08 times the lowest rate of the last second, and 1 kbit/s
     /// [LW2013 §send_side_bandwidth_estimation].
+    ///
+    /// [LW2013 §send_side_bandwidth_estimation]: https://webrtc.googlesource.com/src
     LastSecond,
 }
 

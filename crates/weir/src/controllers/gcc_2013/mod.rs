@@ -8,8 +8,8 @@
 //! sender:   receiver report --loss--> LossBased [BARI §sender-side control] --As--> min(As, Ar) -> Target
 //! ```
 //!
-//! The receiver's half is [`Receiver`]. docs/reference/controllers/gcc-2013.md describes both as
-//! built and lists the deviations BARI-D1 to BARI-D8.
+//! The receiver's half is [`Receiver`]. Comments in the source name the deviations of both,
+//! BARI-D1 to BARI-D8.
 
 mod arrival_time_filter;
 mod delay_based;
@@ -30,7 +30,7 @@ pub use self::loss_based::IncreaseRule;
 use self::loss_based::LossBased;
 use self::overuse_detector::THRESHOLD_MS;
 pub use self::receiver::Receiver;
-use crate::controller::{Controller, Metrics, Reason, Settings, Target};
+use crate::controller::{Controller, Metrics, Reason, Settings, Signals, Target};
 use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -193,12 +193,12 @@ impl Controller for Gcc2013 {
             queuing_delay: None,
             loss_ratio: self.loss_based.loss_ratio(),
             acknowledged_bitrate: None,
-            signals: [
+            signals: Signals::new([
                 ("offset_ms", delay_based.map_or(0.0, DelayBased::scaled_offset_ms)),
                 ("threshold_ms", THRESHOLD_MS),
                 ("ar_kbps", self.ceiling().map_or(0.0, Bitrate::as_kbps_f64)),
                 ("tcp_friendly_kbps", self.loss_based.floor().as_kbps_f64()),
-            ],
+            ]),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Acknowledged bitrate: the incoming bitrate `R_hat`, measured from feedback over a window.
 //!
-//! Implements the measurement of [GCC §5.5]. Departs from it in GCC-D7
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements the measurement of [GCC §5.5]. Departs from it in GCC-D7.
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

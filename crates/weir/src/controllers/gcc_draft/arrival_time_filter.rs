@@ -1,7 +1,6 @@
 //! Arrival-time filter: a scalar Kalman filter for the mean of the inter-group delay variation.
 //!
-//! Implements [GCC §5.3]. Departs from it in GCC-D4 and GCC-D5
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements [GCC §5.3]. Departs from it in GCC-D4 and GCC-D5.
 
 use super::pre_filter::{BURST_TIME, GroupDelta};
 use crate::units::TimeDelta;

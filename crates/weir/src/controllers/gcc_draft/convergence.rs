@@ -1,7 +1,6 @@
 //! Convergence statistics: average and deviation of the incoming bitrate when over-use set in.
 //!
-//! Implements the "near convergence" rule of [GCC §5.5]. Departs from it in GCC-D8
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements the "near convergence" rule of [GCC §5.5]. Departs from it in GCC-D8.
 
 use crate::units::Bitrate;
 

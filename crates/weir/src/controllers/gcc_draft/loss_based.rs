@@ -1,7 +1,6 @@
 //! Loss-based control: the estimate `As_hat` from the share of packets lost.
 //!
-//! Implements [GCC §6]. Departs from it in GCC-D14, GCC-D15 and GCC-D17
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements [GCC §6]. Departs from it in GCC-D14, GCC-D15 and GCC-D17.
 
 use crate::controller::{RateLimits, Reason};
 use crate::feedback::LossCounts;

@@ -9,8 +9,7 @@
 //!      +--> LossBased [GCC §6] --As_hat--> min(A_hat, As_hat) -> Target
 //! ```
 //!
-//! docs/reference/controllers/gcc-draft.md describes it as built and lists the deviations GCC-D1 to
-//! GCC-D18.
+//! Comments in the source name the deviations from the draft, GCC-D1 to GCC-D18.
 
 pub(super) mod acknowledged_bitrate;
 mod arrival_time_filter;
@@ -33,7 +32,9 @@ use self::overuse_detector::OveruseDetector;
 use self::pre_filter::{Grouping, PreFilter};
 use self::rate_control::{RateControl, Update};
 use super::delay_signal::BandwidthUsage;
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -270,12 +271,12 @@ impl Controller for GccDraft {
             queuing_delay: None,
             loss_ratio: self.loss_based.loss_ratio(),
             acknowledged_bitrate: self.acknowledged.bitrate(),
-            signals: [
+            signals: Signals::new([
                 ("gradient_ms", self.detector.scaled_gradient_ms()),
                 ("threshold_ms", self.detector.threshold_ms()),
                 ("a_hat_kbps", self.rate_control.estimate().as_kbps_f64()),
                 ("as_hat_kbps", self.loss_based.estimate().as_kbps_f64()),
-            ],
+            ]),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Over-use detector: compares the delay gradient with an adaptive threshold.
 //!
-//! Implements [GCC §5.4]. Departs from it in GCC-D1 and GCC-D6
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements [GCC §5.4]. Departs from it in GCC-D1 and GCC-D6.
 
 use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::TimeDelta;

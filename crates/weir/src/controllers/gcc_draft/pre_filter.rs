@@ -1,7 +1,6 @@
 //! Pre-filter: packets to packet groups, so that a burst counts once.
 //!
-//! Implements [GCC §5.2] and the group times of [GCC §5.1]. Departs from them in GCC-D2 and GCC-D3
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements [GCC §5.2] and the group times of [GCC §5.1]. Departs from them in GCC-D2 and GCC-D3.
 
 use crate::units::{TimeDelta, Timestamp};
 

@@ -1,7 +1,6 @@
 //! Rate control: a state machine turns the detector's signal into the delay-based estimate `A_hat`.
 //!
-//! Implements [GCC §5.5]. Departs from it in GCC-D9 to GCC-D13
-//! (docs/reference/controllers/gcc-draft.md).
+//! Implements [GCC §5.5]. Departs from it in GCC-D9 to GCC-D13.
 
 use super::convergence::{Convergence, Growth};
 use crate::controller::{RateLimits, Reason};

@@ -13,8 +13,11 @@
 //! ```
 //!
 //! In the standard a receiver does the upper half and reports three numbers; with feedback on each
-//! packet the sender does both, as in [NADA §6.4]. Departures from the standard, NADA-D1 to
-//! NADA-D12, are in docs/reference/controllers/nada.md.
+//! packet the sender does both, as in [NADA §6.4]. Comments in the source name the
+//! departures from the standard, NADA-D1 to NADA-D12.
+//!
+//! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
+//! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
 
 mod congestion_signal;
 mod delay;
@@ -40,7 +43,9 @@ use self::receive_rate::ReceiveRate;
 use self::reference_rate::{Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
 use self::silence::Silence;
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -240,12 +245,12 @@ impl Controller for Nada {
             queuing_delay: self.delay.queuing_delay(),
             loss_ratio: self.loss_ratio,
             acknowledged_bitrate: self.receive_rate.bitrate(self.parameters.logwin),
-            signals: [
+            signals: Signals::new([
                 ("x_curr_ms", self.signal.total().as_millis_f64()),
                 ("d_tilde_ms", self.signal.warped_delay.as_millis_f64()),
                 ("r_ref_kbps", self.reference.rate().as_kbps_f64()),
                 ("p_mark_ratio", self.marking_ratio),
-            ],
+            ]),
         }
     }
 }

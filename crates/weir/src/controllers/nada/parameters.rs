@@ -4,6 +4,8 @@ use crate::units::TimeDelta;
 
 /// The parameters of Table 2 [NADA §4.1] under the standard's symbols. `RMIN` and `RMAX` are the
 /// controller's [`RateLimits`](crate::RateLimits). Times and reference ratios must be positive.
+///
+/// [NADA §4.1]: https://www.rfc-editor.org/rfc/rfc8698#section-4.1
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// `PRIO`: weight of the flow among flows that share a bottleneck.

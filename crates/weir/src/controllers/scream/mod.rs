@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The network limits the bytes in flight, the send queue between source and network limits the
-//! target bitrate. Deviations SCREAM-D1 to SCREAM-D13 are in docs/reference/controllers/scream.md.
+//! target bitrate. Comments in the source name the deviations, SCREAM-D1 to SCREAM-D13.
 
 mod congestion_events;
 mod congestion_window;
@@ -24,7 +24,9 @@ mod sender_transmission;
 mod tests;
 mod throughput;
 
-use crate::controller::{Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target};
+use crate::controller::{
+    Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, LossEventRate, LostPackets, QueuingDelay, Silence,
     SmoothedRtt,
@@ -221,12 +223,12 @@ impl Controller for Scream {
             queuing_delay: self.queuing_delay.measured(),
             loss_ratio: self.loss_events.value(),
             acknowledged_bitrate: self.rtt.measured().map(|_| self.throughput.rate_ack()),
-            signals: [
+            signals: Signals::new([
                 ("cwnd_bytes", self.window.size().as_bytes() as f64),
                 ("bytes_in_flight_bytes", self.flight.bytes().as_bytes() as f64),
                 ("qdelay_target_ms", self.delay_target.value().as_millis_f64()),
                 ("qdelay_trend_ratio", self.trend.value()),
-            ],
+            ]),
         }
     }
 }

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window carries the target bitrate
-//! over a round trip; bytes in flight may exceed it. Deviations SCREAMV2-D1 to SCREAMV2-D8 are in
-//! docs/reference/controllers/scream-v2.md.
+//! over a round trip; bytes in flight may exceed it. Comments in the source name
+//! the deviations, SCREAMV2-D1 to SCREAMV2-D8.
 
 mod acked_bitrate;
 mod average_delay;
@@ -31,7 +31,7 @@ mod sender_transmission;
 mod tests;
 
 use crate::controller::{
-    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Target,
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
@@ -64,6 +64,8 @@ const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
 pub struct Options {
     /// `REDUCE_JITTER`: move the window more calmly where the queuing delay swings
     /// [SCREAMV2 §4.2.1.4].
+    ///
+    /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
     pub reduce_jitter: bool,
 }
 
@@ -366,12 +368,12 @@ impl Controller for ScreamV2 {
             queuing_delay: self.queuing_delay.measured(),
             loss_ratio: loss_ratio.unwrap_or(self.loss_events.value()),
             acknowledged_bitrate: self.acked.value(),
-            signals: [
+            signals: Signals::new([
                 ("ref_wnd_bytes", self.window.size()),
                 ("bytes_in_flight_bytes", self.flight.bytes().as_bytes() as f64),
                 ("qdelay_avg_ms", self.average_delay.value().as_millis_f64()),
                 ("l4s_alpha_ratio", self.l4s_alpha.value()),
-            ],
+            ]),
         }
     }
 }

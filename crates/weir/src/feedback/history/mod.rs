@@ -35,6 +35,7 @@ pub struct RtpNumber {
 
 /// A packet that is about to leave: [`SentPacket`] before it has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outgoing {
     /// As in [`SentPacket::size`].
     pub size: DataSize,
@@ -52,6 +53,13 @@ impl Outgoing {
     /// A media packet of this size with nothing behind it.
     pub const fn media(size: DataSize) -> Self {
         Self { size, queued: DataSize::ZERO, probe: None, padding: false, rtp: None }
+    }
+
+    with! {
+        with_queued: queued: DataSize,
+        with_probe: probe: Option<ProbeId>,
+        with_padding: padding: bool,
+        with_rtp: rtp: Option<RtpNumber>,
     }
 }
 

@@ -1,11 +1,16 @@
 //! Drives one controller by operations, and checks what must hold after each call.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
-use weir::controller::{Burst, EcnMode, RateLimits, Settings};
-use weir::feedback::{ArrivalTimes, Ecn, SentPacket};
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Algorithm, Controller, FeedbackReport, PacketReport};
+use crate::controller::{Burst, Controller, RateLimits, Settings};
+use crate::factory::ControllerFactory;
+use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Fed-back packets that may be repeated by a later, duplicated feedback packet.
 const REPEATABLE: usize = 64;
@@ -14,13 +19,43 @@ const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
 /// More timeouts than this in one advance mean that a controller asks for them in a loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
+/// What a controller did that it must not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl core::error::Error for Violation {}
+
+/// An error with these words unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($words:tt)+) => {
+        // Not `if !$condition`: a comparison with NaN must count as a violation.
+        match $condition {
+            true => {}
+            false => return Err(Violation(format!($($words)+))),
+        }
+    };
+}
+pub(super) use ensure;
+
+type Checked<T = ()> = Result<T, Violation>;
+
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// Time passes; timeouts that fall due are delivered.
     Advance(TimeDelta),
     /// Packets leave at once, whatever the controller's window says.
-    Send { packets: usize, bytes: u64 },
+    Send {
+        /// How many packets.
+        packets: usize,
+        /// Size of each.
+        bytes: u64,
+    },
     /// A feedback report on the oldest packets that have none.
     Feedback(Feedback),
     /// The receiver's clock jumps.
@@ -28,7 +63,10 @@ pub enum Op {
     /// The receiver goes over to another format of feedback.
     Format(Format),
     /// The send queue holds this much.
-    Queue { bytes: u64 },
+    Queue {
+        /// Bytes in the send queue.
+        bytes: u64,
+    },
     /// A receiver report tells a round-trip time, which may be nonsense.
     RoundTrip(TimeDelta),
 }
@@ -61,7 +99,9 @@ pub struct Feedback {
 
 /// A controller with the world around it.
 pub struct Driver {
+    /// The controller under test.
     pub controller: Box<dyn Controller + Send>,
+    /// The time that the next operation begins at.
     pub now: Timestamp,
     limits: RateLimits,
     next_number: i64,
@@ -75,11 +115,12 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(algorithm: Algorithm, settings: impl Into<Settings>) -> Self {
-        let settings = settings.into();
+    /// A fresh controller of this kind at 10 s.
+    pub fn new(factory: impl Into<ControllerFactory>, settings: impl Into<Settings>) -> Self {
+        let (factory, settings) = (factory.into(), settings.into());
         let limits = settings.limits;
         Self {
-            controller: algorithm.build(settings),
+            controller: factory.build(settings),
             now: Timestamp::from_secs(10),
             limits,
             next_number: 0,
@@ -92,22 +133,24 @@ impl Driver {
         }
     }
 
-    /// Settings with these limits and ECN in this mode.
-    pub fn with_ecn(limits: RateLimits, ecn: EcnMode) -> Settings {
-        Settings { ecn, ..Settings::new(limits) }
-    }
-
+    /// The format of the feedback now.
     pub fn format(&self) -> Format {
         self.format
     }
 
+    /// When the last packet was sent.
     pub fn last_sent(&self) -> Timestamp {
         self.last_sent
     }
 
-    pub fn apply(&mut self, op: &Op) {
+    /// Applies one step of a script and checks the controller.
+    ///
+    /// # Errors
+    ///
+    /// What the controller did that it must not do.
+    pub fn try_apply(&mut self, op: &Op) -> Result<(), Violation> {
         match op {
-            Op::Advance(by) => self.advance(self.now + *by),
+            Op::Advance(by) => self.advance(self.now + *by)?,
             Op::Send { packets, bytes } => {
                 for left in (0..*packets).rev() {
                     self.send(*bytes, left as u64 * bytes);
@@ -125,31 +168,35 @@ impl Driver {
             }
             Op::RoundTrip(rtt) => self.controller.on_round_trip_time(self.now, *rtt),
         }
-        self.check();
+        self.check()
     }
 
-    fn advance(&mut self, until: Timestamp) {
+    /// The same for tests that want to fail.
+    ///
+    /// # Panics
+    ///
+    /// If the controller did what it must not do.
+    pub fn apply(&mut self, op: &Op) {
+        self.try_apply(op).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+
+    fn advance(&mut self, until: Timestamp) -> Checked {
         for _ in 0..MAX_TIMEOUTS {
             let Some(due) = self.controller.next_timeout().filter(|&due| due <= until) else {
                 self.now = until;
-                return;
+                return Ok(());
             };
             self.now = self.now.max(due);
             self.controller.on_timeout(self.now);
             let next = self.controller.next_timeout();
-            assert!(next.is_none_or(|next| next > self.now), "a timeout in the past: {next:?}");
+            ensure!(next.is_none_or(|next| next > self.now), "a timeout in the past: {next:?}");
         }
-        panic!("the controller asks for timeouts without end");
+        Err(Violation("the controller asks for timeouts without end".into()))
     }
 
     fn send(&mut self, bytes: u64, queued: u64) {
-        let packet = SentPacket {
-            sequence_number: self.next_number,
-            size: DataSize::from_bytes(bytes),
-            queued: DataSize::from_bytes(queued),
-            probe: None,
-            padding: false,
-        };
+        let packet = SentPacket::new(self.next_number, DataSize::from_bytes(bytes))
+            .with_queued(DataSize::from_bytes(queued));
         self.next_number += 1;
         self.last_sent = self.now;
         self.unreported.push_back((packet, self.now));
@@ -159,10 +206,9 @@ impl Driver {
     fn feed_back(&mut self, feedback: &Feedback) {
         let mut packets = Vec::new();
         if feedback.repeat {
-            packets.extend(self.reported.drain(..).map(|old| PacketReport {
-                arrival_time: old.arrival_time.or(Some(self.now + self.receiver_clock)),
-                recovered: old.arrival_time.is_none(),
-                ..old
+            packets.extend(self.reported.drain(..).map(|old| {
+                old.with_arrival_time(old.arrival_time.or(Some(self.now + self.receiver_clock)))
+                    .with_recovered(old.arrival_time.is_none())
             }));
         }
         for index in 0..feedback.packets.min(self.unreported.len()) {
@@ -171,22 +217,18 @@ impl Driver {
             let lost = (draw % 1_000) as f64 / 1_000.0 < feedback.loss;
             let late = feedback.jitter * ((draw >> 32) as f64 / f64::from(u32::MAX));
             let arrival = send_time + TimeDelta::from_millis(25) + late + self.receiver_clock;
-            packets.push(PacketReport {
-                sequence_number: packet.sequence_number,
-                size: packet.size,
-                send_time,
-                arrival_time: (!lost).then_some(arrival),
-                ecn: if draw.is_multiple_of(97) { Ecn::Ce } else { Ecn::NotEct },
-                recovered: false,
-                probe: None,
-            });
+            packets.push(
+                PacketReport::new(packet.sequence_number, packet.size, send_time)
+                    .with_arrival_time((!lost).then_some(arrival))
+                    .with_ecn(if draw.is_multiple_of(97) { Ecn::Ce } else { Ecn::NotEct }),
+            );
         }
         self.reported.extend(packets.iter().copied());
         while self.reported.len() > REPEATABLE {
             self.reported.pop_front();
         }
         let missing_feedback = (feedback.salt % 3) as u32;
-        self.report(FeedbackReport { packets, missing_feedback, ..FeedbackReport::default() });
+        self.report(FeedbackReport::new(packets).with_missing_feedback(missing_feedback));
     }
 
     /// Gives the controller a report as the format of feedback would have it. Arrival times come in by
@@ -214,35 +256,60 @@ impl Driver {
         self.controller.on_feedback(self.now, &report);
     }
 
-    fn check(&self) {
+    fn check(&self) -> Checked {
         let target = self.controller.target();
         let (Burst::Ahead(burst) | Burst::Whole(burst)) = target.burst;
-        assert!(burst >= TimeDelta::ZERO);
-        assert!(target.padding_rate <= self.limits.max());
-        assert!(target.probe.is_none_or(|probe| probe.rate > Bitrate::ZERO));
-        assert!(self.limits.clamp(target.bitrate) == target.bitrate, "{}", target.bitrate);
-        assert!(target.pacing_rate > Bitrate::ZERO);
+        ensure!(burst >= TimeDelta::ZERO, "a negative burst: {burst}");
+        let padding = target.padding_rate;
+        ensure!(padding <= self.limits.max(), "padding of {padding}, above the largest bitrate");
+        let probe = target.probe;
+        ensure!(probe.is_none_or(|p| p.rate > Bitrate::ZERO), "a probe without a rate: {probe:?}");
+        let bitrate = target.bitrate;
+        ensure!(self.limits.clamp(bitrate) == bitrate, "a target of {bitrate}, out of the limits");
+        let pacing = target.pacing_rate;
         let most = self.limits.max() * 100.0 + Bitrate::from_kbps(100_000);
-        assert!(target.pacing_rate <= most, "pacing at {}", target.pacing_rate);
+        ensure!(pacing > Bitrate::ZERO && pacing <= most, "pacing at {pacing}");
         if let Some(window) = target.window {
-            assert!(window.congestion_window > DataSize::ZERO);
-            assert!(window.congestion_window < DataSize::from_bytes(1 << 40));
+            let size = window.congestion_window;
+            let is_sane = size > DataSize::ZERO && size < DataSize::from_bytes(1 << 40);
+            ensure!(is_sane, "a congestion window of {size}");
         }
         let metrics = self.controller.metrics();
-        assert!((0.0..=1.0).contains(&metrics.loss_ratio), "loss ratio {}", metrics.loss_ratio);
-        for (name, value) in metrics.signals {
-            assert!(value.is_finite(), "{name} is {value}");
+        let loss = metrics.loss_ratio;
+        ensure!((0.0..=1.0).contains(&loss), "a loss ratio of {loss}");
+        for (name, value) in metrics.signals.iter() {
+            ensure!(value.is_finite(), "the signal {name} is {value}");
         }
+        Ok(())
     }
 
     /// Sends what the controller allows over a first-in first-out link with 50 ms of round trip and
     /// 300 ms of queue, feedback every 50 ms. Returns the mean target of the last quarter.
+    ///
+    /// # Panics
+    ///
+    /// If the controller did what it must not do.
     pub fn run_clean_link(
         &mut self,
         capacity: Bitrate,
         length: TimeDelta,
         source_cap: Option<Bitrate>,
     ) -> Bitrate {
+        self.try_run_clean_link(capacity, length, source_cap)
+            .unwrap_or_else(|violation| panic!("{violation}"))
+    }
+
+    /// The same with an error in place of a panic.
+    ///
+    /// # Errors
+    ///
+    /// What the controller did that it must not do.
+    pub fn try_run_clean_link(
+        &mut self,
+        capacity: Bitrate,
+        length: TimeDelta,
+        source_cap: Option<Bitrate>,
+    ) -> Result<Bitrate, Violation> {
         const STEP: TimeDelta = TimeDelta::from_millis(5);
         const PACKET: DataSize = DataSize::from_bytes(1_200);
         self.unreported.clear();
@@ -253,7 +320,7 @@ impl Driver {
         let (mut sum, mut samples, mut step) = (0.0, 0_u32, 0_i64);
         while self.now < start + length {
             step += 1;
-            self.advance(start + STEP * step);
+            self.advance(start + STEP * step)?;
             let target = self.controller.target();
             let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
             // What the window holds back stays in the send queue, and the controller hears of it.
@@ -277,26 +344,21 @@ impl Driver {
                     free_at = free_at.max(self.now) + PACKET / capacity;
                 }
                 let arrival = free_at + TimeDelta::from_millis(25) + self.receiver_clock;
-                on_the_way.push_back(PacketReport {
-                    sequence_number: packet.sequence_number,
-                    size: packet.size,
-                    send_time,
-                    arrival_time: (!dropped).then_some(arrival),
-                    ecn: Ecn::NotEct,
-                    recovered: false,
-                    probe: None,
-                });
+                on_the_way.push_back(
+                    PacketReport::new(packet.sequence_number, packet.size, send_time)
+                        .with_arrival_time((!dropped).then_some(arrival)),
+                );
             }
             if step % 10 == 0 {
                 self.report_arrived(&mut on_the_way);
             }
-            self.check();
+            self.check()?;
             if self.now - start > length * 0.75 {
                 sum += self.controller.target().bitrate.as_bps_f64();
                 samples += 1;
             }
         }
-        Bitrate::from_bps_f64(sum / f64::from(samples))
+        Ok(Bitrate::from_bps_f64(sum / f64::from(samples)))
     }
 
     /// Feeds back what arrived at least 25 ms ago, and the drops that later packets revealed.
@@ -306,13 +368,13 @@ impl Driver {
             on_the_way.iter().rposition(|p| p.arrival_time.is_some_and(|time| time <= horizon));
         if let Some(last) = arrived {
             let packets = on_the_way.drain(..=last).collect();
-            self.report(FeedbackReport { packets, ..FeedbackReport::default() });
+            self.report(FeedbackReport::new(packets));
         }
     }
 }
 
 /// SplitMix64: a hash that spreads a small change over all bits.
-fn mix(salt: u64, index: u64) -> u64 {
+pub(super) fn mix(salt: u64, index: u64) -> u64 {
     let mut z = salt.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

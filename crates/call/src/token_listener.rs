@@ -33,35 +33,36 @@ const UNKNOWN_MAX: usize = 128;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest head of a request: that of a browser is about 500 B.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+/// The most header lines of a request: as many as the server behind takes.
+const HEADERS_MAX: usize = 100;
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// A listener that gives only connections whose first request is below the path of a token.
-pub(crate) struct Door {
+pub(crate) struct TokenListener {
     listener: TcpListener,
     token: Arc<str>,
     free: Arc<Semaphore>,
-    waiting: JoinSet<Option<(Asked, SocketAddr)>>,
+    waiting: JoinSet<Option<(FirstRequest, SocketAddr)>>,
     /// Those who wait, the longest first.
     handles: VecDeque<AbortHandle>,
 }
 
 /// A connection and what came over it.
-struct Asked {
+struct FirstRequest {
     stream: TcpStream,
     head: Vec<u8>,
 }
 
 /// A connection that has passed; its place is free again when it is dropped.
-pub(crate) struct Passed {
-    asked: Asked,
+pub(crate) struct AdmittedStream {
+    asked: FirstRequest,
     /// How much of the head the server has read.
     read: usize,
     _place: OwnedSemaphorePermit,
 }
 
-impl Door {
+impl TokenListener {
     pub(crate) fn new(listener: TcpListener, token: &str) -> Self {
         Self {
             listener,
@@ -90,36 +91,60 @@ impl Door {
 }
 
 /// Reads the head of a request; `None` of one that is not for the holder of the token.
-async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
+async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
     let mut head = Vec::new();
-    let mut searched = 0;
-    while !head[searched..].windows(END_OF_HEAD.len()).any(|bytes| bytes == END_OF_HEAD) {
-        // Its end may lie on both sides of what has come so far.
-        searched = head.len().saturating_sub(END_OF_HEAD.len() - 1);
-        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+    loop {
+        let before = head.len();
+        if before > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
-    }
-    if knows(&head, token) {
-        return Some(Asked { stream, head });
+        // A head ends with a line. Who sends byte by byte does not cost a parse for each.
+        if !head[before..].contains(&b'\n') {
+            continue;
+        }
+        match judge(&head, token) {
+            Verdict::Incomplete => {}
+            Verdict::Known => return Some(FirstRequest { stream, head }),
+            Verdict::Stranger => break,
+        }
     }
     // A stranger who does not read the answer is closed all the same.
     let _ = stream.write_all(NOT_FOUND).await;
     None
 }
 
-/// Whether the path of a request begins with the token.
-fn knows(head: &[u8], token: &str) -> bool {
-    let path = head.split(|byte| *byte == b' ').nth(1);
-    let rest = path.and_then(|path| path.strip_prefix(b"/")?.strip_prefix(token.as_bytes()));
-    rest.is_some_and(|rest| rest.starts_with(b"/"))
+/// What the bytes of a connection say of who sent them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The head of the request is not there as a whole.
+    Incomplete,
+    /// The path of the request begins with the token.
+    Known,
+    /// It does not, or the bytes are no HTTP request.
+    Stranger,
 }
 
-impl Listener for Door {
-    type Io = Passed;
+fn judge(head: &[u8], token: &str) -> Verdict {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Partial) => Verdict::Incomplete,
+        Ok(httparse::Status::Complete(_)) if begins_with(request.path, token) => Verdict::Known,
+        Ok(httparse::Status::Complete(_)) | Err(_) => Verdict::Stranger,
+    }
+}
+
+/// Whether the token is the first part of a path, and not all of it.
+fn begins_with(path: Option<&str>, token: &str) -> bool {
+    let rest = path.and_then(|path| path.strip_prefix('/')?.strip_prefix(token));
+    rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+impl Listener for TokenListener {
+    type Io = AdmittedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Passed, SocketAddr) {
+    async fn accept(&mut self) -> (AdmittedStream, SocketAddr) {
         loop {
             tokio::select! {
                 (stream, address) = Listener::accept(&mut self.listener) => {
@@ -130,7 +155,7 @@ impl Listener for Door {
                     let Ok(Some((asked, address))) = waited else { continue };
                     let place = Arc::clone(&self.free).acquire_owned().await;
                     let place = place.expect("the semaphore is never closed");
-                    return (Passed { asked, read: 0, _place: place }, address);
+                    return (AdmittedStream { asked, read: 0, _place: place }, address);
                 }
             }
         }
@@ -145,13 +170,13 @@ impl Listener for Door {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachedAt(pub(crate) Option<IpAddr>);
 
-impl Connected<IncomingStream<'_, Door>> for ReachedAt {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
+    fn connect_info(stream: IncomingStream<'_, TokenListener>) -> Self {
         Self(stream.io().asked.stream.local_addr().ok().map(|address| address.ip()))
     }
 }
 
-impl AsyncRead for Passed {
+impl AsyncRead for AdmittedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -168,7 +193,7 @@ impl AsyncRead for Passed {
     }
 }
 
-impl AsyncWrite for Passed {
+impl AsyncWrite for AdmittedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -192,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_request_is_let_in_by_the_token_as_the_first_part_of_its_path() {
-        let knows = |line: &str| knows(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
-        assert!(knows("GET /0af1/call/0/a HTTP/1.1"));
+        let judge = |line: &str| judge(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "0af1");
+        assert_eq!(judge("GET /0af1/call/0/a HTTP/1.1"), Verdict::Known);
         for line in [
             "GET / HTTP/1.1",
             "GET /0af1 HTTP/1.1",
@@ -204,7 +229,16 @@ mod tests {
             "0af1",
             "",
         ] {
-            assert!(!knows(line), "{line}");
+            assert_eq!(judge(line), Verdict::Stranger, "{line}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_head_lets_anybody_in() {
+        let head = b"GET /0af1/call/0/a HTTP/1.1\r\nHost: x\r\n\r\n";
+        for length in 0..head.len() {
+            assert_eq!(judge(&head[..length], "0af1"), Verdict::Incomplete, "{length} bytes");
+        }
+        assert_eq!(judge(head, "0af1"), Verdict::Known);
     }
 }

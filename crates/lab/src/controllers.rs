@@ -1,0 +1,147 @@
+//! The controllers that runs choose from, by name.
+
+use std::fmt;
+
+use weir::{Algorithm, ControllerFactory};
+
+use crate::scenario::nearest;
+
+/// Controllers by name: the library's, and any of your own beside them.
+///
+/// ```
+/// use weir::controllers::nada::Nada;
+/// use weir::ControllerFactory;
+/// use weir_lab::Controllers;
+///
+/// let mine = ControllerFactory::new("mine", |settings| Box::new(Nada::new(settings)));
+/// let controllers = Controllers::default().with(mine);
+/// let chosen = controllers.choose("mine, gcc")?;
+/// let names: Vec<&str> = chosen.iter().map(|controller| controller.name()).collect();
+/// assert_eq!(names, ["mine", "gcc"]);
+/// # Ok::<(), weir_lab::UnknownController>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Controllers(Vec<ControllerFactory>);
+
+impl Default for Controllers {
+    /// Those of the library, in the order that reports use.
+    fn default() -> Self {
+        Self(Algorithm::all().map(ControllerFactory::from).collect())
+    }
+}
+
+impl Controllers {
+    /// The same with one more. It takes the place of one with the same name.
+    #[must_use]
+    pub fn with(mut self, controller: ControllerFactory) -> Self {
+        match self.0.iter_mut().find(|known| known.name() == controller.name()) {
+            Some(known) => *known = controller,
+            None => self.0.push(controller),
+        }
+        self
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ControllerFactory> {
+        self.0.iter()
+    }
+
+    /// The controller of this name.
+    ///
+    /// # Errors
+    ///
+    /// No controller has the name.
+    pub fn find(&self, name: &str) -> Result<&ControllerFactory, UnknownController> {
+        let found = self.0.iter().find(|controller| controller.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.0.iter().map(ControllerFactory::name).collect();
+            let near = nearest(&name.to_lowercase(), names.iter().copied());
+            UnknownController {
+                name: name.into(),
+                near: near.first().map(|near| (*near).into()),
+                known: names.join(" "),
+            }
+        })
+    }
+
+    /// The controllers of a list such as `nada,scream`, each once, or `all`.
+    ///
+    /// # Errors
+    ///
+    /// No controller has one of the names.
+    pub fn choose(&self, list: &str) -> Result<Vec<ControllerFactory>, UnknownController> {
+        if list == "all" {
+            return Ok(self.0.clone());
+        }
+        let mut chosen = Vec::new();
+        for name in list.split(',').map(str::trim) {
+            let controller = self.find(name)?;
+            if !chosen.contains(controller) {
+                chosen.push(controller.clone());
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// No controller has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownController {
+    /// The name that was asked for.
+    pub name: String,
+    /// The name that it is likely to stand for.
+    pub near: Option<String>,
+    /// All names that there are, with spaces between them.
+    known: String,
+}
+
+impl fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.near {
+            Some(near) => write!(f, "unknown controller; did you mean '{near}'?"),
+            None => write!(f, "unknown controller; there are {}", self.known),
+        }
+    }
+}
+impl std::error::Error for UnknownController {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::controllers::nada::Nada;
+
+    fn own(name: &str) -> ControllerFactory {
+        ControllerFactory::new(name, |settings| Box::new(Nada::new(settings)))
+    }
+
+    fn names(chosen: &[ControllerFactory]) -> Vec<&str> {
+        chosen.iter().map(ControllerFactory::name).collect()
+    }
+
+    #[test]
+    fn a_list_names_each_controller_once_in_its_order() {
+        let controllers = Controllers::default().with(own("mine"));
+        let chosen = controllers.choose("scream, mine,scream").unwrap();
+        assert_eq!(names(&chosen), ["scream", "mine"]);
+        let all = controllers.choose("all").unwrap();
+        assert_eq!((all.len(), all.last().unwrap().name()), (Algorithm::all().len() + 1, "mine"));
+    }
+
+    #[test]
+    fn an_own_controller_takes_the_place_of_one_with_its_name() {
+        let mine = own("gcc");
+        let controllers = Controllers::default().with(mine.clone());
+        assert_eq!(controllers.find("gcc"), Ok(&mine));
+        assert_eq!(controllers.iter().count(), Algorithm::all().len());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_it_may_stand_for() {
+        let error = |name| Controllers::default().find(name).unwrap_err().to_string();
+        assert_eq!(error("Nda"), "unknown controller; did you mean 'nada'?");
+        assert!(
+            error("something-else").starts_with("unknown controller; there are gcc gcc-draft ")
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Simulates one run, measures it and writes its record.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use weir::ControllerFactory;
+use weir_net::Seed;
+use weir_sim::Trace;
+
+use crate::record::{RecordError, Writer};
+use crate::run::{Engine, RunInfo};
+use crate::scenario::Scenario;
+use crate::summary::{Measurer, Summary};
+
+/// Simulates a scenario under a controller. With `out` the run's record goes below that folder, where
+/// `weir report` finds it. Rows are measured and written as they come, so that a run of any length takes
+/// little memory. `None` once somebody has set `stop`; no record is left then.
+///
+/// # Errors
+///
+/// The record is there already, or cannot be written.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use weir::{Algorithm, ControllerFactory};
+/// use weir_lab::{scenario::catalogue, simulate};
+///
+/// let scenario = &catalogue::find("demo/first-call")?[0];
+/// let gcc = ControllerFactory::from(Algorithm::Gcc);
+/// let summary = simulate(scenario, &gcc, 1, None, &AtomicBool::new(false))?;
+/// assert!(summary.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn simulate(
+    scenario: &Scenario,
+    controller: &ControllerFactory,
+    seed: u64,
+    out: Option<&Path>,
+    stop: &AtomicBool,
+) -> Result<Option<Summary>, RecordError> {
+    let info = RunInfo::simulated(scenario, controller, seed);
+    let config = scenario.sim_config(controller);
+    let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let mut measurer = Measurer::new(scenario, &info, &names);
+    let mut writer = out.map(|out| Writer::create(out, &info, scenario)).transpose()?;
+    let take = |part: &mut Trace| {
+        measurer.add(part);
+        writer.as_mut().map_or(Ok(()), |writer| writer.add(part))
+    };
+    if !weir_sim::run_in_parts(&config, Seed::new(seed), stop, take)? {
+        return Ok(None);
+    }
+    let summary = measurer.finish(None);
+    if let Some(writer) = writer {
+        writer.finish(&summary, None)?;
+    }
+    Ok(Some(summary))
+}
+
+impl RunInfo {
+    /// The simulated run of a scenario under a controller with a seed.
+    pub fn simulated(scenario: &Scenario, controller: &ControllerFactory, seed: u64) -> Self {
+        Self {
+            scenario: scenario.id.clone(),
+            controller: controller.name().into(),
+            engine: Engine::Sim,
+            seed,
+        }
+    }
+}

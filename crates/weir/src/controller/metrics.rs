@@ -1,0 +1,163 @@
+//! What a controller tells of its inner state, for traces and reports.
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::units::{Bitrate, TimeDelta};
+
+/// Declares the reasons: their list and their words follow from it.
+macro_rules! reasons {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal,)+) => {
+        /// Why a target bitrate last changed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Reason {
+            $($(#[doc = $meaning])+ $name,)+
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The word for records and reports.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+
+            /// What the reason means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($meaning),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// No feedback has changed the target yet.
+    Start = "start",
+    /// Fast growth: no sign of congestion, capacity not known.
+    RampUp = "ramp-up",
+    /// Careful growth near the known capacity.
+    Increase = "increase",
+    /// The delay gradient says that the queue grows.
+    OverUse = "over-use",
+    /// The queuing delay is above the controller's target delay.
+    QueuingDelay = "queuing delay",
+    /// Packets were lost.
+    Loss = "loss",
+    /// Packets were marked Congestion Experienced.
+    Ecn = "ECN",
+    /// A probe found more capacity.
+    Probe = "probe",
+    /// The receiver set or lifted its limit.
+    ReceiverLimit = "receiver limit",
+    /// The coupled flows of the sender share their rate in another way.
+    Coupled = "coupled",
+    /// The sender's own queue is too long.
+    SendQueue = "send queue",
+    /// The media source sends less than the target allows.
+    ApplicationLimited = "application-limited",
+    /// No feedback arrives.
+    FeedbackLost = "feedback lost",
+}
+
+/// Named internal values that decided the last change: each a name, with the unit in it, and a value.
+/// Behaves as a slice of them.
+///
+/// ```
+/// use weir::controller::Signals;
+///
+/// let signals = Signals::new([("gradient_ms", 0.25), ("threshold_ms", 12.5)]);
+/// assert_eq!(signals[1], ("threshold_ms", 12.5));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Signals {
+    values: [(&'static str, f64); Signals::CAPACITY],
+    len: usize,
+}
+
+impl Signals {
+    /// How many signals a controller can have at most. It may rise.
+    pub const CAPACITY: usize = 8;
+    /// No signals.
+    pub const NONE: Self = Self { values: [("", 0.0); Self::CAPACITY], len: 0 };
+
+    /// These signals. More than [`Signals::CAPACITY`] do not compile.
+    pub const fn new<const N: usize>(signals: [(&'static str, f64); N]) -> Self {
+        const { assert!(N <= Self::CAPACITY, "more signals than there is room for") };
+        let mut all = Self { len: N, ..Self::NONE };
+        let mut index = 0;
+        while index < N {
+            all.values[index] = signals[index];
+            index += 1;
+        }
+        all
+    }
+}
+
+impl Deref for Signals {
+    type Target = [(&'static str, f64)];
+    fn deref(&self) -> &Self::Target {
+        &self.values[..self.len]
+    }
+}
+
+impl PartialEq for Signals {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().copied()).finish()
+    }
+}
+
+/// A snapshot of a controller's internals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Why the target bitrate last changed.
+    pub reason: Reason,
+    /// The controller's state, in its standard's words.
+    pub state: &'static str,
+    /// Round-trip time as the controller sees it, feedback interval included.
+    pub rtt: Option<TimeDelta>,
+    /// Queuing delay as the controller estimates it.
+    pub queuing_delay: Option<TimeDelta>,
+    /// Loss ratio as the controller estimates it, 0.0..=1.0.
+    pub loss_ratio: f64,
+    /// Rate at which the receiver got data, by feedback.
+    pub acknowledged_bitrate: Option<Bitrate>,
+    /// Values of the algorithm's own.
+    pub signals: Signals,
+}
+
+impl Metrics {
+    /// A reason and a state alone: no loss, nothing measured, no signals.
+    pub const fn new(reason: Reason, state: &'static str) -> Self {
+        Self {
+            reason,
+            state,
+            rtt: None,
+            queuing_delay: None,
+            loss_ratio: 0.0,
+            acknowledged_bitrate: None,
+            signals: Signals::NONE,
+        }
+    }
+
+    with! {
+        with_rtt: rtt: Option<TimeDelta>,
+        with_queuing_delay: queuing_delay: Option<TimeDelta>,
+        with_loss_ratio: loss_ratio: f64,
+        with_acknowledged_bitrate: acknowledged_bitrate: Option<Bitrate>,
+        with_signals: signals: Signals,
+    }
+}

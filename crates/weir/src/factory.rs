@@ -1,0 +1,203 @@
+//! What makes controllers: one of the library's algorithms, or anybody's own.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::controller::{Controller, EcnMode, Settings};
+use crate::controllers::Algorithm;
+use crate::receiver::ReceiverEstimator;
+
+type Build = dyn Fn(Settings) -> Box<dyn Controller + Send> + Send + Sync;
+type BuildReceiver = dyn Fn() -> Box<dyn ReceiverEstimator + Send> + Send + Sync;
+type EcnRule = dyn Fn(EcnMode) -> EcnMode + Send + Sync;
+
+/// Makes controllers of one kind. Whoever drives controllers takes one of these, so that a controller of
+/// your own runs wherever the library's do.
+///
+/// An [`Algorithm`] becomes a factory by `into`. Your own controller needs a name and a function:
+///
+/// ```
+/// use weir::controllers::nada::Nada;
+/// use weir::{Algorithm, Bitrate, ControllerFactory, RateLimits};
+///
+/// let cautious = ControllerFactory::new("nada-half", |settings| {
+///     let limits = settings.limits;
+///     let half = RateLimits::new(limits.min(), limits.start(), limits.max() * 0.5);
+///     Box::new(Nada::new(half.map_or(settings, |half| settings.with_limits(half))))
+/// });
+/// let kbps = Bitrate::from_kbps;
+/// let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("min <= start <= max");
+/// assert_eq!(cautious.build(limits).target().bitrate, kbps(300));
+/// assert_eq!(ControllerFactory::from(Algorithm::Nada).name(), "nada");
+/// ```
+#[derive(Clone)]
+pub struct ControllerFactory(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    BuiltIn(Algorithm),
+    Own(Arc<Own>),
+}
+
+#[derive(Clone)]
+struct Own {
+    name: String,
+    build: Arc<Build>,
+    receiver: Option<Arc<BuildReceiver>>,
+    ecn: Arc<EcnRule>,
+}
+
+impl ControllerFactory {
+    /// A factory of a controller that works at the sender alone and does not use ECN. The name stands in
+    /// records and reports.
+    pub fn new(
+        name: impl Into<String>,
+        build: impl Fn(Settings) -> Box<dyn Controller + Send> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Kind::Own(Arc::new(Own {
+            name: name.into(),
+            build: Arc::new(build),
+            receiver: None,
+            ecn: Arc::new(|_| EcnMode::Off),
+        })))
+    }
+
+    /// The same with a rule for ECN: which mode the controller uses when a sender asks for one. See
+    /// [`Algorithm::ecn_mode`].
+    ///
+    /// A factory that was made of an [`Algorithm`] keeps its own rule.
+    #[must_use]
+    pub fn with_ecn(self, rule: impl Fn(EcnMode) -> EcnMode + Send + Sync + 'static) -> Self {
+        self.change(|own| own.ecn = Arc::new(rule))
+    }
+
+    /// The same with a receiver's half: receivers then send its limit as REMB, and packets carry their
+    /// absolute send time.
+    ///
+    /// A factory that was made of an [`Algorithm`] keeps that algorithm's.
+    #[must_use]
+    pub fn with_receiver(
+        self,
+        build: impl Fn() -> Box<dyn ReceiverEstimator + Send> + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|own| own.receiver = Some(Arc::new(build)))
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Own)) -> Self {
+        if let Kind::Own(own) = &mut self.0 {
+            change(Arc::make_mut(own));
+        }
+        self
+    }
+
+    /// The name in records and reports.
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Kind::BuiltIn(algorithm) => algorithm.name(),
+            Kind::Own(own) => &own.name,
+        }
+    }
+
+    /// How its controllers use ECN where `wanted` is asked for.
+    pub fn ecn_mode(&self, wanted: EcnMode) -> EcnMode {
+        match &self.0 {
+            Kind::BuiltIn(algorithm) => algorithm.ecn_mode(wanted),
+            Kind::Own(own) => (own.ecn)(wanted),
+        }
+    }
+
+    /// A fresh controller. It hears of the ECN mode that it uses, not of the one that was asked for.
+    pub fn build(&self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
+        let settings = settings.into();
+        match &self.0 {
+            Kind::BuiltIn(algorithm) => algorithm.build(settings),
+            Kind::Own(own) => (own.build)(settings.with_ecn(self.ecn_mode(settings.ecn))),
+        }
+    }
+
+    /// A fresh receiver's half, for controllers that have one.
+    pub fn build_receiver(&self) -> Option<Box<dyn ReceiverEstimator + Send>> {
+        match &self.0 {
+            Kind::BuiltIn(algorithm) => algorithm.build_receiver(),
+            Kind::Own(own) => own.receiver.as_ref().map(|build| build()),
+        }
+    }
+}
+
+impl From<Algorithm> for ControllerFactory {
+    fn from(algorithm: Algorithm) -> Self {
+        Self(Kind::BuiltIn(algorithm))
+    }
+}
+
+impl From<&Self> for ControllerFactory {
+    fn from(factory: &Self) -> Self {
+        factory.clone()
+    }
+}
+
+/// Equal are factories of the same algorithm, and an own factory and its clones.
+impl PartialEq for ControllerFactory {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::BuiltIn(one), Kind::BuiltIn(other)) => one == other,
+            (Kind::Own(one), Kind::Own(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for ControllerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ControllerFactory").field(&self.name()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::RateLimits;
+    use crate::controllers::{gcc_2013, nada::Nada};
+    use crate::units::Bitrate;
+    use std::sync::mpsc;
+
+    fn settings(ecn: EcnMode) -> Settings {
+        let limits = [150, 300, 2_500].map(Bitrate::from_kbps);
+        Settings::new(RateLimits::new(limits[0], limits[1], limits[2]).unwrap()).with_ecn(ecn)
+    }
+
+    #[test]
+    fn a_controller_hears_of_the_ecn_mode_that_its_rule_allows() {
+        let (told, heard) = mpsc::channel();
+        let factory = ControllerFactory::new("own", move |settings| {
+            told.send(settings.ecn).unwrap();
+            Box::new(Nada::new(settings))
+        });
+        factory.build(settings(EcnMode::L4s));
+        assert_eq!(heard.recv(), Ok(EcnMode::Off));
+        let factory = factory.with_ecn(|_| EcnMode::Classic);
+        factory.build(settings(EcnMode::L4s));
+        assert_eq!(heard.recv(), Ok(EcnMode::Classic));
+        assert_eq!(factory.ecn_mode(EcnMode::L4s), EcnMode::Classic);
+    }
+
+    #[test]
+    fn an_own_factory_may_have_a_receivers_half() {
+        let factory = ControllerFactory::new("own", |settings| Box::new(Nada::new(settings)));
+        assert!(factory.build_receiver().is_none());
+        let factory = factory.with_receiver(|| Box::new(gcc_2013::Receiver::new()));
+        assert!(factory.build_receiver().is_some());
+    }
+
+    #[test]
+    fn factories_are_equal_to_their_clones_and_to_those_of_the_same_algorithm() {
+        let own = || ControllerFactory::new("own", |settings| Box::new(Nada::new(settings)));
+        let one = own();
+        assert_eq!(one, one.clone());
+        assert_ne!(one, own());
+        assert_eq!(ControllerFactory::from(Algorithm::Gcc), Algorithm::Gcc.into());
+        assert_ne!(ControllerFactory::from(Algorithm::Gcc), one);
+    }
+}

@@ -1,0 +1,50 @@
+//! Conversions with `std::time`, for drivers whose clock is the system's (feature `std`).
+//!
+//! A driver takes one `Instant` when it starts, the origin, and turns all others into time since then.
+//! Nothing here reads a clock.
+
+use std::time::{Duration, Instant};
+
+use crate::units::{TimeDelta, Timestamp};
+
+impl Timestamp {
+    /// The time of an instant, counted from `origin`; negative for an instant before it.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use weir::Timestamp;
+    ///
+    /// let origin = Instant::now();
+    /// let now = Timestamp::from_instant(origin, origin + Duration::from_millis(20));
+    /// assert_eq!(now, Timestamp::from_millis(20));
+    /// assert_eq!(now.to_instant(origin), Some(origin + Duration::from_millis(20)));
+    /// ```
+    pub fn from_instant(origin: Instant, instant: Instant) -> Self {
+        let since = TimeDelta::from(instant.saturating_duration_since(origin));
+        Self::ZERO + since - TimeDelta::from(origin.saturating_duration_since(instant))
+    }
+
+    /// The instant of a time counted from `origin`; `None` if the system cannot tell it, as of
+    /// [`Timestamp::MAX`] on some systems.
+    pub fn to_instant(self, origin: Instant) -> Option<Instant> {
+        let nanos = self.as_nanos();
+        let away = Duration::from_nanos(nanos.unsigned_abs());
+        if nanos < 0 { origin.checked_sub(away) } else { origin.checked_add(away) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_on_both_sides_of_the_origin_come_back_as_they_were() {
+        let origin = Instant::now() + Duration::from_secs(10);
+        for instant in [origin, origin + Duration::from_nanos(7), origin - Duration::from_secs(3)] {
+            let time = Timestamp::from_instant(origin, instant);
+            assert_eq!(time.to_instant(origin), Some(instant), "{time}");
+        }
+        let before = Timestamp::from_instant(origin, origin - Duration::from_secs(3));
+        assert_eq!(before, Timestamp::from_secs(-3));
+    }
+}

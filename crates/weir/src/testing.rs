@@ -1,0 +1,289 @@
+//! What every controller must keep to, as a check for your own.
+//!
+//! [`check_controller`] draws scripts of packets, feedback, silence and jumping clocks, and holds a
+//! controller against the contract of [`Controller`](crate::Controller). A [`Driver`] applies one script,
+//! for tests with a property-testing library of your choice.
+//!
+//! ```
+//! use weir::testing::check_controller;
+//! use weir::{Algorithm, ControllerFactory};
+//!
+//! let nada = ControllerFactory::from(Algorithm::Nada);
+//! check_controller(&nada, 4, 1).expect("it keeps to the contract");
+//! ```
+
+mod driver;
+mod script;
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use driver::{Driver, Feedback, Format, Op, Violation};
+
+use crate::controller::{RateLimits, Settings};
+use crate::factory::ControllerFactory;
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+use driver::ensure;
+use script::Dice;
+
+/// Longest script of the rules that must hold after each step.
+const LONG: u64 = 300;
+/// Longest script before a path heals; the run behind it takes most of the time.
+const SHORT: u64 = 120;
+/// Of so many scripts one is followed by a healed path.
+const HEALED: u32 = 8;
+
+/// A rule that a controller broke, and the shortest script found that shows it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The rule, as a sentence.
+    pub rule: &'static str,
+    /// What the controller did.
+    pub violation: Violation,
+    /// The settings that it was built with.
+    pub settings: Settings,
+    /// The steps of a [`Driver`] that lead there; empty for a rule without a script.
+    pub script: Vec<Op>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.violation)?;
+        if self.script.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\nafter {} steps under {:?}:", self.script.len(), self.settings)?;
+        self.script.iter().try_for_each(|op| write!(f, "\n  {op:?}"))
+    }
+}
+impl core::error::Error for Failure {}
+
+type Outcome = Result<(), Violation>;
+
+/// A rule that needs no random script.
+type Check = fn(&ControllerFactory, Settings) -> Outcome;
+
+/// Holds controllers of this kind against the contract, with so many drawn scripts. Equal seeds draw
+/// equal scripts.
+///
+/// The rules: the target starts at the start bitrate and stays within the limits; pacing, padding, probes
+/// and windows are sane; timeouts lie in the future; loss ratio and signals are numbers; equal calls give
+/// equal results; limits that allow one bitrate give that bitrate; a path that heals is used again; the
+/// target sinks while feedback stays away, and the sender still sends; the receiver's limit holds.
+///
+/// # Errors
+///
+/// The first rule that was broken, with a script that shows it.
+pub fn check_controller(
+    factory: &ControllerFactory,
+    scripts: u32,
+    seed: u64,
+) -> Result<(), Failure> {
+    let plain: [(&'static str, Check); 5] = [
+        ("the target starts at the start bitrate", starts_at_start),
+        ("a fresh controller waits for nothing or for the future", waits_for_the_future),
+        ("silence lowers the target", silence_lowers),
+        ("a sender without feedback still sends something", still_sends),
+        ("the receiver's limit caps the target", limit_caps),
+    ];
+    for (rule, holds) in plain {
+        let settings = Settings::new(usual_limits());
+        let failure = |violation| Failure { rule, violation, settings, script: Vec::new() };
+        holds(factory, settings).map_err(failure)?;
+    }
+    let mut dice = Dice::new(seed);
+    for number in 0..scripts {
+        let settings = dice.settings();
+        let script = dice.script(LONG);
+        hold(factory, "hostile feedback breaks no invariant", settings, &script, invariants)?;
+        let usual = Settings::new(usual_limits());
+        hold(factory, "equal calls give equal results", usual, &script, equal_results)?;
+        let kbps = 1 + dice.below(5_000);
+        let only = Settings::new(limits(kbps, kbps, kbps));
+        hold(factory, "min equal to max is a constant target", only, &script, constant_target)?;
+        if number.is_multiple_of(HEALED) {
+            let script = dice.script(SHORT);
+            hold(factory, "a healed path is used again", usual, &script, healed_path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Holds one rule against one script; a script that breaks it is made as short as its steps allow.
+fn hold(
+    factory: &ControllerFactory,
+    rule: &'static str,
+    settings: Settings,
+    script: &[Op],
+    holds: fn(&ControllerFactory, Settings, &[Op]) -> Outcome,
+) -> Result<(), Failure> {
+    let Err(violation) = holds(factory, settings, script) else { return Ok(()) };
+    let broken = |script: &[Op]| holds(factory, settings, script).err();
+    let (script, violation) = script::shortened(script.to_vec(), violation, broken);
+    Err(Failure { rule, violation, settings, script })
+}
+
+fn limits(min: u64, start: u64, max: u64) -> RateLimits {
+    let kbps = Bitrate::from_kbps;
+    RateLimits::new(kbps(min), kbps(start), kbps(max)).expect("the callers keep them in order")
+}
+
+fn usual_limits() -> RateLimits {
+    limits(150, 300, 2_500)
+}
+
+fn starts_at_start(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let bitrate = factory.build(settings).target().bitrate;
+    ensure!(bitrate == settings.limits.start(), "it starts at {bitrate}");
+    Ok(())
+}
+
+fn waits_for_the_future(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let (mut controller, now) = (factory.build(settings), Timestamp::from_secs(1));
+    controller.on_timeout(now);
+    let next = controller.next_timeout();
+    ensure!(next.is_none_or(|next| next > now), "a timeout at {next:?}, asked at {now}");
+    Ok(())
+}
+
+/// Feedback that stays away must not freeze the estimate [RFC8836 §2, requirement 10].
+fn silence_lowers(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let mut driver = Driver::new(factory, settings);
+    driver.try_run_clean_link(Bitrate::from_kbps(1_000), TimeDelta::from_secs(30), None)?;
+    let before = driver.controller.target().bitrate;
+    for _ in 0..100 {
+        driver.try_apply(&Op::Send { packets: 4, bytes: 1_200 })?;
+        driver.try_apply(&Op::Advance(TimeDelta::from_millis(50)))?;
+    }
+    let after = driver.controller.target().bitrate;
+    ensure!(after < before * 0.8, "{before} before and {after} after 5 s of silence");
+    Ok(())
+}
+
+/// A closed window must open again without feedback, or one lost batch ends the call.
+fn still_sends(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let (mut driver, mut sent) = (Driver::new(factory, settings), 0);
+    for _ in 0..200 {
+        let window = driver.controller.target().window;
+        if window.is_none_or(|window| window.available.as_bytes() > 0) {
+            driver.try_apply(&Op::Send { packets: 1, bytes: 1_200 })?;
+            sent += 1;
+        }
+        driver.try_apply(&Op::Advance(TimeDelta::from_millis(50)))?;
+    }
+    ensure!(sent >= 5, "{sent} packets in 10 s");
+    let silent = driver.now - driver.last_sent();
+    ensure!(silent < TimeDelta::from_secs(5), "nothing in the last {silent}");
+    Ok(())
+}
+
+fn limit_caps(factory: &ControllerFactory, settings: Settings) -> Outcome {
+    let (capacity, limit) = (Bitrate::from_kbps(1_000), Bitrate::from_kbps(400));
+    let mut driver = Driver::new(factory, settings);
+    driver.try_run_clean_link(capacity, TimeDelta::from_secs(60), None)?;
+    driver.controller.on_receiver_limit(driver.now, Some(limit));
+    for seconds in [0, 20] {
+        driver.try_run_clean_link(capacity, TimeDelta::from_secs(seconds), None)?;
+        let bitrate = driver.controller.target().bitrate;
+        ensure!(bitrate <= limit, "{bitrate} under a limit of {limit} after {seconds} s");
+    }
+    Ok(())
+}
+
+fn invariants(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
+    let mut driver = Driver::new(factory, settings);
+    script.iter().try_for_each(|op| driver.try_apply(op))
+}
+
+fn equal_results(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
+    let mut one = Driver::new(factory, settings);
+    let mut other = Driver::new(factory, settings);
+    let seen = |driver: &Driver| {
+        let controller = &driver.controller;
+        (controller.target(), controller.metrics(), controller.next_timeout())
+    };
+    for op in script {
+        one.try_apply(op)?;
+        other.try_apply(op)?;
+        let (one, other) = (seen(&one), seen(&other));
+        ensure!(one == other, "{one:?} and then {other:?}");
+    }
+    Ok(())
+}
+
+fn constant_target(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
+    // The driver checks after each step that the target is within the limits.
+    invariants(factory, settings, script)
+}
+
+/// Whatever happened: two minutes on a clean link of 1 Mbit/s bring the rate back to at least half. A
+/// round-trip time counts the wait for feedback as a queue, which costs a controller by delay more.
+fn healed_path(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
+    let mut driver = Driver::new(factory, settings);
+    script.iter().try_for_each(|op| driver.try_apply(op))?;
+    let capacity = Bitrate::from_kbps(1_000);
+    let late = driver.try_run_clean_link(capacity, TimeDelta::from_secs(120), None)?;
+    let least = if driver.format() == Format::RoundTrip { 0.35 } else { 0.5 };
+    ensure!(late / capacity > least, "{late} after two minutes on a clean link of {capacity}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{Controller, Metrics, Reason, Target};
+    use crate::feedback::{FeedbackReport, SentPacket};
+    use alloc::boxed::Box;
+    use alloc::string::ToString as _;
+
+    /// Adds 100 kbit/s at each report, whatever its limits are.
+    struct Climber(Bitrate);
+
+    impl Controller for Climber {
+        fn on_packet_sent(&mut self, _now: Timestamp, _packet: &SentPacket) {}
+        fn on_feedback(&mut self, _now: Timestamp, _report: &FeedbackReport) {
+            self.0 = self.0 + Bitrate::from_kbps(100);
+        }
+        fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}
+        fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate) {}
+        fn on_timeout(&mut self, _now: Timestamp) {}
+        fn next_timeout(&self) -> Option<Timestamp> {
+            None
+        }
+        fn target(&self) -> Target {
+            Target::new(self.0, self.0)
+        }
+        fn metrics(&self) -> Metrics {
+            Metrics::new(Reason::Increase, "climbing")
+        }
+    }
+
+    fn climber() -> ControllerFactory {
+        ControllerFactory::new("climber", |settings| Box::new(Climber(settings.limits.start())))
+    }
+
+    #[test]
+    fn a_controller_that_leaves_its_limits_fails() {
+        let failure = check_controller(&climber(), 1, 1).unwrap_err();
+        let words = failure.to_string();
+        assert!(words.contains("out of the limits"), "{words}");
+    }
+
+    #[test]
+    fn a_failing_script_is_shortened_to_the_steps_that_matter() {
+        let mut dice = Dice::new(1);
+        let script = dice.script(LONG);
+        let only = Settings::new(limits(300, 300, 350));
+        let failure = hold(&climber(), "rule", only, &script, invariants).unwrap_err();
+        assert!(matches!(failure.script.as_slice(), [Op::Feedback(_)]), "{failure}");
+    }
+
+    #[test]
+    fn equal_seeds_draw_equal_scripts() {
+        let script = |seed| format!("{:?}", Dice::new(seed).script(LONG));
+        assert_eq!(script(1), script(1));
+        assert_ne!(script(1), script(2));
+    }
+}

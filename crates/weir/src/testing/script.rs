@@ -1,0 +1,106 @@
+//! Draws scripts, and makes those that break a rule shorter.
+
+use alloc::vec::Vec;
+
+use super::driver::{Feedback, Format, Op, Violation, mix};
+use crate::controller::{EcnMode, Settings};
+use crate::units::TimeDelta;
+
+/// A source of chance: equal seeds give equal draws.
+pub(super) struct Dice {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.drawn += 1;
+        mix(self.seed, self.drawn)
+    }
+
+    /// A number from zero up to but not including `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.draw() % end
+    }
+
+    fn between(&mut self, from: i64, end: i64) -> i64 {
+        from + self.below((end - from) as u64) as i64
+    }
+
+    /// Settings with limits anywhere between 1 kbit/s and 9 Mbit/s.
+    pub(super) fn settings(&mut self) -> Settings {
+        let min = 1 + self.below(2_000);
+        let start = min + self.below(2_000);
+        let max = start + self.below(5_000);
+        let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::L4s][self.below(3) as usize];
+        Settings::new(super::limits(min, start, max)).with_ecn(ecn)
+    }
+
+    /// A script of fewer than `most` steps.
+    pub(super) fn script(&mut self, most: u64) -> Vec<Op> {
+        (0..self.below(most)).map(|_| self.op()).collect()
+    }
+
+    fn op(&mut self) -> Op {
+        match self.below(19) {
+            0..4 => Op::Advance(TimeDelta::from_millis(self.between(1, 300))),
+            4 => Op::Advance(TimeDelta::from_secs(self.between(1, 20_000))),
+            5..9 => {
+                let packets = 1 + self.below(59) as usize;
+                Op::Send { packets, bytes: 40 + self.below(1_460) }
+            }
+            9..15 => Op::Feedback(self.feedback()),
+            15 => Op::ReceiverClock(TimeDelta::from_secs(self.between(-100_000, 100_000))),
+            16 => Op::Queue { bytes: self.below(2_000_000) },
+            17 => Op::Format(self.format()),
+            _ => Op::RoundTrip(TimeDelta::from_millis(self.between(-1_000, 100_000))),
+        }
+    }
+
+    fn feedback(&mut self) -> Feedback {
+        let loss = self.below(1_000) as f64 / 1_000.0;
+        Feedback {
+            packets: self.below(200) as usize,
+            loss: if self.below(8) == 0 { 1.0 } else { loss * loss },
+            jitter: TimeDelta::from_millis(self.between(0, 400)),
+            salt: self.draw(),
+            repeat: self.below(2) == 0,
+        }
+    }
+
+    fn format(&mut self) -> Format {
+        match self.below(3) {
+            0 => Format::Measured,
+            1 => Format::Ccfb(TimeDelta::from_millis(self.between(-100_000, 100_000))),
+            _ => Format::RoundTrip,
+        }
+    }
+}
+
+/// Leaves out of a script what can be left out while it still breaks the rule: halves first, then ever
+/// smaller parts, at last single steps.
+pub(super) fn shortened(
+    mut script: Vec<Op>,
+    mut violation: Violation,
+    broken: impl Fn(&[Op]) -> Option<Violation>,
+) -> (Vec<Op>, Violation) {
+    let mut part = script.len().div_ceil(2);
+    while part > 0 {
+        let mut from = 0;
+        while from < script.len() {
+            let end = (from + part).min(script.len());
+            let rest: Vec<Op> = script[..from].iter().chain(&script[end..]).cloned().collect();
+            if let Some(found) = broken(&rest) {
+                (script, violation) = (rest, found);
+            } else {
+                from = end;
+            }
+        }
+        part /= 2;
+    }
+    (script, violation)
+}
