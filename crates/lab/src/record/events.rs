@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use weir::units::{Bitrate, Timestamp};
 use weir_sim::trace::RateChange;
 
-/// More signals than any controller has: a damaged record must not fill the memory.
+/// Limit of the number of signals, more than any controller has. A damaged record must not fill the
+/// memory.
 const SIGNALS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
