@@ -110,52 +110,55 @@ declare! {
         /// Received bits over the bits that the bottleneck could carry in the same time. The "link
         /// utilization" of lund is another metric: target_utilization.
         utilization: Option<f64> = "ratio", Higher, [Capacity], title: "Utilization";
-        /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, section 5.2.
-        /// It exceeds what arrives where the target exceeds the capacity. Rows of an outage, with a
-        /// capacity of 0, are left out.
+        /// Mean over the rows of target bitrate divided by capacity: the "link utilization" of
+        /// lund, section 5.2. It is larger than the received share if the target exceeds the
+        /// capacity. Rows of an outage, with a capacity of 0, are left out.
         target_utilization: Option<f64> = "ratio", Neither, [Media, Capacity];
-        /// IP bytes that left the network for the receiver, over the time: mean over the time, standard
-        /// deviation of whole seconds. Simulated: of the flow, headers included.
+        /// Rate of the IP bytes that the network delivered to the receiver: mean over the time,
+        /// standard deviation over whole seconds. Simulated: of the flow, headers included.
         rate_mbps: Option<MeanStd> = "Mbit/s", Higher, [], title: "Received rate, throughput",
             call: "of its direction, RTCP, STUN and DTLS included.";
-        /// Time that packets waited in the bottleneck's queue: the mean of the packets that arrived in each
-        /// 50 ms. Percentiles are over these values.
+        /// Time that packets waited in the bottleneck's queue, as the mean over the packets that
+        /// arrived in each 50 ms. Percentiles are over these values.
         queuing_delay_ms: Option<Distribution> = "ms", Lower, [], title: "Queuing delay",
             call: "the bottleneck is the emulator's.";
-        /// Simulated: feedback response time, from sending a packet until the feedback on it arrives, the
-        /// wait for that feedback included; the shortest of each 50 ms. Percentiles are over these values.
+        /// Simulated: feedback response time, from sending a packet until the feedback on it
+        /// arrives. It includes the wait for that feedback. The value is the shortest of each 50
+        /// ms. Percentiles are over these values.
         rtt_ms: Option<Distribution> = "ms", Lower, [Media], title: "Round-trip time (RTT)",
             call: "as getStats has it, from RTCP or STUN, without such a wait.";
-        /// Round-trip time above its least value of the whole run: the delay of delft, section 5.3.4.
+        /// Round-trip time minus its minimum over the whole run: the delay of delft, section 5.3.4.
         rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
         /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum
         /// over any second.
         loss_ratio: Option<MeanMax> = "ratio", Lower, [], title: "Loss";
-        /// RTCP that the receiver sent over what the sender sent, in IP bytes (RFC 8836, section 2,
-        /// requirement 8).
+        /// Bytes of RTCP from the receiver over all bytes from the sender, as IP packets (RFC 8836,
+        /// section 2, requirement 8).
         feedback_ratio: Option<f64> = "ratio", Lower, [Media];
-        /// Time from a change of the capacity until the target differs by 250 kbit/s from what it was at the
-        /// change, in steps of 50 ms; mean over the changes that were answered (lund, section 5.2).
+        /// Time from a change of the capacity until the target differs by 250 kbit/s from what it
+        /// was at the change, in steps of 50 ms; mean over the changes with a response (lund,
+        /// section 5.2).
         responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change], title: "Responsiveness";
-        /// Responsiveness over the changes upward.
+        /// Responsiveness to increases of the capacity.
         responsiveness_up_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
-        /// Responsiveness over the changes downward.
+        /// Responsiveness to decreases of the capacity.
         responsiveness_down_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
-        /// Time from the start, a change of the capacity or another flow's coming or going until the received
-        /// rate of a second first comes within 10 % of its mean over the second half of the time to the
-        /// next; mean over these, outages left out.
+        /// Time until the received rate over a second first comes within 10 % of its final rate. It
+        /// is measured from the start, from each change of the capacity, and from each start or
+        /// stop of another flow. The final rate is the mean over the second half of the time until
+        /// the next of these. The value is the mean over them, without outages.
         convergence_s: Option<f64> = "s", Lower, [];
-        /// How often a minute the received rate of half a second swings from below 0.75 to above 1.25 of its
-        /// mean, over the second halves of the times between changes.
+        /// Number of times per minute that the received rate over half a second swings from below
+        /// 0.75 to above 1.25 of its mean, in the second halves of the times between changes.
         oscillations_per_min: Option<f64> = "1/min", Lower, [];
         /// Mean target bitrate.
         target_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
-        /// Mean target bitrate over the last half of the time.
+        /// Mean target bitrate over the second half of the time.
         late_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
     } with {
-        /// What the viewer saw.
+        /// Metrics of the video.
         video: VideoMetrics;
-        /// What TCP's application got.
+        /// Metrics of the TCP transfer.
         transfer: TransferMetrics;
     }
 }

@@ -13,10 +13,10 @@ declare! {
     /// Metrics of a transfer. `None` if the flow is not TCP, or if its transfer was not measured.
     #[derive(Default)]
     pub struct TransferMetrics in "" {
-        /// Payload that the receiving application got: mean over the time, standard deviation of whole
-        /// seconds.
+        /// Rate of the payload that the receiving application got: mean over the time, standard
+        /// deviation over whole seconds.
         goodput_mbps: Option<MeanStd> = "Mbit/s", Higher, [Tcp];
-        /// Packets that the sender sent again.
+        /// Number of packets that the sender retransmitted.
         retransmitted_packets: Option<u64> = "packets", Lower, [Tcp];
     }
 }
