@@ -21,7 +21,7 @@ export interface Report {
   then_and_now: Array<ThenAndNow>;
   /** Real calls of each scenario, means over participants and runs. */
   participants: Array<ParticipantsRow>;
-  /** Simulated runs beside real calls of the same scenarios. */
+  /** Simulated runs compared with real calls of the same scenarios. */
   errors: Array<ErrorRow>;
   scenarios: Array<Scenario>;
   /** Number of runs over all scenarios, controllers and seeds. */
@@ -112,7 +112,7 @@ export interface Scenario {
   /** Flows whose receiver shows the video. */
   video: Array<VideoRow>;
   split: Array<SplitRow>;
-  /** TCP and UDP beside the media. */
+  /** TCP and UDP flows that compete with the media. */
   loads: Array<LoadRow>;
   expectations: Array<Expectation>;
   fairness: Array<FairnessRow>;
@@ -206,7 +206,7 @@ export interface Histogram {
   max: number;
 }
 
-/** A published value beside ours. */
+/** A published value and ours. */
 export interface PaperRow {
   where: string;
   /** `null` for the first flow. */
@@ -317,7 +317,7 @@ export interface FairnessRow {
   within_5s: number | null;
 }
 
-/** One flow of real calls beside its simulation. */
+/** One flow of real calls, compared with its simulation. */
 export interface SimReal {
   flow: string;
   sim_controller: string;
@@ -381,7 +381,7 @@ export interface SetupRow {
   path: string;
 }
 
-/** A peer's program and what it showed. */
+/** A peer's program and the video it showed. */
 export interface PeerRow {
   seed: string;
   controller: string;
@@ -420,7 +420,7 @@ export interface StreamRow {
 
 /** One quantity, measured by two witnesses. */
 export interface Agreement {
-  /** What was seen, and where: `audio a to b, at a`. */
+  /** The subject and the place of the measurement: `audio a to b, at a`. */
   subject: string;
   /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
   quantity: string;

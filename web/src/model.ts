@@ -145,7 +145,7 @@ export function groupLabel(group: Pick<Group, "controller" | "engine" | "flow">,
   return flows > 1 ? `${name}, ${group.flow}` : name;
 }
 
-/** What the selectors of a scenario choose; null shows all. */
+/** The choice of a scenario's selectors; null shows all. */
 export interface Selection {
   controller: string | null;
   flow: string | null;

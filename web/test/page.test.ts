@@ -1,4 +1,4 @@
-// The built page in headless Chromium: what it draws, in both themes and on a narrow screen.
+// The built page in headless Chromium: its plots and tables, in both themes and on a narrow screen.
 //
 // Screenshots are saved in screenshots/ for inspection.
 

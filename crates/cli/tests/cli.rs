@@ -351,7 +351,7 @@ fn the_wifi_cell_is_within_its_references_and_the_page_shows_the_same_rows() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{table}");
     let page = include_str!("../../../docs/results/wifi-validation.md");
-    // Columns are two blanks apart: quantity, source, reference, and what was measured now.
+    // Columns are two blanks apart: quantity, source, reference, and the value measured now.
     let columns = |line: &str| -> Vec<String> {
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
     };

@@ -20,7 +20,7 @@ const DEPENDENCIES: [(&str, &[&str]); 9] = [
 ];
 /// Crates below the drivers, which get the time as an argument.
 const WITHOUT_CLOCK: [&str; 6] = ["weir", "wire", "rtcp", "net", "sim", "lab"];
-/// Converts what a driver read from its clock, and reads none.
+/// The file that converts times which a driver read from its clock. It reads no clock itself.
 const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;
 /// Folders with generated files.

@@ -80,8 +80,8 @@ impl Calls {
         }
     }
 
-    /// The value at a dotted path such as `calls.a.setup_ms`; `None` where nobody measured it or the
-    /// path names nothing.
+    /// The value at a dotted path such as `calls.a.setup_ms`; `None` if it was not measured, or if
+    /// the path names nothing.
     pub fn at(&self, path: &str) -> Option<f64> {
         let whole = serde_json::to_value(self).expect("numbers and options serialize");
         let path = path.strip_prefix(Self::PREFIX)?;

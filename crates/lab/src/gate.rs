@@ -127,7 +127,7 @@ fn deciding(runs: &[&Summary], index: usize, all_hold: bool) -> Vec<String> {
 pub struct Verdict {
     /// Number of the requirement in RFC 8836, such as `1a`.
     pub requirement: &'static str,
-    /// What it asks, in a few words.
+    /// The requirement in a few words.
     pub text: &'static str,
     /// Controller.
     pub controller: String,

@@ -105,7 +105,8 @@ impl Shape for Distribution {
 }
 
 declare! {
-    /// Metrics of a flow over a part of a run. `None` where a value does not apply or nobody measured it.
+    /// Metrics of a flow over a part of a run. `None` where a value does not apply or was not
+    /// measured.
     pub struct Metrics in "" {
         /// Received bits over the bits that the bottleneck could carry in the same time. The "link
         /// utilization" of lund is another metric: target_utilization.

@@ -67,7 +67,8 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a run of real programs has: machine, versions, lateness, candidate pairs, warnings.
+    /// Content of `call.json`, only for runs of real programs: machine, versions, lateness,
+    /// candidate pairs, warnings.
     pub call: Option<CallFile>,
 }
 

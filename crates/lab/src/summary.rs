@@ -56,7 +56,7 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Name.
     pub flow: String,
-    /// What it carries: `media`, `audio`, `tcp`, `udp` or `link`.
+    /// Kind of traffic: `media`, `audio`, `tcp`, `udp` or `link`.
     pub kind: String,
     /// Over its whole time.
     #[serde(flatten)]
@@ -89,7 +89,7 @@ pub struct SectionSummary {
     pub metrics: Metrics,
 }
 
-/// A published value beside the measured one.
+/// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperRow {
     /// Table, figure or section.

@@ -1,5 +1,5 @@
-//! `call.json`: what only a run of real programs has. `weir call` and `weir link` write it and the report
-//! reads it, both through [`CallFile`].
+//! `call.json`: the part of a record that only runs of real programs have. `weir call` and `weir
+//! link` write it and the report reads it, both through [`CallFile`].
 //!
 //! Members that older versions did not write are optional. Any other mismatch makes the record
 //! damaged.
@@ -36,7 +36,7 @@ pub struct CallFile {
     /// Reasons not to trust values, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// How often the run was made: runs that the machine disturbed are made again.
+    /// Number of attempts: runs that the machine disturbed are repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<usize>,
     /// What the cameras were asked for.
@@ -83,7 +83,7 @@ pub struct EmulationFacts {
     /// Share that the host of a virtual machine took, part of the busy time; `null` if unknown.
     #[serde(default)]
     pub cpu_stolen_ratio: Option<f64>,
-    /// What was typed to `--interactive`.
+    /// Changes typed with `--interactive`.
     #[serde(default)]
     pub changes: Vec<NetworkChange>,
     /// Packets that were not from one host to another.
@@ -428,7 +428,7 @@ pub struct Capture {
     /// Intervals of peer a, then of peer b.
     #[serde(default)]
     pub intervals: Vec<Vec<CapturedInterval>>,
-    /// The counts of getStats beside those of the captures.
+    /// The counts of getStats and those of the captures.
     #[serde(default)]
     pub compared: Vec<Compared>,
     /// Quantities that two witnesses measured.
@@ -537,7 +537,7 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Agreement {
-    /// What was seen, and where: `audio a to b, at a`.
+    /// The subject and the place of the measurement: `audio a to b, at a`.
     pub subject: String,
     /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
     pub quantity: String,

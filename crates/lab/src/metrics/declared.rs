@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
     /// The lower one.
     Lower,
-    /// Neither: the metric says what was done, not how well.
+    /// Neither: the metric describes what happened, not how good it is.
     Neither,
 }
 
@@ -58,8 +58,8 @@ pub struct Declared {
     pub needs: &'static [Need],
 }
 
-/// Declares metrics. The doc comment of a member is its meaning. `with` names further structs of metrics
-/// whose members a summary writes beside these.
+/// Declares metrics. The doc comment of a member is its meaning. `with` names further structs of
+/// metrics whose members a summary also contains.
 macro_rules! declare {
     (
         $(#[$meta:meta])*

@@ -130,7 +130,7 @@ impl Cell for Bitrate {
     }
 }
 
-/// An empty cell is a value that nobody measured, or that does not apply.
+/// An empty cell is a value that was not measured, or that does not apply.
 impl<T: Cell> Cell for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         if let Some(value) = self {

@@ -29,7 +29,7 @@ pub struct Report {
     pub(super) then_and_now: Vec<ThenAndNow>,
     /// Real calls of each scenario, means over participants and runs.
     pub(super) participants: Vec<ParticipantsRow>,
-    /// Simulated runs beside real calls of the same scenarios.
+    /// Simulated runs compared with real calls of the same scenarios.
     pub(super) errors: Vec<ErrorRow>,
     pub(super) scenarios: Vec<Scenario>,
     /// Number of runs over all scenarios, controllers and seeds.
@@ -61,7 +61,7 @@ pub(super) struct Scenario {
     /// Flows whose receiver shows the video.
     pub video: Vec<VideoRow>,
     pub split: Vec<SplitRow>,
-    /// TCP and UDP beside the media.
+    /// TCP and UDP flows that compete with the media.
     pub loads: Vec<LoadRow>,
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
@@ -372,7 +372,7 @@ pub(super) struct LoadRow {
     pub loss_percent: Option<f64>,
 }
 
-/// A published value beside ours.
+/// A published value and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PaperRow {
@@ -418,7 +418,7 @@ pub(super) struct SectionRow {
     pub loss_percent: Option<f64>,
 }
 
-/// One flow of real calls beside its simulation.
+/// One flow of real calls, compared with its simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SimReal {
@@ -490,7 +490,7 @@ pub(super) struct SetupRow {
     pub path: String,
 }
 
-/// A peer's program and what it showed.
+/// A peer's program and the video it showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PeerRow {

@@ -195,7 +195,7 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     let report = json(&[captured_call(1), captured_call(2)]);
     let calls = &report["scenarios"][0]["calls"];
     assert_shape(calls, "Calls");
-    // The page names the browser beside a peer's freezes.
+    // The page shows the name of the browser with a peer's freezes.
     assert_eq!(calls["peers"][0]["controller"], "chromium");
     for (rows, interface) in [
         ("setup", "SetupRow"),
@@ -268,7 +268,7 @@ fn the_order_of_the_records_does_not_change_a_byte() {
         simulated("demo/first-call", Algorithm::GccDraft, 1),
         call(1),
     ];
-    // A second call with the same seed, which went another way.
+    // A second call with the same seed, but with other results.
     let mut other = call(2);
     other.info.seed = 1;
     records.push(other);

@@ -49,7 +49,7 @@ pub fn durations() -> Vec<Check> {
     rows.map(check).into()
 }
 
-/// Mean transmit delays of a discarded packet, and the capacity beside a hidden terminal.
+/// Mean transmit delays of a discarded packet, and the capacity next to a hidden terminal.
 pub fn paper() -> Vec<Check> {
     let mut checks = transmit_delays();
     checks.extend(capacities());
