@@ -1,5 +1,5 @@
-//! The kinds of access networks: their configurations and what they note over a run. A new kind is one line
-//! at the end of this file.
+//! The kinds of access networks: their configurations, and what they log during a run. To add a
+//! kind, add one line at the end of this file.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -11,17 +11,17 @@ use crate::path::{AccessKind, AccessNetwork, Attachment};
 use crate::seed::Seed;
 use crate::wifi;
 
-/// An access network, and what is to be noted of it.
+/// An access network and what to log of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessPlan {
-    /// What to build it from.
+    /// Configuration of the network.
     pub config: AccessConfig,
-    /// The time of which every detail is noted (who held the channel when); may be empty.
+    /// Time range in which every detail is logged (which node held the channel when); may be empty.
     pub noted: Range<Timestamp>,
 }
 
 impl AccessPlan {
-    /// A network of which no details are noted.
+    /// A network of which no details are logged.
     pub fn new(config: impl Into<AccessConfig>) -> Self {
         Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
     }
@@ -33,8 +33,8 @@ impl AccessPlan {
     }
 }
 
-/// Makes the enum of configurations, which hands every question to the kind, and the log with a part for
-/// each kind.
+/// Generates the enum of configurations, which delegates every call to the kind, and the log with
+/// one part per kind.
 macro_rules! access_kinds {
     ($($(#[$meaning:meta])+ $kind:ident($config:ty), $log:ident: $log_type:ty;)+) => {
         /// The configuration of an access network.
@@ -43,49 +43,49 @@ macro_rules! access_kinds {
             $($(#[$meaning])+ $kind($config),)+
         }
 
-        /// What an access network noted over a run. Only the part of its own kind is ever filled.
+        /// The log of an access network during a run. Only the part of its own kind is ever filled.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct AccessLog {
             $($(#[$meaning])+ pub $log: $log_type,)+
         }
 
         impl AccessLog {
-            /// Moves the [notes](AccessNetwork::notes) of a network, which follow this log in time, behind what
-            /// it holds.
+            /// Moves the [notes](AccessNetwork::notes) of a network to the end of this log. They
+            /// must follow it in time.
             pub fn take(&mut self, notes: &mut dyn Any) {
                 $(if let Some(own) = notes.downcast_mut::<$log_type>() {
                     self.$log.append(own);
                 })+
             }
 
-            /// Moves what another log holds, which follows this one in time, behind what this one holds.
+            /// Moves the content of `later`, which must follow in time, to the end of this log.
             pub fn append(&mut self, later: &mut Self) {
                 $(self.$log.append(&mut later.$log);)+
             }
 
-            /// Forgets the rows of a time after this one.
+            /// Removes the rows after `end`.
             pub fn cut(&mut self, end: Timestamp) {
                 $(self.$log.cut(end);)+
             }
 
-            /// Forgets everything.
+            /// Removes all entries.
             pub fn clear(&mut self) {
                 $(self.$log.clear();)+
             }
         }
 
         impl AccessConfig {
-            /// What the network is called in a message: `Wi-Fi cell`.
+            /// Name of the network in messages, for example `Wi-Fi cell`.
             pub const fn title(&self) -> &'static str {
                 match self { $(Self::$kind(_) => <$config>::TITLE,)+ }
             }
 
-            /// What one of its terminals is called: `station`.
+            /// Name of a terminal in messages, for example `station`.
             pub const fn terminal_word(&self) -> &'static str {
                 match self { $(Self::$kind(_) => <$config>::TERMINAL,)+ }
             }
 
-            /// The network, idle; see [`AccessKind::build`].
+            /// Builds the network in its idle state; see [`AccessKind::build`].
             pub fn build<T: Clone + Debug + Send + 'static>(
                 &self,
                 noted: &Range<Timestamp>,
@@ -94,17 +94,17 @@ macro_rules! access_kinds {
                 match self { $(Self::$kind(config) => config.build(noted, seed),)+ }
             }
 
-            /// The names of its nodes, by number.
+            /// Names of its nodes, in the order of their numbers.
             pub fn names(&self) -> Vec<String> {
                 match self { $(Self::$kind(config) => AccessKind::names(config),)+ }
             }
 
-            /// The numbers of the nodes that hosts and flows can be attached to.
+            /// Numbers of the nodes to which hosts and flows can be attached.
             pub fn terminals(&self) -> Range<usize> {
                 match self { $(Self::$kind(config) => config.terminals(),)+ }
             }
 
-            /// What a host is attached as where nobody says more: the first terminal, in its usual class.
+            /// The default attachment of a host: the first terminal, in its usual class.
             pub fn default_attachment(&self) -> Attachment {
                 match self { $(Self::$kind(config) => config.default_attachment(),)+ }
             }

@@ -1,13 +1,15 @@
-//! Network models without input or output: packets go in with `now`, packets come out with a time.
+//! Network models without input or output: packets enter at a time `now` and leave at a later time.
 //!
-//! The simulator drives them in virtual time, the emulator at the wall clock with real packets; both
-//! get the same behaviour because nothing here knows which of the two it is.
+//! The simulator drives the models in virtual time. The emulator drives them in real time with real
+//! packets. Both get the same behaviour, because the models do not know which of the two drives
+//! them.
 //!
 //! ```text
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
-/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+/// Builder methods that set one field each, for `#[non_exhaustive]` structs that callers must
+/// build.
 macro_rules! with {
     ($($name:ident: $field:ident: $type:ty,)*) => {$(
         #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]

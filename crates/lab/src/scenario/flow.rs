@@ -1,4 +1,4 @@
-//! The `[[flow]]` tables.
+//! Reads the `[[flow]]` tables.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,12 +17,12 @@ use super::{
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// Keys of every flow.
+/// Keys that every flow may have.
 static COMMON: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let own = ["kind", "count", "direction"].into_iter().chain(network::place_keys());
     own.chain(["hops", "delay", "start", "stop", "pauses"]).collect()
 });
-/// Keys of a kind of flow, with those that say how a network treats its packets.
+/// The given keys and those that select the class of a flow's packets in a network.
 fn with_class_keys(own: &[&'static str]) -> Vec<&'static str> {
     own.iter().copied().chain(network::class_keys()).collect()
 }
@@ -48,7 +48,7 @@ const MEDIA_ALONE: &[&str] = &[
     "key_frame_interval",
     "call",
 ];
-/// Those of any flow, each once.
+/// The keys of all kinds of flows, each once.
 static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut keys = Vec::new();
     let all = [&COMMON, &MEDIA, &AUDIO, &TCP, &UDP];
@@ -72,16 +72,16 @@ const REACTION: TimeDelta = TimeDelta::from_millis(200);
 const FPS_MIN: f64 = 1.0;
 const FPS_MAX: f64 = 240.0;
 const MAX_PRIORITY: f64 = 100.0;
-/// Flows that one table may stand for.
+/// Maximum number of flows that one table can describe.
 const MAX_COUNT: f64 = 100.0;
-/// What the flows of a run may last together: a row of each stays in memory every 50 ms.
+/// Limit on the sum of all flow durations, because memory keeps a row per flow and 50 ms.
 const FLOW_TIME_MAX: TimeDelta = TimeDelta::from_secs(100 * 3600);
-/// Background traffic comes in packets of an Ethernet's largest size, as RFC 8868 has it.
+/// Default packet size of background traffic: the maximum size on Ethernet, as in RFC 8868.
 const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
-/// A packet holds at least its headers, and at most what IPv4 can.
+/// Range of UDP packet sizes: at least the headers, at most the limit of IPv4.
 const UDP_PACKETS: Range<u64> = 28..65_536;
 
-/// Every flow of the file, named.
+/// Reads all flows of the file and names them.
 pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", &FLOW)? {
@@ -118,7 +118,7 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
     )))
 }
 
-/// What a flow leaves out may stand once for all flows of its kind.
+/// Fills in missing keys from the table with the defaults for this kind of flow.
 fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     let (item, keys) = match kind_of(&table)? {
         Kind::Media => (top.get("media"), &MEDIA),
@@ -131,7 +131,8 @@ fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     })
 }
 
-/// `media-1`, `media-2`; with both directions present a count of its own in each, `media-1-up`.
+/// Names flows `media-1`, `media-2`. With both directions in use, each direction counts separately,
+/// as in `media-1-up`.
 fn name(flows: &mut [Flow]) {
     let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
     let of_its_kind = |flow: &Flow| (kind(&flow.traffic), flow.direction);
@@ -147,7 +148,7 @@ fn name(flows: &mut [Flow]) {
     }
 }
 
-/// The word for a kind of traffic.
+/// Name of a kind of traffic.
 pub(crate) const fn kind(traffic: &Traffic) -> &'static str {
     match traffic {
         Traffic::Media(_) => "media",
@@ -176,10 +177,10 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         return Err(table.error("stop must come after start"));
     }
     Ok(Flow {
-        // Named once all directions are known.
+        // Set once the directions of all flows are known.
         name: String::new(),
         direction,
-        // Which of a group's terminals it is at depends on its number.
+        // Set per flow: a table that describes several flows uses the terminals of a group in turn.
         attachment: None,
         hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
         access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
@@ -228,7 +229,7 @@ fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Optio
     table.get(key).map(|item| item.moment(duration)).transpose()
 }
 
-/// `[1, 2]`: numbers of hops that follow each other.
+/// Reads numbers of consecutive hops, such as `[1, 2]`.
 fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
     let elements = item.elements().filter(|elements| !elements.is_empty());
     let Some(elements) = elements else { return Err(item.error("expected a list such as [1]")) };
@@ -241,7 +242,7 @@ fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
     Ok(range)
 }
 
-/// `[["40s", "60s"]]`: in order, apart, and within the flow's time.
+/// Reads pauses such as `[["40s", "60s"]]`. They must be in order and within the flow's time.
 fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Timestamp>>> {
     let expected = || item.error("expected pauses such as [[\"40s\", \"60s\"]]");
     let mut pauses: Vec<Range<Timestamp>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What a scenario file may say of a kind of network, and what comes of it.
+//! The interface of a kind of network in scenario files, and the access network that it reads.
 
 use std::ops::Range;
 
@@ -10,66 +10,66 @@ use super::reader::Table;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// A kind of network, as a scenario file describes it.
+/// How scenario files describe one kind of network.
 pub(super) struct Kind {
     /// The value of the key `kind`.
     pub(super) name: &'static str,
-    /// The keys of `[network]` that it has beside those of the hops.
+    /// Its keys in `[network]`, besides those of the hops.
     pub(super) keys: &'static [&'static str],
-    /// What a network of another kind hears where it has one of these keys.
+    /// Error for one of these keys in a network of another kind.
     pub(super) refusal: &'static str,
-    /// The keys of a `[[flow]]` that say where its end on A's side is attached.
+    /// Its keys in a `[[flow]]` that select where the end on A's side is attached.
     pub(super) place_keys: &'static [&'static str],
-    /// The keys of a `[[flow]]` that say how its packets are treated there. Defaults of a kind of flow,
-    /// such as `[media]`, may have them too.
+    /// Its keys in a `[[flow]]` that select the class of the packets there. The default tables for
+    /// kinds of flows, such as `[media]`, may have them too.
     pub(super) class_keys: &'static [&'static str],
-    /// What a flow hears that has one of the two where the network is of another kind.
+    /// Error for one of these flow keys in a network of another kind.
     pub(super) flow_refusal: &'static str,
-    /// Whether there is a hop even where the file describes none.
+    /// Whether there is a hop even if the file describes none.
     pub(super) has_hop: bool,
-    /// Reads the access network; `None` for a kind that has hops alone.
+    /// Reads the access network; returns `None` for a kind that has only hops.
     pub(super) access: fn(&Table, TimeDelta) -> Result<Option<Access>>,
-    /// Reads where the flows of one table are attached, in turn; none if they do not cross the access
-    /// network.
+    /// Reads the attachments of one table's flows, used in turn; empty if they do not cross the
+    /// access network.
     pub(super) attachments: fn(&Table, &Access) -> Result<Vec<Attachment>>,
 }
 
 impl Kind {
-    /// Its keys of a `[[flow]]`.
+    /// Its keys in a `[[flow]]`.
     pub(super) fn flow_keys(&self) -> impl Iterator<Item = &'static str> {
         self.place_keys.iter().chain(self.class_keys).copied()
     }
 }
 
-/// An access network, as a scenario describes it.
+/// An access network as described by a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
-    /// What to build it from.
+    /// Configuration of the network.
     pub config: AccessConfig,
-    /// What its nodes are called together, by the numbers of the nodes.
+    /// Groups of nodes, each described by one table.
     pub groups: Vec<NodeGroup>,
-    /// The network in words, for reports: a line a node or group of them.
+    /// The network in words, for reports: one line per node or group of nodes.
     pub words: Vec<String>,
 }
 
 /// Nodes of an access network that one table describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeGroup {
-    /// The table's name.
+    /// Name of the table.
     pub name: String,
-    /// The numbers of its nodes.
+    /// Numbers of the nodes in the group.
     pub nodes: Range<usize>,
 }
 
 impl Access {
-    /// The nodes of a group, or the one node, of this name.
+    /// Numbers of the nodes with this name, which may be the name of a group or of one node.
     pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
         let group = self.groups.iter().find(|group| group.name == name);
         let number = || self.names().iter().position(|node| node == name);
         group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
     }
 
-    /// Names of the nodes, by number.
+    /// Names of the nodes, in the order of their numbers.
     pub fn names(&self) -> Vec<String> {
         self.config.names()
     }

@@ -1,6 +1,7 @@
-//! The `[network]` table: which kind of network it describes, and what every kind has in common.
+//! The `[network]` table: selects the kind of network and reads what all kinds have in common.
 //!
-//! A kind has its keys and its reader in a module of its own. A new kind is one line in [`KINDS`].
+//! Each kind has its keys and its reader in a separate module. To add a kind, add one line to
+//! [`KINDS`].
 
 use std::sync::LazyLock;
 
@@ -16,29 +17,29 @@ use super::{wifi, wired};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// The kinds of networks. The first one is meant where a file names none.
+/// The kinds of networks. The first one is the default.
 const KINDS: &[&Kind] = &[&wired::KIND, &wifi::KIND];
 
-/// What lies between host A and host B.
+/// The network between host A and host B.
 pub(super) struct Network {
     kind: &'static Kind,
     pub(super) access: Option<Access>,
-    /// The bottlenecks, in order from host A, or the access network, to host B.
+    /// The bottlenecks, in order from host A (or the access network) to host B.
     pub(super) hops: Vec<Hop>,
 }
 
-/// Every key of `[network]`.
+/// All keys of `[network]`.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let own = KINDS.iter().flat_map(|kind| kind.keys).copied();
     std::iter::once("kind").chain(wired::KEYS.iter().copied()).chain(own).collect()
 });
 
-/// The keys of a `[[flow]]` that say where it is attached, of all kinds of networks.
+/// The keys of a `[[flow]]` that select where it is attached, of all kinds of networks.
 pub(super) fn place_keys() -> impl Iterator<Item = &'static str> {
     KINDS.iter().flat_map(|kind| kind.place_keys).copied()
 }
 
-/// The keys of a `[[flow]]` that say how it is treated there, of all kinds of networks.
+/// The keys of a `[[flow]]` that select its class there, of all kinds of networks.
 pub(super) fn class_keys() -> impl Iterator<Item = &'static str> {
     KINDS.iter().flat_map(|kind| kind.class_keys).copied()
 }
@@ -59,7 +60,8 @@ pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) 
 }
 
 impl Network {
-    /// Where the flows of a table are attached, in turn; none if they do not cross an access network.
+    /// The attachments of a table's flows, used in turn; empty if they do not cross an access
+    /// network.
     pub(super) fn attachments(&self, flow: &Table) -> Result<Vec<Attachment>> {
         for other in KINDS {
             for key in other.flow_keys().filter(|key| !self.kind.flow_keys().any(|own| own == *key))

@@ -1,4 +1,4 @@
-//! Hops: the wired part of every network, and all of a network of kind `bottleneck`.
+//! Hops: the wired part of every network. A network of kind `bottleneck` has only hops.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
@@ -15,7 +15,7 @@ use super::trace_files::TraceFiles;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// Nothing but hops.
+/// A network that consists of hops only.
 pub(super) const KIND: Kind = Kind {
     name: "bottleneck",
     keys: &[],
@@ -36,10 +36,10 @@ const TRACE: &[&str] = &["trace"];
 const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
 const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
 
-/// What may wait where the file does not say [RFC8867 §5.1].
+/// Default queue limit [RFC8867 §5.1].
 const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
 
-/// The hops, in order from A's side to B's: those of `[[network.hop]]`, or the one of `[network]` itself.
+/// The hops in order from A's side to B's: those of `[[network.hop]]`, or the one in `[network]`.
 pub(super) fn hops(
     network: &Table,
     duration: TimeDelta,
@@ -117,7 +117,7 @@ fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
         .map_err(|error| item.error(&error.to_string()))
 }
 
-/// A value, or steps of it: what holds first, and what follows.
+/// Reads one value or steps of it: returns the first value and the later steps.
 fn changing<'a, T>(
     item: &Item<'a>,
     duration: TimeDelta,

@@ -1,4 +1,4 @@
-//! A scenario in words, for reports.
+//! Describes a scenario in words, for reports.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use super::aqm::name;
 use super::{Condition, Hop, Scenario};
 
 impl Scenario {
-    /// The network: a line a table of the access network, and one a direction of each bottleneck.
+    /// The network in words: the lines of the access network, then one per direction of each
+    /// bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
         let access = self.access.iter().flat_map(|access| access.words.iter().cloned());
         let hop = |(index, hop): (usize, &Hop)| {
@@ -54,7 +55,7 @@ fn capacity(capacity: &Capacity) -> String {
     }
 }
 
-/// `2 Mbit/s, then 500 kbit/s from 15 s`.
+/// Formats steps such as `2 Mbit/s, then 500 kbit/s from 15 s`.
 fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> String {
     let words = |&(from, to): &(Timestamp, T)| match from {
         Timestamp::ZERO => value(to),
@@ -63,7 +64,7 @@ fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> Stri
     steps.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-/// The same of what may be absent.
+/// Formats steps of a property that may be absent.
 fn changing<T: Copy>(
     first: T,
     later: &[(Timestamp, T)],
@@ -109,7 +110,7 @@ fn loss(loss: LossModel) -> Option<String> {
     }
 }
 
-/// `0.5 %`, to a thousandth.
+/// Formats a ratio such as `0.5 %`, rounded to a thousandth of a per cent.
 pub(super) fn percent(ratio: f64) -> String {
     format!("{} %", (ratio * 1e5).round() / 1e3)
 }
@@ -129,7 +130,7 @@ pub(super) fn time(time: TimeDelta) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
-/// `75,000`.
+/// Formats a number such as `75,000`.
 pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

@@ -1,26 +1,27 @@
-//! Paths: what lies between two ends, and the one router that carries packets along it.
+//! Paths: the networks between two ends, and the router that carries packets along them.
 //!
 //! ```text
 //!   access network          the row of hops
 //!                    node 0 ---- hop 0 ---- node 1 ---- hop 1 ---- node 2
-//!   terminals ------ ends                   ends                   ends      up is from left to right
+//!   terminals ------ ends                   ends                   ends   up: from left to right
 //! ```
 //!
-//! Every end stands at a node of the row. It may have a delay of its own before its node, and it may be a
-//! terminal of the access network (a station of a Wi-Fi cell, say), which its packets then cross first and
-//! last. A [`Route`] lists the legs from one end to another: links and crossings of the access network.
+//! Every end is placed at a node of the row. It may have a delay of its own before that node. It
+//! may also be a terminal of the access network (for example a station of a Wi-Fi cell). Then its
+//! packets cross the access network first when it sends and last when it receives. A [`Route`]
+//! lists the legs from one end to another: links and crossings of the access network.
 //!
-//! A [`Router`] owns all of it, and the packets that are under way. It has no clock. The simulator drives
-//! it in virtual time and the emulator at the wall clock:
+//! A [`Router`] owns all of these parts and the packets in transit. It has no clock. The simulator
+//! drives it in virtual time, and the emulator in real time:
 //!
 //! 1. [`Router::enter`] puts a packet onto the first leg of its route.
-//! 2. [`Router::next_event`] says when a part (a link, or the access network) has something to give.
-//! 3. [`Router::poll`] takes what has come through a part, or was lost there.
-//! 4. [`Router::go_on`] moves it to the next leg, or hands it over at the end of its route.
+//! 2. [`Router::next_event`] returns when a part (a link or the access network) next has an event.
+//! 3. [`Router::poll`] takes the packets that have passed a part or were lost there.
+//! 4. [`Router::go_on`] moves a packet to its next leg, or returns it at the end of its route.
 //!
-//! A new kind of access network implements [`AccessNetwork`] for what runs and [`AccessKind`] for its
-//! configuration, and has a line in `crates/net/src/access.rs`. Nothing else in this crate, the simulator or the emulator
-//! names it.
+//! To add a kind of access network, implement [`AccessNetwork`] for its model and [`AccessKind`]
+//! for its configuration, and add a line in `crates/net/src/access.rs`. No other code in this
+//! crate, the simulator or the emulator names the kind.
 
 mod network;
 mod router;
@@ -38,7 +39,7 @@ use weir::units::Timestamp;
 use crate::bottleneck::LinkConfig;
 use crate::capacity::{Capacity, Schedule};
 
-/// One bottleneck, both ways.
+/// One bottleneck, with both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
     /// Towards the higher nodes: from host A's side to host B's.
@@ -48,9 +49,9 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The same hop with each capacity schedule fixed at its first rate above zero. Programs that connect
-    /// before a run need a network that does not change and that lets them through. A capacity trace has
-    /// no such value: it stays as it is.
+    /// The same hop with each capacity schedule fixed at its first rate above zero. Programs that
+    /// connect before a run need a network that does not change and lets packets through. A
+    /// capacity trace cannot be fixed; it stays as it is.
     #[must_use]
     pub fn standing(&self) -> Self {
         let stand = |link: &LinkConfig| {
@@ -67,8 +68,8 @@ impl Hop {
     }
 }
 
-/// The name of a hop's streams of chance, and of the hop in records: `up`, `hop-2/down`. The first hop
-/// has no prefix, so that a scenario keeps its draws when it gains a second hop.
+/// Name of a link in records and of its random streams: `up`, `hop-2/down`. The first hop has no
+/// prefix, so a scenario keeps its random numbers when it gains a second hop.
 fn link_name(hop: usize, way: Way) -> String {
     let way = match way {
         Way::Up => "up",

@@ -1,4 +1,4 @@
-//! What every kind of network does, and what an access network does beside it.
+//! The interface of every network, and the additional interface of an access network.
 
 use std::any::Any;
 use std::fmt::{Debug, Display};
@@ -13,39 +13,40 @@ use crate::seed::Seed;
 /// Time between two calls of [`AccessNetwork::note`].
 pub const NOTE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
-/// A direction along the row of hops, or through the access network.
+/// A direction along the row of hops, or across the access network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From a terminal into the network, and from host A's side to host B's.
+    /// From a terminal into the network, or from host A's side to host B's.
     Up,
-    /// The other way.
+    /// The opposite direction.
     Down,
 }
 
 impl Way {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
 }
 
-/// A network that packets cross: packets go in with `now`, and come out with a time.
+/// A network that packets cross. They enter at a time `now` and leave at a later time.
 ///
-/// A driver polls what is due before it enqueues at the same time, and asks for the next event after every
-/// call that may have changed it.
+/// The driver polls all due events before it enqueues at the same time. It asks for the next event
+/// after every call that may have changed it.
 pub trait Network<T>: Debug + Send {
-    /// What the network has to know of a packet's way, beside its header.
+    /// Data that the network needs about a packet's direction and ends, besides its header.
     type Crossing: Copy;
 
-    /// A packet enters.
+    /// Puts a packet into the network.
     fn enqueue(&mut self, now: Timestamp, crossing: Self::Crossing, header: Header, payload: T);
 
-    /// A time before which [`Network::poll`] gives nothing; `None` while nothing will happen. It may be
-    /// early: poll, and ask again.
+    /// The earliest time at which [`Network::poll`] may return something; `None` if nothing is
+    /// pending. It may be too early: poll, and ask again.
     fn next_event(&self) -> Option<Timestamp>;
 
-    /// The next packet that has left the network by `now`, delivered or dropped. Call until `None`.
+    /// The next packet that has left the network by `now`, delivered or dropped. Call it until
+    /// `None`.
     fn poll(&mut self, now: Timestamp) -> Option<Fate<T>>;
 
-    /// Bytes that wait where a packet with this crossing enters.
+    /// Bytes in the queue that a packet with this crossing would enter.
     fn queued(&mut self, now: Timestamp, crossing: Self::Crossing) -> DataSize;
 }
 
@@ -69,72 +70,74 @@ impl<T: Clone + Debug + Send + 'static> Network<T> for Bottleneck<T> {
     }
 }
 
-/// A network with terminals, before the first node of the row or any other one.
+/// A network with terminals, placed before any node of the row.
 pub trait AccessNetwork<T>: Network<T, Crossing = Crossing> {
-    /// Notes what the network did since the last call, at the end of each [`NOTE_INTERVAL`]. Poll what is due
-    /// before.
+    /// Logs the network's activity since the last call. The router's driver calls it at the end of
+    /// each [`NOTE_INTERVAL`], after it has polled all due events.
     fn note(&mut self, _now: Timestamp) {}
 
-    /// What was noted so far, of the type that the list of kinds names for it. The caller empties it.
+    /// The log so far, of the type listed in `access.rs` for this kind. The caller empties it.
     fn notes(&mut self) -> Option<&mut dyn Any> {
         None
     }
 
-    /// Changes the network by hand from now on. Returns whether it knows this change.
+    /// Changes the network during a run, from now on. Returns whether the network supports this
+    /// change.
     fn change(&mut self, _now: Timestamp, _change: &dyn AccessChange) -> bool {
         false
     }
 }
 
-/// A change by hand, of a type that the kind of network defines and recognises by downcasting. Its text
-/// stands in the record of the run.
+/// A change made by the user during a run. Each kind of network defines its own types and
+/// recognises them by downcasting. The text of the change appears in the record of the run.
 pub trait AccessChange: Any + Debug + Display + Send + Sync {}
 
-/// Where something outside is attached to an access network, and how its packets are treated there. The
-/// kind of network defines what the two numbers mean.
+/// Where an end is attached to an access network, and how its packets are treated there. Each kind
+/// of network defines what the two numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attachment {
-    /// The number of the terminal among the nodes of the network.
+    /// Number of the terminal among the nodes of the network.
     pub terminal: usize,
-    /// The class of its packets, both ways: the access category of a station, or the bearer of a
-    /// terminal.
+    /// Class of its packets in both directions, for example the access category of a station or the
+    /// bearer of a terminal.
     pub class: usize,
 }
 
-/// A packet's way through an access network.
+/// A packet's direction through an access network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// The terminal that it comes from, or goes to.
+    /// The terminal that it comes from or goes to.
     pub attachment: Attachment,
-    /// Whether it comes from there ([`Way::Up`]) or goes there.
+    /// [`Way::Up`] if the packet comes from the terminal, [`Way::Down`] if it goes there.
     pub way: Way,
 }
 
 /// The configuration of a kind of access network.
 pub trait AccessKind: Clone + Debug + PartialEq {
-    /// What the network is called in a message: `Wi-Fi cell`.
+    /// Name of the network in messages, for example `Wi-Fi cell`.
     const TITLE: &'static str;
-    /// What one of its terminals is called: `station`.
+    /// Name of a terminal in messages, for example `station`.
     const TERMINAL: &'static str;
 
-    /// The network, idle. It notes every detail of the time `noted`, which may be empty.
+    /// Builds the network in its idle state. It logs every detail within `noted`, which may be
+    /// empty.
     fn build<T: Clone + Debug + Send + 'static>(
         &self,
         noted: &Range<Timestamp>,
         seed: Seed,
     ) -> Box<dyn AccessNetwork<T>>;
 
-    /// The names of its nodes, by number.
+    /// Names of its nodes, in the order of their numbers.
     fn names(&self) -> Vec<String>;
 
-    /// The numbers of the nodes that hosts and flows can be attached to.
+    /// Numbers of the nodes to which hosts and flows can be attached.
     fn terminals(&self) -> Range<usize>;
 
-    /// What a host is attached as where nobody says more: the first terminal, in its usual class.
+    /// The default attachment of a host: the first terminal, in its usual class.
     fn default_attachment(&self) -> Attachment;
 
-    /// The same network as it is before a run: nothing changes, and the loads that begin with the run go
-    /// on for ever. Programs that connect before a run need it.
+    /// The same network as it is before a run: it does not change, and the loads that begin with
+    /// the run last forever. Programs that connect before a run need it.
     #[must_use]
     fn standing(&self) -> Self;
 }

@@ -12,24 +12,24 @@ use crate::bottleneck::{Bottleneck, LinkConfig};
 use crate::packet::{Delivery, Dropped, Fate, Header};
 use crate::seed::Seed;
 
-/// What a router carries.
+/// A packet that a router can carry.
 pub trait Carried: Clone + Debug + Send + 'static {
-    /// What a network sees of it on a route.
+    /// The header that a network on this route sees.
     fn header(&self, route: RouteId) -> Header;
 
-    /// It has crossed a leg, where its ECN bits became these.
+    /// Sets the ECN bits that the packet has after a leg.
     fn set_ecn(&mut self, ecn: Ecn);
 }
 
-/// The number of a route, from 0 in the order in which they were added.
+/// Number of a route: routes are numbered from 0 in the order in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId(pub usize);
 
-/// A part of a router that has a next event of its own: each link, and after them the access network.
+/// Number of a part with its own next event: the links come first, then the access network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part(pub usize);
 
-/// What a route leads over.
+/// One leg of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
     /// The link with this number.
@@ -41,27 +41,27 @@ pub enum Leg {
 /// All legs from one end to another, in the order in which a packet crosses them.
 pub type Route = Vec<Leg>;
 
-/// Where an end stands.
+/// Where an end is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// Its node in the row of hops.
     pub node: usize,
-    /// The links of its own, from it to its node and back.
+    /// The end's own links, to its node and back; `None` if it has no delay of its own.
     pub own: Option<[usize; 2]>,
-    /// The terminal of the access network that it is.
+    /// The terminal of the access network, if the end is one.
     pub attachment: Option<Attachment>,
 }
 
 impl Site {
-    /// Whether packets between the two need neither a hop nor the access network: both are at one node
-    /// and, if they are terminals, the same one.
+    /// Whether packets between the two ends cross neither a hop nor the access network. Both ends
+    /// are then at one node; if they are terminals, they are the same terminal.
     pub fn is_beside(&self, other: &Self) -> bool {
         let terminal = |site: &Self| site.attachment.map(|own| own.terminal);
         self.node == other.node && terminal(self) == terminal(other)
     }
 
-    /// The legs to another end: over the access network, the hops between the two nodes, and the access
-    /// network again, as far as the two need them.
+    /// The legs to another end: the access network, the hops between the two nodes, and the access
+    /// network again. Legs that the two ends do not need are left out.
     pub fn route_to(&self, other: &Self) -> Route {
         let crossing = |way| move |attachment| Leg::Access(Crossing { attachment, way });
         let up = self.attachment.map(crossing(Way::Up));
@@ -72,7 +72,7 @@ impl Site {
         up.into_iter().chain(self.out()).chain(hops).chain(other.into()).chain(down).collect()
     }
 
-    /// The legs to an end [beside](Self::is_beside) this one, over a link that such ends share.
+    /// The legs to an end [beside](Self::is_beside) this one, over a link that all such ends share.
     pub fn route_beside(&self, other: &Self, link: usize) -> Route {
         self.out().into_iter().chain([Leg::Link(link)]).chain(other.into()).collect()
     }
@@ -86,54 +86,54 @@ impl Site {
     }
 }
 
-/// The number of a hop's link.
+/// Number of the link that is one direction of a hop.
 const fn hop_link(hop: usize, way: Way) -> usize {
     2 * hop + way as usize
 }
 
-/// A packet under way.
+/// A packet in transit.
 #[derive(Clone, Debug)]
 pub struct Traveller<T> {
     /// Its route.
     pub route: RouteId,
-    /// Legs of the route that lie behind it.
+    /// Number of legs that it has crossed.
     passed: usize,
-    /// How long it has waited in their queues, all together.
+    /// Sum of its queuing delays so far.
     pub waited: TimeDelta,
     /// The packet.
     pub payload: T,
 }
 
-/// What became of a packet that [`Router::go_on`] moved.
+/// Result of moving a packet with [`Router::enter`] or [`Router::go_on`].
 #[derive(Debug)]
 pub enum Onward<T> {
     /// It entered this part, whose next event may have changed.
     Entered(Part),
-    /// It is at the end of its route.
+    /// It has reached the end of its route.
     Arrived(Traveller<T>),
-    /// It is gone.
+    /// It was dropped.
     Dropped(Dropped<Traveller<T>>),
 }
 
-/// Hops, other links, the access network, the routes over them, and the packets that are under way.
+/// Hops, other links, the access network, the routes over them, and the packets in transit.
 #[derive(Debug)]
 pub struct Router<T> {
     seed: Seed,
     hops: usize,
-    /// Up and down of each hop, then the others.
+    /// The links up and down of each hop, then all other links.
     links: Vec<Bottleneck<Traveller<T>>>,
     access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
     routes: Vec<Route>,
 }
 
 impl<T: Carried> Router<T> {
-    /// A row of hops, behind an access network if there is one. There are no routes yet.
+    /// A router with a row of hops, an access network if given, and no routes yet.
     pub fn new(hops: &[Hop], access: Option<&AccessPlan>, seed: Seed) -> Self {
         let access = access.map(|plan| plan.config.build(&plan.noted, seed));
         Self::with_access(hops, access, seed)
     }
 
-    /// The same with an access network that was made already.
+    /// The same with an access network that the caller has built.
     pub fn with_access(
         hops: &[Hop],
         access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
@@ -148,21 +148,21 @@ impl<T: Carried> Router<T> {
         Self { seed, hops: hops.len(), links, access, routes: Vec::new() }
     }
 
-    /// Adds a link beside the hops, and returns its number. `name` tells its streams of chance from those
-    /// of other links.
+    /// Adds a link beside the hops and returns its number. Its random streams are derived from
+    /// `name`.
     pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> usize {
         self.links.push(Bottleneck::new(config, self.seed, name));
         self.links.len() - 1
     }
 
-    /// Adds the links of an end's own, without any limit, if their delay is above zero. `names` are those
-    /// of the link from the end to its node and of the link back.
+    /// Adds an end's own links if its delay is above zero. They have unlimited capacity. `names`
+    /// are the names of the link from the end to its node and of the link back.
     pub fn add_own_links(&mut self, delay: TimeDelta, names: [&str; 2]) -> Option<[usize; 2]> {
         let config = LinkConfig::unlimited(delay);
         (delay > TimeDelta::ZERO).then(|| names.map(|name| self.add_link(&config, name)))
     }
 
-    /// Adds a route, and returns its number.
+    /// Adds a route and returns its number.
     pub fn add_route(&mut self, route: Route) -> RouteId {
         self.routes.push(route);
         RouteId(self.routes.len() - 1)
@@ -173,7 +173,7 @@ impl<T: Carried> Router<T> {
         &self.routes[route.0]
     }
 
-    /// How many hops there are.
+    /// Number of hops.
     pub fn hops(&self) -> usize {
         self.hops
     }
@@ -184,7 +184,7 @@ impl<T: Carried> Router<T> {
         &self.links[hop_link(hop, way)]
     }
 
-    /// The same, to change it.
+    /// Mutable access to one direction of a hop.
     pub fn hop_mut(&mut self, hop: usize, way: Way) -> &mut Bottleneck<Traveller<T>> {
         assert!(hop < self.hops, "there are {} hops", self.hops);
         &mut self.links[hop_link(hop, way)]
@@ -198,14 +198,14 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// Moves what the access network noted so far behind what `log` holds.
+    /// Moves the access network's log so far to the end of `log`.
     pub fn move_log(&mut self, log: &mut AccessLog) {
         if let Some(notes) = self.access.as_mut().and_then(|access| access.notes()) {
             log.take(notes);
         }
     }
 
-    /// How many parts there are; their numbers are below this.
+    /// Number of parts. Parts are numbered from 0.
     pub fn parts(&self) -> usize {
         self.links.len() + usize::from(self.access.is_some())
     }
@@ -215,7 +215,7 @@ impl<T: Carried> Router<T> {
         self.access.as_ref().map(|_| Part(self.links.len()))
     }
 
-    /// A packet starts on its route. A route without legs ends where it begins.
+    /// Starts a packet on its route. On a route without legs it arrives at once.
     #[inline]
     pub fn enter(&mut self, now: Timestamp, route: RouteId, payload: T) -> Onward<T> {
         self.forward(now, Traveller { route, passed: 0, waited: TimeDelta::ZERO, payload })
@@ -238,8 +238,8 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// A time before which [`Router::poll`] gives nothing for a part; `None` while nothing will happen
-    /// there. It may be early: poll, and ask again.
+    /// The earliest time at which [`Router::poll`] may return something for a part; `None` if
+    /// nothing is pending there. It may be too early: poll, and ask again.
     #[inline]
     pub fn next_event(&self, part: Part) -> Option<Timestamp> {
         match self.links.get(part.0) {
@@ -248,15 +248,15 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// The earliest of all next events and its part. At the same time links come in the order of their
-    /// numbers, and the access network after them.
+    /// The earliest next event and its part. At equal times links come first, in the order of their
+    /// numbers, then the access network.
     pub fn next(&self) -> Option<(Timestamp, Part)> {
         let at = |part| Some((self.next_event(Part(part))?, Part(part)));
         (0..self.parts()).filter_map(at).min()
     }
 
-    /// The next packet that has left a part by `now`, or was lost there. Call until `None`, and give each
-    /// to [`Router::go_on`].
+    /// The next packet that has left a part by `now` or was dropped there. Call it until it returns
+    /// `None`, and pass each result to [`Router::go_on`].
     #[inline]
     pub fn poll(&mut self, now: Timestamp, part: Part) -> Option<Fate<Traveller<T>>> {
         match self.links.get_mut(part.0) {
@@ -265,7 +265,7 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// Moves a packet that has left a part.
+    /// Moves a packet that has left a part to the next leg, or returns it at the end of its route.
     #[inline]
     pub fn go_on(&mut self, fate: Fate<Traveller<T>>) -> Onward<T> {
         match fate {
@@ -281,7 +281,7 @@ impl<T: Carried> Router<T> {
         }
     }
 
-    /// Bytes that wait along a route: in its links, and where it enters the access network.
+    /// Bytes in the queues along a route: in its links, and where it enters the access network.
     pub fn queued(&mut self, now: Timestamp, route: RouteId) -> DataSize {
         let Self { links, access, routes, .. } = self;
         let queued = |leg: &Leg| match *leg {
@@ -293,8 +293,8 @@ impl<T: Carried> Router<T> {
         routes[route.0].iter().map(queued).sum()
     }
 
-    /// The capacity of the narrowest link of a route at a time, zero in an outage; `None` if all are
-    /// unlimited. An access network has no capacity that could be told.
+    /// The smallest link capacity on a route at a time; zero in an outage, `None` if all links are
+    /// unlimited. An access network has no fixed capacity, so it does not count.
     pub fn capacity(&self, at: Timestamp, route: RouteId) -> Option<Bitrate> {
         let capacity = |leg: &Leg| match *leg {
             Leg::Link(link) => self.links[link].capacity(at),

@@ -36,7 +36,7 @@ fn packet(number: u32) -> Numbered {
     Numbered(number, Ecn::Ect0)
 }
 
-/// 1000 kbit/s, which is 1 ms for a packet, and this delay.
+/// A link with this delay and 1000 kbit/s, which sends a packet in 1 ms.
 fn link(delay_ms: i64) -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
     let delay = TimeDelta::from_millis(delay_ms);
@@ -47,8 +47,8 @@ fn hop(up_ms: i64, down_ms: i64) -> Hop {
     Hop { up: link(up_ms), down: link(down_ms) }
 }
 
-/// A third kind of network: a ferry that crosses at every full 100 ms, marks what it carries, and takes
-/// one packet at most. Packets of class 1 may not go aboard.
+/// A third kind of network: a ferry that crosses at every full 100 ms, marks its packets, and
+/// carries one packet at most. Packets of class 1 are dropped.
 #[derive(Debug)]
 struct Ferry<T> {
     shore: VecDeque<(Timestamp, Header, T)>,
@@ -56,7 +56,7 @@ struct Ferry<T> {
     crosses_every: TimeDelta,
 }
 
-/// From now on it crosses so often.
+/// Changes the interval between crossings.
 #[derive(Debug)]
 struct Timetable(TimeDelta);
 
@@ -136,7 +136,8 @@ fn at(node: usize) -> Site {
     Site { node, ..Site::default() }
 }
 
-/// What happens until a router is empty: when, in ms, and what arrives on which route, or is lost.
+/// Runs a router until it is empty. Returns the time in ms and a text for each arrival and each
+/// loss.
 fn happenings(router: &mut Router<Numbered>) -> Vec<(i64, String)> {
     let mut happenings = Vec::new();
     while let Some((now, part)) = router.next() {
@@ -187,15 +188,15 @@ fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes_both_ways() 
     let [there, back] = routes.map(|route| router.add_route(route));
     router.enter(ms(50), there, packet(1));
     router.enter(ms(50), back, packet(2));
-    // Up: the ferry at 100 ms, 5 ms, then 1 ms for the bytes of each hop and its delay. Down: 41 + 21 + 5
-    // ms, which is 117 ms, and the ferry at 200 ms.
+    // Up: the ferry at 100 ms, 5 ms, then for each hop 1 ms of transmission and its delay. Down: 41
+    // + 21 + 5 ms, which ends at 117 ms, and the ferry at 200 ms.
     let seen = happenings(&mut router);
     assert_eq!(words(&seen), [(147, "1 at the end of 0"), (200, "2 at the end of 1")]);
 }
 
 #[test]
 fn at_the_same_time_links_go_in_order_and_the_access_network_after_them() {
-    // All three give something at 100 ms: the ferry, and both hops after 1 + 49 ms.
+    // All three have an event at 100 ms: the ferry, and both hops after 1 + 49 ms.
     let mut router = behind_ferry(&[hop(49, 0), hop(49, 0)]);
     let over = |router: &mut Router<Numbered>, from: Site, to| {
         let route = router.add_route(from.route_to(&to));

@@ -1,4 +1,4 @@
-//! The cell as an access network: a packet's way through it, and what is noted of it.
+//! The cell as an access network: how packets cross it, and what it logs.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ struct LoggedCell<T> {
     log: CellLog,
 }
 
-/// From which node to which other one a packet goes.
+/// Returns the sending and the receiving node of a packet.
 fn nodes(Crossing { attachment, way }: Crossing) -> (NodeId, NodeId) {
     let station = NodeId(attachment.terminal);
     match way {
@@ -95,7 +95,7 @@ impl AccessKind for CellConfig {
         Association { station: NodeId::station(0), category }.into()
     }
 
-    /// Each rate stands at its first step.
+    /// Fixes each rate at its first step, and keeps only the loads that start at time zero.
     fn standing(&self) -> Self {
         let mut config = self.clone();
         let stand = |link: &mut Link| {

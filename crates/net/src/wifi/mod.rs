@@ -8,9 +8,10 @@
 //!  an exchange:   | AIFS | backoff |   data    | SIFS | ACK or BlockAck | AIFS | backoff | ...
 //! ```
 //!
-//! Nothing ticks: [`Cell`] goes from frame to frame. Each box is a file: `send_queue`, `contention`,
-//! `exchange`, `medium`; beside them `phy` (durations), `error_rate` and `propagation` (what can be
-//! decoded), `rate` and `retry` (how and how often data is sent), `theory` (what closed forms say).
+//! The simulation has no clock ticks: [`Cell`] goes from event to event. Each box of the figure is
+//! a file: `send_queue`, `contention`, `exchange`, `medium`. Beside them stand `phy` (durations),
+//! `error_rate` and `propagation` (which frames can be decoded), `rate` and `retry` (at which rate
+//! and how often data is sent), and `theory` (closed-form models).
 
 mod access;
 mod cell;

@@ -8,7 +8,7 @@ use weir_net::wifi::{
 
 use super::*;
 
-/// A cell with this text in its `[network]`, and these flows.
+/// A scenario with this text in its `[network]` and with these flows.
 fn text(network: &str, flows: &str) -> String {
     format!(
         "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\

@@ -1,4 +1,4 @@
-//! The `[network]` of kind `wifi`: an access point, its stations, and who else is on the channel.
+//! The `[network]` of kind `wifi`: an access point, its stations, and neighbours on the channel.
 
 mod placement;
 mod retry;
@@ -44,9 +44,9 @@ const LINK: &[&str] = &["rate", "errors", "load"];
 const RATE: &[&str] = &["control", "mcs", "streams", "guard"];
 const ERRORS: &[&str] =
     &["good", "bad", "error_good", "error_bad", "noise_figure", "k_factor", "coherence"];
-/// Of these, those of a channel with noise.
+/// The subset of [`ERRORS`] for a channel with noise.
 const NOISE: &[&str] = &["noise_figure", "k_factor", "coherence"];
-/// Powers in dBm that a receiver may meet.
+/// Range of received powers in dBm.
 const POWERS: std::ops::RangeInclusive<f64> = -100.0..=0.0;
 const LOAD: &[&str] = &["kind", "rate", "packet", "period", "packets", "category", "start", "stop"];
 const QUEUE: &[&str] = &["kind", "limit", "target", "interval", "ecn"];
@@ -60,18 +60,19 @@ const CATEGORIES: [(&str, AccessCategory); AccessCategory::COUNT] = [
 const EDCA: &[&str] = &["background", "best-effort", "video", "voice"];
 const PARAMETERS: &[&str] = &["aifsn", "cw_min", "cw_max", "txop"];
 
-/// Stations that one table may stand for.
+/// Maximum number of stations that one table can describe.
 const MAX_COUNT: f64 = 100.0;
-/// Stations of a cell: everything that they are to each other is kept a pair.
+/// Maximum number of stations of a cell. Memory grows with its square, because powers are kept per
+/// pair.
 const STATIONS_MAX: usize = 1_000;
-/// Largest contention window.
+/// Upper limit of the contention window.
 const MAX_WINDOW: f64 = 32_767.0;
 const MAX_AIFSN: f64 = 15.0;
 const MAX_BURST: f64 = 10_000.0;
-/// Sizes of the IP packets of a load, headers included.
+/// Range of IP packet sizes of a load in bytes, headers included.
 const PACKETS: Range<u64> = 28..2_305;
 
-/// A cell of 802.11n.
+/// An 802.11n cell.
 pub(super) const KIND: Kind = Kind {
     name: "wifi",
     keys: &["band", "access_point", "station", "neighbour", "hidden", "propagation"],
@@ -84,7 +85,7 @@ pub(super) const KIND: Kind = Kind {
     attachments,
 };
 
-/// What a flow's keys `station` and `category` say.
+/// Reads the attachments from a flow's keys `station` and `category`.
 fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
     let Some(item) = table.get("station") else {
         table.refuse("category", "only a flow at a station has one; write station = \"...\"")?;
@@ -110,7 +111,7 @@ fn category(table: &Table) -> Result<AccessCategory> {
     table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(&CATEGORIES))
 }
 
-/// The cell.
+/// Reads the cell from the `[network]` table.
 fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
     let band = network.get("band").map_or(Ok(Band::GHZ_2_4), |item| {
         item.choice(&[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)])
@@ -183,7 +184,7 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
     Ok(cell)
 }
 
-/// At which power access point and station receive each other.
+/// Power in dBm with which the access point and a station receive each other.
 fn power(item: &Item) -> Result<f64> {
     let dbm = item.number()?;
     if POWERS.contains(&dbm) {
@@ -192,7 +193,7 @@ fn power(item: &Item) -> Result<f64> {
     Err(item.error("must be a power in dBm between -100 and 0"))
 }
 
-/// Nodes are told apart by their names.
+/// Refuses duplicate names, because names identify the nodes.
 fn refuse_doubles(network: &Table, cell: &CellConfig) -> Result<()> {
     let mut names: Vec<&str> = cell.names().collect();
     names.sort_unstable();
@@ -202,7 +203,7 @@ fn refuse_doubles(network: &Table, cell: &CellConfig) -> Result<()> {
     }
 }
 
-/// `[["laptop", "neighbour"]]`: pairs that receive nothing of each other.
+/// Reads `[["laptop", "neighbour"]]`: pairs of nodes that do not hear each other.
 fn hide(pairs: &Item, cell: &Access, config: &mut CellConfig) -> Result<()> {
     let expected = || pairs.error("expected pairs such as [[\"laptop\", \"phone\"]]");
     for pair in pairs.elements().ok_or_else(expected)? {
@@ -250,7 +251,7 @@ fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
     Ok(Station { node: node(name, table)?, up, down })
 }
 
-/// A direction; what it leaves out is what the station's table says.
+/// Reads one direction. Keys that it omits are taken from the station's table.
 fn link(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
     Ok(Link { loads: loads(own, duration)?, ..link_without_load(own, station, duration)? })
 }
@@ -268,7 +269,7 @@ fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) 
     Ok(Link { errors, ..Link::new(rate) })
 }
 
-/// `15`; or `{ mcs = 15, guard = "short" }`; or steps of either; or `{ control = "minstrel" }`.
+/// Reads `15`, `{ mcs = 15, guard = "short" }`, steps of either, or `{ control = "minstrel" }`.
 fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
     if let Some(elements) = item.elements() {
         let steps = steps(&elements, duration, "15", fixed_rate)?;
@@ -333,7 +334,7 @@ fn errors_of(item: &Item) -> Result<Errors> {
     }))
 }
 
-/// Noise, with fading where its coherence time is given.
+/// Reads noise, with fading if a coherence time is given.
 fn noise(table: &Table) -> Result<Noise> {
     for key in ["good", "bad", "error_good", "error_bad"] {
         table.refuse(key, "a channel with noise has no such key")?;
@@ -414,7 +415,7 @@ fn load(table: &Table, duration: TimeDelta) -> Result<StationLoad> {
     Ok(StationLoad { arrivals, size, category: category(table)?, start, stop })
 }
 
-/// `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
+/// Reads `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
 fn queue(item: &Item) -> Result<NodeQueue> {
     if !item.is_table() {
         return Ok(NodeQueue::Fifo { limit: limit(item)? });
@@ -441,7 +442,8 @@ fn limit(item: &Item) -> Result<WaitLimit> {
     }
 }
 
-/// MPDUs of a frame at most; or a table of limits, each the standard's unless given.
+/// Reads the maximum number of MPDUs per frame, or a table of limits. Omitted limits are the
+/// standard's.
 fn aggregation(item: &Item) -> Result<Aggregation> {
     let Aggregation { mpdus, bytes, duration } = Aggregation::STANDARD;
     if !item.is_table() {
@@ -455,7 +457,7 @@ fn aggregation(item: &Item) -> Result<Aggregation> {
     })
 }
 
-/// `"station"` or `"access-point"`; or a table of categories that differ from a station's.
+/// Reads `"station"`, `"access-point"`, or a table of categories that differ from a station's.
 fn edca(item: &Item) -> Result<Edca> {
     if !item.is_table() {
         return item.choice(&[("station", Edca::STATION), ("access-point", Edca::ACCESS_POINT)]);

@@ -1,4 +1,4 @@
-//! A Wi-Fi cell in words: a line a node or group of them.
+//! Describes a Wi-Fi cell in words: one line per node or group of nodes.
 
 use weir_net::wifi::{
     Aggregation, Arrivals, CellConfig, DataRate, Edca, Errors, GuardInterval, Link, NodeConfig,
