@@ -1,6 +1,6 @@
 //! Files of the repository that are generated from the code: the report's types in TypeScript, and
-//! tables of `docs/reference/record-format.md`. A test fails if one is out of date; `WEIR_UPDATE=1
-//! cargo test -p weir-lab generated` writes them again.
+//! tables of `docs/reference/record-format.md`. A test fails if one is out of date;
+//! `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! `call.json`: the part of a record that only runs of real programs have. `weir call` and `weir
-//! link` write it and the report reads it, both through [`CallFile`].
+//! `call.json`: the part of a record that only runs of real programs have. `weir call` and
+//! `weir link` write it and the report reads it, both through [`CallFile`].
 //!
 //! Members that older versions did not write are optional. Any other mismatch makes the record
 //! damaged.

@@ -8,8 +8,8 @@ use weir_sim::trace::ROW_INTERVAL;
 use super::rows::Received;
 use super::{ROWS_PER_SECOND, RunningMean, Window};
 
-/// Rows of the window whose rate is compared with the watermarks of an oscillation: 500 ms [RFC8868
-/// §3].
+/// Rows of the window whose rate is compared with the watermarks of an oscillation: 500 ms
+/// [RFC8868 §3].
 pub(super) const OSCILLATION_WINDOW: usize = 10;
 /// Low and high watermark, relative to the mean rate.
 const OSCILLATION_LOW: f64 = 0.75;
@@ -47,8 +47,8 @@ pub(super) fn convergence_s(
     spans.iter().filter_map(converged).collect::<RunningMean>().value()
 }
 
-/// Counts passages from below the low to above the high watermark, as in the example of [RFC8868
-/// §3].
+/// Counts passages from below the low to above the high watermark, as in the example of
+/// [RFC8868 §3].
 pub(super) fn oscillations_per_min(received: &Received, spans: &[Range<usize>]) -> Option<f64> {
     let (mut swings, mut seconds) = (0, 0.0);
     for span in spans {
