@@ -1,10 +1,10 @@
 # A Markdown table of every scenario with real calls, one row for each section: paper, call,
-# simulation and the error of the simulation, from the summaries of records: `jq -rs --arg only
-# '^aalto/' -f scripts/wired-calls.jq runs/*/*/summary.json`. Rates are in Mbit/s, one number for
-# each flow in the scenario's order; rates of TCP and UDP follow a semicolon. Error: of the sum of
-# the media flows. Queue: 95th percentile of the queuing delay of the worst media flow. One-way
-# delay: over whole calls. Values are means over the seeds, without disturbed runs and runs with a
-# failed call.
+# simulation and the error of the simulation, from the summaries of records:
+# `jq -rs --arg only '^aalto/' -f scripts/wired-calls.jq runs/*/*/summary.json`.
+# Rates are in Mbit/s, one number for each flow in the scenario's order; rates of TCP and UDP follow
+# a semicolon. Error: of the sum of the media flows. Queue: 95th percentile of the queuing delay of
+# the worst media flow. One-way delay: over whole calls. Values are means over the seeds, without
+# disturbed runs and runs with a failed call.
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def sound: .engine != "call" or ((.calls.bent | not) and .calls.succeeded == .calls.made);
 def shown: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
