@@ -1,8 +1,10 @@
-//! `weir validate emulator`: how exact the emulator is on this machine, beside the kernel's own tbf.
+//! `weir validate emulator`: how exact the emulator is on this machine, compared with the kernel's
+//! tbf.
 //!
-//! A sender on one host stamps each packet, the kernel stamps its arrival on the other. What should
-//! have happened is what the model says in virtual time of packets that were sent at these times, so
-//! an error is the emulator's (or tbf's), and that of the two kernels' stacks. Prints a page.
+//! A sender on one host stamps each packet, and the kernel stamps its arrival on the other. The
+//! expected arrivals come from the model in virtual time, for packets sent at the same times. An
+//! error is therefore that of the emulator (or of tbf) and of the two network stacks. Prints a
+//! page.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -21,36 +23,38 @@ use crate::args::Validate;
 use crate::output;
 
 const RATES_KBPS: [u64; 4] = [500, 2_000, 10_000, 100_000];
-/// Of the probes, as IP packets.
+/// Size of the probes, as IP packets.
 const PACKET: DataSize = DataSize::from_bytes(1_250);
 const DELAY: TimeDelta = TimeDelta::from_millis(20);
-/// What may wait.
+/// Longest queue, as time.
 const QUEUE: TimeDelta = TimeDelta::from_millis(100);
-/// Shares of the capacity that the probes send: one that leaves no queue, one that fills it.
+/// Rates of the probes as shares of the capacity: one leaves no queue, one fills it.
 const LIGHT: f64 = 0.6;
 const HEAVY: f64 = 1.5;
 const LOSS: f64 = 0.05;
 const JITTER: TimeDelta = TimeDelta::from_millis(10);
-/// tbf counts the header that Ethernet puts before a packet.
+/// Size of the Ethernet header, which tbf counts.
 const ETHERNET: DataSize = DataSize::from_bytes(14);
 
-/// Packets a second and their size, in the search for the ceiling.
+/// Packets per second and their size, in the search for the highest rate.
 const STEPS: [u32; 9] =
     [10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000];
 const SMALL: DataSize = DataSize::from_bytes(200);
-/// What a sender of so many packets sends at once: it would sleep for less time than a sleep costs.
+/// Bursts per second of such a sender. Between single packets it would sleep for less time than a
+/// sleep costs.
 const BURSTS_A_SECOND: u32 = 1_000;
-/// Tries of a step: what the host of a virtual machine takes away for a moment is not the emulator's.
+/// Tries of a step: a short loss of processor time to the host of a virtual machine is not the
+/// emulator's fault.
 const TRIES: usize = 3;
-/// A step of which less passes has found the end of the machine.
+/// Share of packets that must arrive. With less, the step exceeds what the machine can do.
 const PASSED: f64 = 0.99;
 
-// The goals, on a machine that does nothing else.
+// The goals, on an otherwise idle machine.
 const RATE_GOAL: f64 = 0.005;
 const DELAY_GOAL_MS: f64 = 0.3;
 const CEILING_GOAL: u32 = 100_000;
 
-/// Measures, prints the page, and says whether the goals are met.
+/// Measures and prints the page. The exit code says whether the goals are met.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let time = if args.quick { TimeDelta::from_secs(2) } else { TimeDelta::from_secs(5) };
     eprintln!("weir: the machine alone");
@@ -68,11 +72,11 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How late a thread wakes on this machine without any emulator, in ms.
+/// How late a thread wakes on this machine without an emulator, in ms.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
     idle: Spread,
-    /// While a thread computes for each processor.
+    /// While each processor is kept busy by a computing thread.
     busy: Spread,
 }
 
@@ -98,25 +102,26 @@ impl Machine {
     }
 }
 
-/// What was measured at one capacity.
+/// Results at one capacity.
 #[derive(Clone, Debug)]
 struct RateResult {
     rate: Bitrate,
     emulator: Link,
     tbf: Link,
-    /// Packets that the model loses, that were lost, and whether they are the same ones.
+    /// Number of packets lost in the model, number lost in fact, and whether they are the same
+    /// packets.
     lost: (usize, usize, bool),
-    /// Packets that overtook another one, in the model and in fact.
+    /// Number of packets overtaken by a later one, in the model and in fact.
     overtook: (usize, usize),
     disturbances: Vec<String>,
 }
 
-/// What both the emulator and tbf do.
+/// Measurements of a link through the emulator or through tbf.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     /// Lateness against the model of packets that meet no queue, in ms.
     delay: Spread,
-    /// What a full link carried, relative to its capacity, less one.
+    /// Relative error of the rate of a full link against its capacity.
     rate_error: f64,
     /// The longest wait in a full queue, in ms.
     queue_ms: f64,
@@ -187,12 +192,13 @@ fn seed() -> Seed {
     Seed::new(1)
 }
 
-/// The same streams from host to host over an Ethernet cable of the kernel with tbf at its end.
+/// Sends the same streams between two hosts over a virtual Ethernet cable (veth) with tbf at its
+/// end.
 fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
     let unused = LinkConfig::unlimited(TimeDelta::ZERO);
     let emulator = Emulator::new(&Plan::two_hosts(&unused, &unused), seed())?;
     let (from, to) = (emulator.host(0), emulator.host(1));
-    // The first process of the hosts, whose number is 1 on all of them, is on the last host.
+    // The hosts share one PID namespace. Its process 1 is on the last host.
     run(from, "ip", "link add tbf0 type veth peer name tbf0 netns 1")?;
     for (host, number) in [(from, 1), (to, 2)] {
         run(host, "ip", &format!("address add 10.46.0.{number}/24 dev tbf0"))?;
@@ -203,7 +209,8 @@ fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
     let tbf = format!("qdisc add dev tbf0 root tbf rate {bps}bit burst {burst} limit {limit}");
     run(from, "tc", &tbf)?;
     let target = std::net::Ipv4Addr::new(10, 46, 0, 2);
-    // The first packet finds the address of its neighbour, behind which the others wait.
+    // The first packet triggers the look-up of its neighbour's address, and later packets wait for
+    // that.
     probe(from, to, target, &Probe { count: 3, ..stream(rate, frame, time) })?;
     let probed = |load: f64| {
         let stream = Probe { packet: PACKET, ..stream(rate * load, frame, time) };
@@ -226,7 +233,7 @@ fn run(host: &Host, program: &str, arguments: &str) -> anyhow::Result<()> {
 }
 
 impl Link {
-    /// `size` is what the link counts of a packet.
+    /// `size` is the size of a packet as the link counts it.
     fn of(link: &LinkConfig, size: DataSize, light: &Probed, heavy: &Probed) -> Self {
         let expected = replay(link, size, light);
         let times = |probed: &Probed| {
@@ -236,7 +243,7 @@ impl Link {
         };
         let pairs = times(&expected).into_iter().zip(times(light));
         let errors = pairs.filter_map(|(model, fact)| Some((fact? - model?).as_millis_f64()));
-        // Half of the time is enough for any queue to fill.
+        // Skip the first half of the time: any queue fills in it.
         let half = heavy.sent.last().copied().unwrap_or_default() - Timestamp::ZERO;
         let steady = heavy.received.iter().filter(|(_, at)| *at - Timestamp::ZERO > half / 2);
         let steady: Vec<(usize, Timestamp)> = steady.copied().collect();
@@ -271,9 +278,9 @@ impl Spread {
     }
 }
 
-/// What the model makes of packets that were sent at these times.
+/// The arrivals in the model of packets sent at the same times.
 fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
-    // The name of the emulator's first hop: the chances are the same.
+    // The name of the emulator's first hop, so that both use the same random numbers.
     let mut model = Bottleneck::new(link, seed(), "up");
     let mut received = Vec::new();
     let mut take = |model: &mut Bottleneck<usize>, until: Timestamp| {
@@ -291,7 +298,7 @@ fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
     Probed { sent: probed.sent.clone(), received }
 }
 
-/// Packets that came after one that was sent later.
+/// Number of packets that arrived after one that was sent later.
 fn overtakers(probed: &Probed) -> usize {
     let mut latest = 0;
     let late = probed.received.iter().filter(|(number, _)| {
@@ -302,19 +309,20 @@ fn overtakers(probed: &Probed) -> usize {
     late.count()
 }
 
-/// One rate of packets.
+/// Results at one packet rate.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     asked: u32,
-    /// Packets a second that arrived.
+    /// Packets per second that arrived.
     passed: f64,
-    /// Of the releases.
+    /// Release lateness.
     lateness_ms: Spread,
-    /// Not too late at the 99th percentile, and nearly all arrived.
+    /// Whether the 99th percentile of the lateness is within the goal and nearly all packets
+    /// arrived.
     holds: bool,
 }
 
-/// Rising rates of small packets, to the first one that no try holds.
+/// Tries rising rates of small packets, up to the first one at which all tries fail.
 fn ceiling(time: TimeDelta) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
     for asked in STEPS {
@@ -352,7 +360,7 @@ impl Step {
     }
 }
 
-/// The page, and whether the goals are met.
+/// The text of the page, and whether the goals are met.
 fn page(machine: &Machine, rows: &[RateResult], steps: &[Step]) -> (String, bool) {
     let ceiling = steps.iter().filter(|step| step.holds).map(|step| step.asked).max().unwrap_or(0);
     let worst = |of: fn(&RateResult) -> f64| rows.iter().map(of).fold(0.0, f64::max);
@@ -470,7 +478,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// 1000 kbit/s, so that 1250 B take 10 ms, and 20 ms of delay.
+    /// A link of 1000 kbit/s, so that 1250 B take 10 ms, with 20 ms of delay.
     fn link() -> LinkConfig {
         let schedule = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
         LinkConfig::unlimited(DELAY).with_capacity(Capacity::Schedule(schedule))
@@ -496,7 +504,7 @@ mod tests {
         let heavy = probed(&[0, 10, 20, 30], &[(0, 30), (1, 40), (2, 50), (3, 61)]);
         let measured = Link::of(&link(), PACKET, &light, &heavy);
         assert_eq!((measured.delay.median, measured.delay.max), (1.0, 2.0));
-        // Ten milliseconds a packet, but for the last; of 1 Mbit/s, in whole bits a second.
+        // Ten milliseconds for each packet but the last, at 1 Mbit/s, in whole bits per second.
         assert!((measured.rate_error - (30.0 / 31.0 - 1.0)).abs() <= 1e-6, "{measured:?}");
         assert_eq!(measured.queue_ms, 1.0);
     }

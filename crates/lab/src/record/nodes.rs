@@ -1,5 +1,5 @@
-//! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms. Cells are whole numbers; an empty cell was not
-//! measured.
+//! `nodes.csv`: one row for each node of the Wi-Fi cell and 500 ms. Cells are whole numbers. An
+//! empty cell means that the value was not measured.
 
 use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
