@@ -91,7 +91,7 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
                 assert_eq!(column.as_array().unwrap().len(), points, "{name}");
             }
         }
-        assert_shape(&scenario["groups"][0]["box"]["utilization"], "Box");
+        assert_shape(&scenario["groups"][0]["box"]["utilization"], "BoxPlot");
         assert_shape(&scenario["sections"][0], "SectionRow");
     }
     assert_shape(&lund["paper"][0], "PaperRow");
