@@ -1,14 +1,14 @@
-//! Rate-shaping buffer: what waits between encoder and network splits the reference rate into a
-//! lower video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
+//! Rate-shaping buffer: the queue between encoder and network. Its length splits the reference rate
+//! into a lower video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
 
 use super::parameters::Parameters;
 use crate::controller::RateLimits;
 use crate::units::{Bitrate, DataSize};
 
-/// Largest part of `r_ref` that the buffer moves either rate by [NADA §5.2.2].
+/// Largest adjustment of either rate, as a share of `r_ref` [NADA §5.2.2].
 const ADJUSTMENT_MAX: f64 = 0.05;
 
-/// `buffer_len` of the buffer that the pacer empties.
+/// `buffer_len`: the length of the pacer's queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShapingBuffer {
     length: DataSize,
