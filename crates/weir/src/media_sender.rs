@@ -285,7 +285,8 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.obey(now);
     }
 
-    /// Sets this flow's new share of the rate of several coupled flows:
+    /// Sets this flow's new share of the rate of several coupled flows: see
+    /// [`FlowGroup`](crate::coupled::FlowGroup).
     pub fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         let now = self.advance(now);
         self.control.controller.on_shared_rate(now, share);

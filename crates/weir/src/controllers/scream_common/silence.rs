@@ -8,6 +8,7 @@ use super::RATE_PACE_MIN;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
 /// Maximum time between two feedback packets: twice the interval of 400 ms at low bitrates
+/// [SCREAM §4.2.2].
 const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(800);
 
 /// Detects missing acknowledgements, and then grants the minimum send rate.
