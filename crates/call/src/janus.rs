@@ -19,7 +19,7 @@ use weir_emu::{Child, Host, User};
 
 use crate::error::CallError;
 use crate::message::{Candidate, LabMessage, Peer, PeerMessage, SetupTimes, printable};
-use crate::signalling::{Call, Misdeed};
+use crate::signalling::{Call, Violation};
 
 /// The room that the configuration makes.
 const ROOM: u64 = 1;
@@ -72,10 +72,11 @@ impl Janus {
     }
 
     /// The agents for its seats, by the index of their call.
-    pub(crate) fn agents(&self, roles: Vec<Role>) -> Vec<(usize, Agent)> {
+    pub(crate) fn agents(&self, roles: Vec<ForwardingRole>) -> Vec<(usize, Agent)> {
         let (up, _) = watch::channel(Vec::new());
         let up = Arc::new(up);
-        let seated = roles.into_iter().enumerate().filter(|(_, role)| *role != Role::Direct);
+        let seated =
+            roles.into_iter().enumerate().filter(|(_, role)| *role != ForwardingRole::Direct);
         let agent = |(call, role)| {
             (call, Agent { call, role, folder: self.folder.clone(), up: Arc::clone(&up) })
         };
@@ -157,7 +158,7 @@ fn configure(folder: &Path) -> io::Result<()> {
 
 /// What a call is to a forwarding server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ForwardingRole {
     /// Between two browsers; it has no part in it.
     Direct,
     /// Peer a sends to the server.
@@ -170,7 +171,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     call: usize,
-    role: Role,
+    role: ForwardingRole,
     folder: PathBuf,
     /// The calls in which the server receives.
     up: Arc<watch::Sender<Vec<usize>>>,
@@ -179,7 +180,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// The seat that it takes.
     fn peer(&self) -> Peer {
-        if self.role == Role::Publish { Peer::B } else { Peer::A }
+        if self.role == ForwardingRole::Publish { Peer::B } else { Peer::A }
     }
 
     /// Plays its part in a call, to the end.
@@ -199,14 +200,14 @@ impl Agent {
         &self,
         call: &Call,
         mut messages: mpsc::Receiver<LabMessage>,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let peer = self.peer();
         let joined = Instant::now();
         let ms = || joined.elapsed().as_secs_f64() * 1e3;
         let mut setup = SetupTimes::default();
         let mut line = Line::open(&self.folder, self.call).await?;
         match self.role {
-            Role::Subscribe(feed) => {
+            ForwardingRole::Subscribe(feed) => {
                 let mut up = self.up.subscribe();
                 let is_up = up.wait_for(|up| up.contains(&feed)).await.is_ok();
                 if !is_up {
@@ -241,21 +242,21 @@ impl Agent {
                     Some(LabMessage::Config(_)) => {}
                     Some(LabMessage::Refused { cause }) => return Err(cause),
                 },
-                event = line.hear() => match on_event(&event?)? {
-                    Heard::Nothing => {}
-                    Heard::Answer(sdp) => {
+                event = line.receive() => match on_event(&event?)? {
+                    JanusEvent::Nothing => {}
+                    JanusEvent::Answer(sdp) => {
                         setup.described = ms();
                         call.on_message(peer, PeerMessage::Answer { sdp })?;
                     }
-                    Heard::Offer(sdp) => call.on_message(peer, PeerMessage::Offer { sdp })?,
-                    Heard::Up => {
+                    JanusEvent::Offer(sdp) => call.on_message(peer, PeerMessage::Offer { sdp })?,
+                    JanusEvent::Up => {
                         setup.connected = ms();
                         self.up.send_modify(|up| up.push(self.call));
                         call.on_message(peer, PeerMessage::Connected { setup })?;
                     }
                 }
             }
-            if let Role::Subscribe(feed) = self.role
+            if let ForwardingRole::Subscribe(feed) = self.role
                 && setup.start > 0.0
                 && !line.has_asked
             {
@@ -273,7 +274,7 @@ impl Agent {
 
 /// What an event of Janus means for a call.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum JanusEvent {
     Nothing,
     Offer(String),
     Answer(String),
@@ -281,19 +282,19 @@ enum Heard {
     Up,
 }
 
-fn on_event(event: &Value) -> Result<Heard, Misdeed> {
+fn on_event(event: &Value) -> Result<JanusEvent, Violation> {
     let data = &event["plugindata"]["data"];
     if let Some(cause) = data["error"].as_str().or(event["error"]["reason"].as_str()) {
         return Err(cause.to_owned());
     }
     if event["janus"] == "webrtcup" {
-        return Ok(Heard::Up);
+        return Ok(JanusEvent::Up);
     }
     let sdp = || event["jsep"]["sdp"].as_str().unwrap_or_default().to_owned();
     Ok(match event["jsep"]["type"].as_str() {
-        Some("offer") => Heard::Offer(sdp()),
-        Some("answer") => Heard::Answer(sdp()),
-        _ => Heard::Nothing,
+        Some("offer") => JanusEvent::Offer(sdp()),
+        Some("answer") => JanusEvent::Answer(sdp()),
+        _ => JanusEvent::Nothing,
     })
 }
 
@@ -307,7 +308,7 @@ struct Line {
 }
 
 impl Line {
-    async fn open(folder: &Path, call: usize) -> Result<Self, Misdeed> {
+    async fn open(folder: &Path, call: usize) -> Result<Self, Violation> {
         let failed = |error: io::Error| error.to_string();
         let path = folder.join(format!("agent-{call}.sock"));
         let bound = UnixDatagram::bind(&path).map_err(failed)?;
@@ -323,14 +324,14 @@ impl Line {
     }
 
     /// Asks for something that has a number, and waits for it.
-    async fn create(&mut self, request: Value) -> Result<u64, Misdeed> {
+    async fn create(&mut self, request: Value) -> Result<u64, Violation> {
         self.send(request).await?;
-        let answer = tokio::time::timeout(PATIENCE, self.hear()).await;
+        let answer = tokio::time::timeout(PATIENCE, self.receive()).await;
         let answer = answer.map_err(|_| "it does not answer".to_owned())??;
         answer["data"]["id"].as_u64().ok_or_else(|| format!("it answers {answer}"))
     }
 
-    async fn ask(&mut self, body: Value, jsep: Option<Value>) -> Result<(), Misdeed> {
+    async fn ask(&mut self, body: Value, jsep: Option<Value>) -> Result<(), Violation> {
         self.has_asked = true;
         let mut message = json!({"janus": "message", "body": body});
         if let Some(jsep) = jsep {
@@ -339,11 +340,11 @@ impl Line {
         self.send(message).await
     }
 
-    async fn trickle(&mut self, candidate: &Candidate) -> Result<(), Misdeed> {
+    async fn trickle(&mut self, candidate: &Candidate) -> Result<(), Violation> {
         self.send(json!({"janus": "trickle", "candidate": candidate})).await
     }
 
-    async fn send(&mut self, mut message: Value) -> Result<(), Misdeed> {
+    async fn send(&mut self, mut message: Value) -> Result<(), Violation> {
         message["transaction"] = json!("weir");
         if self.session > 0 {
             message["session_id"] = json!(self.session);
@@ -355,7 +356,7 @@ impl Line {
         sent.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    async fn hear(&self) -> Result<Value, Misdeed> {
+    async fn receive(&self) -> Result<Value, Violation> {
         let mut buffer = vec![0; MESSAGE_BYTES_MAX];
         let length = self.socket.recv(&mut buffer).await.map_err(|error| error.to_string())?;
         serde_json::from_slice(&buffer[..length]).map_err(|error| error.to_string())
@@ -369,11 +370,11 @@ mod tests {
     #[test]
     fn events_of_janus_are_offers_answers_and_media_that_flows() {
         let offer = json!({"janus": "event", "jsep": {"type": "offer", "sdp": "v=0"}});
-        assert_eq!(on_event(&offer), Ok(Heard::Offer("v=0".into())));
+        assert_eq!(on_event(&offer), Ok(JanusEvent::Offer("v=0".into())));
         let answer = json!({"janus": "event", "jsep": {"type": "answer", "sdp": "v=0"}});
-        assert_eq!(on_event(&answer), Ok(Heard::Answer("v=0".into())));
-        assert_eq!(on_event(&json!({"janus": "webrtcup"})), Ok(Heard::Up));
-        assert_eq!(on_event(&json!({"janus": "ack"})), Ok(Heard::Nothing));
+        assert_eq!(on_event(&answer), Ok(JanusEvent::Answer("v=0".into())));
+        assert_eq!(on_event(&json!({"janus": "webrtcup"})), Ok(JanusEvent::Up));
+        assert_eq!(on_event(&json!({"janus": "ack"})), Ok(JanusEvent::Nothing));
     }
 
     #[test]

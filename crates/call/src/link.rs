@@ -43,10 +43,9 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     let path = |(index, flow)| Path::of_link(flow, index, run.emulation);
     trace.rows = flows().map(path).flat_map(|path| path.rows(&[])).collect();
     trace.rows.sort_by_key(|row| (row.time, row.flow));
-    if let (Some(cell), Some(log)) = (&scenario.cell, &run.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        trace.node_rows = log.rows.iter().filter(|row| row.time <= end).cloned().collect();
-        trace.frames = log.frames.clone();
+    if let (Some(access), Some(log)) = (&scenario.access, &run.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
+        trace.access.cut(end);
     }
     let mut warnings = record::disturbances(run.emulation);
     warnings.extend(record::change_warnings(run.emulation));
@@ -82,7 +81,7 @@ fn call_file(run: &LinkRun<'_>, warnings: Vec<String>) -> CallFile {
 mod tests {
     use weir::units::DataSize;
     use weir_emu::{
-        DirectionRecord, FlowRecord, FlowSample, Hop, HopRecord, HostPlan, Sample, Traffic,
+        DirectionRecord, FlowRecord, FlowSample, HopRecord, HostPlan, Sample, TrafficTotals,
     };
     use weir_lab::run::Engine;
     use weir_lab::scenario::catalogue;
@@ -94,17 +93,17 @@ mod tests {
         let sample = |index: i64, lost_packets| FlowSample {
             time: Timestamp::ZERO + SAMPLE_INTERVAL * index,
             queued: DataSize::from_bytes(10),
-            traffic: Traffic {
+            traffic: TrafficTotals {
                 offered_packets: 1,
                 offered: DataSize::from_bytes(84),
                 lost_packets,
                 delivered_packets: 1 - lost_packets,
                 delivered: DataSize::from_bytes(84 * (1 - lost_packets)),
-                ..Traffic::default()
+                ..TrafficTotals::default()
             },
         };
         let samples = vec![sample(1, 0), sample(2, 1)];
-        let up = FlowRecord { from: 0, to: 1, samples, total: Traffic::default() };
+        let up = FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() };
         let moment = |FlowSample { time, queued, traffic }| {
             let (capacity, queuing_delay) = (None, TimeDelta::ZERO);
             Sample { time, capacity, queued, queuing_delay, traffic }
@@ -123,7 +122,7 @@ mod tests {
         let (controller, engine) = ("true".into(), Engine::Link);
         let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };
         let emulation = emulation();
-        let Hop { up, down } = &crate::network(scenario).hops[0];
+        let weir_net::Hop { up, down } = &crate::network(scenario).hops[0];
         let plan = Plan::two_hosts(up, down);
         assert_eq!(plan.hosts, [HostPlan::at(0), HostPlan::at(1)]);
         let run = LinkRun {

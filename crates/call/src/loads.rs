@@ -1,12 +1,12 @@
 //! Traffic beside the calls: iperf3 on hosts of its own.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, RunningLoad};
+use weir_emu::{Emulator, Host, IperfLoad, LoadReceiver, RunningLoad};
 use weir_lab::scenario::{Congestion, Traffic};
 
 use crate::error::CallError;
 use crate::outcome::LoadOutcome;
-use crate::plan::{CallConfig, Load};
+use crate::plan::{CallConfig, PlannedLoad};
 
 /// Every receiver has a host of its own, so all of them may have the port of iperf3.
 const PORT: u16 = 5201;
@@ -20,7 +20,7 @@ struct Stage {
     flow: usize,
     name: String,
     from: Host,
-    iperf: Iperf,
+    iperf: IperfLoad,
     start: Timestamp,
     length: TimeDelta,
     state: State,
@@ -36,7 +36,7 @@ enum State {
 impl Loads {
     /// Brings up the receiving ends.
     pub(crate) fn open(config: &CallConfig, emulator: &Emulator) -> Result<Self, CallError> {
-        let stage = |load: &Load| -> Result<Stage, CallError> {
+        let stage = |load: &PlannedLoad| -> Result<Stage, CallError> {
             let [from, to] = load.hosts.map(|host| emulator.host(host));
             Ok(Stage {
                 flow: load.flow,
@@ -85,9 +85,9 @@ impl Loads {
     }
 }
 
-fn iperf(traffic: &Traffic) -> Iperf {
+fn iperf(traffic: &Traffic) -> IperfLoad {
     match traffic {
-        Traffic::Tcp(tcp) => Iperf::Tcp {
+        Traffic::Tcp(tcp) => IperfLoad::Tcp {
             congestion_control: match tcp.congestion {
                 Congestion::Cubic(_) => "cubic",
                 Congestion::Reno => "reno",
@@ -96,10 +96,8 @@ fn iperf(traffic: &Traffic) -> Iperf {
             .into(),
         },
         Traffic::Udp(udp) => {
-            Iperf::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
+            IperfLoad::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
         }
-        Traffic::Media(_) | Traffic::Audio | Traffic::Link => {
-            unreachable!("the plan makes no load of media")
-        }
+        _ => unreachable!("the plan makes loads of TCP and UDP alone"),
     }
 }

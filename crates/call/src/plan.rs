@@ -4,13 +4,13 @@
 use std::net::Ipv4Addr;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{CellPlan, Hop, HostPlan, Plan};
+use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
 use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
 
 use crate::capture::CapturePlan;
-use crate::janus::Role;
+use crate::janus::ForwardingRole;
 
 /// Why browsers cannot play a scenario.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub struct CallConfig {
     /// The calls, by number.
     pub calls: Vec<Call>,
     /// Traffic beside the calls.
-    pub loads: Vec<Load>,
+    pub loads: Vec<PlannedLoad>,
     /// The relay that all media takes.
     pub relay: Option<RelayHost>,
     /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
@@ -75,7 +75,7 @@ pub struct Call {
     /// Who offers and who answers, by index.
     pub ends: [usize; 2],
     /// What it is to a forwarding server.
-    pub role: Role,
+    pub role: ForwardingRole,
     /// The limit of each end's encoder; `None` for one that sends no video.
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
@@ -88,7 +88,7 @@ pub struct Call {
 
 /// A flow of TCP or UDP between two hosts of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Load {
+pub struct PlannedLoad {
     /// Its index in the scenario.
     pub flow: usize,
     /// Its name there.
@@ -132,7 +132,7 @@ impl CallConfig {
         if self.relay.is_some() {
             return Err("--serve: people do not call over a relay; take a scenario without one");
         }
-        if self.calls.iter().any(|call| call.role != Role::Direct) {
+        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
             return Err(
                 "--serve: people do not call through a server; take a scenario without one",
             );
@@ -147,12 +147,9 @@ impl CallConfig {
 
 /// The network of a scenario, without hosts.
 pub fn network(scenario: &Scenario) -> Plan {
-    let hop = |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
-    let cell = scenario.cell.as_ref();
     Plan {
-        cell: cell
-            .map(|cell| CellPlan { config: cell.config.clone(), airtime: scenario.airtime() }),
-        hops: scenario.hops.iter().map(hop).collect(),
+        access: scenario.access_plan(),
+        hops: scenario.hops.clone(),
         hosts: Vec::new(),
         local_traffic: false,
     }
@@ -271,8 +268,8 @@ impl<'a> Builder<'a> {
         let Some(participants) = participants else {
             return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
         };
-        if self.network.cell.is_some() {
-            return Err("a mesh has no Wi-Fi cell".into());
+        if let Some(access) = &self.network.access {
+            return Err(format!("a mesh has no {}", access.config.title()));
         }
         let [hop] = self.network.hops.as_slice() else {
             return Err("a mesh has one hop".into());
@@ -305,7 +302,7 @@ impl<'a> Builder<'a> {
         if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
-        if flows.iter().any(|flow| flow.station != first.station) {
+        if flows.iter().any(|flow| flow.attachment != first.attachment) {
             return Err(format!(
                 "the flows of call {} are at different stations, or in different categories",
                 call.number
@@ -314,7 +311,7 @@ impl<'a> Builder<'a> {
         let a = HostPlan {
             node: first.hops.start,
             access_delay: first.access_delay,
-            station: first.station,
+            attachment: first.attachment,
         };
         Ok([a, HostPlan::at(first.hops.end)])
     }
@@ -336,7 +333,7 @@ impl<'a> Builder<'a> {
         Ok(Call {
             number,
             ends,
-            role: Role::Direct,
+            role: ForwardingRole::Direct,
             video: [limit(planned.up), limit(planned.down)],
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
             start,
@@ -353,11 +350,13 @@ impl<'a> Builder<'a> {
         Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
     }
 
-    fn loads(&mut self) -> OrWhy<Vec<Load>> {
+    fn loads(&mut self) -> OrWhy<Vec<PlannedLoad>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
+                continue;
+            }
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }
@@ -365,16 +364,17 @@ impl<'a> Builder<'a> {
                     return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
                 }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
+                _ => return Err(format!("{} is nothing that iperf3 sends", flow.name)),
             }
             if !flow.pauses.is_empty() {
                 return Err(format!("{} pauses, which iperf3 does not", flow.name));
             }
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
-            let (node, station) = (flow.hops.start, flow.station);
-            self.network.hosts.push(HostPlan { node, access_delay, station });
+            let (node, attachment) = (flow.hops.start, flow.attachment);
+            self.network.hosts.push(HostPlan { node, access_delay, attachment });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
-            loads.push(Load {
+            loads.push(PlannedLoad {
                 flow: index,
                 name: flow.name.clone(),
                 hosts: match flow.direction {
@@ -393,14 +393,14 @@ impl<'a> Builder<'a> {
 /// Every participant gets what each other one sends to the server, in a call of its own.
 fn subscribe(calls: &mut Vec<Call>) {
     let publishers = calls.len();
-    calls.iter_mut().for_each(|call| call.role = Role::Publish);
+    calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
     for feed in 0..publishers {
         for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
             let (from, to) = (&calls[feed], &calls[receiver]);
             let subscription = Call {
                 number: calls.len() + 1,
                 ends: [from.ends[1], to.ends[0]],
-                role: Role::Subscribe(feed),
+                role: ForwardingRole::Subscribe(feed),
                 start: from.start.max(to.start),
                 stop: from.stop.min(to.stop),
                 ..from.clone()
@@ -519,11 +519,11 @@ mod tests {
         assert_eq!(names(&config), ["a1", "a2", "a3", "server"]);
         assert_eq!(config.participants[3].player, Player::ForwardingServer);
         assert_eq!(config.network.hosts[3], HostPlan::at(1));
-        let roles: Vec<([usize; 2], Role)> =
+        let roles: Vec<([usize; 2], ForwardingRole)> =
             config.calls.iter().map(|call| (call.ends, call.role)).collect();
-        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], Role::Publish)));
+        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], ForwardingRole::Publish)));
         let sent = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
-        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], Role::Subscribe(feed))));
+        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], ForwardingRole::Subscribe(feed))));
         assert!(refusal(&format!("{call}{LINK}"), TWO_WAY).contains("one media flow up"));
     }
 
@@ -545,9 +545,9 @@ mod tests {
         let flows = "[[flow]]\nstation = \"near\"\n[[flow]]\nkind = \"tcp\"\nstation = \"far\"\n";
         let config = config(cell, flows);
         let stations: Vec<Option<usize>> =
-            config.network.hosts.iter().map(|host| Some(host.station?.station.0)).collect();
+            config.network.hosts.iter().map(|host| Some(host.attachment?.terminal)).collect();
         assert_eq!(stations, [Some(1), None, Some(2), None]);
-        assert_eq!(config.network.cell.unwrap().config.stations.len(), 2);
+        assert_eq!(config.network.access.unwrap().config.terminals().len(), 2);
         let apart = "[[flow]]\nstation = \"near\"\n\
                      [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
         assert!(refusal(cell, apart).contains("different stations"));

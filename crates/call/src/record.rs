@@ -7,8 +7,7 @@
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
-    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
-    Traffic as Passed,
+    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
@@ -22,7 +21,7 @@ use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
-use crate::witness::{self, Ends};
+use crate::witness::{self, CallEnds};
 
 /// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
 pub fn record(
@@ -61,9 +60,8 @@ pub fn record(
         }
         trace.rows.extend(rows);
     }
-    if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        (trace.node_rows, trace.frames) = (log.rows.clone(), log.frames.clone());
+    if let (Some(access), Some(log)) = (&scenario.access, &outcome.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
@@ -151,14 +149,14 @@ impl<'a> Path<'a> {
     ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
-        let passed = |leg: &Option<&FlowRecord>| -> Passed {
+        let passed = |leg: &Option<&FlowRecord>| -> TrafficTotals {
             let sample = leg.and_then(|leg| leg.samples.get(index));
             sample.map(|sample| sample.traffic).unwrap_or_default()
         };
-        let passed: Vec<Passed> = self.legs.iter().map(passed).collect();
+        let passed: Vec<TrafficTotals> = self.legs.iter().map(passed).collect();
         let queued = |leg: &&FlowRecord| leg.samples.get(index).map(|sample| sample.queued);
         let (first, last) = (passed[0], passed[passed.len() - 1]);
-        let waits = passed.iter().filter_map(Passed::mean_wait);
+        let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
         let link = |link: &&DirectionRecord| link.samples.get(index).copied();
         let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
         Row {
@@ -241,7 +239,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
         captures: Some(
             calls()
                 .filter_map(|(call, result)| {
-                    let ends = Ends::of(config, call, result, outcome)?;
+                    let ends = CallEnds::of(config, call, result, outcome)?;
                     Some(witness::emit(call.number, &ends))
                 })
                 .collect(),
@@ -259,39 +257,40 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
 
 /// What the emulator knows of any run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
-    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
-    let change = |(time, change): &(Timestamp, Change)| file::NetworkChange {
+    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
+    let change = |(time, change): (Timestamp, String)| file::NetworkChange {
         time_s: time.as_secs_f64(),
-        change: change.to_string(),
+        change,
     };
     EmulationFacts {
-        disturbed: !emulation.bent().is_empty(),
+        disturbed: !emulation.disturbances().is_empty(),
         lateness_us: lateness(emulation),
         released_first: *real_time,
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
         cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
         cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
-        changes: changes.iter().map(change).collect(),
+        changes: emulation.changes_in_words().into_iter().map(change).collect(),
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
     }
 }
 
-/// What was real and what simulated, the stations of a cell by name. `real` are the programs.
+/// What was real and what was simulated, the nodes of an access network by name. `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
-    let Some(cell) = &network.cell else { return programs };
+    let Some(access) = &network.access else { return programs };
     let is_real = |node: usize| {
-        let stations = network.hosts.iter().filter_map(|host| host.station);
-        stations.into_iter().any(|own| own.station.0 == node)
+        let mut attachments = network.hosts.iter().filter_map(|host| host.attachment);
+        attachments.any(|own| own.terminal == node)
     };
     let names = |real: bool| {
-        let nodes = cell.config.names().enumerate();
+        let nodes = access.config.names().into_iter().enumerate();
         let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
         nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{programs}, its Wi-Fi cell included; nodes with real hosts: {}; simulated nodes: {}",
+        "{programs}, its {} included; nodes with real hosts: {}; simulated nodes: {}",
+        access.config.title(),
         names(true),
         names(false)
     )
@@ -322,13 +321,13 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
 
 /// Why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes = emulation.bent();
+    let causes = emulation.disturbances();
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
 /// What was typed.
 pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
-    let typed = emulation.changes.iter().map(|(time, change)| {
+    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
         format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
     });
     typed.collect()
@@ -471,7 +470,7 @@ mod tests {
             capacity: None,
             queued: DataSize::ZERO,
             queuing_delay: TimeDelta::ZERO,
-            traffic: Passed::default(),
+            traffic: TrafficTotals::default(),
         };
         let link = DirectionRecord { samples: (0..6).map(sample).collect(), ..Default::default() };
         let interval = |from, to, kbps, rtt| Interval {

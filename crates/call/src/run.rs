@@ -178,8 +178,8 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
             direction.samples.retain(|sample| sample.time <= end);
         }
     }
-    if let Some(cell) = &mut emulation.cell {
-        cell.rows.retain(|row| row.time <= end);
+    if let Some(access) = &mut emulation.access {
+        access.cut(end);
     }
     for flow in &mut emulation.flows {
         flow.samples.retain(|sample| sample.time <= end);
@@ -213,11 +213,11 @@ impl Run<'_> {
     /// Waits until every call that begins at zero can send, or has failed.
     fn set_up(&mut self) -> Result<(), CallError> {
         self.begin_calls(Timestamp::ZERO);
-        let settled = |run: &Self| {
-            run.states.iter().filter(|state| state.has_begun()).all(CallState::is_settled)
+        let all_set_up_or_failed = |run: &Self| {
+            run.states.iter().filter(|state| state.has_begun()).all(CallState::setup_has_ended)
         };
         // The deadlines of the calls end this wait.
-        self.wait(None, settled, &mut |_| {})
+        self.wait(None, all_set_up_or_failed, &mut |_| {})
     }
 
     fn is_over(&self) -> bool {

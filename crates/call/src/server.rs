@@ -23,10 +23,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
-use crate::door::{Door, ReachedAt};
 use crate::janus::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
+use crate::token_listener::{ReachedAt, TokenListener};
 
 /// Events that may wait for the lab: minutes of reports from some peers.
 const EVENTS_MAX: usize = 1024;
@@ -85,7 +85,8 @@ impl Session {
             runtime.block_on(async move {
                 let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 for listener in listeners {
-                    let serving = axum::serve(Door::new(listener, &seated.token), service.clone());
+                    let serving =
+                        axum::serve(TokenListener::new(listener, &seated.token), service.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {

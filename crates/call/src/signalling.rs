@@ -95,7 +95,7 @@ struct Seat {
 }
 
 /// Why a peer is dropped: one line, safe to print.
-pub(crate) type Misdeed = String;
+pub(crate) type Violation = String;
 
 impl Call {
     pub(crate) fn new(index: usize, settings: CallSettings, events: SyncSender<Event>) -> Self {
@@ -134,7 +134,7 @@ impl Call {
         Event { at: Instant::now(), call: self.index, peer, kind }
     }
 
-    fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Misdeed> {
+    fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
         let sent = self.events.try_send(self.event(peer, kind));
         sent.map_err(|_| format!("{peer} sends faster than the lab reads"))
     }
@@ -153,7 +153,7 @@ impl Call {
         self.announce(peer, EventKind::Failed(cause)).await;
     }
 
-    fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Misdeed> {
+    fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Violation> {
         let state = self.state();
         let Some(outbox) = &state.seats[peer.index()].outbox else {
             return Err(format!("{peer} is not there"));
@@ -166,7 +166,7 @@ impl Call {
         &self,
         peer: Peer,
         reached: Option<IpAddr>,
-    ) -> Result<mpsc::Receiver<LabMessage>, Misdeed> {
+    ) -> Result<mpsc::Receiver<LabMessage>, Violation> {
         let (outbox, messages) = mpsc::channel(OUTBOX_MESSAGES);
         {
             let seat = &mut self.state().seats[peer.index()];
@@ -184,7 +184,7 @@ impl Call {
         self.announce(peer, EventKind::Left).await;
     }
 
-    pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Misdeed> {
+    pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Violation> {
         match message {
             PeerMessage::Ready => self.on_ready(peer),
             PeerMessage::Offer { sdp } if peer == Peer::A => {
@@ -242,7 +242,7 @@ impl Call {
         peer: Peer,
         what: &str,
         flag: fn(&mut Seat) -> &mut bool,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let mut state = self.state();
         match std::mem::replace(flag(&mut state.seats[peer.index()]), true) {
             true => Err(format!("{peer} said twice that it {what}")),
@@ -250,7 +250,7 @@ impl Call {
         }
     }
 
-    fn on_ready(&self, peer: Peer) -> Result<(), Misdeed> {
+    fn on_ready(&self, peer: Peer) -> Result<(), Violation> {
         self.once(peer, "is ready", |seat| &mut seat.ready)?;
         let begins = {
             let state = self.state();
@@ -265,7 +265,7 @@ impl Call {
 
     /// Takes the one description of a peer. A bridge learns from it whom to let in, and stands in for the
     /// addresses that it names.
-    fn described(&self, peer: Peer, sdp: String) -> Result<String, Misdeed> {
+    fn described(&self, peer: Peer, sdp: String) -> Result<String, Violation> {
         self.once(peer, "describes its session", |seat| &mut seat.described)?;
         if self.settings.bridge.is_none() {
             return Ok(sdp);
@@ -278,7 +278,7 @@ impl Call {
     }
 
     /// Passes a message of `from` to the other peer.
-    fn relay(&self, from: Peer, message: LabMessage) -> Result<(), Misdeed> {
+    fn relay(&self, from: Peer, message: LabMessage) -> Result<(), Violation> {
         let Err(cause) = self.send(from.other(), message) else { return Ok(()) };
         // The fault is the other peer's, or that it has left: the one who speaks stays.
         self.emit(from.other(), EventKind::Failed(cause))
@@ -304,7 +304,7 @@ impl Call {
         peer: Peer,
         socket: &mut WebSocket,
         mut messages: mpsc::Receiver<LabMessage>,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let joined = Instant::now();
         let mut heard = 0;
         loop {
@@ -342,7 +342,7 @@ impl Call {
     }
 }
 
-fn read(peer: Peer, text: &str) -> Result<PeerMessage, Misdeed> {
+fn read(peer: Peer, text: &str) -> Result<PeerMessage, Violation> {
     let message = serde_json::from_str(text).map_err(|error| {
         let error = printable(&error.to_string());
         format!("{peer} sent a message that is not of the protocol: {error}")
@@ -358,7 +358,7 @@ fn read(peer: Peer, text: &str) -> Result<PeerMessage, Misdeed> {
 }
 
 /// Says why, and closes. A peer that does not listen is closed all the same.
-async fn refuse(mut socket: WebSocket, cause: Misdeed) {
+async fn refuse(mut socket: WebSocket, cause: Violation) {
     let _ = socket.send(text(&LabMessage::Refused { cause })).await;
     let frame = CloseFrame { code: close_code::POLICY, reason: "refused".into() };
     let _ = socket.send(Message::Close(Some(frame))).await;

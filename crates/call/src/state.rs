@@ -73,7 +73,7 @@ impl CallState {
     }
 
     /// Media can flow, or never will.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn setup_has_ended(&self) -> bool {
         self.failure.is_some() || self.is_connected()
     }
 
@@ -94,7 +94,7 @@ impl CallState {
     /// Fails a call that is not connected in time.
     pub(crate) fn check_deadline(&mut self, patience: Duration) {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if !late || self.is_settled() {
+        if !late || self.setup_has_ended() {
             return;
         }
         let absent = Peer::ALL.into_iter().find(|peer| !self.peers[peer.index()].joined);
@@ -320,7 +320,7 @@ mod tests {
         let mut call = call();
         call.on_event(Instant::now(), Peer::A, EventKind::Failed("peer a: no camera".into()));
         call.on_event(Instant::now(), Peer::A, EventKind::Left);
-        assert!(call.is_settled() && call.is_over());
+        assert!(call.setup_has_ended() && call.is_over());
         assert_eq!(call.into_result(None).failure.as_deref(), Some("peer a: no camera"));
     }
 

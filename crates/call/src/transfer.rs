@@ -54,7 +54,7 @@ fn until(all: &[LoadInterval], time: TimeDelta, value: &dyn Fn(&LoadInterval) ->
 
 #[cfg(test)]
 mod tests {
-    use weir_emu::{FlowSample, Traffic};
+    use weir_emu::{FlowSample, TrafficTotals};
 
     use super::*;
 
@@ -77,10 +77,13 @@ mod tests {
         let sample = |(index, bytes): (i64, &u64)| FlowSample {
             time: ms(50 * (index + 1)),
             queued: DataSize::ZERO,
-            traffic: Traffic { offered: DataSize::from_bytes(*bytes), ..Traffic::default() },
+            traffic: TrafficTotals {
+                offered: DataSize::from_bytes(*bytes),
+                ..TrafficTotals::default()
+            },
         };
         let samples = (0..).zip(offered).map(sample).collect();
-        FlowRecord { from: 0, to: 1, samples, total: Traffic::default() }
+        FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir::units::TimeDelta;
 use weir::units::Timestamp;
 use weir_call::capture::{CapturePlan, Reader};
-use weir_call::witness::{Compared, Counted, Ends, Role, Way};
+use weir_call::witness::{CallEnds, Compared, Counted, StreamRole, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;
@@ -135,7 +135,7 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     let mut config = CallConfig { capture: Some(plan), ..CallConfig::of(&both, 1).unwrap() };
     config.network.hops[0].up.loss = LossModel::Random(0.02);
     let Some(outcome) = run(&config) else { return };
-    let ends = Ends::of(&config, &config.calls[0], &outcome.calls[0], &outcome).unwrap();
+    let ends = CallEnds::of(&config, &config.calls[0], &outcome.calls[0], &outcome).unwrap();
     let rows = ends.agreement();
     for row in &rows {
         println!("{row:?}");
@@ -145,7 +145,7 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     assert_eq!(rows.len(), 2 * (2 * 2 + 2 * 3 + 2 * 3 + 4 + 2));
     assert!(rows.iter().all(|row| row.agrees), "the witnesses contradict each other");
     streams_are_told_apart(&ends);
-    let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == Role::Video);
+    let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == StreamRole::Video);
     let video = video.unwrap().stream;
     assert!(video.lost > 0 && video.delays[0] >= TimeDelta::from_millis(25));
     assert_eq!(outcome.missed_packets, 0);
@@ -166,7 +166,7 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
 }
 
 /// Each stream of getStats is one that the captures saw, and those who lost packets got them again.
-fn streams_are_told_apart(ends: &Ends<'_>) {
+fn streams_are_told_apart(ends: &CallEnds<'_>) {
     let compared = ends.compared();
     let of = |peer, way| -> Vec<&Compared> {
         compared.iter().filter(|it| (it.peer, it.way) == (peer, way)).collect()
@@ -303,9 +303,9 @@ fn a_forwarding_server_sends_each_video_to_the_others() {
     // On the way to the server, and on the way from it, though it reports nothing.
     for (call, from) in [(0, Peer::A), (2, Peer::A)] {
         let (planned, result) = (&config.calls[call], &outcome.calls[call]);
-        let ends = Ends::of(&config, planned, result, &outcome).unwrap();
+        let ends = CallEnds::of(&config, planned, result, &outcome).unwrap();
         let streams = ends.streams(from);
-        let video = streams.iter().find(|stream| stream.role == Role::Video).unwrap();
+        let video = streams.iter().find(|stream| stream.role == StreamRole::Video).unwrap();
         assert!(video.stream.delays.len() > 50, "call {call}: {video:?}");
         assert!(video.stream.delays[0] >= TimeDelta::from_millis(25));
         assert!(ends.streams(from.other()).is_empty());

@@ -114,7 +114,7 @@ impl Count {
         self.calls += outcome.calls.len();
         self.failed += outcome.calls.iter().filter(|call| call.failure.is_some()).count();
         self.runs += 1;
-        self.disturbed += usize::from(!outcome.emulation.bent().is_empty());
+        self.disturbed += usize::from(!outcome.emulation.disturbances().is_empty());
     }
 
     fn tell(&self) {
@@ -151,7 +151,7 @@ impl Desk<'_> {
         let mut attempt = 1;
         let outcome = loop {
             let outcome = self.play(scenario, &config)?;
-            let causes = outcome.emulation.bent();
+            let causes = outcome.emulation.disturbances();
             // Nor do they come again because of this machine.
             let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
             if causes.is_empty() || last {

@@ -12,19 +12,19 @@ use weir_lab::run::RunInfo;
 pub struct Captures {
     plan: Option<CapturePlan>,
     /// Whether the files are where they belong.
-    settled: bool,
+    is_done: bool,
 }
 
 impl Captures {
     /// Makes the folder, if captures are wanted and there is a place.
     pub fn new(wanted: bool, out: Option<&Path>, info: &RunInfo) -> anyhow::Result<Self> {
         let Some(out) = out.filter(|_| wanted) else {
-            return Ok(Self { plan: None, settled: true });
+            return Ok(Self { plan: None, is_done: true });
         };
         let folder = PathBuf::from(format!("{}.captures", out.join(info.folder()).display()));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let comment = format!("{}, seed {}", info.scenario, info.seed);
-        Ok(Self { plan: Some(CapturePlan { folder, comment }), settled: false })
+        Ok(Self { plan: Some(CapturePlan { folder, comment }), is_done: false })
     }
 
     /// Where the run is to write them.
@@ -41,7 +41,7 @@ impl Captures {
             fs::rename(file.path(), &to).with_context(|| to.display().to_string())?;
         }
         fs::remove_dir(folder).with_context(|| folder.display().to_string())?;
-        self.settled = true;
+        self.is_done = true;
         Ok(())
     }
 
@@ -51,13 +51,13 @@ impl Captures {
             // Where even this fails there is an error to be told that says more.
             let _ = fs::remove_dir_all(folder);
         }
-        self.settled = true;
+        self.is_done = true;
     }
 }
 
 impl Drop for Captures {
     fn drop(&mut self) {
-        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.settled) else {
+        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.is_done) else {
             return;
         };
         // An empty folder is of no use; the removal of another one fails.

@@ -103,23 +103,24 @@ fn tell(emulation: &Emulation) {
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
         eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
     }
-    for cause in emulation.bent() {
+    for cause in emulation.disturbances() {
         eprintln!("weir: this machine disturbed the run: {cause}");
     }
 }
 
-/// Host A before all bottlenecks, host B behind them. In a Wi-Fi cell A is the station of the first flow
-/// that is at one, else the first station; all others are simulated.
+/// Host A before all bottlenecks, host B behind them. In an access network A is the terminal of the first
+/// flow that is at one, else the first terminal; all others are simulated.
 fn plan(scenario: &Scenario) -> Plan {
     let network = weir_call::network(scenario);
-    let station = scenario.link_station();
-    if let (Some(own), Some(cell)) = (station, &network.cell) {
-        let name = cell.config.names().nth(own.station.0).unwrap_or_default();
+    let attachment = scenario.link_attachment();
+    if let (Some(own), Some(access)) = (attachment, &network.access) {
+        let (title, terminal) = (access.config.title(), access.config.terminal_word());
+        let name = &access.config.names()[own.terminal];
         eprintln!(
-            "weir: host A is station {name} of a simulated Wi-Fi cell; its others are simulated"
+            "weir: host A is {terminal} {name} of a simulated {title}; its others are simulated"
         );
     }
-    let hosts = vec![HostPlan { station, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
+    let hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
     Plan { hosts, ..network }
 }
 

@@ -47,14 +47,16 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
             "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
         );
     };
-    anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(&job.controller);
-    config.airtime = Timestamp::ZERO..Timestamp::MAX;
+    let access = config.access.as_mut();
+    let access = access.with_context(|| format!("{} has no Wi-Fi cell", job.scenario.id))?;
+    access.noted = Timestamp::ZERO..Timestamp::MAX;
     let seed = Seed::new(job.info.seed);
     let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
         let mut out = out;
         airtime::write_header(&mut out)?;
-        let take = |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.frames);
+        let take =
+            |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.access.wifi.frames);
         let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir_sim::trace::{NODE_INTERVAL, NodeRow};
+use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{NodeMetrics, RunningMean};
-use crate::scenario::CellNetwork;
+use crate::scenario::Access;
 
 /// The word for the access point.
 const ACCESS_POINT: &str = "ap";
 
 impl NodeMetrics {
-    fn names(cell: &CellNetwork) -> impl Iterator<Item = (String, Range<usize>)> {
+    fn names(cell: &Access) -> impl Iterator<Item = (String, Range<usize>)> {
         let groups = cell.groups.iter().map(|group| (group.name.clone(), group.nodes.clone()));
         std::iter::once((ACCESS_POINT.to_string(), 0..1)).chain(groups)
     }
 
     /// Values for every group, to tell which paths there are.
-    pub(crate) fn full(cell: &CellNetwork) -> BTreeMap<String, Self> {
+    pub(crate) fn full(cell: &Access) -> BTreeMap<String, Self> {
         let full: Self = Shape::full();
         Self::names(cell).map(|(name, _)| (name, full.clone())).collect()
     }
@@ -35,7 +35,7 @@ pub(crate) struct CellMeter {
 
 impl CellMeter {
     /// Without a cell it measures nothing.
-    pub(crate) fn new(cell: Option<&CellNetwork>, part: Range<Timestamp>) -> Self {
+    pub(crate) fn new(cell: Option<&Access>, part: Range<Timestamp>) -> Self {
         let groups = cell.into_iter().flat_map(NodeMetrics::names);
         let groups = groups.map(|(name, nodes)| (name, nodes, NodeMeter::default())).collect();
         Self { part, groups }

@@ -201,11 +201,11 @@ fn pretty(name: &str, declaration: &str) -> String {
 /// Where a member ends: at a comma outside of all brackets.
 fn end_of_member(text: &str) -> usize {
     let mut depth = 0;
-    let mut end = |byte: u8| {
+    let end = |byte: u8| {
         depth += i32::from(b"<([{".contains(&byte)) - i32::from(b">)]}".contains(&byte));
         byte == b',' && depth == 0
     };
-    text.bytes().position(|byte| end(byte)).unwrap_or(text.len())
+    text.bytes().position(end).unwrap_or(text.len())
 }
 
 /// Doc comments in TypeScript, from the lines of one.

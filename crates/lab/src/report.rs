@@ -237,7 +237,7 @@ fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Media(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
-        Traffic::Audio | Traffic::Udp(_) => false,
+        _ => false,
     }
 }
 

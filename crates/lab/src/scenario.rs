@@ -7,17 +7,17 @@ pub mod catalogue;
 mod changes;
 mod error;
 mod flow;
+mod kind;
 mod network;
 mod parse;
-mod placement;
 pub mod quantity;
 mod reader;
 pub mod requirement;
-mod retry;
 #[cfg(test)]
 mod tests;
 mod trace_files;
 mod wifi;
+mod wired;
 mod words;
 
 use std::collections::BTreeMap;
@@ -27,21 +27,21 @@ use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, ControllerFactory};
 use weir_net::Schedule;
-use weir_net::wifi::{AccessCategory, NodeId};
+use weir_net::path::{AccessPlan, Attachment};
 
+pub use weir_net::Hop;
 pub use weir_sim::{
-    Association, Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp,
-    Udp,
+    Congestion, Cubic, Direction, Feedback, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
 pub use changes::{Change, changes};
 pub use error::{ScenarioError, nearest};
+pub use kind::{Access, NodeGroup};
 pub use parse::{parse, parse_recorded, parse_variant};
-pub use wifi::{CellNetwork, StationGroup};
 
-/// How much of a cell's channel time a record shows.
-const AIRTIME: TimeDelta = TimeDelta::from_millis(100);
+/// How much of the run a record shows every detail of the access network.
+const DETAILS: TimeDelta = TimeDelta::from_millis(100);
 
 /// One experiment, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,9 +64,10 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
-    /// The Wi-Fi cell that host A and others are stations of.
-    pub cell: Option<CellNetwork>,
-    /// The bottlenecks, in order from host A, or the cell, to host B; without a cell at least one.
+    /// The access network, such as a Wi-Fi cell, that host A and others are terminals of.
+    pub access: Option<Access>,
+    /// The bottlenecks, in order from host A, or the access network, to host B; without an access network
+    /// at least one.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<Flow>,
@@ -89,8 +90,8 @@ pub struct Flow {
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
-    /// The station that is its end on A's side, and the category of its packets.
-    pub station: Option<Association>,
+    /// The terminal of the access network that is its end on A's side, and the class of its packets there.
+    pub attachment: Option<Attachment>,
     /// The bottlenecks that it crosses, by index.
     pub hops: Range<usize>,
     /// Delay each way that it has to itself, before the bottlenecks.
@@ -256,7 +257,7 @@ impl Flow {
     pub fn media(&self) -> Option<&Media> {
         match &self.traffic {
             Traffic::Media(media) => Some(media),
-            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link => None,
+            _ => None,
         }
     }
 }
@@ -270,10 +271,10 @@ fn audio() -> Udp {
 }
 
 impl Scenario {
-    /// The bottleneck, if there is only one and no cell.
+    /// The bottleneck, if there is only one and no access network.
     pub fn only_hop(&self) -> Option<&Hop> {
         match self.hops.as_slice() {
-            [hop] if self.cell.is_none() => Some(hop),
+            [hop] if self.access.is_none() => Some(hop),
             _ => None,
         }
     }
@@ -286,7 +287,7 @@ impl Scenario {
             let lasting = match &flow.traffic {
                 Traffic::Media(_) => true,
                 Traffic::Tcp(tcp) => tcp.short.is_none(),
-                Traffic::Audio | Traffic::Udp(_) | Traffic::Link => false,
+                _ => false,
             };
             lasting && *other != index && flow.direction == own.direction
         };
@@ -297,26 +298,25 @@ impl Scenario {
         self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
     }
 
-    /// The station that host A of `weir link` is: that of the first flow that is at one, else the first;
-    /// `None` without a Wi-Fi cell.
-    pub fn link_station(&self) -> Option<Association> {
-        let first =
-            |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
-        let of_flow = self.flows.iter().find_map(|flow| flow.station);
-        of_flow.or_else(|| self.cell.as_ref().map(first))
+    /// The terminal that host A of `weir link` is: that of the first flow that is at one, else the first;
+    /// `None` without an access network.
+    pub fn link_attachment(&self) -> Option<Attachment> {
+        let of_flow = self.flows.iter().find_map(|flow| flow.attachment);
+        let first = self.access.as_ref().map(|access| access.config.default_attachment());
+        of_flow.or(first)
     }
 
     /// The same network for so long under whatever a command sends each way: what `weir link` records.
     /// Sections, published values and assertions are about the scenario's own flows, and go with them.
     pub fn linked(self, duration: TimeDelta) -> Self {
-        let station = self.link_station();
+        let attachment = self.link_attachment();
         let flow = |direction| Flow {
             name: match direction {
                 Direction::Up => "link-up".into(),
                 Direction::Down => "link-down".into(),
             },
             direction,
-            station,
+            attachment,
             hops: 0..self.hops.len(),
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
@@ -353,27 +353,30 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
-    /// The time of which a record tells who held the channel of the cell when: a little of the middle
-    /// of the run.
-    pub fn airtime(&self) -> Range<Timestamp> {
+    /// The access network of a run. Every detail of it is noted for a little of the middle of the run.
+    pub fn access_plan(&self) -> Option<AccessPlan> {
         let middle = Timestamp::ZERO + self.duration / 2;
-        middle..middle + if self.cell.is_some() { AIRTIME } else { TimeDelta::ZERO }
+        let plan = |access: &Access| AccessPlan {
+            noted: middle..middle + DETAILS,
+            ..AccessPlan::new(access.config.clone())
+        };
+        self.access.as_ref().map(plan)
     }
 
     /// What to simulate when the command line names this controller. Flows of a fixed controller keep it.
     pub fn sim_config(&self, controller: impl Into<ControllerFactory>) -> weir_sim::Config {
         let controller = controller.into();
-        let flow = |flow: &Flow| weir_sim::Flow {
+        let flow = |flow: &Flow| weir_sim::FlowConfig {
             name: flow.name.clone(),
             direction: flow.direction,
-            station: flow.station,
+            attachment: flow.attachment,
             hops: flow.hops.clone(),
             access_delay: flow.access_delay,
             start: flow.start,
             stop: flow.stop,
             pauses: flow.pauses.clone(),
             traffic: match &flow.traffic {
-                Traffic::Media(media) => weir_sim::Traffic::Media(weir_sim::Media {
+                Traffic::Media(media) => weir_sim::FlowKind::Media(weir_sim::Media {
                     controller: media.controller.map_or_else(|| controller.clone(), Into::into),
                     settings: media.settings,
                     sender: media.sender.clone(),
@@ -382,18 +385,17 @@ impl Scenario {
                     feedback_interval: self.feedback_interval,
                     repair: media.repair,
                 }),
-                Traffic::Audio => weir_sim::Traffic::Udp(audio()),
-                Traffic::Tcp(tcp) => weir_sim::Traffic::Tcp(tcp.clone()),
-                Traffic::Udp(udp) => weir_sim::Traffic::Udp(udp.clone()),
+                Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
+                Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
+                Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
             },
         };
         weir_sim::Config {
             duration: self.duration,
-            cell: self.cell.as_ref().map(|cell| cell.config.clone()),
+            access: self.access_plan(),
             hops: self.hops.clone(),
             flows: self.flows.iter().map(flow).collect(),
-            airtime: self.airtime(),
         }
     }
 }

@@ -9,7 +9,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean};
-use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
+use crate::scenario::{Access, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared [RFC8868 §3].
 const WINDOWS: [i64; 3] = [1, 5, 20];
@@ -57,7 +57,7 @@ impl Shared {
     }
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
-    pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
+    pub fn has_path(path: &str, hops: usize, cell: Option<&Access>) -> bool {
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
         let full = Self {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
-use weir_sim::trace::{NodeRow, Row, Trace};
+use weir_net::wifi::NodeRow;
+use weir_sim::trace::{Row, Trace};
 
 use crate::calls::{Calls, Flaw};
 use crate::cell::CellMeter;
@@ -237,7 +238,7 @@ impl<'a> Measurer<'a> {
             scenario.sections.iter().map(|section| section.from..section.to).collect();
         let spool = Arc::default();
         let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
-        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.cell.as_ref(), part);
+        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.access.as_ref(), part);
         Self {
             scenario,
             info,
@@ -252,7 +253,7 @@ impl<'a> Measurer<'a> {
         for row in &trace.rows {
             self.add_row(row);
         }
-        trace.node_rows.iter().for_each(|row| self.add_node_row(row));
+        trace.access.wifi.rows.iter().for_each(|row| self.add_node_row(row));
     }
 
     /// The next row. Returns it as it is measured: without what loads take of its capacity.

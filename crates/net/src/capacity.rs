@@ -15,7 +15,7 @@ pub enum Capacity {
     /// Rates that hold from given times on.
     Schedule(Schedule),
     /// Recorded delivery opportunities.
-    Trace(Trace),
+    Trace(CapacityTrace),
 }
 
 impl Capacity {
@@ -160,12 +160,12 @@ impl Schedule {
 /// A mahimahi trace: a line a delivery opportunity of 1500 bytes, in milliseconds; it repeats after
 /// its last line's time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
+pub struct CapacityTrace {
     /// Milliseconds, never falling, the last above zero.
     opportunities_ms: Vec<i64>,
 }
 
-impl Trace {
+impl CapacityTrace {
     /// Reads a trace. Empty lines and lines that start with `#` are skipped.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut opportunities_ms: Vec<i64> = Vec::new();
@@ -245,7 +245,12 @@ impl TraceCursor {
 
     /// When data that waits since `start` is through. What an opportunity has left when nothing waits
     /// is lost, as in mahimahi.
-    pub(crate) fn finish(&mut self, trace: &Trace, start: Timestamp, size: DataSize) -> Timestamp {
+    pub(crate) fn finish(
+        &mut self,
+        trace: &CapacityTrace,
+        start: Timestamp,
+        size: DataSize,
+    ) -> Timestamp {
         if trace.time(self.index) < start {
             self.index = trace.first_at(start);
             self.left = OPPORTUNITY;
@@ -313,7 +318,7 @@ mod tests {
     fn the_nominal_rate_of_a_trace_is_the_mean_over_its_period() {
         // 100 opportunities in the first second, none in the three that follow but the last.
         let lines: Vec<String> = (1..=100).chain([400]).map(|n| (n * 10).to_string()).collect();
-        let capacity = Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap());
+        let capacity = Capacity::Trace(CapacityTrace::parse(&lines.join("\n")).unwrap());
         let mean = Some(Bitrate::from_bps(101 * 12_000 / 4));
         assert_eq!([0, 500, 2_500, 7_000].map(|at| capacity.nominal_rate(ms(at))), [mean; 4]);
         assert_eq!(capacity.rate(ms(2_500)), Some(Bitrate::ZERO));
@@ -335,7 +340,7 @@ mod tests {
         assert_eq!(kbps(&capacity, 30), [Some(0), Some(300)]);
         capacity.set(ms(40), Bitrate::from_kbps(200));
         assert_eq!(kbps(&capacity, 40), [Some(200); 2]);
-        let mut capacity = Capacity::Trace(Trace::parse("1\n2\n3\n").unwrap());
+        let mut capacity = Capacity::Trace(CapacityTrace::parse("1\n2\n3\n").unwrap());
         capacity.set(ms(5), Bitrate::ZERO);
         assert_eq!(kbps(&capacity, 5), [Some(0), Some(12_000)]);
         let mut capacity = Capacity::Unlimited;
@@ -355,17 +360,17 @@ mod tests {
 
     #[test]
     fn a_trace_with_text_in_it_is_refused_with_its_line() {
-        let error = Trace::parse("1\n2\nthree\n").unwrap_err().to_string();
+        let error = CapacityTrace::parse("1\n2\nthree\n").unwrap_err().to_string();
         assert_eq!(error, "trace line 3: expected a time in whole milliseconds, not 'three'");
-        assert!(Trace::parse("").is_err());
-        assert!(Trace::parse("0\n0\n").is_err());
-        assert!(Trace::parse("5\n4\n").is_err());
-        assert!(Trace::parse("-5\n").is_err());
+        assert!(CapacityTrace::parse("").is_err());
+        assert!(CapacityTrace::parse("0\n0\n").is_err());
+        assert!(CapacityTrace::parse("5\n4\n").is_err());
+        assert!(CapacityTrace::parse("-5\n").is_err());
     }
 
     #[test]
     fn a_trace_gives_1500_bytes_a_line_and_repeats() {
-        let trace = Trace::parse("# comment\n2\n4\n4\n10\n").unwrap();
+        let trace = CapacityTrace::parse("# comment\n2\n4\n4\n10\n").unwrap();
         let times: Vec<i64> = (0..6).map(|index| trace.time(index).as_millis()).collect();
         assert_eq!(times, [2, 4, 4, 10, 12, 14]);
         assert_eq!(trace.rate(ms(1_000)), Bitrate::from_bps(400 * 1500 * 8));
@@ -378,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_large_packet_takes_several_opportunities_and_small_ones_share_one() {
-        let trace = Trace::parse("2\n4\n6\n").unwrap();
+        let trace = CapacityTrace::parse("2\n4\n6\n").unwrap();
         let mut cursor = TraceCursor::new();
         let mut finish = |start, bytes| {
             cursor.finish(&trace, ms(start), DataSize::from_bytes(bytes)).as_millis()

@@ -19,22 +19,25 @@ macro_rules! with {
     )*};
 }
 
+pub mod access;
 pub mod bottleneck;
 pub mod capacity;
 pub mod delay;
 pub mod jitter;
 pub mod loss;
 pub mod packet;
+pub mod path;
 pub mod queue;
 pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
+pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+pub use path::Hop;
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;
 

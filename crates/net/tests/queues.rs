@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Bottleneck, Capacity, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey, Header,
-    Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed, Trace,
+    Aqm, Bottleneck, Capacity, CapacityTrace, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey,
+    Header, Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
 };
 
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
@@ -80,7 +80,9 @@ fn traces() -> impl Strategy<Value = Capacity> {
     prop::collection::vec(1..1_000_u32, 1..300).prop_map(|mut ms| {
         ms.sort_unstable();
         let lines: Vec<String> = ms.iter().map(u32::to_string).collect();
-        Capacity::Trace(Trace::parse(&lines.join("\n")).expect("times rise from above zero"))
+        Capacity::Trace(
+            CapacityTrace::parse(&lines.join("\n")).expect("times rise from above zero"),
+        )
     })
 }
 

@@ -7,8 +7,8 @@
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::wifi::{
-    Aggregation, Arrivals, Band, Cell, CellConfig, CongestionAware, DataRate, Link, Load, Mcs,
-    Neighbour, NodeConfig, NodeCounters, NodeId, RateControl, RetryPolicy, Station,
+    Aggregation, Arrivals, Band, Cell, CellConfig, CongestionAware, DataRate, Link, Mcs, Neighbour,
+    NodeConfig, NodeCounters, NodeId, RateControl, RetryPolicy, Station, StationLoad,
 };
 
 fn mcs(index: u8) -> RateControl {
@@ -17,7 +17,7 @@ fn mcs(index: u8) -> RateControl {
 
 /// Stations that always have packets of 1500 bytes for the access point.
 fn saturated(count: usize, rate: &RateControl, aggregation: Aggregation, band: Band) -> CellConfig {
-    let load = Load::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+    let load = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
     let station = |index| {
         let mut station = Station::new(format!("station-{index}"), rate.clone(), rate.clone());
         station.node.aggregation = aggregation;
@@ -83,10 +83,10 @@ fn hidden(arrival: Bitrate, packets: u32, retry: RetryPolicy) -> CellConfig {
     let mut station = Station::new("station", mcs(7), mcs(7));
     station.node.retry = retry;
     let arrival = arrival * (PACKET.as_bytes() as f64 / 1_224.0);
-    station.up.loads.push(Load::new(Arrivals::Poisson(arrival), PACKET));
+    station.up.loads.push(StationLoad::new(Arrivals::Poisson(arrival), PACKET));
     let mut neighbour = Neighbour { node: NodeConfig::new("neighbour"), link: Link::new(mcs(7)) };
     let period = TimeDelta::from_millis(33);
-    neighbour.link.loads.push(Load::new(Arrivals::Bursts { period, packets }, PACKET));
+    neighbour.link.loads.push(StationLoad::new(Arrivals::Bursts { period, packets }, PACKET));
     let mut config = CellConfig::new(Band::GHZ_2_4, vec![station]);
     config.neighbours.push(neighbour);
     config.powers.hide(NodeId(1), NodeId(2));

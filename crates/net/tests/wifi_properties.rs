@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::wifi::{
     AccessCategory, Aggregation, AirtimeRecord, Arrivals, Band, Bursts, Cell, CellConfig,
-    CongestionAware, DataRate, Edca, EdcaParameters, Errors, Fading, GuardInterval, Link, Load,
-    Mcs, Neighbour, NodeConfig, NodeCounters, NodeId, NodeQueue, Noise, RateControl, RateSet,
-    RetryPolicy, Station, WaitLimit,
+    CongestionAware, DataRate, Edca, EdcaParameters, Errors, Fading, GuardInterval, Link, Mcs,
+    Neighbour, NodeConfig, NodeCounters, NodeId, NodeQueue, Noise, RateControl, RateSet,
+    RetryPolicy, Station, StationLoad, WaitLimit,
 };
 use weir_net::{CoDelConfig, Fate, Header, Seed};
 
@@ -83,7 +83,7 @@ fn errors() -> impl Strategy<Value = Errors> {
     prop_oneof![Just(Errors::NONE), (0.0..=1.0).prop_map(Errors::Ratio), bursts, noise]
 }
 
-fn load() -> impl Strategy<Value = Load> {
+fn load() -> impl Strategy<Value = StationLoad> {
     let rate = (100..20_000_u64).prop_map(Bitrate::from_kbps);
     let bursts = (micros(500..30_000), 0..20_u32);
     let arrivals = prop_oneof![
@@ -92,10 +92,10 @@ fn load() -> impl Strategy<Value = Load> {
         rate.prop_map(Arrivals::Poisson),
         bursts.prop_map(|(period, packets)| Arrivals::Bursts { period, packets }),
     ];
-    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| Load {
+    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| StationLoad {
         category,
         stop: STOP,
-        ..Load::new(arrivals, size)
+        ..StationLoad::new(arrivals, size)
     })
 }
 

@@ -62,6 +62,9 @@ impl core::error::Error for Failure {}
 
 type Outcome = Result<(), Violation>;
 
+/// A rule that needs no random script.
+type Check = fn(&ControllerFactory, Settings) -> Outcome;
+
 /// Checks controllers of this kind against the contract with `scripts` random scripts. Equal seeds
 /// give equal scripts.
 ///
@@ -84,7 +87,7 @@ pub fn check_controller(
     scripts: u32,
     seed: u64,
 ) -> Result<(), Failure> {
-    let plain: [(&'static str, fn(&ControllerFactory, Settings) -> Outcome); 5] = [
+    let plain: [(&'static str, Check); 5] = [
         ("the target starts at the start bitrate", starts_at_start),
         ("a fresh controller waits for nothing or for the future", waits_for_the_future),
         ("silence lowers the target", silence_lowers),

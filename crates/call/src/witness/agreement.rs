@@ -22,9 +22,9 @@
 use serde::Serialize;
 
 use super::counted::Compared;
-use super::ends::{Ends, PeerStream, report_window};
+use super::ends::{CallEnds, PeerStream, report_window};
 use super::link_log::LinkLog;
-use super::sources::{Role, Way};
+use super::sources::{StreamRole, Way};
 use crate::capture::{Count, Stream, Windowed};
 use crate::derive::{self, Total};
 use crate::message::Peer;
@@ -32,7 +32,7 @@ use crate::stats::Kind;
 
 /// Two witnesses of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct WitnessComparison {
     /// Of what, and where: `audio a to b, at a`.
     pub subject: String,
     /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
@@ -53,20 +53,20 @@ pub struct Row {
 
 impl Compared {
     /// Whether the two witnesses agree. `path` says from whom to whom.
-    pub(super) fn rows(&self, path: &str) -> Vec<Row> {
+    pub(super) fn rows(&self, path: &str) -> Vec<WitnessComparison> {
         let subject = format!("{} {path}, at {}", self.counted.name(), self.peer.name());
         stream(&subject, self.reported, self.captured, self.knows_payload)
     }
 }
 
-impl Ends<'_> {
+impl CallEnds<'_> {
     /// Whether the witnesses agree, a row a quantity that two of them saw.
-    pub fn agreement(&self) -> Vec<Row> {
+    pub fn agreement(&self) -> Vec<WitnessComparison> {
         Peer::ALL.into_iter().flat_map(|from| self.agreement_of(from)).collect()
     }
 
     /// Of what one peer sends to the other.
-    fn agreement_of(&self, from: Peer) -> Vec<Row> {
+    fn agreement_of(&self, from: Peer) -> Vec<WitnessComparison> {
         let to = from.other();
         let path = format!("{} to {}", from.name(), to.name());
         let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
@@ -89,11 +89,11 @@ impl Ends<'_> {
     }
 
     /// Sizes of the IP packets of a kind at both ends, and the losses between them.
-    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<Row> {
+    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<WitnessComparison> {
         let to = from.other();
         let (name, source) = match kind {
-            Kind::Video => ("video and retransmissions", Role::Video),
-            Kind::Audio => ("audio", Role::Audio),
+            Kind::Video => ("video and retransmissions", StreamRole::Video),
+            Kind::Audio => ("audio", StreamRole::Audio),
         };
         let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
         let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
@@ -116,7 +116,12 @@ impl Ends<'_> {
         rows
     }
 
-    fn link_agreement(&self, from: Peer, log: &LinkLog, subjects: [String; 2]) -> Vec<Row> {
+    fn link_agreement(
+        &self,
+        from: Peer,
+        log: &LinkLog,
+        subjects: [String; 2],
+    ) -> Vec<WitnessComparison> {
         let [near, far] = [from, from.other()].map(Peer::index);
         let sent = Windowed::with(&self.captures[near].sent, self.destinations[near]);
         let received = Windowed::with(&self.captures[far].received, self.destinations[far]);
@@ -136,27 +141,42 @@ fn sum(streams: &[PeerStream], kind: Kind, of: impl Fn(&Stream) -> Windowed) -> 
 }
 
 /// Packets and payload of what one end counts on its own. `captured` is over the span of its reports.
-pub fn stream(subject: &str, reported: Count, captured: Windowed, knows_payload: bool) -> Vec<Row> {
+pub fn stream(
+    subject: &str,
+    reported: Count,
+    captured: Windowed,
+    knows_payload: bool,
+) -> Vec<WitnessComparison> {
     let mut rows = counts(subject, "getStats", ["packets", "payload bytes"], reported, captured);
     rows.truncate(if knows_payload { 2 } else { 1 });
     rows
 }
 
 /// Bytes of IP packets, of all streams that have one count of headers.
-pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Option<Row> {
+pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Option<WitnessComparison> {
     let (bytes, limit) = (captured.within.bytes as f64, captured.at_edges.bytes as f64);
     let row = row(subject, "bytes", "getStats", reported.count.bytes as f64, bytes, limit);
     reported.knows_bytes.then_some(row)
 }
 
 /// The receiver's losses. Packets at the edges may be lost or not.
-pub fn media_loss(subject: &str, reported: i64, captured_lost: u64, captured: Windowed) -> Row {
+pub fn media_loss(
+    subject: &str,
+    reported: i64,
+    captured_lost: u64,
+    captured: Windowed,
+) -> WitnessComparison {
     let limit = captured.at_edges.packets as f64;
     row(subject, "lost packets", "getStats", reported as f64, captured_lost as f64, limit)
 }
 
 /// All traffic from one host to another, at both of them.
-pub fn link(subject: [&str; 2], log: &LinkLog, sent: Windowed, received: Windowed) -> Vec<Row> {
+pub fn link(
+    subject: [&str; 2],
+    log: &LinkLog,
+    sent: Windowed,
+    received: Windowed,
+) -> Vec<WitnessComparison> {
     const QUANTITIES: [&str; 2] = ["packets", "bytes"];
     let mut rows = counts(subject[0], "emulator", QUANTITIES, log.offered, sent);
     rows.extend(counts(subject[1], "emulator", QUANTITIES, log.delivered, received));
@@ -164,7 +184,12 @@ pub fn link(subject: [&str; 2], log: &LinkLog, sent: Windowed, received: Windowe
 }
 
 /// Losses and delay of the media from one host to another. `all` is what left the sender.
-pub fn link_media(subject: &str, log: &LinkLog, streams: &[Stream], all: Windowed) -> Vec<Row> {
+pub fn link_media(
+    subject: &str,
+    log: &LinkLog,
+    streams: &[Stream],
+    all: Windowed,
+) -> Vec<WitnessComparison> {
     let lost: u64 = streams.iter().map(|stream| stream.lost).sum();
     let media: u64 = streams.iter().map(|stream| stream.sent.within.packets).sum();
     let others = all.within.packets.saturating_sub(media) as f64;
@@ -199,7 +224,7 @@ fn counts(
     quantities: [&'static str; 2],
     other: Count,
     captured: Windowed,
-) -> Vec<Row> {
+) -> Vec<WitnessComparison> {
     let Windowed { within, at_edges } = captured;
     let of = |quantity, other: u64, within: u64, limit: u64| {
         row(subject, quantity, witness, other as f64, within as f64, limit as f64)
@@ -217,10 +242,19 @@ fn row(
     witnessed: f64,
     captured: f64,
     limit: f64,
-) -> Row {
+) -> WitnessComparison {
     let error = witnessed - captured;
     let agrees = error.abs() <= limit;
-    Row { subject: subject.into(), quantity, witness, witnessed, captured, error, limit, agrees }
+    WitnessComparison {
+        subject: subject.into(),
+        quantity,
+        witness,
+        witnessed,
+        captured,
+        error,
+        limit,
+        agrees,
+    }
 }
 
 #[cfg(test)]
@@ -264,7 +298,7 @@ mod tests {
         Total { start: Timestamp::ZERO, end: Timestamp::ZERO, count, knows_bytes, lost: 0 }
     }
 
-    fn agree(rows: &[Row]) -> Vec<bool> {
+    fn agree(rows: &[WitnessComparison]) -> Vec<bool> {
         rows.iter().map(|row| row.agrees).collect()
     }
 

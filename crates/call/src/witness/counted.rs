@@ -14,7 +14,7 @@
 
 use weir::units::{Bitrate, DataSize, Timestamp};
 
-use super::ends::{Ends, report_window};
+use super::ends::{CallEnds, report_window};
 use super::sources::{Counted, Way};
 use crate::capture::{Count, Sighting, Windowed, between};
 use crate::derive::TimedReport;
@@ -96,7 +96,7 @@ fn payload(packet: &Sighting, tag: u64) -> u32 {
     packet.payload.map_or(0, |bytes| bytes.saturating_sub(tag))
 }
 
-impl Ends<'_> {
+impl CallEnds<'_> {
     /// Each count of each browser that its reports hold at least twice.
     pub fn compared(&self) -> Vec<Compared> {
         let ways = |peer| [Way::Sent, Way::Received].map(|way| self.compared_at(peer, way));
@@ -260,7 +260,7 @@ mod tests {
         };
         let a = HostCapture { sent: side(HOSTS[1], streams(sent)), ..capture(0) };
         let b = HostCapture { received: side(HOSTS[0], streams(received)), ..capture(1) };
-        let ends = Ends {
+        let ends = CallEnds {
             peers: [&peers[0], &peers[1]],
             captures: [&a, &b],
             destinations: [HOSTS[1], HOSTS[0]],

@@ -6,7 +6,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_lab::scenario::call::Relay;
 
 use super::link_log::{LinkLog, link_log, link_window};
-use super::sources::{Role, Sources};
+use super::sources::{Sources, StreamRole};
 use crate::capture::{HostCapture, Side, Sighting, Stream, Window, between, loss_ratio};
 use crate::derive::Interval;
 use crate::message::Peer;
@@ -24,7 +24,7 @@ pub struct PeerStream {
     /// Who sent it.
     pub from: Peer,
     /// What for.
-    pub role: Role,
+    pub role: StreamRole,
     /// What became of it.
     pub stream: Stream,
 }
@@ -47,7 +47,7 @@ pub struct CapturedInterval {
 /// The two ends of a call, with the captures of their hosts, and what the emulator did with what each
 /// of them sent to the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends<'a> {
+pub struct CallEnds<'a> {
     /// Peer a, peer b.
     pub peers: [&'a PeerOutcome; 2],
     /// At the host of each.
@@ -62,7 +62,7 @@ pub struct Ends<'a> {
     pub window: Window,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> CallEnds<'a> {
     /// Of a call; `None` if the captures of an end are missing, or the reports of both.
     pub fn of(
         config: &CallConfig,
@@ -115,7 +115,7 @@ impl<'a> Ends<'a> {
         // To and from a relay or a server go the streams of other calls too.
         let is_alone = self.peers.iter().all(|peer| !peer.reports.is_empty());
         let is_of_call = |it: &PeerStream| {
-            it.role != Role::Other || (is_alone && it.stream.received.within.packets > 0)
+            it.role != StreamRole::Other || (is_alone && it.stream.received.within.packets > 0)
         };
         streams.filter(is_of_call).collect()
     }
@@ -125,8 +125,8 @@ impl<'a> Ends<'a> {
         let capture = self.captures[peer.index()];
         let sent = self.media(&capture.sent, peer);
         let received = self.media(&capture.received, peer.other());
-        let video = received.iter().find(|(role, _)| *role == Role::Video);
-        let bytes = |streams: &[(Role, &[Sighting])], from, to| -> u64 {
+        let video = received.iter().find(|(role, _)| *role == StreamRole::Video);
+        let bytes = |streams: &[(StreamRole, &[Sighting])], from, to| -> u64 {
             let packets = streams.iter().flat_map(|(_, packets)| between(packets, from, to));
             packets.map(|packet| u64::from(packet.size)).sum()
         };
@@ -142,7 +142,7 @@ impl<'a> Ends<'a> {
     }
 
     /// The streams of the video of `from`, at one side of a host.
-    fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(Role, &'s [Sighting])> {
+    fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(StreamRole, &'s [Sighting])> {
         let sources = self.sources(from);
         let streams = side.streams.iter();
         let streams = streams.map(|((_, ssrc), it)| (sources.role(*ssrc), it.as_slice()));

@@ -51,7 +51,7 @@ pub(super) fn link_log(
     let flow = emulation.flow(from, to)?;
     let [start, end] = [&network.hosts[from], &network.hosts[to]];
     let hop = start.node.min(end.node);
-    let is_on_air = start.station.is_some() || end.station.is_some();
+    let is_on_air = start.attachment.is_some() || end.attachment.is_some();
     if start.node.abs_diff(end.node) != 1 || is_on_air {
         return None;
     }

@@ -5,7 +5,7 @@ use crate::stats::{Kind, StatsReport};
 
 /// What a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StreamRole {
     /// Video as the encoder made it.
     Video,
     /// Video that is sent again, and padding.
@@ -16,7 +16,7 @@ pub enum Role {
     Other,
 }
 
-impl Role {
+impl StreamRole {
     /// As records have it.
     pub fn name(self) -> &'static str {
         match self {
@@ -111,12 +111,12 @@ impl Sources {
     }
 
     /// What a stream is for.
-    pub(super) fn role(&self, ssrc: u32) -> Role {
+    pub(super) fn role(&self, ssrc: u32) -> StreamRole {
         match Some(ssrc) {
-            it if it == self.video => Role::Video,
-            it if it == self.retransmissions => Role::Retransmission,
-            it if it == self.audio => Role::Audio,
-            _ => Role::Other,
+            it if it == self.video => StreamRole::Video,
+            it if it == self.retransmissions => StreamRole::Retransmission,
+            it if it == self.audio => StreamRole::Audio,
+            _ => StreamRole::Other,
         }
     }
 

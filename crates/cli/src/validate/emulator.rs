@@ -60,7 +60,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
         eprintln!("weir: {:.1} Mbit/s", rate.as_mbps_f64());
         measure(rate, time)
     });
-    let rows = rows.into_iter().collect::<anyhow::Result<Vec<Row>>>()?;
+    let rows = rows.into_iter().collect::<anyhow::Result<Vec<RateResult>>>()?;
     eprintln!("weir: packets a second");
     let steps = ceiling(time / 2)?;
     let (page, met) = page(&machine, &rows, &steps);
@@ -100,7 +100,7 @@ impl Machine {
 
 /// What was measured at one capacity.
 #[derive(Clone, Debug)]
-struct Row {
+struct RateResult {
     rate: Bitrate,
     emulator: Link,
     tbf: Link,
@@ -108,7 +108,7 @@ struct Row {
     lost: (usize, usize, bool),
     /// Packets that overtook another one, in the model and in fact.
     overtook: (usize, usize),
-    bent: Vec<String>,
+    disturbances: Vec<String>,
 }
 
 /// What both the emulator and tbf do.
@@ -129,7 +129,7 @@ struct Spread {
     max: f64,
 }
 
-fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
+fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<RateResult> {
     let queue = QueueLimit::Bytes(rate * QUEUE);
     let capacity = Capacity::Schedule(Schedule::constant(rate)?);
     let plain = LinkConfig::unlimited(DELAY).with_capacity(capacity).with_queue(queue);
@@ -137,10 +137,10 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
         .clone()
         .with_loss(LossModel::Random(LOSS))
         .with_jitter(Jitter::Uniform { amount: JITTER, reorder: true });
-    let mut bent = Vec::new();
+    let mut disturbances = Vec::new();
     let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
         let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
-        bent.extend(emulation.bent().iter().map(|bent| bent.to_string()));
+        disturbances.extend(emulation.disturbances().iter().map(|cause| cause.to_string()));
         Ok(probed)
     };
     let (light, heavy) = (run(&plain, LIGHT)?, run(&plain, HEAVY)?);
@@ -153,13 +153,13 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
     };
     let (in_model, in_fact) = (gone(&model), gone(&chance));
     let count = |gone: &[bool]| gone.iter().filter(|gone| **gone).count();
-    Ok(Row {
+    Ok(RateResult {
         rate,
         emulator: Link::of(&plain, PACKET, &light, &heavy),
         tbf: through_tbf(rate, time)?,
         lost: (count(&in_model), count(&in_fact), in_model == in_fact),
         overtook: (overtakers(&model), overtakers(&chance)),
-        bent,
+        disturbances,
     })
 }
 
@@ -353,9 +353,9 @@ impl Step {
 }
 
 /// The page, and whether the goals are met.
-fn page(machine: &Machine, rows: &[Row], steps: &[Step]) -> (String, bool) {
+fn page(machine: &Machine, rows: &[RateResult], steps: &[Step]) -> (String, bool) {
     let ceiling = steps.iter().filter(|step| step.holds).map(|step| step.asked).max().unwrap_or(0);
-    let worst = |of: fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
+    let worst = |of: fn(&RateResult) -> f64| rows.iter().map(of).fold(0.0, f64::max);
     let rate = worst(|row| row.emulator.rate_error.abs());
     let delay = worst(|row| row.emulator.delay.p99);
     let goals = [
@@ -369,7 +369,7 @@ fn page(machine: &Machine, rows: &[Row], steps: &[Step]) -> (String, bool) {
     line(&format!("| idle | {} |\n| computing | {} |", machine.idle, machine.busy));
     line(RATES_HEAD);
     for row in rows {
-        let Row { rate, emulator, tbf, lost, overtook, .. } = row;
+        let RateResult { rate, emulator, tbf, lost, overtook, .. } = row;
         line(&format!(
             "| {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} / {} | {} / {} |",
             rate.as_mbps_f64(),
@@ -396,8 +396,8 @@ fn page(machine: &Machine, rows: &[Row], steps: &[Step]) -> (String, bool) {
         line(&format!("| {measured} | {goal} | {} |", if *met { "yes" } else { "no" }));
     }
     for row in rows {
-        for bent in &row.bent {
-            line(&format!("\nNot to be trusted at {} Mbit/s: {bent}.", row.rate.as_mbps_f64()));
+        for cause in &row.disturbances {
+            line(&format!("\nNot to be trusted at {} Mbit/s: {cause}.", row.rate.as_mbps_f64()));
         }
     }
     (page, goals.iter().all(|goal| goal.2))
@@ -511,13 +511,13 @@ mod tests {
     fn a_goal_that_is_missed_is_said_so() {
         let spread = Spread { median: 0.05, p99: 0.2, max: 0.4 };
         let link = Link { delay: spread, rate_error: -0.001, queue_ms: 100.0 };
-        let row = Row {
+        let row = RateResult {
             rate: Bitrate::from_kbps(2_000),
             emulator: link,
             tbf: link,
             lost: (3, 3, true),
             overtook: (5, 6),
-            bent: vec!["late".into()],
+            disturbances: vec!["late".into()],
         };
         let step = |passed, holds| Step { asked: 125_000, passed, lateness_ms: spread, holds };
         let machine = Machine { idle: spread, busy: spread };
@@ -526,7 +526,7 @@ mod tests {
         assert!(text.contains("| 2 | 0.050 / 0.200 / 0.400 |"), "{text}");
         assert!(text.contains("Not to be trusted at 2 Mbit/s: late."), "{text}");
         assert!(!page(&machine, std::slice::from_ref(&row), &[step(125_000.0, false)]).1);
-        let off = Row { emulator: Link { rate_error: 0.006, ..link }, ..row };
+        let off = RateResult { emulator: Link { rate_error: 0.006, ..link }, ..row };
         assert!(!page(&machine, &[off], &[step(125_000.0, true)]).1);
     }
 }

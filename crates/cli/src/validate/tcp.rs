@@ -16,8 +16,8 @@ use weir_emu::{
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
+use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -36,7 +36,7 @@ const HALF_NORMAL_P99: f64 = 2.576;
 const STALL_STEPS: i64 = 8;
 /// Two steps of a schedule are at least this far apart.
 const TINY: TimeDelta = TimeDelta::from_nanos(1);
-/// A run that the machine has bent is made again, at most so often.
+/// A run that the machine has disturbed is made again, at most so often.
 const ATTEMPTS: u32 = 3;
 /// Runs of a network: no two of the kernel's are alike.
 const RUNS: u64 = 3;
@@ -134,8 +134,8 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                 if measured.is_empty() && number == 1 {
                     notes.extend(settings(&run));
                 }
-                notes.extend(run.emulation.bent().iter().map(|bent| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {bent}")
+                notes.extend(run.emulation.disturbances().iter().map(|cause| {
+                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
                 }));
                 kernel.push((value, run.emulation.lateness));
             }
@@ -265,7 +265,7 @@ impl Network {
     }
 }
 
-/// The kernel's TCP, again where the machine has bent the run.
+/// The kernel's TCP, again where the machine has disturbed the run.
 fn measure_kernel(
     network: &Network,
     control: &str,
@@ -277,7 +277,7 @@ fn measure_kernel(
     let run = loop {
         let emulator = Emulator::new(&Plan::two_hosts(&up, &down), seed)?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
-        if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
+        if run.emulation.disturbances().is_empty() || attempt == ATTEMPTS {
             break run;
         }
         attempt += 1;
@@ -303,16 +303,16 @@ fn measure_ours(
     let release = release(lateness);
     let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| Flow {
+    let flow = |index: usize| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = (0..network.flows).map(flow).collect();
     let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];

@@ -13,9 +13,9 @@ use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_nu
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     file: "airtime.csv",
     groups: GROUPS,
-    items: |part| &part.frames,
-    read: |trace| &mut trace.frames,
-    applies: |scenario| scenario.cell.is_some(),
+    items: |part| &part.access.wifi.frames,
+    read: |trace| &mut trace.access.wifi.frames,
+    applies: |scenario| scenario.access.is_some(),
     row: Frame::of,
     item: Frame::record,
 };

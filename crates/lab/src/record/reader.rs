@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir::units::Timestamp;
-use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
+use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
@@ -16,7 +17,7 @@ use super::{
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::run::RunInfo;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Access, Scenario};
 use crate::summary::{Measurer, Summary};
 
 /// Scenarios of records that were read: the runs of one share it.
@@ -84,7 +85,7 @@ impl Reader {
         // A link that leads nowhere is there, and no call.
         let call =
             if call_path.symlink_metadata().is_ok() { Some(read_json(&call_path)?) } else { None };
-        let nodes = scenario.cell.iter().flat_map(|cell| cell.names().map(String::from)).collect();
+        let nodes = scenario.access.as_ref().map_or_else(Vec::new, Access::names);
         let info = RunInfo {
             scenario: run.scenario,
             controller: run.controller,

@@ -26,7 +26,7 @@ fn is_load(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         Traffic::Udp(_) => true,
-        Traffic::Media(_) | Traffic::Audio | Traffic::Link => false,
+        _ => false,
     }
 }
 

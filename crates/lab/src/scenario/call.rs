@@ -165,7 +165,7 @@ impl PlannedCall {
             (Traffic::Media(_), Direction::Down) => Some(&mut self.down),
             (Traffic::Audio, Direction::Up) => Some(&mut self.audio_up),
             (Traffic::Audio, Direction::Down) => Some(&mut self.audio_down),
-            (Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link, _) => None,
+            _ => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
 
 use super::error::ScenarioError;
+use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
-use super::wifi::{self, CellNetwork};
 use super::{
     Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
     Traffic, Udp, call,
@@ -18,9 +18,20 @@ use super::{
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// Keys of every flow.
-const COMMON: &[&str] =
-    &["kind", "count", "direction", "station", "hops", "delay", "start", "stop", "pauses"];
-const MEDIA: &[&str] = &[
+static COMMON: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = ["kind", "count", "direction"].into_iter().chain(network::place_keys());
+    own.chain(["hops", "delay", "start", "stop", "pauses"]).collect()
+});
+/// Keys of a kind of flow, with those that say how a network treats its packets.
+fn with_class_keys(own: &[&'static str]) -> Vec<&'static str> {
+    own.iter().copied().chain(network::class_keys()).collect()
+}
+static MEDIA: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(MEDIA_ALONE));
+static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["call"]));
+static TCP: LazyLock<Vec<&str>> =
+    LazyLock::new(|| with_class_keys(&["congestion", "ecn", "short", "small_queue"]));
+static UDP: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["rate", "packet"]));
+const MEDIA_ALONE: &[&str] = &[
     "controller",
     "min_bitrate",
     "start_bitrate",
@@ -36,15 +47,12 @@ const MEDIA: &[&str] = &[
     "repair",
     "key_frame_interval",
     "call",
-    "category",
 ];
-const AUDIO: &[&str] = &["call", "category"];
-const TCP: &[&str] = &["congestion", "ecn", "short", "small_queue", "category"];
-const UDP: &[&str] = &["rate", "packet", "category"];
 /// Those of any flow, each once.
 static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut keys = Vec::new();
-    for key in [COMMON, MEDIA, AUDIO, TCP, UDP].concat() {
+    let all = [&COMMON, &MEDIA, &AUDIO, &TCP, &UDP];
+    for key in all.into_iter().flat_map(|keys| keys.iter().copied()) {
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -74,22 +82,17 @@ const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
 const UDP_PACKETS: Range<u64> = 28..65_536;
 
 /// Every flow of the file, named.
-pub(super) fn flows(
-    top: &Table,
-    duration: TimeDelta,
-    hops: usize,
-    cell: Option<&CellNetwork>,
-) -> Result<Vec<Flow>> {
+pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", &FLOW)? {
         let table = with_defaults(table, top)?;
-        let flow = flow(&table, duration, hops)?;
+        let flow = flow(&table, duration, network.hops.len())?;
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
-        let mut stations = wifi::associations(&table, cell)?.into_iter().cycle();
-        if stations.clone().next().is_none() && flow.hops.is_empty() {
+        let mut attachments = network.attachments(&table)?.into_iter().cycle();
+        if attachments.clone().next().is_none() && flow.hops.is_empty() {
             return Err(table.error("it crosses nothing; write the station that it is at"));
         }
-        let flow = || Flow { station: stations.next(), ..flow.clone() };
+        let flow = || Flow { attachment: attachments.next(), ..flow.clone() };
         flows.extend(std::iter::repeat_with(flow).take(count));
     }
     if flows.is_empty() {
@@ -118,8 +121,8 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
 /// What a flow leaves out may stand once for all flows of its kind.
 fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     let (item, keys) = match kind_of(&table)? {
-        Kind::Media => (top.get("media"), MEDIA),
-        Kind::Tcp => (top.get("tcp"), TCP),
+        Kind::Media => (top.get("media"), &MEDIA),
+        Kind::Tcp => (top.get("tcp"), &TCP),
         Kind::Audio | Kind::Udp => return Ok(table),
     };
     Ok(match item {
@@ -176,8 +179,8 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         // Named once all directions are known.
         name: String::new(),
         direction,
-        // Which of a group's stations it is at depends on its number.
-        station: None,
+        // Which of a group's terminals it is at depends on its number.
+        attachment: None,
         hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
         access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
         start,
@@ -201,11 +204,11 @@ fn kind_of(table: &Table) -> Result<Kind> {
 
 fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
     let kind = kind_of(table)?;
-    let own = match kind {
-        Kind::Media => MEDIA,
-        Kind::Audio => AUDIO,
-        Kind::Tcp => TCP,
-        Kind::Udp => UDP,
+    let own: &LazyLock<Vec<&str>> = match kind {
+        Kind::Media => &MEDIA,
+        Kind::Audio => &AUDIO,
+        Kind::Tcp => &TCP,
+        Kind::Udp => &UDP,
     };
     let foreign = FLOW.iter().filter(|key| !COMMON.contains(key) && !own.contains(key));
     for key in foreign {

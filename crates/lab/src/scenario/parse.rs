@@ -15,13 +15,13 @@ use crate::shared::Shared;
 
 use super::applies::Played;
 use super::error::{ScenarioError, nearest, quoted};
-use super::network::{self, Network};
+use super::kind::Access;
+use super::network;
 use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
-    CellNetwork, Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario,
-    Section, call, flow,
+    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, call, flow,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -107,11 +107,11 @@ fn read_from(
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
-    let Network { cell, hops } = network::network(&top, duration, &files)?;
-    let flows = flow::flows(&top, duration, hops.len(), cell.as_ref())?;
-    let path = SharedPath { hops: hops.len(), cell: cell.as_ref() };
+    let network = network::network(&top, duration, &files)?;
+    let flows = flow::flows(&top, duration, &network)?;
+    let path = SharedPath { hops: network.hops.len(), access: network.access.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
-    let played = Played { flows: &flows, hops: &hops };
+    let played = Played { flows: &flows, hops: &network.hops };
     let mut expectations = read(&top, "expect", EXPECT, |table| {
         let expectation = expectation(table, &flows, &sections, path)?;
         // A record's expectations are what they were when it was made.
@@ -134,8 +134,8 @@ fn read_from(
         duration,
         feedback_interval: feedback_interval(&top, duration)?,
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows, &sections, path))?.concat(),
-        cell,
-        hops,
+        access: network.access,
+        hops: network.hops,
         call: call::plan(&top)?,
         sections,
         findings: read(&top, "finding", FINDING, finding)?,
@@ -369,13 +369,13 @@ fn metric(table: &Table) -> Result<String> {
 #[derive(Clone, Copy)]
 struct SharedPath<'a> {
     hops: usize,
-    cell: Option<&'a CellNetwork>,
+    access: Option<&'a Access>,
 }
 
 /// A metric of all flows together, which is none of a flow.
 fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>> {
     let path = table.require("metric", "\"utilization\"")?.prose()?;
-    if !Shared::has_path(&path, shared.hops, shared.cell) {
+    if !Shared::has_path(&path, shared.hops, shared.access) {
         return Ok(None);
     }
     match table.get("flow") {

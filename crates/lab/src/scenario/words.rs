@@ -1,7 +1,5 @@
 //! A scenario in words, for reports.
 
-mod cell;
-
 use std::fmt;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
@@ -11,15 +9,15 @@ use super::aqm::name;
 use super::{Condition, Hop, Scenario};
 
 impl Scenario {
-    /// The network: a line a table of the cell, and one a direction of each bottleneck.
+    /// The network: a line a table of the access network, and one a direction of each bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
-        let cell = self.cell.iter().flat_map(cell::in_words);
+        let access = self.access.iter().flat_map(|access| access.words.iter().cloned());
         let hop = |(index, hop): (usize, &Hop)| {
             let place =
                 if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
             [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
         };
-        cell.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
+        access.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
     }
 }
 
@@ -112,11 +110,11 @@ fn loss(loss: LossModel) -> Option<String> {
 }
 
 /// `0.5 %`, to a thousandth.
-fn percent(ratio: f64) -> String {
+pub(super) fn percent(ratio: f64) -> String {
     format!("{} %", (ratio * 1e5).round() / 1e3)
 }
 
-fn rate(rate: Bitrate) -> String {
+pub(super) fn rate(rate: Bitrate) -> String {
     match rate.as_bps() {
         bps if bps < 1_000 => format!("{bps} bit/s"),
         bps if bps < 1_000_000 => format!("{} kbit/s", rate.as_kbps_f64()),
@@ -124,7 +122,7 @@ fn rate(rate: Bitrate) -> String {
     }
 }
 
-fn time(time: TimeDelta) -> String {
+pub(super) fn time(time: TimeDelta) -> String {
     if time < TimeDelta::from_secs(1) {
         return format!("{} ms", time.as_millis_f64());
     }
@@ -132,7 +130,7 @@ fn time(time: TimeDelta) -> String {
 }
 
 /// `75,000`.
-fn thousands(number: u64) -> String {
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()

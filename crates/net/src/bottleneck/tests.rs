@@ -1,5 +1,5 @@
 use super::*;
-use crate::capacity::{Schedule, Trace};
+use crate::capacity::{CapacityTrace, Schedule};
 
 const MTU: DataSize = DataSize::from_bytes(1250);
 
@@ -72,7 +72,7 @@ fn outages() -> [Capacity; 2] {
     let lines: Vec<String> = lines.map(|at| at.to_string()).collect();
     [
         Capacity::Schedule(Schedule::new(steps).unwrap()),
-        Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap()),
+        Capacity::Trace(CapacityTrace::parse(&lines.join("\n")).unwrap()),
     ]
 }
 
@@ -204,7 +204,7 @@ fn spacing_in_order_is_the_transmission_time_at_the_rate_of_the_last_bit() {
     assert_eq!(spaced(steps(1_000, 1_000), &[1_250, 125, 1_250]), [10, 11, 21]);
     // 60 kbit/s in the first second. What leaves in one opportunity arrives together; what waited half
     // a second for the next one is spaced by the rate, not by that.
-    let trace = || Capacity::Trace(Trace::parse("1\n1\n500\n").unwrap());
+    let trace = || Capacity::Trace(CapacityTrace::parse("1\n1\n500\n").unwrap());
     assert_eq!(spaced(trace(), &[750; 4]), [1, 1, 1, 1]);
     assert_eq!(spaced(trace(), &[1_500, 1_500, 300]), [1, 1, 1 + 40]);
 }
@@ -265,7 +265,7 @@ fn every_packet_is_delivered_lost_or_dropped_and_duplicates_are_extra() {
 
 #[test]
 fn a_trace_delivers_at_its_opportunities() {
-    let capacity = Capacity::Trace(Trace::parse("5\n10\n30\n").unwrap());
+    let capacity = Capacity::Trace(CapacityTrace::parse("5\n10\n30\n").unwrap());
     let config = LinkConfig { capacity, ..link(QueueLimit::Packets(10)) };
     let (delivered, _) = run(&config, &[0, 0, 0]);
     // 1250 B fit the first opportunity, whose last 250 B begin the second packet, and so on.

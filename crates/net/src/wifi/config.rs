@@ -3,7 +3,7 @@
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::phy::{A_MPDU_COUNT_LIMIT, A_MPDU_SIZE_LIMIT, Band, FRAME_TIME_LIMIT};
-use super::propagation::{Fading, Path, Propagation};
+use super::propagation::{Fading, Propagation, RadioPath};
 use super::rate::RateControl;
 use super::retry::RetryPolicy;
 use crate::queue::CoDelConfig;
@@ -204,7 +204,7 @@ pub struct Link {
     /// What goes wrong besides collisions.
     pub errors: Errors,
     /// Traffic that begins in the cell, in addition to what its driver brings.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StationLoad>,
 }
 
 impl Link {
@@ -215,7 +215,7 @@ impl Link {
 
     /// The same link with a load.
     #[must_use]
-    pub fn with_load(mut self, load: Load) -> Self {
+    pub fn with_load(mut self, load: StationLoad) -> Self {
         self.loads.push(load);
         self
     }
@@ -261,7 +261,7 @@ pub struct Noise {
 
 /// Traffic that begins in the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct StationLoad {
     /// When its packets come.
     pub arrivals: Arrivals,
     /// Size of its IP packets.
@@ -274,7 +274,7 @@ pub struct Load {
     pub stop: Timestamp,
 }
 
-impl Load {
+impl StationLoad {
     /// Best-effort traffic for all time.
     pub const fn new(arrivals: Arrivals, size: DataSize) -> Self {
         let category = AccessCategory::BestEffort;
@@ -395,7 +395,7 @@ impl Placement {
             for (b, other) in self.places.iter().enumerate().skip(a + 1) {
                 let distance = libm::hypot(at.0 - other.0, at.1 - other.1);
                 let stream = seed.stream(&format!("wifi/shadowing/{a}/{b}"));
-                let gain_db = Path::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
+                let gain_db = RadioPath::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
                 (dbm[a][b], dbm[b][a]) = (self.sent_dbm + gain_db, self.sent_dbm + gain_db);
             }
         }

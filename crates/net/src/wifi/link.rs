@@ -5,7 +5,7 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use super::config::{Bursts, Errors, Link, Noise};
 use super::error_rate::{control_error_rate, error_rate, noise_dbm};
 use super::phy::{ControlRate, Mcs};
-use super::propagation::{Path, Propagation};
+use super::propagation::{Propagation, RadioPath};
 use super::rate::RateSelector;
 use crate::seed::{Seed, Stream};
 
@@ -30,7 +30,7 @@ pub(super) struct LinkState {
 enum Channel {
     Ratio(f64),
     Bursts { bursts: Bursts, is_bad: bool, until: Timestamp },
-    Noise { noise_dbm: f64, fading: Path },
+    Noise { noise_dbm: f64, fading: RadioPath },
 }
 
 /// Power of a frame, or a part of it, at its receiver, and of what overlaps it.
@@ -58,7 +58,7 @@ impl LinkState {
             }
             Errors::Noise(Noise { figure_db, fading }) => {
                 let unit = Propagation { loss_at_1_m_db: 0.0, fading, ..Propagation::INDOOR };
-                let mut fading = Path::new(&unit, 1.0, seed.stream(&format!("{path}/fading")));
+                let mut fading = RadioPath::new(&unit, 1.0, seed.stream(&format!("{path}/fading")));
                 // Blocks of fading are counted from the first use: the same one in both directions.
                 fading.gain_db(Timestamp::ZERO);
                 Channel::Noise { noise_dbm: noise_dbm(figure_db), fading }

@@ -2,7 +2,7 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::config::{Arrivals, Load};
+use super::config::{Arrivals, StationLoad};
 use super::link::exponential;
 use crate::packet::Header;
 use crate::seed::Stream;
@@ -13,14 +13,18 @@ pub(super) struct Source {
     pub(super) node: usize,
     /// Which of the node's receivers it sends to.
     pub(super) receiver: usize,
-    pub(super) load: Load,
+    pub(super) load: StationLoad,
     /// When the next packets come; `MAX` if none do.
     next: Timestamp,
     chance: Stream,
 }
 
 impl Source {
-    pub(super) fn new((node, receiver): (usize, usize), load: Load, mut chance: Stream) -> Self {
+    pub(super) fn new(
+        (node, receiver): (usize, usize),
+        load: StationLoad,
+        mut chance: Stream,
+    ) -> Self {
         let first = match load.arrivals {
             Arrivals::Saturated | Arrivals::Bursts { .. } => load.start,
             Arrivals::Constant(rate) => load.start + load.size / rate * chance.uniform(),
@@ -39,13 +43,13 @@ impl Source {
 
     /// Whether it keeps its queue from running dry at this time.
     pub(super) fn is_saturating(&self, now: Timestamp) -> bool {
-        let Load { arrivals, start, stop, .. } = self.load;
+        let StationLoad { arrivals, start, stop, .. } = self.load;
         arrivals == Arrivals::Saturated && start <= now && now < stop
     }
 
     /// The next packets come. Returns how many; a saturated load counts for itself.
     pub(super) fn arrive(&mut self) -> u32 {
-        let Load { arrivals, size, stop, .. } = self.load;
+        let StationLoad { arrivals, size, stop, .. } = self.load;
         let (packets, interval) = match arrivals {
             Arrivals::Saturated => (0, TimeDelta::MAX),
             Arrivals::Constant(rate) => (1, size / rate),

@@ -8,9 +8,12 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use super::cell::Cell;
 use super::config::{AccessCategory, NodeId};
 use super::record::{AirtimeRecord, NodeCounters};
+use crate::path::NOTE_INTERVAL;
 
 /// Time between two rows of a node.
 pub const NODE_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+
+const _: () = assert!(NODE_INTERVAL.as_nanos() % NOTE_INTERVAL.as_nanos() == 0);
 
 /// A node of a cell, as a sender, over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +46,39 @@ pub struct NodeRow {
     pub capacity: Option<Bitrate>,
 }
 
-/// What was written down.
-#[derive(Clone, Debug)]
-pub struct CellLog {
+/// What was noted of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellNotes {
     /// A row a node and [`NODE_INTERVAL`], by time, then by node.
     pub rows: Vec<NodeRow>,
-    /// The frames that began in the time that is noted, by their ends.
+    /// The frames that began in the time that was to be noted, by their ends.
     pub frames: Vec<AirtimeRecord>,
+}
+
+impl CellNotes {
+    /// Moves what others hold, which follow in time, behind what these hold.
+    pub fn append(&mut self, later: &mut Self) {
+        self.rows.append(&mut later.rows);
+        self.frames.append(&mut later.frames);
+    }
+
+    /// Forgets the rows of a time after this one.
+    pub fn cut(&mut self, end: Timestamp) {
+        self.rows.retain(|row| row.time <= end);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.frames.clear();
+    }
+}
+
+/// Writes down what a cell does.
+#[derive(Clone, Debug)]
+pub struct CellLog {
+    /// What was written down so far.
+    pub notes: CellNotes,
     noted: Range<Timestamp>,
     /// The nodes' totals at the last rows.
     before: Vec<NodeCounters>,
@@ -63,14 +92,14 @@ impl CellLog {
             cell.record_airtime();
         }
         let before = vec![NodeCounters::default(); cell.node_count()];
-        Self { rows: Vec::new(), frames: Vec::new(), noted, before }
+        Self { notes: CellNotes::default(), noted, before }
     }
 
     /// Writes down what has happened since the last call: frames at any time, rows where an interval
     /// ends. Poll what is due before.
     pub fn write<T: Debug + Send + 'static>(&mut self, now: Timestamp, cell: &mut Cell<T>) {
         let frames = cell.take_airtime().into_iter();
-        self.frames.extend(frames.filter(|frame| self.noted.contains(&frame.start)));
+        self.notes.frames.extend(frames.filter(|frame| self.noted.contains(&frame.start)));
         if (now - Timestamp::ZERO).as_nanos() % NODE_INTERVAL.as_nanos() != 0 {
             return;
         }
@@ -78,7 +107,7 @@ impl CellLog {
             let id = NodeId(node);
             let after = cell.counters(id);
             let measured = cell.congestion(now, id, AccessCategory::BestEffort);
-            self.rows.push(NodeRow {
+            self.notes.rows.push(NodeRow {
                 time: now,
                 node,
                 offered: after.offered.saturating_sub(before.offered),

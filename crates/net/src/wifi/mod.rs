@@ -12,6 +12,7 @@
 //! `exchange`, `medium`; beside them `phy` (durations), `error_rate` and `propagation` (what can be
 //! decoded), `rate` and `retry` (how and how often data is sent), `theory` (what closed forms say).
 
+mod access;
 mod cell;
 pub mod config;
 mod contention;
@@ -33,10 +34,10 @@ pub mod theory;
 pub use cell::Cell;
 pub use config::{
     AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
-    Errors, Link, Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers,
-    Station, WaitLimit,
+    Errors, Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station,
+    StationLoad, WaitLimit,
 };
-pub use log::{CellLog, NODE_INTERVAL, NodeRow};
+pub use log::{CellLog, CellNotes, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};
 pub use propagation::{Fading, Propagation};
 pub use rate::{RateControl, RateSet};

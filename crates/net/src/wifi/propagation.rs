@@ -62,7 +62,7 @@ impl Propagation {
 
 /// The path between two nodes.
 #[derive(Clone, Debug)]
-pub struct Path {
+pub struct RadioPath {
     /// Gain of distance and shadowing, in decibels; below zero.
     steady_db: f64,
     fading: Option<FadingState>,
@@ -77,7 +77,7 @@ struct FadingState {
     until: Option<Timestamp>,
 }
 
-impl Path {
+impl RadioPath {
     /// A path of this length. The stream is the path's own.
     pub fn new(propagation: &Propagation, distance_m: f64, mut stream: Stream) -> Self {
         let shadowing = propagation.shadowing_db * stream.normal();
@@ -129,10 +129,10 @@ mod tests {
 
     const COHERENCE: TimeDelta = TimeDelta::from_millis(50);
 
-    fn faded(k_factor: f64) -> Path {
+    fn faded(k_factor: f64) -> RadioPath {
         let fading = Some(Fading { k_factor, coherence: COHERENCE });
         let propagation = Propagation { fading, ..Propagation::INDOOR };
-        Path::new(&propagation, 1.0, Seed::new(1).stream("path"))
+        RadioPath::new(&propagation, 1.0, Seed::new(1).stream("path"))
     }
 
     fn at(block: i64) -> Timestamp {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn twenty_dbm_arrive_at_five_metres_as_minus_41() {
-        let mut path = Path::new(&Propagation::INDOOR, 5.0, Seed::new(1).stream("path"));
+        let mut path = RadioPath::new(&Propagation::INDOOR, 5.0, Seed::new(1).stream("path"));
         let received = 20.0 + path.gain_db(Timestamp::ZERO);
         assert!((received - -41.02).abs() < 0.01, "{received}");
     }
@@ -158,7 +158,7 @@ mod tests {
         let propagation = Propagation { shadowing_db: 5.0, ..Propagation::INDOOR };
         let draws: Vec<f64> = (0..4000)
             .map(|k| {
-                let mut path = Path::new(&propagation, 1.0, Seed::new(k).stream("path"));
+                let mut path = RadioPath::new(&propagation, 1.0, Seed::new(k).stream("path"));
                 assert_eq!(path.gain_db(at(0)), path.gain_db(at(1_000)));
                 path.gain_db(at(2_000)) + LOSS_AT_1_M_2_4_GHZ_DB
             })

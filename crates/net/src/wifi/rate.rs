@@ -239,7 +239,7 @@ impl Minstrel {
 mod tests {
     use super::*;
     use crate::seed::Seed;
-    use crate::wifi::propagation::{Fading, Path, Propagation};
+    use crate::wifi::propagation::{Fading, Propagation, RadioPath};
 
     const SET: RateSet = RateSet { streams: 2, guard: GuardInterval::Long };
     const PACKET: DataSize = DataSize::from_bytes(1_538);
@@ -367,7 +367,7 @@ mod tests {
     fn fading_makes_the_rate_swing() {
         let fading = Fading { k_factor: 1.0, coherence: TimeDelta::from_millis(50) };
         let propagation = Propagation { fading: Some(fading), ..Propagation::INDOOR };
-        let mut path = Path::new(&propagation, 30.0, Seed::new(3).stream("path"));
+        let mut path = RadioPath::new(&propagation, 30.0, Seed::new(3).stream("path"));
         // 15 dBm over 30 m: -69 dBm, 22 dB above the noise of a real receiver.
         let outcome = drive(RateControl::Minstrel(SET), 60, |now| 15.0 + path.gain_db(now) + 91.0);
         let used = outcome.each_second();

@@ -44,7 +44,10 @@ fn config(names: &[&str]) -> CellConfig {
 /// The same with a neighbour that sends a packet of this size at this time.
 fn with_neighbour(mut config: CellConfig, size: u64, start_us: i64) -> CellConfig {
     let arrivals = Arrivals::Bursts { period: TimeDelta::from_secs(1_000), packets: 1 };
-    let load = Load { start: at(start_us), ..Load::new(arrivals, DataSize::from_bytes(size)) };
+    let load = StationLoad {
+        start: at(start_us),
+        ..StationLoad::new(arrivals, DataSize::from_bytes(size))
+    };
     let node = without_backoff(NodeConfig::new("neighbour"));
     config.neighbours.push(Neighbour { node, link: Link::new(mcs_7()).with_load(load) });
     config

@@ -33,8 +33,10 @@ impl core::error::Error for Violation {}
 /// Returns an error with this message unless the condition is true.
 macro_rules! ensure {
     ($condition:expr, $($words:tt)+) => {
-        if !$condition {
-            return Err(Violation(format!($($words)+)));
+        // Not `if !$condition`: a comparison with NaN must count as a violation.
+        match $condition {
+            true => {}
+            false => return Err(Violation(format!($($words)+))),
         }
     };
 }

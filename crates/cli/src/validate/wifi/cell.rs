@@ -12,8 +12,8 @@ use weir_net::wifi::phy::{ACK, BLOCK_ACK, Band, DataRate, Mcs, a_mpdu_with, mpdu
 use weir_net::wifi::retry::{CongestionAware, RetryPolicy};
 use weir_net::wifi::theory::{Saturated, Saturation};
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Cell, CellConfig, Edca, Link, Load, Neighbour,
-    NodeConfig, NodeCounters, NodeId, RateControl, Station,
+    AccessCategory, Aggregation, Arrivals, Cell, CellConfig, Edca, Link, Neighbour, NodeConfig,
+    NodeCounters, NodeId, RateControl, Station, StationLoad,
 };
 
 use super::{Check, Limit};
@@ -47,7 +47,7 @@ fn station(name: String, mcs: u8, aggregation: Aggregation) -> Station {
 fn saturated(stations: u32, mcs: u8, aggregation: Aggregation) -> CellConfig {
     let station = |index| {
         let mut station = station(format!("station-{index}"), mcs, aggregation);
-        station.up.loads.push(Load::new(Arrivals::Saturated, PACKET));
+        station.up.loads.push(StationLoad::new(Arrivals::Saturated, PACKET));
         station
     };
     CellConfig::new(BAND, (1..=stations).map(station).collect())
@@ -256,9 +256,10 @@ fn beside_hidden(frames: u32, mbps: f64, retry: RetryPolicy) -> CellConfig {
     let mut station = station("station".into(), 7, Aggregation::NONE);
     station.node.retry = retry;
     let arrivals = Arrivals::Poisson(Bitrate::from_bps_f64(mbps * 1e6 * MPDU_SHARE));
-    station.up.loads.push(Load::new(arrivals, HIDDEN_PACKET));
+    station.up.loads.push(StationLoad::new(arrivals, HIDDEN_PACKET));
     let bursts = Arrivals::Bursts { period: HIDDEN_PERIOD, packets: frames };
-    let link = Link::new(RateControl::Fixed(rate(7))).with_load(Load::new(bursts, HIDDEN_PACKET));
+    let link =
+        Link::new(RateControl::Fixed(rate(7))).with_load(StationLoad::new(bursts, HIDDEN_PACKET));
     let mut config = CellConfig::new(BAND, vec![station]);
     config.neighbours.push(Neighbour { node: NodeConfig::new("hidden"), link });
     config.powers.hide(NodeId::station(0), NodeId::station(1));

@@ -2,8 +2,8 @@
 
 use weir_net::wifi::{CongestionAware, RetryPolicy};
 
-use super::error::ScenarioError;
-use super::reader::Item;
+use crate::scenario::error::ScenarioError;
+use crate::scenario::reader::Item;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 

@@ -3,8 +3,8 @@
 use weir_net::wifi::propagation::Propagation;
 use weir_net::wifi::{Band, Placement};
 
-use super::error::ScenarioError;
-use super::reader::{Item, Table};
+use crate::scenario::error::ScenarioError;
+use crate::scenario::reader::{Item, Table};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 

@@ -39,30 +39,30 @@ const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// A listener that gives only connections whose first request is below the path of a token.
-pub(crate) struct Door {
+pub(crate) struct TokenListener {
     listener: TcpListener,
     token: Arc<str>,
     free: Arc<Semaphore>,
-    waiting: JoinSet<Option<(Asked, SocketAddr)>>,
+    waiting: JoinSet<Option<(FirstRequest, SocketAddr)>>,
     /// Those who wait, the longest first.
     handles: VecDeque<AbortHandle>,
 }
 
 /// A connection and what came over it.
-struct Asked {
+struct FirstRequest {
     stream: TcpStream,
     head: Vec<u8>,
 }
 
 /// A connection that has passed; its place is free again when it is dropped.
-pub(crate) struct Passed {
-    asked: Asked,
+pub(crate) struct AdmittedStream {
+    asked: FirstRequest,
     /// How much of the head the server has read.
     read: usize,
     _place: OwnedSemaphorePermit,
 }
 
-impl Door {
+impl TokenListener {
     pub(crate) fn new(listener: TcpListener, token: &str) -> Self {
         Self {
             listener,
@@ -91,7 +91,7 @@ impl Door {
 }
 
 /// Reads the head of a request; `None` of one that is not for the holder of the token.
-async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
+async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
@@ -104,7 +104,7 @@ async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
         }
         match judge(&head, token) {
             Verdict::Incomplete => {}
-            Verdict::Known => return Some(Asked { stream, head }),
+            Verdict::Known => return Some(FirstRequest { stream, head }),
             Verdict::Stranger => break,
         }
     }
@@ -140,11 +140,11 @@ fn begins_with(path: Option<&str>, token: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-impl Listener for Door {
-    type Io = Passed;
+impl Listener for TokenListener {
+    type Io = AdmittedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Passed, SocketAddr) {
+    async fn accept(&mut self) -> (AdmittedStream, SocketAddr) {
         loop {
             tokio::select! {
                 (stream, address) = Listener::accept(&mut self.listener) => {
@@ -155,7 +155,7 @@ impl Listener for Door {
                     let Ok(Some((asked, address))) = waited else { continue };
                     let place = Arc::clone(&self.free).acquire_owned().await;
                     let place = place.expect("the semaphore is never closed");
-                    return (Passed { asked, read: 0, _place: place }, address);
+                    return (AdmittedStream { asked, read: 0, _place: place }, address);
                 }
             }
         }
@@ -170,13 +170,13 @@ impl Listener for Door {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachedAt(pub(crate) Option<IpAddr>);
 
-impl Connected<IncomingStream<'_, Door>> for ReachedAt {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
+    fn connect_info(stream: IncomingStream<'_, TokenListener>) -> Self {
         Self(stream.io().asked.stream.local_addr().ok().map(|address| address.ip()))
     }
 }
 
-impl AsyncRead for Passed {
+impl AsyncRead for AdmittedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -193,7 +193,7 @@ impl AsyncRead for Passed {
     }
 }
 
-impl AsyncWrite for Passed {
+impl AsyncWrite for AdmittedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
