@@ -34,7 +34,7 @@ const CURE: &str = "users may not make user namespaces here, and there is no set
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confinement {
     pub(crate) user: User,
-    /// Whether the sandbox is on. Firefox decides this itself.
+    /// Whether Chromium's sandbox is on. False for Firefox, which configures its sandbox itself.
     pub(crate) sandbox: bool,
     /// Missing confinement and its reason: one line for the record.
     pub(crate) warning: Option<String>,
