@@ -50,7 +50,7 @@ pub struct Sent {
     pub target_bitrate: Option<Bitrate>,
     /// IP packets of the stream, retransmissions included.
     pub send_rate: Bitrate,
-    /// RTP payload, retransmissions left out.
+    /// RTP payload without retransmissions.
     pub media_rate: Bitrate,
     /// Share of the payload that was retransmitted.
     pub retransmission_ratio: Option<f64>,
@@ -79,7 +79,7 @@ pub struct Sent {
 pub struct Received {
     /// IP packets of the stream.
     pub receive_rate: Bitrate,
-    /// RTP payload, retransmissions left out.
+    /// RTP payload without retransmissions.
     pub media_rate: Bitrate,
     /// RTP payload that was sent again.
     pub retransmission_rate: Option<Bitrate>,

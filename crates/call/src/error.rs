@@ -26,7 +26,7 @@ pub enum CallError {
     /// The address given for people is not an address of this machine.
     #[error("this machine has no address {0}: name one that `ip address` shows")]
     NoAddress(Ipv4Addr),
-    /// The address given for people is the address of a whole network.
+    /// The address given for people is a network's broadcast address.
     #[error(
         "{0} is the broadcast address of a network, which no connection can have: name one address that \
          `ip address` shows, or write --serve=all"
