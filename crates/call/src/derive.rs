@@ -54,7 +54,7 @@ pub struct Sent {
     pub media_rate: Bitrate,
     /// Share of the payload that was retransmitted.
     pub retransmission_ratio: Option<f64>,
-    /// RTP payload that was sent again.
+    /// Retransmitted RTP payload.
     pub retransmission_rate: Option<Bitrate>,
     /// Round-trip time of the last RTCP report, if one arrived in the interval.
     pub rtt: Option<TimeDelta>,
@@ -81,7 +81,7 @@ pub struct Received {
     pub receive_rate: Bitrate,
     /// RTP payload without retransmissions.
     pub media_rate: Bitrate,
-    /// RTP payload that was sent again.
+    /// Retransmitted RTP payload.
     pub retransmission_rate: Option<Bitrate>,
     /// Payload of forward error correction.
     pub fec_rate: Option<Bitrate>,

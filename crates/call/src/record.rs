@@ -277,7 +277,8 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     }
 }
 
-/// What was real and what was simulated, the nodes of an access network by name. `real` are the programs.
+/// Describes what was real and what was simulated, with the nodes of an access network by name.
+/// `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
     let Some(access) = &network.access else { return programs };

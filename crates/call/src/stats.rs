@@ -59,9 +59,9 @@ impl Kind {
 pub struct OutboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// The stream's source.
+    /// SSRC of the stream.
     pub ssrc: Option<u32>,
-    /// The source of what is sent again.
+    /// SSRC of the retransmissions.
     pub rtx_ssrc: Option<u32>,
     /// The media section of the session description.
     pub mid: Option<String>,
@@ -71,9 +71,9 @@ pub struct OutboundRtp {
     pub bytes_sent: u64,
     /// RTP headers, extensions and padding.
     pub header_bytes_sent: u64,
-    /// Packets that were sent again.
+    /// Retransmitted packets.
     pub retransmitted_packets_sent: Option<u64>,
-    /// Payload that was sent again.
+    /// Retransmitted payload.
     pub retransmitted_bytes_sent: Option<u64>,
     /// Current target bitrate of the encoder, in bit/s.
     pub target_bitrate: Option<f64>,
@@ -85,7 +85,7 @@ pub struct OutboundRtp {
     pub frames_per_second: Option<f64>,
     /// Frames encoded.
     pub frames_encoded: Option<u64>,
-    /// Of these, frames that need no other.
+    /// Of these, key frames.
     pub key_frames_encoded: Option<u64>,
     /// Frames of at least 2.5 times the mean size.
     pub huge_frames_sent: Option<u64>,
@@ -158,9 +158,9 @@ pub struct LimitationDurations {
 pub struct InboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// The stream's source.
+    /// SSRC of the stream.
     pub ssrc: Option<u32>,
-    /// The source of what is sent again.
+    /// SSRC of the retransmissions.
     pub rtx_ssrc: Option<u32>,
     /// The media section of the session description.
     pub mid: Option<String>,
@@ -178,9 +178,9 @@ pub struct InboundRtp {
     pub jitter: Option<f64>,
     /// Payload of forward error correction.
     pub fec_bytes_received: Option<u64>,
-    /// Payload that was sent again.
+    /// Retransmitted payload.
     pub retransmitted_bytes_received: Option<u64>,
-    /// Packets that were sent again.
+    /// Retransmitted packets.
     pub retransmitted_packets_received: Option<u64>,
     /// Packets that arrived too late to be used.
     pub packets_discarded: Option<u64>,
@@ -194,7 +194,7 @@ pub struct InboundRtp {
     pub frames_received: Option<u64>,
     /// Frames decoded.
     pub frames_decoded: Option<u64>,
-    /// Of these, frames that need no other.
+    /// Of these, key frames.
     pub key_frames_decoded: Option<u64>,
     /// Sum of the quantizer over the decoded frames.
     pub qp_sum: Option<u64>,

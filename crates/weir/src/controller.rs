@@ -21,8 +21,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// [`on_timeout`]: Controller::on_timeout
 /// [`next_timeout`]: Controller::next_timeout
 pub trait Controller {
-    /// The media source put `added` bytes into the send queue, which now holds `queued` bytes. Both
-    /// sizes count the same headers as [`SentPacket::size`].
+    /// The media source put `added` bytes into the send queue, which now contains `queued` bytes.
+    /// Both sizes count the same headers as [`SentPacket::size`].
     fn on_media_queued(&mut self, _now: Timestamp, _added: DataSize, _queued: DataSize) {}
 
     /// A packet left the pacer.

@@ -41,7 +41,7 @@
 //!         now += size / controller.target().bitrate;
 //!     }
 //!     let header = TwccHeader { reference_time: 0, feedback_count };
-//!     let report = history.on_twcc(header, arrivals.into_iter()).expect("it tells of new packets");
+//!     let report = history.on_twcc(header, arrivals.into_iter()).expect("it has new packets");
 //!     controller.on_feedback(now, report);
 //! }
 //! assert!(controller.target().bitrate > kbps(1_000));

@@ -8,7 +8,7 @@
 //! ```text
 //! media   -> enqueue, enqueue_urgent
 //! network -> on_feedback, on_receiver_limit, on_round_trip_time
-//! time    -> on_timeout, then next_packet until it gives none     (when next_timeout says so)
+//! time    -> on_timeout, then next_packet until it returns None   (when next_timeout says so)
 //! ```
 //!
 //! Its outputs are packets and a target bitrate for the encoder. It does not handle wire formats.

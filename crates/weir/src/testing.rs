@@ -9,7 +9,7 @@
 //! use weir::{Algorithm, ControllerFactory};
 //!
 //! let nada = ControllerFactory::from(Algorithm::Nada);
-//! check_controller(&nada, 4, 1).expect("it keeps to the contract");
+//! check_controller(&nada, 4, 1).expect("it satisfies the contract");
 //! ```
 
 mod driver;
@@ -40,7 +40,7 @@ const HEALED: u32 = 8;
 pub struct Failure {
     /// The rule, as a sentence.
     pub rule: &'static str,
-    /// What the controller did.
+    /// The violation of the rule.
     pub violation: Violation,
     /// The settings that it was built with.
     pub settings: Settings,

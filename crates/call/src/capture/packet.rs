@@ -71,7 +71,7 @@ pub enum Content {
 /// An RTP packet under SRTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtp {
-    /// The stream.
+    /// SSRC of the stream.
     pub ssrc: u32,
     /// Sequence number, as on the wire.
     pub sequence_number: u16,

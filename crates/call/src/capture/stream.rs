@@ -19,7 +19,7 @@ pub const DELAY_BINS: usize = 31;
 /// One stream between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Its source.
+    /// SSRC of the stream.
     pub ssrc: u32,
     /// Payload types in the stream, in rising order.
     pub payload_types: Vec<u8>,

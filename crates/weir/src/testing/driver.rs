@@ -148,7 +148,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// What the controller did that it must not do.
+    /// The violation of the contract.
     pub fn try_apply(&mut self, op: &Op) -> Result<(), Violation> {
         match op {
             Op::Advance(by) => self.advance(self.now + *by)?,
@@ -176,7 +176,7 @@ impl Driver {
     ///
     /// # Panics
     ///
-    /// If the controller did what it must not do.
+    /// If the controller violated the contract.
     pub fn apply(&mut self, op: &Op) {
         self.try_apply(op).unwrap_or_else(|violation| panic!("{violation}"));
     }
@@ -289,7 +289,7 @@ impl Driver {
     ///
     /// # Panics
     ///
-    /// If the controller did what it must not do.
+    /// If the controller violated the contract.
     pub fn run_clean_link(
         &mut self,
         capacity: Bitrate,
@@ -304,7 +304,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// What the controller did that it must not do.
+    /// The violation of the contract.
     pub fn try_run_clean_link(
         &mut self,
         capacity: Bitrate,
