@@ -85,7 +85,7 @@ pub struct Received {
     pub retransmission_rate: Option<Bitrate>,
     /// Payload of forward error correction.
     pub fec_rate: Option<Bitrate>,
-    /// Packets.
+    /// Packets received.
     pub packets: u64,
     /// Share of the expected packets that did not arrive. A late packet can make it negative.
     pub loss_ratio: Option<f64>,

@@ -79,7 +79,7 @@ pub struct CallSettings {
 /// How a page reaches a relay. The members are those of `RTCIceServer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelayAccess {
-    /// `turn:10.45.0.3:3478?transport=udp`.
+    /// Such as `turn:10.45.0.3:3478?transport=udp`.
     pub urls: String,
     /// Name of the user.
     pub username: String,

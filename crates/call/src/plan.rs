@@ -92,7 +92,7 @@ pub struct Call {
 pub struct PlannedLoad {
     /// Its index in the scenario.
     pub flow: usize,
-    /// Its name there.
+    /// Its name in the scenario.
     pub name: String,
     /// Indices of the sending and the receiving host.
     pub hosts: [usize; 2],

@@ -42,9 +42,9 @@ pub struct StatsReport {
 /// `kind` of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Pictures.
+    /// Video.
     Video,
-    /// Sound.
+    /// Audio.
     Audio,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
     pub const ALL: [Self; 2] = [Self::Video, Self::Audio];
 }
 
-/// `outbound-rtp`.
+/// Statistics of a sent stream, `outbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OutboundRtp {
@@ -152,7 +152,7 @@ pub struct LimitationDurations {
     pub other: f64,
 }
 
-/// `inbound-rtp`.
+/// Statistics of a received stream, `inbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InboundRtp {
@@ -224,7 +224,7 @@ pub struct InboundRtp {
     pub pli_count: Option<u64>,
 }
 
-/// `remote-inbound-rtp`.
+/// Statistics of a sent stream from the remote peer, `remote-inbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteInboundRtp {
@@ -270,7 +270,7 @@ pub struct CandidatePair {
     pub remote: Candidate,
 }
 
-/// `local-candidate` and `remote-candidate`.
+/// One end of a candidate pair, `local-candidate` or `remote-candidate`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Candidate {
@@ -291,7 +291,7 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>,
     Ok(told.and_then(|text| text.parse().ok()))
 }
 
-/// `media-source`.
+/// Statistics of a camera, `media-source`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaSource {
@@ -303,7 +303,7 @@ pub struct MediaSource {
     pub frames_per_second: Option<f64>,
 }
 
-/// `transport`.
+/// Statistics of the transport, `transport`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transport {

@@ -104,9 +104,9 @@ impl Windowed {
 /// A span of scenario time over which witnesses are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Exclusive.
+    /// Start of the window, exclusive.
     pub start: Timestamp,
-    /// Inclusive.
+    /// End of the window, inclusive.
     pub end: Timestamp,
     /// Maximum clock difference between two witnesses.
     pub edge: TimeDelta,

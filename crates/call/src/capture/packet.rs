@@ -49,7 +49,7 @@ pub struct Packet {
 /// What an IP packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Media.
+    /// A media packet.
     Rtp(Rtp),
     /// Reports and feedback.
     Rtcp {

@@ -56,7 +56,7 @@ pub struct Packet<'a> {
     pub is_sent: bool,
     /// Size on the wire, including the IP header.
     pub length: u32,
-    /// Its first bytes.
+    /// The captured first bytes.
     pub data: &'a [u8],
 }
 

@@ -17,7 +17,7 @@ pub enum StreamRole {
 }
 
 impl StreamRole {
-    /// As records have it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Video => "video",
@@ -44,14 +44,14 @@ pub enum Counted {
     Video,
     /// Retransmitted video, and padding.
     Retransmissions,
-    /// Both together.
+    /// Video and its retransmissions together.
     VideoAndRetransmissions,
     /// Audio.
     Audio,
 }
 
 impl Counted {
-    /// As records have it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Video => "video",
@@ -69,14 +69,14 @@ impl Counted {
 /// Direction of a stream at a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Away from it.
+    /// The peer sends it.
     Sent,
-    /// To it.
+    /// The peer receives it.
     Received,
 }
 
 impl Way {
-    /// As records have it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",

@@ -24,13 +24,13 @@ pub(super) struct CongestionSignal {
 /// Measurements that the standard assigns to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measurements {
-    /// `d_queue`.
+    /// Queuing delay `d_queue`.
     pub(super) queuing_delay: TimeDelta,
     /// Weight of the warped delay: 1.0 until the last loss expires, then falling to 0.0.
     pub(super) warping_share: f64,
-    /// `p_loss`.
+    /// Smoothed loss ratio `p_loss`.
     pub(super) loss_ratio: f64,
-    /// `p_mark`.
+    /// Smoothed marking ratio `p_mark`.
     pub(super) marking_ratio: f64,
 }
 
@@ -45,7 +45,7 @@ impl CongestionSignal {
         }
     }
 
-    /// `x_curr`.
+    /// The aggregate congestion signal `x_curr`.
     pub(super) fn total(&self) -> TimeDelta {
         (self.warped_delay + self.loss_penalty + self.marking_penalty).min(SIGNAL_MAX)
     }

@@ -60,9 +60,9 @@ pub struct Nada {
     rtt: MinFilter,
     window: LogWindow,
     loss_intervals: LossIntervals,
-    /// `p_loss`.
+    /// Smoothed loss ratio `p_loss`.
     loss_ratio: f64,
-    /// `p_mark`.
+    /// Smoothed marking ratio `p_mark`.
     marking_ratio: f64,
     receive_rate: ReceiveRate,
     mode: Mode,

@@ -18,13 +18,13 @@ const SILENCE_FACTOR: f64 = 0.5;
 /// Input of an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input {
-    /// `rmode`.
+    /// Rate adaptation mode `rmode`.
     pub(super) mode: Mode,
     /// `x_curr`, as its terms.
     pub(super) signal: CongestionSignal,
-    /// `r_recv`.
+    /// Receiving rate `r_recv`.
     pub(super) receive_rate: Bitrate,
-    /// `rtt`.
+    /// Round-trip time `rtt`.
     pub(super) rtt: TimeDelta,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct ReferenceRate {
     limits: RateLimits,
     /// `r_ref`, always within the limits.
     rate: Bitrate,
-    /// `x_prev`.
+    /// Congestion signal at the previous update, `x_prev`.
     previous_signal: TimeDelta,
-    /// `t_last`.
+    /// Time of the previous update, `t_last`.
     updated: Option<Timestamp>,
 }
 
@@ -47,7 +47,7 @@ impl ReferenceRate {
         Self { limits, rate, previous_signal: TimeDelta::ZERO, updated: None }
     }
 
-    /// `r_ref`.
+    /// The reference rate `r_ref`.
     pub(super) fn rate(&self) -> Bitrate {
         self.rate
     }

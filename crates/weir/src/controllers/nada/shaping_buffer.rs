@@ -39,7 +39,7 @@ impl ShapingBuffer {
         limits.clamp(r_ref + self.adjustment(r_ref, p.beta_s, p))
     }
 
-    /// `r_diff_v` or `r_diff_s`.
+    /// Adjustment of a rate, `r_diff_v` or `r_diff_s`.
     fn adjustment(&self, r_ref: Bitrate, beta: f64, p: &Parameters) -> Bitrate {
         let by_length = Bitrate::from_bps_f64(beta * self.length.as_bits() as f64 * p.fps);
         by_length.min(r_ref * ADJUSTMENT_MAX)

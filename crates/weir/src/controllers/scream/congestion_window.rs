@@ -59,9 +59,9 @@ impl Mode {
 /// Delay signals at an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelaySignals {
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub fraction: f64,
-    /// `qdelay_trend`.
+    /// Trend of the queuing delay, `qdelay_trend`.
     pub trend: f64,
 }
 
@@ -140,7 +140,7 @@ impl CongestionWindow {
         self.cwnd = (self.cwnd * factor).max(MIN_CWND);
     }
 
-    /// `cwnd`.
+    /// The size of the window, `cwnd`.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.cwnd as u64)
     }

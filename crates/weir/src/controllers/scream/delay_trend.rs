@@ -21,7 +21,7 @@ pub(super) struct DelayTrend {
     /// `qdelay_fraction_hist`, oldest first, in millionths. With integers the mean is exact. A
     /// constant delay then leaves no rounding error that would correlate with itself.
     history: [i64; HISTORY],
-    /// `qdelay_fraction_avg`.
+    /// Averaged delay fraction, `qdelay_fraction_avg`.
     average: f64,
     trend: f64,
     memory: f64,

@@ -41,11 +41,11 @@ pub(super) struct Conditions {
     pub current_rate: Bitrate,
     /// The larger of `rate_media` and `rate_media_median`.
     pub media_rate: Bitrate,
-    /// `qdelay_trend`.
+    /// Trend of the queuing delay, `qdelay_trend`.
     pub trend: f64,
-    /// `qdelay_trend_mem`.
+    /// Recent maximum of the trend, `qdelay_trend_mem`.
     pub trend_memory: f64,
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     pub queued: DataSize,
 }
 
@@ -122,7 +122,7 @@ impl MediaRateControl {
         ramp * RATE_ADJUST_INTERVAL.as_secs_f64()
     }
 
-    /// `scale_t`.
+    /// Scale of the growth, `scale_t`: small near the last congested bitrate.
     fn growth_scale(&self) -> f64 {
         let last_max = self.last_max.as_bps_f64();
         let distance = SCALE_GAIN * (self.target.as_bps_f64() - last_max) / last_max;
@@ -137,12 +137,12 @@ impl MediaRateControl {
         }
     }
 
-    /// `target_bitrate`.
+    /// The target bitrate, `target_bitrate`.
     pub fn target(&self) -> Bitrate {
         self.target
     }
 
-    /// `TARGET_BITRATE_MAX`.
+    /// The maximum target bitrate, `TARGET_BITRATE_MAX`.
     pub fn max_bitrate(&self) -> Bitrate {
         self.limits.max()
     }

@@ -95,7 +95,7 @@ impl Scream {
         }
     }
 
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     fn delay_fraction(&self) -> f64 {
         self.queuing_delay.value() / self.delay_target.value()
     }

@@ -15,7 +15,7 @@ pub(super) struct Throughput {
     media_bytes: DataSize,
     sent_bytes: DataSize,
     acked_bytes: DataSize,
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     queued: DataSize,
     rate_media: Bitrate,
     rate_transmit: Bitrate,
@@ -91,12 +91,12 @@ impl Throughput {
         self.rate_media.max(self.sorted[MEDIAN_SAMPLES / 2])
     }
 
-    /// `rate_ack`.
+    /// Acknowledged bitrate, `rate_ack`.
     pub fn rate_ack(&self) -> Bitrate {
         self.rate_ack
     }
 
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     pub fn queued(&self) -> DataSize {
         self.queued
     }

@@ -87,7 +87,7 @@ impl BytesInFlight {
         DataSize::from_bytes(self.acked - before)
     }
 
-    /// `bytes_in_flight`.
+    /// Bytes in flight, `bytes_in_flight`.
     pub fn bytes(&self) -> DataSize {
         DataSize::from_bytes(self.sent - self.acked)
     }

@@ -83,12 +83,12 @@ impl DelayTarget {
         self.next = (self.next + 1) % VARIANCE_SAMPLES;
     }
 
-    /// `qdelay_norm_avg_t`.
+    /// Average of the newest samples, `qdelay_norm_avg_t`.
     fn average(&self) -> f64 {
         self.recent_sum as f64 / AVERAGE_SAMPLES as f64 / self.lowest.as_micros() as f64
     }
 
-    /// `qdelay_norm_var_t`.
+    /// Variance of all samples, `qdelay_norm_var_t`.
     fn variance(&self) -> f64 {
         let samples = VARIANCE_SAMPLES as u128;
         let spread = samples * u128::from(self.sum_of_squares) - u128::from(self.sum).pow(2);
@@ -96,7 +96,7 @@ impl DelayTarget {
         spread as f64 / (unit * unit)
     }
 
-    /// `qdelay_target`.
+    /// The delay target, `qdelay_target`.
     pub fn value(&self) -> TimeDelta {
         self.target
     }

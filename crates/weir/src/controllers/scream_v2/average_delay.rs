@@ -34,7 +34,7 @@ impl AverageDelay {
         true
     }
 
-    /// `qdelay_avg`.
+    /// The averaged queuing delay, `qdelay_avg`.
     pub fn value(&self) -> TimeDelta {
         self.average
     }

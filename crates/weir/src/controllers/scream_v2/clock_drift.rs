@@ -22,7 +22,7 @@ pub(super) struct ClockDrift {
     /// `qdelay_min`: minimum of this round trip; `None` before its first sample.
     min: Option<TimeDelta>,
     round_trip_start: Timestamp,
-    /// `qdelay_min_avg`.
+    /// Averaged minimum of the queuing delay, `qdelay_min_avg`.
     average: TimeDelta,
     paused_until: Timestamp,
 }

@@ -20,7 +20,7 @@ pub(super) struct DelayJitter {
     max: TimeDelta,
     /// `qdelay_min_avg`. It is pulled up by `max`.
     min: TimeDelta,
-    /// `qdelay_dev_avg`.
+    /// Averaged distance of the envelopes, `qdelay_dev_avg`.
     deviation: TimeDelta,
 }
 

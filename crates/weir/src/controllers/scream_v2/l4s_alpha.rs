@@ -17,9 +17,9 @@ const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 #[derive(Clone, Debug, Default)]
 pub(super) struct L4sAlpha {
     alpha: f64,
-    /// `data_units_delivered_this_rtt`.
+    /// Packets delivered since the last update, `data_units_delivered_this_rtt`.
     delivered: u64,
-    /// `data_units_marked_this_rtt`.
+    /// Packets marked since the last update, `data_units_marked_this_rtt`.
     marked: u64,
     updated: Timestamp,
 }

@@ -16,7 +16,7 @@ const QUEUE: f64 = 0.75;
 /// Minimum averaging window, in round trips [SCREAMV2 §4.5.2].
 const ROUND_TRIPS: f64 = 2.0;
 
-/// `loss_rate`.
+/// Averaged loss rate, `loss_rate`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossRate {
     rate: f64,

@@ -22,7 +22,7 @@ pub(super) struct Frame {
     pub size: DataSize,
     /// `media_qdelay`: wait of the oldest byte in the queue when the next frame was added.
     pub queue_delay: TimeDelta,
-    /// `frame_period`.
+    /// Averaged time between frames, `frame_period`.
     pub period: TimeDelta,
 }
 

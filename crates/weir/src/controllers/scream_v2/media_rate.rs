@@ -29,9 +29,9 @@ const HEAD_ROOM: f64 = 1.2;
 /// The two correction factors that depend on the source's frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MediaRate {
-    /// `rate_adjust_factor`.
+    /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     rate_adjust: f64,
-    /// `frame_size_dev`.
+    /// Averaged excess of the frame sizes, `frame_size_dev`.
     frame_size_deviation: f64,
 }
 
@@ -61,7 +61,7 @@ impl MediaRate {
         bytes * HEAD_ROOM * (MSS + PACKET_OVERHEAD) / MSS
     }
 
-    /// `rate_adjust_factor`.
+    /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     pub fn rate_adjust(&self) -> f64 {
         self.rate_adjust
     }

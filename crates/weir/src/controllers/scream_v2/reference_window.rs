@@ -74,15 +74,15 @@ impl Congestion {
 /// Input of an update, apart from congestion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
-    /// `s_rtt`.
+    /// Smoothed round-trip time, `s_rtt`.
     pub rtt: TimeDelta,
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub delay_fraction: f64,
-    /// `ref_wnd_delay_scale`.
+    /// Scale of changes because of delay jitter, `ref_wnd_delay_scale`.
     pub jitter_scale: f64,
     /// The larger of `max_bytes_in_flight` and `max_bytes_in_flight_prev`.
     pub max_in_flight: DataSize,
-    /// `max_bytes_in_flight_prev`.
+    /// Maximum bytes in flight during the previous round trip, `max_bytes_in_flight_prev`.
     pub previous_in_flight: DataSize,
     /// The target bitrate is below `ACKED_BITRATE_MARGIN` times the acknowledged bitrate.
     pub target_is_low: bool,
@@ -102,11 +102,11 @@ pub(super) struct ReferenceWindow {
     size: f64,
     /// `ref_wnd_i`: size of the window when congestion last ended its growth.
     inflection: f64,
-    /// `ref_wnd_i_update_allowed`.
+    /// Whether the window has grown since the last reduction, `ref_wnd_i_update_allowed`.
     has_grown: bool,
     /// `last_congestion_detected_time`: time of the last loss or mark; virtual marks do not count.
     congested: Option<Timestamp>,
-    /// `last_reaction_to_congestion_time`.
+    /// Time of the last reduction, `last_reaction_to_congestion_time`.
     reacted: Option<Timestamp>,
 }
 
@@ -196,7 +196,7 @@ impl ReferenceWindow {
         self.congested.map_or(1.0, |congested| ((now - congested) / full).clamp(0.0, 1.0))
     }
 
-    /// `ref_wnd_ratio`.
+    /// Share of one segment in the window, `ref_wnd_ratio`.
     pub fn segment_ratio(&self) -> f64 {
         (MSS / self.size).min(1.0)
     }

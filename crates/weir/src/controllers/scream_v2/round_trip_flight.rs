@@ -29,7 +29,7 @@ impl RoundTripFlight {
         self.current.max(self.previous)
     }
 
-    /// `max_bytes_in_flight_prev`.
+    /// Maximum during the previous round trip, `max_bytes_in_flight_prev`.
     pub fn previous(&self) -> DataSize {
         self.previous
     }
