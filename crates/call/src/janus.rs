@@ -1,8 +1,10 @@
-//! A forwarding server: Debian's Janus with its video room, and the agents that sit in its seats.
+//! A forwarding server: Debian's Janus with its video room, and the agents that represent it in
+//! calls.
 //!
-//! Each participant publishes to the server in one call and gets each other one's video in another.
-//! For the pages these are calls as any other: an agent sits in the server's seat of each, and
-//! translates between the lab's messages and Janus' own, one datagram a message.
+//! Each participant sends to the server in one call, and receives the video of each other
+//! participant in another. For the pages these are normal calls. In each call, an agent takes the
+//! server's seat and translates between the lab's messages and those of Janus, one datagram per
+//! message.
 
 use std::fs;
 use std::io;
@@ -21,33 +23,34 @@ use crate::error::CallError;
 use crate::message::{Candidate, LabMessage, Peer, PeerMessage, SetupTimes, printable};
 use crate::signalling::{Call, Violation};
 
-/// The room that the configuration makes.
+/// The video room created by the configuration.
 const ROOM: u64 = 1;
-/// No message of Janus is longer: a session description is some 10 KiB.
+/// Maximum size of a Janus message. A session description has about 10 KiB.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
 const WRITTEN_BY_ALL: u32 = 0o666;
-/// For an answer of Janus.
+/// Time limit for an answer of Janus.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// For its start, which makes keys and certificates: on a busy machine that takes a while.
+/// Time limit for its start. It creates keys and certificates, which is slow on a busy machine.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// Janus 1.1 now and then ends at its start: the thread of its socket may look whether the transport is there
-/// before the transport says so, and "no Janus API transport is available" then.
+/// Number of attempts to start Janus. Janus 1.1 sometimes exits at its start with "no Janus API
+/// transport is available": the thread of its socket may check for the transport before the
+/// transport is ready.
 const STARTS: u32 = 5;
-/// Until a starting Janus is looked for again.
+/// Polling interval while Janus starts.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// A running Janus; dropping it kills it.
+/// A running Janus. Dropping it kills Janus.
 #[derive(Debug)]
 pub(crate) struct Janus {
     pid: u32,
     _child: Child,
     folder: PathBuf,
-    /// As it calls itself.
+    /// Version, as the program reports it.
     pub(crate) version: String,
 }
 
 impl Janus {
-    /// Starts one on a host. `folder` is a new folder's name.
+    /// Starts Janus on a host. `folder` is the name of a new folder.
     pub(crate) fn start(host: &Host, folder: &Path) -> Result<Self, CallError> {
         let version = version(host)?;
         let failed = CallError::system;
@@ -66,12 +69,12 @@ impl Janus {
         Ok(Self { pid: child.inner().id(), _child: child, folder: folder.into(), version })
     }
 
-    /// The process that everything of it is below.
+    /// Root process of Janus.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The agents for its seats, by the index of their call.
+    /// The agents, by the index of their call.
     pub(crate) fn agents(&self, roles: Vec<ForwardingRole>) -> Vec<(usize, Agent)> {
         let (up, _) = watch::channel(Vec::new());
         let up = Arc::new(up);
@@ -89,13 +92,13 @@ fn spawn(host: &Host, user: User, folder: &Path) -> Result<Child, CallError> {
     let log = log.map_err(CallError::system("make the server's log"))?;
     let mut command = host.command_as(user, "janus");
     command.current_dir(folder).env("HOME", folder).arg("--configs-folder").arg(folder);
-    // It writes its log to one or the other.
+    // Janus logs to standard output or to standard error.
     let copy = log.try_clone().map_err(CallError::system("make the server's log"))?;
     command.stdin(Stdio::null()).stdout(copy).stderr(log);
     Ok(Child::spawn(&mut command)?)
 }
 
-/// Waits until Janus hears; returns what it said if it has ended instead.
+/// Waits until Janus listens. Returns its output if it has ended instead.
 fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String>> {
     let give_up = Instant::now() + START_PATIENCE;
     while !socket(folder).exists() {
@@ -113,12 +116,12 @@ fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String
     Ok(None)
 }
 
-/// Where Janus hears.
+/// Path of the socket on which Janus listens.
 fn socket(folder: &Path) -> PathBuf {
     folder.join("janus.sock")
 }
 
-/// Whether this machine has a Janus, and which.
+/// Version of Janus on this machine; an error if there is none.
 fn version(host: &Host) -> Result<String, CallError> {
     let output = host.command("janus").arg("--help").stdin(Stdio::null()).output();
     let output = output.map_err(|_| CallError::NoJanus)?;
@@ -127,7 +130,8 @@ fn version(host: &Host) -> Result<String, CallError> {
     Ok(printable(&format!("Janus {}", version.unwrap_or_default().trim())))
 }
 
-/// Only the video room, heard on a socket in the file system, on the emulated interface.
+/// Configures only the video room, with a Unix socket for control and media on the emulated
+/// interface.
 fn configure(folder: &Path) -> io::Result<()> {
     let library = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path().join("janus"));
     let library = library.chain([PathBuf::from("/usr/lib/janus")]).find(|path| path.is_dir());
@@ -156,34 +160,34 @@ fn configure(folder: &Path) -> io::Result<()> {
     )
 }
 
-/// What a call is to a forwarding server.
+/// The role of a call for a forwarding server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingRole {
-    /// Between two browsers; it has no part in it.
+    /// A call between two browsers, without the server.
     Direct,
     /// Peer a sends to the server.
     Publish,
-    /// The server sends to peer b what it gets in the call with this index.
+    /// The server sends to peer b the media that it receives in the call with this index.
     Subscribe(usize),
 }
 
-/// Sits in the server's seat of one call.
+/// Represents the server in one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     call: usize,
     role: ForwardingRole,
     folder: PathBuf,
-    /// The calls in which the server receives.
+    /// Indices of the calls in which the server receives media.
     up: Arc<watch::Sender<Vec<usize>>>,
 }
 
 impl Agent {
-    /// The seat that it takes.
+    /// The seat of the server in this call.
     fn peer(&self) -> Peer {
         if self.role == ForwardingRole::Publish { Peer::B } else { Peer::A }
     }
 
-    /// Plays its part in a call, to the end.
+    /// Acts for the server until the call ends.
     pub(crate) async fn run(self, call: &Call) {
         let peer = self.peer();
         let messages = match call.join(peer, None) {
@@ -272,7 +276,7 @@ impl Agent {
     }
 }
 
-/// What an event of Janus means for a call.
+/// Meaning of a Janus event for a call.
 #[derive(Debug, PartialEq, Eq)]
 enum JanusEvent {
     Nothing,
@@ -298,12 +302,12 @@ fn on_event(event: &Value) -> Result<JanusEvent, Violation> {
     })
 }
 
-/// A session with Janus and one handle of the video room in it.
+/// A Janus session with one handle of the video room.
 struct Line {
     socket: UnixDatagram,
     session: u64,
     handle: u64,
-    /// A request has gone to the video room.
+    /// Whether a request was sent to the video room.
     has_asked: bool,
 }
 
@@ -312,7 +316,7 @@ impl Line {
         let failed = |error: io::Error| error.to_string();
         let path = folder.join(format!("agent-{call}.sock"));
         let bound = UnixDatagram::bind(&path).map_err(failed)?;
-        // Janus may be another user; nobody else can enter the folder.
+        // Janus may run as another user. Only that user and the lab can enter the folder.
         let writable = fs::Permissions::from_mode(WRITTEN_BY_ALL);
         fs::set_permissions(&path, writable).map_err(failed)?;
         bound.connect(socket(folder)).map_err(failed)?;
@@ -323,7 +327,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Asks for something that has a number, and waits for it.
+    /// Requests a new object and waits for its id.
     async fn create(&mut self, request: Value) -> Result<u64, Violation> {
         self.send(request).await?;
         let answer = tokio::time::timeout(PATIENCE, self.receive()).await;

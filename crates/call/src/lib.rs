@@ -1,9 +1,9 @@
-//! Real video calls through the emulator: browsers, the page that they open, the signalling between
-//! them, and what they report.
+//! Real video calls through the emulator: browsers, their page, the signalling between them, and
+//! their reports.
 //!
-//! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is the server alone, for
-//! browsers that somebody else opens. [`mod@derive`] turns what they report into the values of each
-//! interval.
+//! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is only the
+//! server, for browsers that somebody else opens. [`mod@derive`] converts their reports to values
+//! per interval.
 
 mod bridge;
 mod browser;

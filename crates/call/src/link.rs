@@ -1,7 +1,7 @@
-//! From a run of `weir link` to a record of the same shape as any other.
+//! Converts a run of `weir link` to a record, in the same format as other records.
 //!
-//! What the command sends, and to which port, nobody asks: a flow is all that goes one way between the two
-//! hosts, as the emulator counts it.
+//! The command's protocol and ports do not matter: a flow is all traffic in one direction between
+//! the two hosts, as the emulator counts it.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan, SAMPLE_INTERVAL};
@@ -15,24 +15,24 @@ use crate::capture::Recorded;
 use crate::record::{self, Path};
 use crate::run::kernel_version;
 
-/// A command that has ended, and what the network saw of it.
+/// A command that has ended, and the log of the network.
 #[derive(Debug)]
 pub struct LinkRun<'a> {
-    /// Its words.
+    /// The command and its arguments.
     pub command: &'a [String],
-    /// What ran at the far end meanwhile, if anything.
+    /// The command at the other host, if any.
     pub peer: Option<&'a str>,
     /// The command's exit code.
     pub exit_code: u8,
-    /// What the network was.
+    /// The emulated network.
     pub plan: &'a Plan,
-    /// What the emulator saw.
+    /// The emulator's log.
     pub emulation: &'a Emulation,
-    /// The captures of both hosts; empty without any.
+    /// The captures of both hosts; empty if there are none.
     pub captures: &'a [Recorded],
 }
 
-/// The run as a record.
+/// Builds the record of the run.
 pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Record {
     let duration = length(run.emulation);
     let scenario = scenario.clone().linked(duration.min(LINK_DURATION_MAX));
@@ -56,7 +56,7 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     Record { info, scenario, trace, call: Some(call_file(run, warnings)) }
 }
 
-/// From the start to the last sample.
+/// Time from the start to the last sample.
 fn length(emulation: &Emulation) -> TimeDelta {
     let links = emulation.hops.iter().map(|hop| hop.up.samples.len());
     let flows = emulation.flows.iter().map(|flow| flow.samples.len());
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Two packets up, the second of which is lost in the second interval.
+    /// Two packets upstream. The second one is lost, in the second interval.
     fn emulation() -> Emulation {
         let sample = |index: i64, lost_packets| FlowSample {
             time: Timestamp::ZERO + SAMPLE_INTERVAL * index,

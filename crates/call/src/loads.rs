@@ -1,4 +1,4 @@
-//! Traffic beside the calls: iperf3 on hosts of its own.
+//! Load traffic besides the calls: iperf3 on separate hosts.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulator, Host, IperfLoad, LoadReceiver, RunningLoad};
@@ -8,10 +8,10 @@ use crate::error::CallError;
 use crate::outcome::LoadOutcome;
 use crate::plan::{CallConfig, PlannedLoad};
 
-/// Every receiver has a host of its own, so all of them may have the port of iperf3.
+/// Port of iperf3. All receivers can use it because each one is on its own host.
 const PORT: u16 = 5201;
 
-/// All loads of a run; dropping them ends them.
+/// All loads of a run. Dropping it ends them.
 #[derive(Debug)]
 pub(crate) struct Loads(Vec<Stage>);
 
@@ -34,7 +34,7 @@ enum State {
 }
 
 impl Loads {
-    /// Brings up the receiving ends.
+    /// Starts the receiving ends.
     pub(crate) fn open(config: &CallConfig, emulator: &Emulator) -> Result<Self, CallError> {
         let stage = |load: &PlannedLoad| -> Result<Stage, CallError> {
             let [from, to] = load.hosts.map(|host| emulator.host(host));
@@ -51,7 +51,7 @@ impl Loads {
         config.loads.iter().map(stage).collect::<Result<_, CallError>>().map(Self)
     }
 
-    /// Starts those whose time has come.
+    /// Starts the loads that are due.
     pub(crate) fn begin(&mut self, now: Timestamp) {
         for stage in self.0.iter_mut().filter(|stage| stage.start <= now) {
             let failed = State::Failed(String::new());
@@ -68,7 +68,7 @@ impl Loads {
         }
     }
 
-    /// Waits for the reports of all; and what went wrong, one line each.
+    /// Waits for all reports. Also returns what went wrong, one line each.
     pub(crate) fn finish(self) -> (Vec<LoadOutcome>, Vec<String>) {
         let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
         for Stage { flow, name, state, .. } in self.0 {

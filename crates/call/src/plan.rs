@@ -1,5 +1,5 @@
-//! From a scenario to what a run needs: the network with its hosts, who sits there, who calls whom,
-//! and what loads the network beside the calls.
+//! Converts a scenario to the plan of a run: the network with its hosts, the participants, their
+//! calls, and the load traffic.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use weir_net::{Capacity, Seed};
 use crate::capture::CapturePlan;
 use crate::janus::ForwardingRole;
 
-/// Why browsers cannot play a scenario.
+/// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
 #[error("{scenario} cannot be called: {why}")]
 pub struct Unplayable {
@@ -20,50 +20,51 @@ pub struct Unplayable {
     why: String,
 }
 
-/// What to call, over what.
+/// Configuration of a run of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallConfig {
     /// The network and its hosts.
     pub network: Plan,
-    /// From time zero, at which every call that begins then can send.
+    /// Duration from time zero, when all calls that begin then can send.
     pub duration: TimeDelta,
-    /// Who takes part.
+    /// The participants.
     pub participants: Vec<Participant>,
     /// The calls, by number.
     pub calls: Vec<Call>,
-    /// Traffic beside the calls.
+    /// Load traffic besides the calls.
     pub loads: Vec<PlannedLoad>,
-    /// The relay that all media takes.
+    /// The relay for all media.
     pub relay: Option<RelayHost>,
-    /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
+    /// The address at which people reach this machine, if the peers are people. 0.0.0.0 means all
+    /// addresses.
     pub serve: Option<Ipv4Addr>,
-    /// What the cameras show, and the codec.
+    /// The cameras' picture, and the codec.
     pub picture: Picture,
-    /// Where packet captures are kept; `None` to read them and let them go.
+    /// Where to keep packet captures; `None` to delete them after they are read.
     pub capture: Option<CapturePlan>,
-    /// Of the network's chances.
+    /// Seed of the network's randomness.
     pub seed: Seed,
 }
 
-/// Somebody on a host of the own.
+/// A participant on its own host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Participant {
     /// `a` and `b` of a single call; `a1`, `b1`, `a2` of several; `p1`, `p2` in a mesh; `server`.
     pub name: String,
     /// Its host, by index.
     pub host: usize,
-    /// What it is.
+    /// Kind of participant.
     pub player: Player,
 }
 
-/// What takes part in calls.
+/// Kinds of participants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// A browser.
     Browser(BrowserKind),
-    /// A person's own browser, on this machine or another one.
+    /// A person's browser, on this machine or another one.
     Person,
-    /// The server that forwards.
+    /// A forwarding server.
     ForwardingServer,
 }
 
@@ -72,30 +73,30 @@ pub enum Player {
 pub struct Call {
     /// Its number in the scenario.
     pub number: usize,
-    /// Who offers and who answers, by index.
+    /// Indices of the participants that offer and answer.
     pub ends: [usize; 2],
-    /// What it is to a forwarding server.
+    /// Its role for the forwarding server.
     pub role: ForwardingRole,
-    /// The limit of each end's encoder; `None` for one that sends no video.
+    /// Maximum encoder bitrate of each end; `None` for an end that sends no video.
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
     pub audio: [bool; 2],
-    /// When it begins to be set up; at zero, when it can send.
+    /// When its set-up begins. For a call that starts at zero, when it can send.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
 }
 
-/// A flow of TCP or UDP between two hosts of its own.
+/// A TCP or UDP flow between two hosts of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLoad {
     /// Its index in the scenario.
     pub flow: usize,
-    /// Its name there.
+    /// Its name in the scenario.
     pub name: String,
-    /// The hosts that send and receive, by index.
+    /// Indices of the sending and the receiving host.
     pub hosts: [usize; 2],
-    /// What it sends.
+    /// Kind of traffic.
     pub traffic: Traffic,
     /// When it starts.
     pub start: Timestamp,
@@ -103,7 +104,7 @@ pub struct PlannedLoad {
     pub stop: Timestamp,
 }
 
-/// A relay and how its users reach it.
+/// A relay and the transport to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayHost {
     /// Its host, by index.
@@ -113,10 +114,10 @@ pub struct RelayHost {
 }
 
 impl CallConfig {
-    /// The calls of a scenario over its network.
+    /// Plans the calls of a scenario over its network.
     ///
     /// # Errors
-    /// Where the scenario has what browsers or the emulator do not: one line.
+    /// One line, if the scenario uses something that browsers or the emulator do not support.
     pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Unplayable> {
         let config = Builder::new(scenario).build(seed);
         config.map_err(|why| Unplayable { scenario: scenario.id.clone(), why })
@@ -124,10 +125,10 @@ impl CallConfig {
 }
 
 impl CallConfig {
-    /// The same calls between people, who open their pages themselves.
+    /// Changes the plan to calls between people, who open their pages themselves.
     ///
     /// # Errors
-    /// Where people cannot stand in for the lab's own peers: one line.
+    /// One line, if people cannot replace the lab's own peers.
     pub fn served(mut self, address: Ipv4Addr) -> Result<Self, &'static str> {
         if self.relay.is_some() {
             return Err("--serve: people do not call over a relay; take a scenario without one");
@@ -162,7 +163,7 @@ struct Builder<'a> {
     participants: Vec<Participant>,
 }
 
-/// Or why not, in one line.
+/// The error is one line.
 type OrWhy<T> = std::result::Result<T, String>;
 
 impl<'a> Builder<'a> {
@@ -202,7 +203,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A host and the participant on it; its index among the participants.
+    /// Adds a host and its participant. Returns the index of the participant.
     fn seat(&mut self, name: String, host: HostPlan, side: usize) -> usize {
         self.network.hosts.push(host);
         let host = self.network.hosts.len() - 1;
@@ -240,7 +241,7 @@ impl<'a> Builder<'a> {
         Ok(ends)
     }
 
-    /// Each calls the server, which stands where their paths end.
+    /// Each participant calls the server, which is at the end of their paths.
     fn forwarding_server(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
         let server = calls.len();
         let [_, place] = self.places(&calls[0])?;
@@ -261,7 +262,7 @@ impl<'a> Builder<'a> {
         Ok(ends)
     }
 
-    /// Everybody at one node, with half of the network's delay as the own access of each.
+    /// All participants are at one node. The access link of each has half of the network's delay.
     fn mesh(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
         let participants = (2..=calls.len() + 1).find(|n| n * (n - 1) / 2 >= calls.len());
         let participants = participants.filter(|n| n * (n - 1) / 2 == calls.len());
@@ -285,14 +286,14 @@ impl<'a> Builder<'a> {
         self.network.local_traffic = true;
         for number in 1..=participants {
             let host = HostPlan { access_delay: delay / 2, ..HostPlan::at(0) };
-            // Browsers alternate, so that both kinds meet.
+            // Browsers alternate, so that both kinds call each other.
             self.seat(format!("p{number}"), host, (number + 1) % 2);
         }
         let pairs = (0..participants).flat_map(|a| (a + 1..participants).map(move |b| [a, b]));
         Ok(pairs.collect())
     }
 
-    /// Where the two ends of a call stand.
+    /// The hosts of the two ends of a call.
     fn places(&self, call: &PlannedCall) -> OrWhy<[HostPlan; 2]> {
         let flows: Vec<&Flow> = call.flows().map(|flow| &self.scenario.flows[flow]).collect();
         let first = flows[0];
@@ -390,7 +391,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Every participant gets what each other one sends to the server, in a call of its own.
+/// Adds a call for each pair of participants, in which one receives what the other sends to the
+/// server.
 fn subscribe(calls: &mut Vec<Call>) {
     let publishers = calls.len();
     calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
@@ -410,7 +412,7 @@ fn subscribe(calls: &mut Vec<Call>) {
     }
 }
 
-/// The limit of a media flow's encoder.
+/// Maximum encoder bitrate of a media flow.
 fn limit(flow: &Flow) -> Option<Bitrate> {
     let media = flow.media()?;
     let cap = match media.source {

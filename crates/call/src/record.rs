@@ -1,9 +1,9 @@
-//! From a run of calls to a record of the same shape as a simulated run's.
+//! Converts a run of calls to a record, in the same format as that of a simulated run.
 //!
-//! Capacity, queue, sent, received and lost packets come from the emulator, which sees every IP packet
-//! between the two hosts of a flow (RTCP, STUN and DTLS included, a few per cent); target bitrate (the
-//! browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms, and stand in
-//! each row of 50 ms that they hold for.
+//! Capacity, queue, and sent, received and lost packets come from the emulator. It sees every IP
+//! packet between the two hosts of a flow, including RTCP, STUN and DTLS (a few per cent). Target
+//! bitrate (the browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms.
+//! They are repeated in each row of 50 ms of that interval.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
@@ -23,7 +23,7 @@ use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
 use crate::witness::{self, CallEnds};
 
-/// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
+/// Builds the record of a run. `attempts` is the number of attempts: disturbed runs are repeated.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
@@ -69,17 +69,19 @@ pub fn record(
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
-/// What the record says should not be trusted, one line each.
+/// Reasons given in the record not to trust it, one line each.
 pub fn warnings(record: &Record) -> &[String] {
     record.call.as_ref().map_or(&[], |call| &call.warnings)
 }
 
-/// What the emulator saw of a flow: the pairs of hosts that its packets go between, and the links.
+/// The emulator's view of a flow: the pairs of hosts between which its packets travel, and the
+/// links.
 pub(crate) struct Path<'a> {
     flow: usize,
     start: Timestamp,
     stop: Timestamp,
-    /// From the sender, over the relay if there is one, to the receiver; `None` where nothing went.
+    /// From the sender, over the relay if there is one, to the receiver; `None` for a leg without
+    /// packets.
     legs: Vec<Option<&'a FlowRecord>>,
     /// The links in its direction, in order.
     links: Vec<&'a DirectionRecord>,
@@ -118,7 +120,7 @@ impl<'a> Path<'a> {
         Self { flow: index, start: flow.start, stop: flow.stop, legs: vec![leg], links }
     }
 
-    /// A row a sample, while the flow is active.
+    /// One row per sample while the flow is active.
     pub(crate) fn rows(&self, intervals: &[Interval]) -> Vec<Row> {
         let of_legs = self.legs.iter().flatten().map(|leg| leg.samples.len());
         let of_links = self.links.iter().map(|link| link.samples.len());
@@ -131,7 +133,7 @@ impl<'a> Path<'a> {
                 after += 1;
             }
             let interval = intervals.get(after).filter(|interval| interval.start < time);
-            // An estimate is one of a moment: it is known from its report on.
+            // An estimate is valid from the time of its report on.
             let estimate = intervals[..after].last().and_then(|told| told.estimated_bitrate);
             if self.start < time && time <= self.stop {
                 rows.push(self.row(index, time, interval, estimate));
@@ -163,11 +165,11 @@ impl<'a> Path<'a> {
             time,
             flow: self.flow,
             capacity: links.iter().filter_map(|sample| sample.capacity).min(),
-            // The encoder's share of it is `target_bps` in call.json.
+            // The encoder's target is `target_bps` in call.json.
             target: sent.and(estimate),
             pacing_rate: None,
             congestion_window: None,
-            // What came to the network: the emulator does not see the sender's own queue.
+            // Packets that reached the network. The emulator does not see the sender's queue.
             sent: first.offered,
             received: last.delivered,
             sent_packets: first.offered_packets,
@@ -198,7 +200,7 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     }
 }
 
-/// What only a run of calls has.
+/// The part of a record that only runs of calls have.
 fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
@@ -255,7 +257,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
     }
 }
 
-/// What the emulator knows of any run.
+/// Facts from the emulator, for any kind of run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
     let change = |(time, change): (Timestamp, String)| file::NetworkChange {
@@ -275,7 +277,8 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     }
 }
 
-/// What was real and what was simulated, the nodes of an access network by name. `real` are the programs.
+/// Describes what was real and what was simulated, with the nodes of an access network by name.
+/// `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
     let Some(access) = &network.access else { return programs };
@@ -319,13 +322,13 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
 }
 
-/// Why the run is disturbed.
+/// Reasons why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
     let causes = emulation.disturbances();
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
-/// What was typed.
+/// Warnings about changes made by hand.
 pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
     let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
         format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
@@ -333,7 +336,7 @@ pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
     typed.collect()
 }
 
-/// The last that a peer told of what it sends.
+/// The last report of a peer's sent video.
 fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
     peer.reports.iter().rev().find_map(|timed| timed.report.outbound.as_ref())
 }
@@ -395,7 +398,7 @@ fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Pee
     }
 }
 
-/// A part of the last report that has it.
+/// A part of the last report that contains it.
 fn last<T>(peer: &PeerOutcome, part: fn(&StatsReport) -> Option<&T>) -> Option<&T> {
     peer.reports.iter().rev().find_map(|timed| part(&timed.report))
 }

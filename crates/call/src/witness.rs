@@ -1,5 +1,5 @@
-//! What three witnesses say of one call: the browsers' reports, the captures of the hosts, and the
-//! emulator's log.
+//! Compares three independent measurements (witnesses) of one call: the browsers' reports, the
+//! captures at the hosts, and the emulator's log.
 //!
 //! ```text
 //! reports, captures -> CallEnds -> counts of each stream -+

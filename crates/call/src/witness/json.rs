@@ -1,4 +1,4 @@
-//! What the captures of a call say, as `call.json` has it.
+//! Converts the captures of a call to the format of `call.json`.
 
 use weir::units::TimeDelta;
 use weir_lab::calls::file;
@@ -9,7 +9,7 @@ use super::ends::{CallEnds, CapturedInterval, PeerStream};
 use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
-/// The captures of the call with this number.
+/// Returns the captures of the call with this number.
 pub fn emit(call: usize, ends: &CallEnds<'_>) -> file::Capture {
     let streams = Peer::ALL.into_iter().flat_map(|from| ends.streams(from));
     let intervals = |peer| ends.intervals(peer).iter().map(interval).collect();
