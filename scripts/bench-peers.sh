@@ -1,13 +1,13 @@
 #!/bin/sh
-# GCC of webrtc-rs, str0m and pion beside ours, all on one feedback trace: ns a packet, and how many times
-# ours that is. A stack whose toolchain or source is not to be had is left out, with a line that says so.
+# Compares GCC of webrtc-rs, str0m and pion with ours on one feedback trace: ns per packet, and the
+# ratio to ours. A stack whose toolchain or source is missing is left out, with a line that says so.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"
 cd "$(dirname "$0")/.."
 
-# The estimator of str0m is private. Its published source with two modules made public, and nothing else
-# changed, is what our program links.
+# The estimator of str0m is private. Our program links its published source, in which two modules
+# are made public and nothing else is changed.
 made=target/peers
 manifest=bench/peers/str0m-source/Cargo.toml
 if ! cargo fetch --quiet --locked --manifest-path "$manifest"; then
@@ -29,7 +29,7 @@ cargo build --quiet --release --locked --manifest-path bench/peers/Cargo.toml --
 "$made/build/release/peers" trace "$trace"
 "$made/build/release/peers" time "$trace" > "$results"
 if command -v go > /dev/null; then
-    # Go keeps what a passing test prints only with -v.
+    # Go shows the output of a passing test only with -v.
     (cd bench/peers/pion && TRACE=$trace GOMAXPROCS=1 go test -count=1 -v -run TestTime .) |
         grep "^pion" >> "$results"
 else

@@ -1,6 +1,6 @@
-# A Markdown table of published values beside real calls and simulations of them, from the summaries of
-# records: `jq -rs -f scripts/called.jq runs/*/*/summary.json`. Means over the seeds; what the machine bent does not
-# count, nor a run of which a call failed, but in the metrics of calls.
+# A Markdown table of published values, real calls, and simulations of these, from the summaries of
+# records: `jq -rs -f scripts/called.jq runs/*/*/summary.json`. Values are means over the seeds,
+# without disturbed runs. Runs with a failed call count only in the metrics of calls.
 def shown: if . == null then "-" elif fabs >= 10 then (. * 10 | round / 10 | tostring) elif fabs >= 0.1 then (. * 100 | round / 100 | tostring) else (. * 10000 | round / 10000 | tostring) end;
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def column: if .engine == "call" then "\(.controller), called" else "\(.controller), simulated" end;

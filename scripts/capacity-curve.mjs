@@ -1,15 +1,17 @@
-// The capacity that a station measures over what arrives, as an SVG: reads the nodes.csv of a record.
+// The capacity that a station measures against the arrival rate, as an SVG: reads the nodes.csv of
+// a record.
 //
 //     weir run interdigital/capacity --controller gcc-2013 --out runs
 //     node scripts/capacity-curve.mjs runs/*/*/nodes.csv > FILE
 //
-// A dot is 500 ms of station a. "By sums" is Equation 6 over all rows of a band of arrival rates: bits delivered
-// over the transmit delay that they took; "mean" is the mean of the dots. The lines are Theorem 1. The table goes
-// to stderr. The figure has no background, and colours for light and dark pages.
+// A dot is 500 ms of station a. "By sums" is Equation 6 over all rows of a band of arrival rates:
+// delivered bits over their transmit delay. "Mean" is the mean of the dots. The lines are Theorem
+// 1. The table goes to stderr. The figure has no background, and its colours suit light and dark
+// pages.
 
 import { readFileSync } from "node:fs";
 
-/** Packets on the air, seconds of a burst and of its period [INTERDIGITAL §3.1.2]. */
+/** Size of a packet on the air, length and period of a burst in seconds [INTERDIGITAL §3.1.2]. */
 const PACKET_BITS = 1224 * 8;
 const BUSY_S = 0.01075;
 const PERIOD_S = 0.033;

@@ -3,10 +3,10 @@
 //
 // usage: scripts/check-links.mjs [--book FOLDER]
 //
-// Every Markdown page of the repository: linked files and images exist, and linked headings too. Pages below
-// docs/ are in docs/SUMMARY.md, and they link only to other files below docs/, because the book holds no others.
-// With --book FOLDER it checks the links and images of the built book in the same way.
-// Links to the web are not followed. The exit code is 1 if a link is broken.
+// In every Markdown page of the repository, linked files, images and headings must exist. Pages
+// below docs/ must be in docs/SUMMARY.md. They may link only to files below docs/, because the book
+// contains no others. With --book FOLDER it checks the links and images of the built book in the
+// same way. Links to the web are not followed. The exit code is 1 if a link is broken.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
@@ -31,13 +31,13 @@ if (args.includes("--help") || args.includes("-h")) {
 const broken = [];
 const isWeb = (target) => /^[a-z][a-z0-9+.-]*:/i.test(target);
 
-/** Text without code: what stands in code is not a link. */
+/** Text without code, because code contains no links. */
 const withoutCode = (text) =>
   text
     .replace(/^(```+|~~~+)[^\n]*\n[\s\S]*?^\1[^\n]*$/gm, "")
     .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, " "));
 
-/** The ids that GitHub and mdBook make of a page's headings. */
+/** The ids that GitHub and mdBook derive from a page's headings. */
 function headingIds(text) {
   const ids = new Set();
   const body = text.replace(/^(```+|~~~+)[^\n]*\n[\s\S]*?^\1[^\n]*$/gm, "");
@@ -88,7 +88,7 @@ function checkBook(book) {
   const texts = new Map(pages.map((page) => [page, readFileSync(join(book, page), "utf8")]));
   let links = 0;
   for (const [page, text] of texts) {
-    // The page that stands for all missing pages has its links from the root of a server.
+    // The links of the page for missing pages are relative to the root of a server.
     if (page === "404.html") continue;
     for (const [, target] of text.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
       if (target === "" || isWeb(target) || target.startsWith("//")) continue;

@@ -3,14 +3,15 @@
 //     weir run interdigital/mac/fec-off/rex7 --controller gcc-2013 --out runs
 //     node scripts/congestion-level.mjs runs/*/*/nodes.csv > FILE
 //
-// A dot is 500 ms: excess delivery rate over capacity, on a logarithmic axis whose lowest line also holds zero. The
-// dashed line is the threshold of 0.1. Shaded are the times of medium and of high load. A table of the share of
-// dots above the threshold goes to stderr. The figure has no background, and colours for light and dark pages.
+// A dot is 500 ms: excess delivery rate over capacity, on a logarithmic axis whose lowest line also
+// stands for zero. The dashed line is the threshold of 0.1. The times of medium and of high load
+// are shaded. A table of the share of dots above the threshold goes to stderr. The figure has no
+// background, and its colours suit light and dark pages.
 
 import { readFileSync } from "node:fs";
 
 const THRESHOLD = 0.1;
-/** Seconds of the scenario, and what they are called. */
+/** Parts of the scenario: name, start and end in seconds. */
 const PARTS = [
   ["ramp-up", 0, 100],
   ["nobody competes", 100, 180],
@@ -21,7 +22,7 @@ const PARTS = [
 ];
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [640, 250, 56, 12, 40];
 const SECONDS = 400;
-/** Powers of ten of the axis. */
+/** Range of the axis in powers of ten. */
 const [LOWEST, HIGHEST] = [-4, 2];
 
 const [head, ...lines] = readFileSync(process.argv[2], "utf8").trim().split("\n");

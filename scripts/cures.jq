@@ -1,4 +1,5 @@
-# A Markdown table of what helps a call beside TCP in a Wi-Fi cell, from `weir run 'delft/wifi-4/s1*' --json`.
+# A Markdown table of remedies for a call that competes with TCP in a Wi-Fi cell, from
+# `weir run 'delft/wifi-4/s1*' --json`.
 def r: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
 def flow($name): .flows[] | select(.flow == $name);
 def part($section): .sections[] | select(.name == $section);

@@ -1,5 +1,6 @@
-# A Markdown table of Tables 6.4 to 6.7 of the Delft thesis beside ours, from
-# `weir run 'delft/wifi-?/s?' --controller gcc,gcc-draft --json`: the sections of a scenario in one cell.
+# A Markdown table that compares Tables 6.4 to 6.7 of the Delft thesis with the output of
+# `weir run 'delft/wifi-?/s?' --controller gcc,gcc-draft --json`. A cell contains all sections of a
+# scenario.
 def r: if . == null then "-" elif . >= 10 then (round | tostring) else (. * 100 | round / 100 | tostring) end;
 def ours: if .metric == "loss_ratio.mean" then (.measured | if . == null then null else . * 100 end) else .measured end | r;
 def name: {"rate_mbps.mean": "rate, Mbit/s", "rtt_above_min_ms.mean": "mean delay, ms", "loss_ratio.mean": "lost, %"}[.];

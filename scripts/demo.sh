@@ -1,6 +1,6 @@
 #!/bin/sh
-# Simulates the first scenarios under every controller, makes one real call, and lays both side by side in
-# report.html, whose path is the last line. `make demo` builds first.
+# Simulates the first scenarios under every controller, makes one real call, and compares both in
+# report.html. The last line of the output is its path. `make demo` builds the program first.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"

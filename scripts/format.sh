@@ -1,18 +1,20 @@
 #!/bin/sh
-# Formats Rust, TypeScript, JavaScript, CSS, shell and Python. With --check it changes nothing, and fails if
-# a file is not as it would be. What is not installed is left out, with a line that says so.
+# Formats Rust, TypeScript, JavaScript, CSS, shell and Python. With --check it changes nothing, and
+# fails if a file is not formatted. A formatter that is not installed is skipped, with a line that
+# says so.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept --check "$@"
 cd "$(dirname "$0")/.."
 
-# either WORD CHECK: the word for writing, or the one for checking.
+# either WRITE CHECK: prints CHECK with --check, else WRITE.
 case ${1:-} in
     --check) either() { echo "$2"; } ;;
     *) either() { echo "$1"; } ;;
 esac
 failed=
-# run COMMAND...: an empty word is left out; one tool's failure does not hide that of the next.
+# run COMMAND...: runs a command without its empty words, and notes a failure, so that the next tool
+# still runs.
 run() {
     for word in "$@"; do
         shift
@@ -29,7 +31,7 @@ run cargo fmt --all "$check"
 for apart in crates/wire/fuzz examples/own-controller examples/udp examples/webrtc-rs; do
     run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
 done
-# Its manifest names a crate that scripts/bench-peers.sh puts there.
+# Not by cargo: the manifest needs a crate that only scripts/bench-peers.sh provides.
 run rustfmt --edition 2024 "$check" bench/peers/src/main.rs
 
 biome=web/node_modules/.bin/biome

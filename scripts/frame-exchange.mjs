@@ -1,9 +1,11 @@
-// Who held the air of a Wi-Fi cell, as an SVG: reads what `weir run --airtime FILE` writes.
+// Use of the channel of a Wi-Fi cell, as an SVG: reads the file that `weir run --airtime FILE`
+// writes.
 //
 //     node scripts/frame-exchange.mjs FILE FROM_US LENGTH_US > PICTURE
 //
-// A lane a node, a bar a frame with packets that arrived over packets sent; below, the time for which nobody
-// sends, in microseconds. The figure has no background, and colours for light and dark pages.
+// One lane for each node, one bar for each frame, labelled with packets that arrived over packets
+// sent. Below are the times in which nobody sends, in microseconds. The figure has no background,
+// and its colours suit light and dark pages.
 
 import { readFileSync } from "node:fs";
 
@@ -41,7 +43,7 @@ function bar(frame) {
   ].join("");
 }
 
-/** Times in which the air is free, before each frame that nobody overlaps at its start. */
+/** Times in which the channel is free, each before a frame that does not overlap an earlier one. */
 function gaps() {
   const found = [];
   let end = null;

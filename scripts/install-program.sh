@@ -1,7 +1,7 @@
 #!/bin/sh
-# install-program.sh install|uninstall: puts the program, its manual pages, completions and licences below
-# $DESTDIR$PREFIX, or removes them. A list of what was installed is kept beside the licences, and exactly that
-# is removed, whichever version wrote it.
+# install-program.sh install|uninstall: installs the program, its manual pages, completions and
+# licences below $DESTDIR$PREFIX, or removes them. The list of installed files is kept next to the
+# licences. Uninstalling removes exactly these files, whichever version installed them.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept 'install uninstall' "$@"
@@ -25,7 +25,7 @@ uninstall() {
     rmdir "$root/$docs"
 }
 
-# put MODE FILE DESTINATION: installs a file, and notes that.
+# put MODE FILE DESTINATION: installs a file, and adds it to the list.
 put() {
     install -D -m "$1" "$2" "$root/$3"
     echo "$3" >> "$made/installed.txt"

@@ -1,6 +1,7 @@
-// A Markdown table of records of interdigital/mac, simulated runs beside real calls: node
-// interdigital-calls.mjs RECORD... where RECORD is a folder with a summary.json. Rates in Mbit/s; the
-// three numbers of a cell are of the sections "nobody competes", "medium load" and "after the high load".
+// A Markdown table that compares simulated runs of interdigital/mac with real calls: node
+// interdigital-calls.mjs RECORD... where RECORD is a folder with a summary.json. Rates are in
+// Mbit/s. The three numbers of a cell are of the sections "nobody competes", "medium load" and
+// "after the high load".
 import { existsSync, readFileSync } from "node:fs";
 
 const SECTIONS = ["nobody competes", "medium load", "after the high load"];
@@ -10,7 +11,8 @@ const text = (value, digits = 2) =>
   value == null || Number.isNaN(value) ? "-" : value.toFixed(digits);
 const three = (of) => SECTIONS.map((name) => text(of(name))).join(", ");
 
-// What the browsers told, by the end of the interval; the scenario's one flow goes up, from a to b.
+// Reports of the browsers, by the end of the interval. The only flow of the scenario goes up, from
+// a to b.
 function browsers(folder) {
   if (!existsSync(`${folder}/call.json`)) return null;
   const [sender, receiver] = json(`${folder}/call.json`).peers.map((peer) => peer.intervals);

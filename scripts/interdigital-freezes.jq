@@ -1,5 +1,6 @@
-# A Markdown table of when the video freezes, from `weir run 'interdigital/mac/fec*' --controller gcc-2013 --seeds 10
-# --json`: means over the ten seeds and 95 % confidence intervals (Student's t with 9 degrees of freedom: 2.262).
+# A Markdown table of the freezes of the video in each section, from
+# `weir run 'interdigital/mac/fec*' --controller gcc-2013 --seeds 10 --json`: means over the ten seeds
+# and 95 % confidence intervals (Student's t with 9 degrees of freedom: 2.262).
 def digits($n): . * pow(10; $n) | round / pow(10; $n) | tostring;
 def interval($n): (add / length) as $mean | length as $runs
   | (map(pow(. - $mean; 2)) | add / ($runs - 1) | sqrt * 2.262 / ($runs | sqrt)) as $half

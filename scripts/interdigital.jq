@@ -1,4 +1,5 @@
-# A Markdown table of `weir run 'interdigital/mac/*' --controller gcc-2013 --json`: means over the seeds.
+# A Markdown table from `weir run 'interdigital/mac/*' --controller gcc-2013 --json`: means over the
+# seeds.
 def r: if . == null then "-" else (. * 1000 | round / 1000 | tostring) end;
 def mean: if length == 0 or any(. == null) then null else add / length end;
 def over($section; path): map(.flows[0].sections[] | select(.name == $section) | path) | mean | r;

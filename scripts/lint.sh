@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formats, clippy, shellcheck, ruff and documentation, each without a warning; the program for musl;
-# THIRD-PARTY.md up to date; the links of the pages.
+# Checks formats, clippy, shellcheck, ruff and documentation, each without a warning. Also checks
+# that the program builds for musl, that THIRD-PARTY.md is up to date, and the links of the pages.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept '' "$@"
@@ -26,7 +26,7 @@ else
     echo 'lint: skipped: the check of the Python scripts: scripts/deps.sh --test installs ruff'
 fi
 
-# The libraries of a product build without std, and with each of their features.
+# The libraries for products must build without std, and with each of their features.
 for features in '' std serde; do
     cargo check --package weir-rtc --no-default-features --features "$features"
 done
@@ -37,7 +37,7 @@ else
     echo "lint: skipped: the check without std: rustup target add $bare"
 fi
 
-# The program also builds without glibc, whose types and functions differ.
+# The program must also build with musl, whose types and functions differ from those of glibc.
 musl=x86_64-unknown-linux-musl
 if rustup target list --installed 2> /dev/null | grep -qx "$musl"; then
     cargo check --package weir-cli --target "$musl"

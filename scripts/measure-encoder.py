@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures what the encoder source of the simulator is made of (docs/reference/video.md), from a call.
+"""Measures the parameters of the simulator's encoder source (docs/reference/video.md) from a call.
 
     scripts/measure-encoder.py call SCENARIO DIR    makes the call as root, with weir on the path
     scripts/measure-encoder.py read DIR...          prints the tables
 
-A call runs each browser with its own log and with tcpdump beside it (apt-get install tcpdump). RTP
-headers are in the clear: frames are packets of one RTP timestamp. The log says what the encoder was
-asked for.
+A call runs each browser with a log of its own and with tcpdump (apt-get install tcpdump). RTP
+headers are not encrypted, and the packets of a frame have one RTP timestamp. The log contains the
+target bitrates of the encoder.
 """
 
 import bisect
@@ -48,7 +48,7 @@ def call(scenario, folder):
 
 
 def packets(path):
-    """Time, first byte of the UDP payload on, and its length, of each UDP packet of a capture."""
+    """Time, source address, captured payload and payload length of each UDP packet of a capture."""
     data = pathlib.Path(path).read_bytes()
     at = 24
     while at + 16 <= len(data):
@@ -62,7 +62,7 @@ def packets(path):
 
 
 def read_capture(path):
-    """Frames as (time, bits) of the payload by their RTP timestamp, and the times of the receiver's feedback."""
+    """Payload of frames as (time, bits) by RTP timestamp, and times of the receiver's feedback."""
     frames, feedback = collections.OrderedDict(), []
     for time, source, payload, length in packets(path):
         if payload[0] >> 6 != 2:
@@ -74,7 +74,7 @@ def read_capture(path):
             _, stamp, ssrc = struct.unpack_from(">HII", payload, 2)
             head = 12 + (4 + 4 * struct.unpack_from(">H", payload, 14)[0] if payload[0] & 16 else 0)
             frame = frames.setdefault((ssrc, stamp), [time, 0, False])
-            if not frame[2]:  # what comes behind the marker is parity
+            if not frame[2]:  # packets after the marker are parity
                 frame[1] += 8 * (length - head - SRTP_TAG)
             frame[2] |= payload[1] & 128 != 0
     streams = collections.Counter(ssrc for ssrc, _ in frames)
@@ -85,7 +85,7 @@ def read_capture(path):
 
 
 def read_log(path):
-    """What the log tells, by time of the day: estimate, what is left of it, bitrate, utilization."""
+    """Values in the log, by time of day: estimate with push-back, bitrate, utilization, quality."""
     forms = {
         "estimate": r"pushback_target_bps=(\d+) estimate_bps=(\d+)",
         "asked": r"OnBitrateUpdated, bitrate (\d+)",
@@ -109,7 +109,7 @@ def at(series, time):
 
 
 def read(folder):
-    """Frames that neither push-back nor repair touched: asked rate, and size over what it gives one."""
+    """Per frame: asked rate, relative size, and whether it is free of push-back and repair."""
     frames, feedback = read_capture(os.path.join(folder, SENDER + ".pcap"))
     told = read_log(os.path.join(folder, SENDER + ".log"))
     clean, shares = [], []
@@ -126,13 +126,14 @@ def read(folder):
 
 
 def coarsest(folder):
-    """Logarithms of the bytes of frames at the coarsest quality, in pairs with the next one's if that is, too."""
+    """Logarithms of the bytes of frames at the coarsest quality, each with the next one's or None."""
     frames, _ = read_capture(os.path.join(folder, SENDER + ".pcap"))
     qualities = read_log(os.path.join(folder, SENDER + ".log"))["quality"]
     first_stamp, (first_time, _) = next(iter(frames.items()))
     logs = []
     for stamp, (_, bits) in frames.items():
-        # Frames may wait before they leave: their pictures come at the times of their stamps.
+        # Frames may wait before they leave, so the time of a picture follows from its RTP
+        # timestamp.
         time = (first_time + ((stamp - first_stamp) % 2**32) / RTP_CLOCK) % 86400
         place = bisect.bisect_left(qualities, (time,))
         near = min(

@@ -1,15 +1,17 @@
-# A Markdown table of metrics from `weir run ... --json`, a row a scenario, controller and flow:
+# A Markdown table of metrics from `weir run ... --json`, one row for each scenario, controller and
+# flow:
 #
 #   weir run 'lund/*' --seeds 5 --json | jq -r -f scripts/metrics.jq --args METRIC...
 #
-# A METRIC is a path in a flow's summary such as `queuing_delay_ms.p95`. `HEADING = PATH` gives its column a name,
-# `PATH @ SECTION` takes the value of a section, and a PATH that begins with `run.` is a value of all flows together,
-# such as `run.fairness.jain`. Values whose path ends in `loss_ratio.mean` are given in per cent.
-# Over several seeds a cell is the mean with half the width of its 95 % confidence interval (Student's t).
-# `--arg flow REGEX` takes only flows of such names, `--arg by controller` makes a column a controller instead.
+# A METRIC is a path in a flow's summary such as `queuing_delay_ms.p95`. `HEADING = PATH` gives its
+# column a name, `PATH @ SECTION` takes the value of a section, and a PATH that begins with `run.`
+# is a value of all flows together, such as `run.fairness.jain`. Values whose path ends in
+# `loss_ratio.mean` are given in per cent. Over several seeds a cell is the mean with half the width
+# of its 95 % confidence interval (Student's t). `--arg flow REGEX` takes only flows whose names
+# match. With `--arg by controller` the columns are controllers.
 def student: [null, null, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262][.]
   // (if . >= 20 then 2.093 else 2.201 end);
-# As many decimals as leave three digits, at most three.
+# Number of decimals for three significant digits, at most three.
 def decimals: fabs | if . >= 100 then 0 elif . >= 10 then 1 elif . >= 1 then 2 else 3 end;
 def fixed($n):
   (if . < 0 then "-" else "" end) as $sign
@@ -25,7 +27,7 @@ def shown:
         else (map(pow(. - $mean; 2)) | add / ($count - 1) | sqrt) as $deviation
           | "\($mean | fixed($n)) ± \($deviation * ($count | student) / ($count | sqrt) | fixed($n))" end
     end;
-# {heading, path, section} of an argument.
+# Parses an argument into {heading, path, section}.
 def metric:
   (split(" = ") | if length > 1 then {heading: .[0], rest: .[1]} else {heading: .[0], rest: .[0]} end)
   | (.rest | split(" @ ")) as $parts

@@ -3,8 +3,8 @@
 
 usage: scripts/outcomes.py JUNIT.xml
 
-The three are separated by tabs; the outcome is passed, failed or skipped. A test that prints
-"skipped: REASON" could not do its work on this machine. nextest says that it passed.
+The three are separated by tabs. The outcome is passed, failed or skipped. A test that prints
+"skipped: REASON" could not run on this machine; nextest counts it as passed.
 """
 
 import re
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-# libtest may have begun the line with "test NAME ... ".
+# libtest may have printed "test NAME ... " at the beginning of the line.
 SKIPPED = re.compile(r"^(?:test \S+ \.\.\. )?skipped: (.+)$", re.MULTILINE)
 
 

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Packs every crate that is meant to be published, as `cargo publish` would, and builds each package from
-# its own contents. Nothing is uploaded. --no-verify packs and does not build.
+# Packs every crate that is to be published, as `cargo publish` would, and builds each package from
+# its own contents. Nothing is uploaded. With --no-verify it does not build the packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The lab's package carries the report viewer: without it every report would be missing.
+# The lab's package contains the report viewer. Without it no report could be written.
 [ -f web/dist/report.html ] || { echo 'package: no report viewer: make web' >&2 && exit 1; }
 
 cargo package --workspace --locked --allow-dirty "$@"
 
-# Links out of a crate's folder must have become what they lead to.
+# Links to files outside a crate's folder must be files in the package.
 target=${CARGO_TARGET_DIR:-target}
 packed() { tar -tzf "$target/package/$1-$2.crate" | sed 's|^[^/]*/||'; }
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)

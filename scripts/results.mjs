@@ -1,18 +1,19 @@
 #!/usr/bin/env node
-// Writes the tables of docs/results anew, from the commands that they name.
+// Rewrites the tables of docs/results with the output of the commands that they name.
 //
 // usage: scripts/results.mjs [--check] [--only PAGE]... [--calls] [--list]
 //
-// A table of a page stands in a block:
+// A table of a page is a block:
 //
 //   <!-- results: COMMAND -->
 //   the table that the command printed
 //   Command: ... Revision: ...
 //   <!-- end -->
 //
-// The command runs in a shell in the root of the repository, where `weir` is the program that was built last
-// (target/release/weir or target/debug/weir; WEIR names another one). Its output replaces what stands in the block.
-// A table that has not changed keeps its revision. In place of `results` a block may say
+// The command runs in a shell in the root of the repository, where `weir` is the program that was
+// built last (target/release/weir or target/debug/weir; WEIR names another one). Its output
+// replaces the content of the block. A table that has not changed keeps its revision. In place of
+// `results` a block may say
 //
 //   results text    the output goes into a block of code, since it is not Markdown
 //   results calls   the table comes from real calls, the wall clock or other programs: it is not written anew
@@ -60,7 +61,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-/** A folder on the path in which `weir` is the program to run. */
+/** Returns a folder for PATH in which `weir` is the program to run. */
 function folderOfProgram() {
   const built = ["release", "debug"].map((profile) => join(root, "target", profile, "weir"));
   const newest = built
@@ -77,7 +78,7 @@ function folderOfProgram() {
   return bin;
 }
 
-/** The commit, and a mark if what the tables depend on differs from it. */
+/** The commit, and a mark if files that the tables depend on have changes. */
 function revision() {
   const git = (...args) => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
   const changed = git("status", "--porcelain", "--", "crates", "scenarios", "Cargo.lock");
@@ -101,7 +102,7 @@ function output(command, path) {
 
 const run = { path: undefined, revision: undefined, outputs: new Map() };
 
-/** What stands in a block after its command has run: the same text if the table has not changed. */
+/** Content of a block after its command has run: the same text if the table has not changed. */
 function renewed(whole, marks, command, content) {
   const printed = run.outputs.get(command);
   if (printed === undefined) return whole;

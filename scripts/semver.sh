@@ -1,6 +1,7 @@
 #!/bin/sh
-# Holds the public interfaces of the published libraries against those of the last version tag (v0.1.0):
-# a change that breaks a caller needs a new version. Installs cargo-semver-checks where it is missing.
+# Compares the public interfaces of the published libraries with those of the last version tag
+# (v0.1.0): a change that breaks a caller needs a new version. Installs cargo-semver-checks if it is
+# missing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,5 +13,5 @@ fi
 if ! cargo semver-checks --version > /dev/null 2>&1; then
     cargo install cargo-semver-checks --locked
 fi
-# The program and what only it uses promise no interface.
+# The program and the crates that only it uses have no stable interface.
 cargo semver-checks --workspace --exclude weir-cli --exclude weir-call --baseline-rev "$tag"

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Runs every test there is. With --check it runs only those that need neither root nor a browser, and does not
-# fuzz. At the end it prints what was skipped and why, and one line with the totals.
+# Runs all tests. With --check it runs only those that need neither root nor a browser, and does not
+# fuzz. At the end it prints the skipped tests with their reasons, and one line with the totals.
 #
-# A test that finds its machine wanting prints "skipped: REASON" and returns. It counts as skipped here, though
-# cargo says that it passed. This script needs web/node_modules, cargo-nextest and Python, and it uses whatever
-# else scripts/deps.sh installs: `make test` sees to all of that.
+# A test that cannot run on this machine prints "skipped: REASON" and returns. Here it counts as
+# skipped, although cargo counts it as passed. This script needs web/node_modules, cargo-nextest and
+# Python, and it uses the other tools that scripts/deps.sh installs. `make test` installs all of
+# them.
 set -u
 . "$(dirname "$0")/usage.sh"
 accept --check "$@"
@@ -61,7 +62,8 @@ web() {
     for ((i = 0; i < s; i++)); do skip 'web: a page test: no Chromium (apt-get install chromium)'; done
 }
 
-# All crates. Those tests whose program is called real_ run the emulator and calls of browsers.
+# Tests of all crates. Test programs whose names begin with real_ run the emulator and browser
+# calls.
 rust() {
     heading 'cargo nextest'
     local profile=${check:+check} status=0 outcome name reason
@@ -87,10 +89,10 @@ rust() {
     step 'examples in the documentation' cargo test --quiet --workspace --doc
 }
 
-# Each fuzz target for a few seconds from nothing; a find is a failure.
+# Runs each fuzz target for a few seconds from an empty corpus. A finding is a failure.
 fuzz() {
     local reason=
-    # Cargo finds its own folder of programs, which need not be on the path.
+    # Ask cargo, because its folder of programs need not be on the path.
     if ! cargo fuzz --version > /dev/null 2>&1; then
         reason='no cargo-fuzz: cargo install cargo-fuzz --locked'
     elif ! command -v c++ > /dev/null; then
@@ -110,7 +112,7 @@ fuzz() {
     done
 }
 
-# ping and iperf3 through the emulator, compared with what the link was asked to be.
+# Runs ping and iperf3 through the emulator, and compares the results with the settings of the link.
 emulator() {
     local name='emulator self-test' reason
     reason=$(scripts/missing-for-emulator.sh)

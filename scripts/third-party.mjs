@@ -1,9 +1,9 @@
-// Writes THIRD-PARTY.md: what the program and its reports carry of others, with the licences.
+// Writes THIRD-PARTY.md: the code of others in the program and its reports, with the licences.
 //
 //     node scripts/third-party.mjs            writes it
 //     node scripts/third-party.mjs --check    fails if it is not what would be written
 //
-// Needs web/node_modules and what cargo has fetched: `make third-party` sees to both.
+// Needs web/node_modules and the sources that cargo has fetched. `make third-party` provides both.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const FILE = join(ROOT, "THIRD-PARTY.md");
 const PROGRAM = "weir-cli";
 
-/** Crates that the program on Linux is built from: those of tests and benches are not in it. */
+/** Crates from which the program on Linux is built, without those of tests and benches. */
 function crates() {
   const args = [
     "metadata",
@@ -62,7 +62,7 @@ function table(packages) {
   return ["| package | version | licence |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** Each text once, below the packages that come with it. */
+/** Each licence text once, below the packages that have it. */
 async function texts(packages) {
   const holders = new Map();
   for (const one of packages) {

@@ -1,9 +1,10 @@
-// Throughput against p95 queuing delay as an SVG, a panel a controller: reads what `weir run --json` prints.
+// Throughput against p95 queuing delay as an SVG, one panel for each controller. Reads the output
+// of `weir run --json`.
 //
 //     weir run PATTERN... --controller all --json | node scripts/throughput-delay.mjs > FILE
 //
-// A dot is a media flow of a scenario whose link has a capacity, the cross the median of both values. The figure has no background,
-// and colours for light and dark pages.
+// A dot is a media flow of a scenario whose link has a capacity. The cross is the median of both
+// values. The figure has no background, and its colours suit light and dark pages.
 
 import { readFileSync } from "node:fs";
 
@@ -11,7 +12,7 @@ const COLUMNS = 3;
 const PANEL = { width: 232, height: 168 };
 const GAP = { x: 20, y: 50 };
 const MARGIN = { left: 52, top: 28, right: 8, bottom: 44 };
-/** Queuing delays, on a logarithmic axis; what is below counts as the first. */
+/** Ticks of the logarithmic axis of queuing delays. Smaller values count as the first tick. */
 const DELAY_TICKS_MS = [1, 10, 100, 1000];
 const SHARE_TICKS = [0, 0.25, 0.5, 0.75, 1];
 
@@ -41,7 +42,7 @@ const x = (delay) =>
 const y = (share) => (1 - Math.min(share, 1)) * PANEL.height;
 const at = (value) => value.toFixed(1);
 
-/** The first and the last label stay within their panel. */
+/** Keeps the first and the last label within their panel. */
 function anchor(tick) {
   if (tick === DELAY_TICKS_MS[0]) return "start";
   return tick === DELAY_TICKS_MS.at(-1) ? "end" : "middle";

@@ -1,15 +1,16 @@
-# A Markdown table of every scenario that was called, a row a section: paper, call, simulation and the
-# error of the simulation, from the summaries of records:
+# A Markdown table of every scenario with real calls, one row for each section: paper, call,
+# simulation and the error of the simulation, from the summaries of records:
 # `jq -rs --arg only '^aalto/' -f scripts/wired-calls.jq runs/*/*/summary.json`.
-# Rates in Mbit/s, a number a flow in the scenario's order, those of TCP and UDP behind a semicolon; error: of the sum
-# of the media flows; queue: the 95th percentile of what their packets waited, of the worst flow; one-way delay: of whole
-# calls. Means over the seeds; what the machine bent does not count, nor a run of which a call failed.
+# Rates are in Mbit/s, one number for each flow in the scenario's order; rates of TCP and UDP follow
+# a semicolon. Error: of the sum of the media flows. Queue: 95th percentile of the queuing delay of
+# the worst media flow. One-way delay: over whole calls. Values are means over the seeds, without
+# disturbed runs and runs with a failed call.
 def mean: map(select(. != null)) | if length == 0 then null else add / length end;
 def sound: .engine != "call" or ((.calls.bent | not) and .calls.succeeded == .calls.made);
 def shown: if . == null then "-" else (. * 100 | round / 100 | tostring) end;
-# Metrics of a flow, of the whole time or a section.
+# Metrics of a flow, over the whole time or a section.
 def part($section): if $section == null then . else (.sections[] | select(.name == $section)) end;
-# A value of each flow of a kind, means over the runs.
+# A value of each flow of some kinds, as means over the runs.
 def each($kinds; $section; value):
   if length == 0 then [] else
     . as $runs | [.[0].flows[] | select(.kind | IN($kinds[])) | .flow]
@@ -24,14 +25,14 @@ def queue($section): each(["media"]; $section; .queuing_delay_ms.p95) | max | if
 def error($real; $simulated):
   if ($real // 0) == 0 or $simulated == null then "-"
   else (100 * ($simulated - $real) / $real | round | if . > 0 then "+\(.)" else tostring end) + " %" end;
-# Rates as printed; utilization where the paper prints that alone.
+# Published rates; utilization if the paper prints only that.
 def published($section):
   [.[].paper[] | select(.section == $section) | select(.metric == "rate_mbps.mean" or .metric == "utilization")]
   | (map(select(.metric == "rate_mbps.mean")) | if length > 0 then . else null end)
     // map(.published |= "U " + .)
   | reduce .[] as $row ([]; if any(.[]; .flow == $row.flow and .published == $row.published) then . else . + [$row] end)
   | map(.published) | join("; ");
-# Of the packets of the video, by the captures of whole calls.
+# One-way delay of the video's packets, from the captures of whole calls.
 def one_way:
   map(.calls.one_way_delay_ms | select(. != null))
   | if length == 0 then "-" else "\(map(.p50) | mean | round), \(map(.p95) | mean | round)" end;

@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from: `weir --version` says it.
+//! Builds the commit's revision into the program, for `weir --version`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,25 +17,25 @@ fn main() {
 fn revision() -> Option<String> {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let root = fs::canonicalize(Path::new(&manifest).join("../..")).ok()?;
-    // A tarball may be unpacked within a clone of something else.
+    // A tarball may be unpacked inside a clone of another project.
     let top = fs::canonicalize(git(&root, &["rev-parse", "--show-toplevel"])?).ok()?;
     if top != root {
         return None;
     }
     watch_commits(&root);
-    // Twelve digits of all: how far git itself shortens depends on the clone.
+    // Always twelve digits: the length of git's own abbreviation depends on the clone.
     let line = git(&root, &["log", "-1", "--format=%H %cs"])?;
     let (hash, day) = line.split_once(' ')?;
     Some(format!("{} {day}", hash.get(..12)?))
 }
 
-/// Lets this script run again after a commit, and after nothing else of the repository.
+/// Runs this script again after a commit, but not after other changes of the repository.
 fn watch_commits(root: &Path) {
     let branch = git(root, &["symbolic-ref", "--quiet", "HEAD"]);
     for name in ["HEAD", "logs/HEAD"].into_iter().chain(branch.as_deref()) {
         let Some(path) = git(root, &["rev-parse", "--git-path", name]) else { continue };
         let path: PathBuf = root.join(path);
-        // Cargo takes a missing path for a changed one, each time.
+        // Cargo treats a missing path as changed in every build.
         if path.is_file() {
             println!("cargo::rerun-if-changed={}", path.display());
         }

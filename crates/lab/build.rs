@@ -1,4 +1,4 @@
-//! Lists the scenario files and takes the report viewer, so that the program carries them with it.
+//! Embeds the scenario files and the report viewer into the program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,18 @@ fn main() -> io::Result<()> {
     fs::write(Path::new(&out).join("report.html"), viewer()?)
 }
 
-/// Asked when it runs, not when it is compiled: a checkout may move while its build stays.
+/// Folder of this crate, read at run time: a checkout may be moved after this script was compiled.
 fn crate_folder() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR").into()
 }
 
-/// The report viewer's page; empty if it has not been built, for the rest builds without it. In the
-/// clone `report.html` is a link to where `make web` puts the page; the published package holds the page.
+/// Page of the report viewer. Empty if it has not been built: the rest builds without it. In the
+/// clone, `report.html` is a link to the page that `make web` builds; the published package
+/// contains the page itself.
 fn viewer() -> io::Result<String> {
     let page = crate_folder().join("report.html");
     let web = crate_folder().join("../../web");
-    // Cargo takes a missing path for a changed one, each time: what is watched must be there.
+    // Cargo treats a missing path as changed in every build, so watch one that exists.
     let watched = [&page, &web.join("dist"), &web].into_iter().find(|path| path.exists()).cloned();
     if let Some(path) = watched {
         println!("cargo::rerun-if-changed={}", path.display());

@@ -59,12 +59,12 @@ export type Option = ComposeOption<
 >;
 export type Chart = EChartsType;
 
-/** What a plot needs to know of its surface. */
+/** Properties of the surface on which a plot is drawn. */
 export interface Surface {
   width: number;
   /** Zoomed span of the time axis in per cent of the whole. */
   zoom: { start: number; end: number };
-  /** Drawn for the screen, with controls, or for a file, without. */
+  /** True for the screen, with controls; false for a file, without them. */
   screen: boolean;
 }
 
@@ -81,7 +81,9 @@ export function createChart(element: HTMLElement): Chart {
   return init(element, null, { renderer: "svg" });
 }
 
-/** Draws without a page, so that a file's size and look do not hang on the reader's window. */
+/**
+ * Draws without a page, so that the size and look of a file do not depend on the reader's window.
+ */
 export function renderSvg(plot: Plot, width: number): string {
   const chart = init(null, null, { renderer: "svg", ssr: true, width, height: plot.height });
   chart.setOption(plot.option);
@@ -108,11 +110,11 @@ export function baseOption(): Option {
 }
 
 const LEGEND_ICON = 25;
-/** Between entries, and between lines too. */
+/** Gap between entries, and between lines. */
 const LEGEND_GAP = 12;
 const LEGEND_LINE = 14;
 
-/** A legend over the plot, and the height it takes: the library itself does not make room. */
+/** A legend above the plot, and its height. The chart library does not reserve space for it. */
 export function legendOption(names: string[], width: number) {
   let lines = names.length === 0 ? 0 : 1;
   let x = 0;

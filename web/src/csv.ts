@@ -2,7 +2,7 @@
 
 export type Cell = string | number | null;
 
-/** Columns say their unit in their name, as the records' do: `time_s`, `rtt_ms`. */
+/** The names of columns end with their unit, as in the records: `time_s`, `rtt_ms`. */
 export interface CsvTable {
   head: string[];
   rows: Cell[][];
@@ -12,7 +12,7 @@ export function csvText({ head, rows }: CsvTable): string {
   return [head, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
 }
 
-/** More digits are noise of a multiplication. */
+/** Significant digits. More digits would show rounding errors of multiplications. */
 const DIGITS = 12;
 
 function cellText(cell: Cell): string {
@@ -20,7 +20,8 @@ function cellText(cell: Cell): string {
   if (typeof cell === "number") {
     return Number.isFinite(cell) ? String(Number(cell.toPrecision(DIGITS))) : "";
   }
-  // A spreadsheet would run such a text as a formula, and names come from whoever made the record.
+  // A spreadsheet would run such a text as a formula, and names come from records of unknown
+  // origin.
   const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,4 +1,4 @@
-// What each plot draws, as a table for its CSV file: pure functions, no DOM, no chart library.
+// The data of each plot as a table for its CSV file: pure functions, no DOM, no chart library.
 
 import type { Cell, CsvTable } from "./csv";
 import type {
@@ -35,7 +35,7 @@ export interface SeriesView {
 
 const CHANGE = ["from_mbps", "reason", "state", "signals"];
 
-/** A row a group and time; rate changes are rows of their own, with a reason. */
+/** One row for each group and time. Rate changes have rows of their own, with a reason. */
 export function seriesData(scenario: string, view: SeriesView): CsvTable {
   const { groups, columns, events, from_s, to_s } = view;
   const within = (time: number) => time >= from_s && time <= to_s;
@@ -67,7 +67,10 @@ export function seriesData(scenario: string, view: SeriesView): CsvTable {
 
 // Over the seeds
 
-/** The metrics that have boxes, as columns, and what makes a value its unit. */
+/**
+ * The metrics that have boxes, their columns, and the factor that converts a value to the column's
+ * unit.
+ */
 const BOXES: [metric: keyof Boxes, column: string, scale: number][] = [
   ["utilization", "utilization_percent", 100],
   ["rtt_ms", "rtt_ms", 1],
@@ -77,7 +80,7 @@ const BOXES: [metric: keyof Boxes, column: string, scale: number][] = [
 
 const BOX_PARTS = ["min", "q1", "median", "q3", "max"] as const;
 
-/** A row a box. Outliers are one cell, since their number differs. */
+/** One row for each box. Outliers share one cell, because their number differs. */
 export function boxData(scenario: string, groups: Group[]): CsvTable {
   const shown = BOXES.filter(([metric]) => groups.some((group) => group.box[metric] !== null));
   const head = shown.flatMap(([, column]) =>
@@ -96,7 +99,7 @@ export function boxData(scenario: string, groups: Group[]): CsvTable {
   return { head: [...NAMES, "runs", ...head], rows };
 }
 
-/** A row a dot. */
+/** One row for each dot. */
 export function scatterData(series: ScatterSeries[], x: string, y: string): CsvTable {
   const rows = series.flatMap(({ engine, controller, points }) =>
     points.map((point) => [
@@ -109,9 +112,12 @@ export function scatterData(series: ScatterSeries[], x: string, y: string): CsvT
   return { head: [...NAMES, "seed", x, y], rows };
 }
 
-// What the rate was
+// Parts of the rate
 
-/** Of a row, in Mbit/s; the rest is not below nothing, where a browser's clock cut it so. */
+/**
+ * Parts of a row's rate, in Mbit/s. The clock of a browser may make the rest negative; it is then
+ * zero.
+ */
 export const RATE_PARTS: {
   name: string;
   column: string;
@@ -130,7 +136,7 @@ export const RATE_PARTS: {
   },
 ];
 
-/** A row a bar: each part as a rate and as a share of the capacity. */
+/** One row for each bar, with each part as a rate and as a share of the capacity. */
 export function splitData(scenario: string, rows: SplitRow[]): CsvTable {
   const head = RATE_PARTS.flatMap(({ column }) => [`${column}_mbps`, `${column}_percent`]);
   return {
@@ -183,7 +189,7 @@ export function ratesData(scenario: Scenario, plots: RatePlot[]): CsvTable {
 /** Width of a bin of the delays, ms. */
 export const DELAY_BIN_MS = 10;
 
-/** A row a bin; the last has no upper edge. */
+/** One row for each bin; the last bin has no upper edge. */
 export function delaysData(scenario: Scenario, plots: DelayPlot[]): CsvTable {
   const rows = plots.flatMap(({ stream, counts }) => {
     const total = counts.reduce((a, b) => a + b, 0);
@@ -206,7 +212,7 @@ export function delaysData(scenario: Scenario, plots: DelayPlot[]): CsvTable {
 
 // Wi-Fi
 
-/** A row a frame; times are the run's. */
+/** One row for each frame, in the run's time. */
 export function airtimeData(scenario: string, airtime: Airtime): CsvTable {
   const head = ["scenario", "controller", "node", "kind", "start_us", "end_us"];
   const begin_us = airtime.from_s * 1e6;

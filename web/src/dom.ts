@@ -17,7 +17,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Says why there is nothing to see. */
+/** A paragraph that says why nothing is shown. */
 export function empty(text: string): HTMLElement {
   return el("p", { class: "empty" }, text);
 }
@@ -25,11 +25,11 @@ export function empty(text: string): HTMLElement {
 export interface TableColumn<Row> {
   head: string;
   cell: (row: Row) => Child;
-  /** How it is set: figures to the right, long text with room to flow. */
+  /** Layout: numbers are aligned to the right, long text wraps. */
   kind?: "number" | "prose";
 }
 
-/** A table that scrolls by itself, so that the page never does so sideways. */
+/** A table that scrolls by itself, so that the page never scrolls sideways. */
 export function table<Row>(name: string, columns: TableColumn<Row>[], rows: Row[]): HTMLElement {
   const kind = (column: TableColumn<Row>) => ({ class: column.kind ?? "words" });
   const head = columns.map((column) => el("th", { scope: "col", ...kind(column) }, column.head));
@@ -46,7 +46,7 @@ export function scroller(name: string, content: HTMLElement): HTMLElement {
   return el("div", { class: "scroll", role: "region", "aria-label": name, tabindex: "0" }, content);
 }
 
-/** A command that a click copies; where the browser forbids that, it is selected instead. */
+/** A command that is copied by a click. If the browser forbids copying, it is selected. */
 export function command(text: string): HTMLElement {
   const code = el("code", {}, text);
   const label = el("span", { class: "copy", "aria-live": "polite" }, "copy");
@@ -63,7 +63,7 @@ export function command(text: string): HTMLElement {
   return button;
 }
 
-/** Hands a file to the reader. */
+/** Offers a file to the reader as a download. */
 export function download(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   el("a", { href: url, download: name }).click();

@@ -1,4 +1,4 @@
-// What a plot can be saved as: buttons, and the files behind them. No file needs a network.
+// Saves a plot as a file: the buttons, and the content of the files. No file needs a network.
 
 import { FONT, FONT_SIZE, textWidth } from "./chart";
 import { csvText, type CsvTable } from "./csv";
@@ -10,7 +10,7 @@ export interface Exported {
   title: string;
   /** Scenario or report that the plot belongs to. */
   subject: string;
-  /** The picture with its foot. */
+  /** The picture with the lines of text under it. */
   svg: () => string;
   /** The numbers that the picture shows. */
   data: () => CsvTable;
@@ -43,7 +43,7 @@ const MARGIN = 16;
 const FOOT_LINE = 16;
 const PNG_SCALE = 2;
 
-/** Width that a picture has beside its margins in a file that is `width` wide. */
+/** Width of a picture without the margins, in a file that is `width` wide. */
 export function innerWidth(width: number): number {
   return width - 2 * MARGIN;
 }

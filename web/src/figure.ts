@@ -14,9 +14,9 @@ export interface FigureSpec {
   /** Scenario or report that the plot belongs to. */
   subject: string;
   caption: string;
-  /** What chooses the data shown; stands over the plot. */
+  /** Controls that choose the data, placed above the plot. */
   controls?: HTMLElement;
-  /** The plot in words. */
+  /** Text alternative of the plot. */
   description: () => string;
   commands: () => string[];
   build: (surface: Surface) => Plot;
@@ -56,7 +56,7 @@ export function figure(spec: FigureSpec): Figure {
     if (surface.clientWidth === 0) return;
     const plot = spec.build({ width: surface.clientWidth, zoom: zoomOf(chart), screen: true });
     surface.style.height = `${plot.height}px`;
-    // The least height holds the place of a plot that is not drawn yet.
+    // The minimum height only reserves space for a plot that is not drawn yet.
     surface.style.minHeight = "0";
     if (chart === null) {
       chart = createChart(surface);
@@ -122,7 +122,7 @@ function zoomOf(chart: Chart | null): Surface["zoom"] {
   return { start: start ?? WHOLE.start, end: end ?? WHOLE.end };
 }
 
-/** The plot as a file, with the subject and the commands that reproduce it under it. */
+/** The plot as a file. Under it are the subject and the commands that reproduce it. */
 function exportSvg(spec: FigureSpec, zoom: Surface["zoom"]): string {
   const width = innerWidth(EXPORT_WIDTH);
   const plot = spec.build({ width, zoom, screen: false });

@@ -8,20 +8,20 @@
 export interface Report {
   schema: number;
   title: string;
-  /** The command that made it. */
+  /** The command that wrote this report. */
   command: string;
   /** Program and version. */
   generator: string;
   definitions: Array<Definition>;
-  /** In the order that fixes their colours. */
+  /** Sorted; the position of a controller fixes its colour. */
   controllers: Array<string>;
-  /** A requirement of RFC 8836 and controller each; none where no expectation speaks of one. */
+  /** One for each requirement of RFC 8836 and controller; empty if no expectation tests any. */
   verdicts: Array<Verdict>;
   /** What Google's congestion control changed since 2013. */
   then_and_now: Array<ThenAndNow>;
   /** Real calls of each scenario, means over participants and runs. */
   participants: Array<ParticipantsRow>;
-  /** Simulated runs beside real calls of the same scenarios. */
+  /** Simulated runs compared with real calls of the same scenarios. */
   errors: Array<ErrorRow>;
   scenarios: Array<Scenario>;
   /** Number of runs over all scenarios, controllers and seeds. */
@@ -39,12 +39,12 @@ export interface Verdict {
   text: string;
   controller: string;
   met: boolean | null;
-  /** Expectations that hold, of those that speak of it. */
+  /** Number of expectations on this requirement that hold. */
   held: number;
   tested: number;
   /** The expectation that decides, with its value and limit. */
   by: string;
-  /** Its value and limit alone. */
+  /** Value and limit of that expectation. */
   figure: string;
 }
 
@@ -63,7 +63,7 @@ export interface Measured {
   loss_percent: number | null;
 }
 
-/** What one participant of the calls of a scenario has, on average. */
+/** Means over the participants of a scenario's calls. */
 export interface ParticipantsRow {
   scenario: string;
   controller: string;
@@ -76,7 +76,7 @@ export interface ParticipantsRow {
   one_way_delay_ms: number | null;
   send_rate_mbps: number | null;
   receive_rate_mbps: number | null;
-  /** Of one core. */
+  /** In percent of one core. */
   cpu_percent: number | null;
   memory_mb: number | null;
 }
@@ -89,7 +89,7 @@ export interface ErrorRow {
   real_controller: string;
   real_mbps: number;
   sim_mbps: number;
-  /** Of the real rate. */
+  /** Error of the rate, in percent of the real rate. */
   error_percent: number | null;
   real_p95_ms: number | null;
   sim_p95_ms: number | null;
@@ -103,33 +103,33 @@ export interface Scenario {
   source: string;
   description: string;
   duration_s: number;
-  /** The network in words, a fact each. */
+  /** The network in words, one fact per entry. */
   network: Array<string>;
   groups: Array<Group>;
   paper: Array<PaperRow>;
   findings: Array<Finding>;
   sections: Array<SectionRow>;
-  /** Flows that show their video. */
+  /** Flows whose receiver shows the video. */
   video: Array<VideoRow>;
   split: Array<SplitRow>;
-  /** TCP and UDP beside the media. */
+  /** TCP and UDP flows that compete with the media. */
   loads: Array<LoadRow>;
   expectations: Array<Expectation>;
   fairness: Array<FairnessRow>;
   sim_real: Array<SimReal>;
   /** `null` where no real call was made. */
   calls: Calls | null;
-  /** Of a Wi-Fi cell. */
+  /** Use of the channel of a Wi-Fi cell; `null` without a cell. */
   airtime: Airtime | null;
 }
 
-/** All runs of one controller under one engine, seen at one flow. */
+/** One flow over all runs of one controller under one engine. */
 export interface Group {
   controller: string;
   engine: Engine;
   flow: string;
   seeds: Array<string>;
-  /** The command that makes these runs again. */
+  /** The command that repeats these runs. */
   command: string;
   series: Series;
   /** Rate changes of the first seed, by time. */
@@ -141,7 +141,7 @@ export interface Group {
   lateness_us: Histogram | null;
 }
 
-/** What made a run's packets move. */
+/** How a run was made: in simulation, or with real programs. */
 export type Engine = "sim" | "call" | "link";
 
 /**
@@ -196,9 +196,9 @@ export interface Point {
   responsiveness_s: number | null;
 }
 
-/** Packets by how late they were released. */
+/** Histogram of the release lateness of packets. */
 export interface Histogram {
-  /** One more than `counts`. */
+  /** Edges of the bins, one more than `counts`. */
   edges: Array<number>;
   counts: Array<number>;
   p50: number;
@@ -206,7 +206,7 @@ export interface Histogram {
   max: number;
 }
 
-/** A published value beside ours. */
+/** A published value and ours. */
 export interface PaperRow {
   where: string;
   /** `null` for the first flow. */
@@ -218,11 +218,11 @@ export interface PaperRow {
   published: string;
   measured: string | null;
   note: string;
-  /** Of a real call outside the published spread: what changed since; else empty. */
+  /** What changed since, for a real call outside the published spread; else empty. */
   since: string;
 }
 
-/** A published statement and whether ours agrees; `holds` is `null` where that cannot be said. */
+/** A published statement, and whether our runs agree; `holds` is `null` if unknown. */
 export interface Finding {
   text: string;
   where: string;
@@ -244,7 +244,7 @@ export interface SectionRow {
   loss_percent: number | null;
 }
 
-/** What the viewer of a flow saw, and what its repair cost; means over the seeds. */
+/** Video quality of a flow and the cost of its repair; means over the seeds. */
 export interface VideoRow {
   controller: string;
   engine: Engine;
@@ -258,11 +258,11 @@ export interface VideoRow {
   fec_percent: number | null;
 }
 
-/** What a flow's rate was; means over the seeds. */
+/** Rate of a flow, split into video and repair; means over the seeds. */
 export interface SplitRow {
   controller: string;
   engine: Engine;
-  /** The flow; of what a forwarding server sends, the receiver. */
+  /** The flow; for media from a forwarding server, the receiver. */
   flow: string;
   capacity_mbps: number | null;
   /** Of all IP packets. */
@@ -272,7 +272,7 @@ export interface SplitRow {
   fec_mbps: number | null;
 }
 
-/** What loads the network beside the media, over the whole time or a section; means over the seeds. */
+/** Load beside the media, over the whole time or a section; means over the seeds. */
 export interface LoadRow {
   controller: string;
   engine: Engine;
@@ -280,7 +280,7 @@ export interface LoadRow {
   /** `null` for the whole time. */
   section: string | null;
   rate_mbps: number | null;
-  /** Of TCP, as the next one. */
+  /** Only for TCP, as is `retransmitted_packets`. */
   goodput_mbps: number | null;
   retransmitted_packets: number | null;
   p95_queuing_delay_ms: number | null;
@@ -298,14 +298,14 @@ export interface Expectation {
   /** `at least 0.67`. */
   limit: string;
   outcome: ExpectationOutcome;
-  /** Why a known miss is one. */
+  /** Reason of a known miss. */
   why: string;
 }
 
-/** What became of an expectation. */
+/** Result of an expectation. */
 export type ExpectationOutcome = "holds" | "fails" | "in doubt" | "known miss" | "known miss that holds now";
 
-/** How media flows share, means over the seeds; of a ratio the least fair window. */
+/** Fairness between media flows, means over the seeds. A ratio is of the least fair window. */
 export interface FairnessRow {
   controller: string;
   engine: Engine;
@@ -317,7 +317,7 @@ export interface FairnessRow {
   within_5s: number | null;
 }
 
-/** One flow of real calls beside its simulation. */
+/** One flow of real calls, compared with its simulation. */
 export interface SimReal {
   flow: string;
   sim_controller: string;
@@ -335,17 +335,17 @@ export interface SimRealRow {
   note: string;
 }
 
-/** What only real calls have. Tables are of all runs, plots, streams and agreement of the first one. */
+/** Real calls. Tables cover all runs; plots, `streams` and `agreement` only the first one. */
 export interface Calls {
   /** Of the first run. */
   seed: string;
   tried: number;
   succeeded: number;
-  /** Why the others failed. */
+  /** Why the other calls failed. */
   failures: Array<string>;
-  /** Runs that the machine disturbed. No other member tells of them. */
+  /** Runs that the machine disturbed. No other member includes them. */
   left_out: Array<string>;
-  /** The machine disturbed all runs that there are. */
+  /** Whether the machine disturbed all runs. */
   disturbed: boolean;
   setup: Array<SetupRow>;
   peers: Array<PeerRow>;
@@ -364,12 +364,12 @@ export interface Calls {
 export interface SetupRow {
   seed: string;
   peer: string;
-  /** From the opening of the page until the lab knows of it. */
+  /** From opening the page until the lab has sent its configuration. */
   page_ms: number;
   camera_ms: number | null;
-  /** For the other peer. */
+  /** Time waiting for the other peer. */
   waiting_ms: number;
-  /** Until both descriptions are there. */
+  /** From then until both session descriptions are there. */
   signalling_ms: number | null;
   /** From then until a path is found. */
   ice_ms: number | null;
@@ -381,12 +381,12 @@ export interface SetupRow {
   path: string;
 }
 
-/** A peer's program and what it showed. */
+/** A peer's program and the video it showed. */
 export interface PeerRow {
   seed: string;
   controller: string;
   peer: string;
-  /** Of one core. */
+  /** In percent of one core. */
   cpu_percent: number | null;
   memory_mb: number | null;
   encode_ms: number | null;
@@ -418,30 +418,30 @@ export interface StreamRow {
   max_delay_ms: number | null;
 }
 
-/** Two witnesses of one quantity. */
+/** One quantity, measured by two witnesses. */
 export interface Agreement {
-  /** What was seen, and where: `audio a to b, at a`. */
+  /** The subject and the place of the measurement: `audio a to b, at a`. */
   subject: string;
   /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
   quantity: string;
-  /** Who saw it beside the capture: `getStats` or `emulator`. */
+  /** The witness other than the capture: `getStats` or `emulator`. */
   witness: string;
-  /** What this witness saw. */
+  /** Value of this witness. */
   witnessed: number;
-  /** What the capture saw. */
+  /** Value of the capture. */
   captured: number;
   /** Witnessed minus captured. */
   error: number;
-  /** How large the error can be without contradiction. */
+  /** Largest error at which the two still agree. */
   limit: number;
-  /** Whether it is not larger. */
+  /** Whether the error is within the limit. */
   agrees: boolean;
 }
 
 /** The payload of a stream over time, as a peer reported it and as its host's capture saw it. */
 export interface RatePlot {
   peer: string;
-  /** Whether it was sent or received, and what it is. */
+  /** Direction (sent or received) and kind of the stream. */
   what: string;
   time_s: Array<number>;
   reported_kbps: Array<number>;
@@ -450,7 +450,7 @@ export interface RatePlot {
   interval_error_percent: number | null;
 }
 
-/** A stream as a peer counted it and as its host's capture did. */
+/** Counts of a stream by a peer and by the capture at its host. */
 export interface StreamErrorRow {
   peer: string;
   what: string;
@@ -461,7 +461,7 @@ export interface StreamErrorRow {
   captured_packets: number;
   /** Payload over the whole call: reported minus captured. */
   error_percent: number | null;
-  /** Mean of what the intervals are apart. */
+  /** Mean difference of the report intervals. */
   interval_error_percent: number | null;
 }
 
@@ -471,12 +471,12 @@ export interface DelayPlot {
   counts: Array<number>;
 }
 
-/** Who held the channel of a Wi-Fi cell in a short time of one run. */
+/** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */
 export interface Airtime {
-  /** The command that makes the run again. */
+  /** The command that repeats the run. */
   command: string;
   controller: string;
-  /** When it begins, in the run's time. */
+  /** Start of the picture, in the run's time. */
   from_s: number;
   nodes: Array<string>;
   frames: Array<AirFrame>;
@@ -489,9 +489,9 @@ export interface AirFrame {
   /** Index of its sender. */
   node: number;
   kind: AirFrameKind;
-  /** Packets in it, 1 in an answer. */
+  /** Packets in the frame; 1 in an acknowledgement. */
   mpdus: number;
-  /** Of these, how many arrived. */
+  /** How many of these packets arrived. */
   decoded: number;
   text: string;
 }

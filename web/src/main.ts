@@ -1,4 +1,4 @@
-// Reads the data that the file carries and shows it.
+// Reads the data in the file and shows it.
 
 import { drawAll } from "./figure";
 import { el } from "./dom";

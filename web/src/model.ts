@@ -1,4 +1,5 @@
-// What the page shows, computed from the report alone: pure functions, no DOM, no chart library.
+// The content of the page, computed from the report alone: pure functions, no DOM, no chart
+// library.
 
 import type {
   Engine,
@@ -18,14 +19,14 @@ type Column = Series["target_mbps"];
 
 export const NONE = "–";
 
-/** Engine as it is called everywhere on the page. */
+/** Names of the engines on the page. */
 export const ENGINE_NAME: Record<Engine, string> = {
   sim: "simulated",
   call: "real call",
   link: "command",
 };
 
-/** Reads the report, or says in one line why it cannot be shown. */
+/** Reads the report, or returns in one line why it cannot be shown. */
 export function parseReport(text: string): Report | { problem: string } {
   if (text.trim() === "" || text.startsWith("/*")) {
     return { problem: "This file holds no data. Make a report with: weir report DIR -o FILE.html" };
@@ -61,7 +62,7 @@ export function mean(values: Iterable<number | null>): number | null {
 export function formatNumber(value: number | null | undefined, digits: number): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   const text = value.toFixed(digits);
-  // "-0.0" says a sign that the rounded value does not have.
+  // Avoid "-0.0": the rounded value has no sign.
   return Number(text) === 0 ? (0).toFixed(digits) : text;
 }
 
@@ -81,7 +82,7 @@ export function linkTo(id: string): string {
   return `#${encodeURIComponent(id)}`;
 }
 
-/** Whether every word of the query is in the text, whatever their case. */
+/** Whether every word of the query is in the text, without regard to case. */
 export function wordsMatch(text: string, query: string): boolean {
   const within = text.toLowerCase();
   return query
@@ -105,7 +106,7 @@ export function seedPhrase(seeds: string[]): string {
   return consecutive && seeds.length > 2 ? `${seeds[0]}–${seeds.at(-1)}` : seeds.join(", ");
 }
 
-/** Share of the whole up to each count and with it; all zero where nothing was counted. */
+/** Cumulative share of the total up to and including each count; all zero if the total is zero. */
 export function cumulative(counts: number[]): number[] {
   const total = counts.reduce((a, b) => a + b, 0);
   let sum = 0;
@@ -131,7 +132,9 @@ export function flowsOf(scenario: Scenario): string[] {
   return unique(scenario.groups.map((group) => group.flow));
 }
 
-/** Whether the controller, or the command, is what moves a flow; TCP beside it has its own. */
+/**
+ * Whether a flow is driven by the controller or by the command. TCP flows have their own control.
+ */
 export function isMedia(flow: string): boolean {
   return flow.startsWith("media") || flow.startsWith("link");
 }
@@ -142,7 +145,7 @@ export function groupLabel(group: Pick<Group, "controller" | "engine" | "flow">,
   return flows > 1 ? `${name}, ${group.flow}` : name;
 }
 
-/** What the selectors of a scenario choose; null shows all. */
+/** The choice of a scenario's selectors; null shows all. */
 export interface Selection {
   controller: string | null;
   flow: string | null;
@@ -179,7 +182,7 @@ export interface MatrixColumn {
   engine: Engine;
 }
 
-/** More flows than this are one line of a cell, their mean. */
+/** Largest number of flows with a line each in a cell. More flows share one line, their mean. */
 const MATRIX_LINES = 2;
 
 export interface MatrixLine {
@@ -192,7 +195,7 @@ export interface MatrixLine {
 export interface MatrixCell {
   lines: MatrixLine[];
   utilization: number | null;
-  /** What became of the expectations, in a few words; empty where there are none. */
+  /** Results of the expectations in a few words; empty if there are none. */
   outcome: string;
 }
 
@@ -279,7 +282,7 @@ export function hasSeries(group: Group): boolean {
   return time_s.length > 0 && Object.values(measured).some(hasValues);
 }
 
-/** The capacity that the groups share: the first that states one. */
+/** The capacity that the groups share, from the first group that has one. */
 export function capacityOf(groups: Group[]): [number, number | null][] {
   const group = groups.find((g) => hasValues(g.series.capacity_mbps));
   return group === undefined ? [] : pairs(group.series.time_s, group.series.capacity_mbps);
@@ -294,7 +297,7 @@ export function nearestIndex(times: number[], time: number): number {
   return time - left <= right - time ? after - 1 : after;
 }
 
-/** Smallest index for which `reached` holds, or `length`. */
+/** Smallest index for which `reached` is true, or `length`. */
 function lowerBound(length: number, reached: (index: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {
@@ -343,7 +346,9 @@ export function describeSeries(group: Group): string {
 
 // Rate changes
 
-/** Rate changes within `window` seconds of `time`, at most `limit`, the nearest kept, by time. */
+/**
+ * The rate changes nearest to `time`, sorted by time: at most `limit`, and within `window` seconds.
+ */
 export function eventsNear(
   events: RateChange[],
   time: number,
@@ -360,7 +365,7 @@ export function eventsNear(
     .sort((a, b) => a.time_s - b.time_s);
 }
 
-/** Thins markers: of each of `slots` equal spans of time, the largest change stays. */
+/** Thins markers: keeps the largest change in each of `slots` equal spans of time. */
 export function thinEvents(events: RateChange[], duration: number, slots: number): RateChange[] {
   const largest = new Map<number, RateChange>();
   const size = (event: RateChange) => Math.abs(event.target_mbps - event.from_mbps);
@@ -392,7 +397,10 @@ export interface ScatterSeries {
   points: ScatterPoint[];
 }
 
-/** A point a media flow and run that has both metrics; `y` is scaled, so that a ratio can be shown in per cent. */
+/**
+ * One point for each media flow and run that has both metrics. `scale` multiplies `y`, for ratios
+ * in per cent.
+ */
 export function scatterOf(
   scenarios: Scenario[],
   x: PointMetric,
@@ -422,19 +430,19 @@ function pick(group: Group): { controller: string; engine: Engine } {
 
 // Freezes
 
-/** How often the picture of one video froze, on average of its runs. */
+/** Freezes of one video, as means over its runs. */
 export interface FreezeRow {
   scenario: string;
   controller: string;
   engine: Engine;
-  /** The flow; of a real call, who saw the picture. */
+  /** The flow; in a real call, the peer that saw the picture. */
   flow: string;
   runs: number;
   freezes: number;
   frozen_s: number | null;
 }
 
-/** Every video of which freezes were counted, that which froze longest first. */
+/** Every video whose freezes were counted, sorted by frozen time, longest first. */
 export function freezesOf(report: Report): FreezeRow[] {
   const rows = report.scenarios.flatMap((it) => [...simulatedFreezes(it), ...realFreezes(it)]);
   return rows.sort((a, b) => (b.frozen_s ?? 0) - (a.frozen_s ?? 0) || b.freezes - a.freezes);
@@ -452,7 +460,7 @@ function simulatedFreezes(scenario: Scenario): FreezeRow[] {
   });
 }
 
-/** In a real call each peer tells what it saw; a run is one seed. */
+/** In a real call each peer reports its freezes. Each seed is one run. */
 function realFreezes(scenario: Scenario): FreezeRow[] {
   const seen = (scenario.calls?.peers ?? []).filter(({ freezes }) => freezes !== null);
   const key = ({ controller, peer }: { controller: string; peer: string }) =>
@@ -474,7 +482,7 @@ function realFreezes(scenario: Scenario): FreezeRow[] {
 
 // Simulated beside real
 
-/** The two groups that a comparison lays over each other; one that has no record is null. */
+/** The simulated and the real group of a comparison; null for a group without a record. */
 export function comparedGroups(scenario: Scenario, pair: SimReal): [Group | null, Group | null] {
   const find = (engine: Engine, controller: string) =>
     scenario.groups.find(

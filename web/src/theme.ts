@@ -1,5 +1,5 @@
-// Colours of plots. Controllers take theirs from Okabe and Ito's palette, which colour-blind
-// readers can tell apart; light and dark use the members of it that stand out there.
+// Colours of plots. Controllers use Okabe and Ito's palette, which colour-blind readers can tell
+// apart. The light and the dark theme use the colours of it with enough contrast.
 
 export interface Theme {
   background: string;
@@ -62,7 +62,7 @@ export function paletteOf(controllers: string[]): Palette {
 
 type Rgb = [number, number, number];
 
-// Cividis at equal steps: grows lighter evenly and reads the same with any colour vision.
+// Cividis at equal steps: its lightness grows evenly, and it looks the same with any colour vision.
 const CIVIDIS: Rgb[] = [
   [0, 32, 81],
   [60, 77, 110],
@@ -71,7 +71,9 @@ const CIVIDIS: Rgb[] = [
   [253, 234, 69],
 ];
 
-/** Colour of a ratio from 0 to 1, and black or white for text upon it, whichever is clearer. */
+/**
+ * Colour of a ratio from 0 to 1, and black or white for text on it, whichever has more contrast.
+ */
 export function scaleColour(ratio: number): { background: string; text: string } {
   const position = Math.min(1, Math.max(0, ratio)) * (CIVIDIS.length - 1);
   const index = Math.min(Math.floor(position), CIVIDIS.length - 2);
@@ -85,7 +87,7 @@ export function scaleGradient(): string {
   return `linear-gradient(90deg, ${CIVIDIS.map((rgb) => `rgb(${rgb.join(",")})`).join(", ")})`;
 }
 
-/** Relative luminance as WCAG 2 defines it; at 0.18 black and white contrast alike. */
+/** Relative luminance as WCAG 2 defines it. At 0.18 black and white have the same contrast. */
 function luminance(rgb: Rgb): number {
   const [r, g, b] = rgb.map((c) => {
     const s = c / 255;

@@ -1,4 +1,5 @@
-// Reports for tests, made from a seed: believable curves, no claim on any controller.
+// Reports for tests, generated from a seed. The curves look plausible, but say nothing about any
+// controller.
 
 import type {
   BoxPlot,
@@ -59,7 +60,7 @@ const SHAPES: Shape[] = [
   shape("demo/first-call", "A first call", "this project", 40, 50, CALL),
 ];
 
-/** The scenario in which two flows share, and something is expected. */
+/** The scenario with two flows on one path, and with expectations. */
 const SHARED = "rfc8867/5.1";
 
 const CONTROLLERS = ["gcc-draft", "nada", "scream"];
@@ -260,7 +261,7 @@ function pointOf(seed: string, eager: number, it: Shape, next: () => number): Po
   };
 }
 
-/** Quartiles by interpolation; whiskers at the extremes less the one outlier that is made up. */
+/** Quartiles by interpolation. Whiskers end at the extremes without the one invented outlier. */
 function boxOf(values: number[]): BoxPlot {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (q: number) => {
@@ -637,7 +638,7 @@ function fairnessRows(): Scenario["fairness"] {
   }));
 }
 
-/** The same report with every value that may be missing missing. */
+/** The same report without any of the values that may be missing. */
 export function withoutValues(report: Report): Report {
   const bare = structuredClone(report);
   for (const verdict of bare.verdicts) verdict.met = null;

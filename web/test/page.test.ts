@@ -1,6 +1,6 @@
-// The built page in headless Chromium: what it draws, in both themes and on a narrow screen.
+// The built page in headless Chromium: its plots and tables, in both themes and on a narrow screen.
 //
-// Screenshots land in screenshots/, to be looked at.
+// Screenshots are saved in screenshots/ for inspection.
 
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -12,7 +12,8 @@ import { fill, fixture, hostile, withoutValues } from "./fixture";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
-  // The tests may be root's, for whom Chromium has no sandbox. It opens only pages of these tests.
+  // Root may run the tests, and Chromium has no sandbox for root. It opens only pages of these
+  // tests.
   "--no-sandbox",
   "--disable-gpu",
   "--no-first-run",
@@ -70,8 +71,8 @@ interface Saved {
 }
 
 /**
- * Keeps what the page hands to the reader instead of downloading it: Chromium may hold back a second
- * download that follows the first too soon, which is its own affair and not the page's.
+ * Keeps the files that the page offers, instead of downloading them: Chromium may delay a second
+ * download that follows the first too soon.
  */
 function catchDownloads(page: Page): Promise<void> {
   return page.evaluate(() => {
@@ -95,7 +96,7 @@ function catchDownloads(page: Page): Promise<void> {
   });
 }
 
-/** What was saved first and not yet taken. */
+/** The oldest saved file that was not taken yet. */
 async function nextSaved(page: Page): Promise<Saved> {
   await page.waitForFunction(() => (window as unknown as { saved: unknown[] }).saved.length > 0);
   return page.evaluate(() => (window as unknown as { saved: Promise<Saved>[] }).saved.shift()!);
@@ -109,11 +110,11 @@ interface Drawn {
   title: string;
   /** Texts of the picture. */
   texts: string[];
-  /** Pairs of texts that lie over each other, and texts that stick out of the picture. */
+  /** Pairs of texts that overlap, and texts that extend beyond the picture. */
   faults: string[];
 }
 
-/** Reads every plot as it was laid out. */
+/** Reads the layout of every plot. */
 function drawnPlots(page: Page): Promise<Drawn[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll("figure.plot")].map((figure) => {
@@ -195,8 +196,8 @@ describe.skipIf(!available)("the page", () => {
     const { page, complaints } = await open(look);
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
-    // One for all runs, three per scenario and one where flows share, and of the call two
-    // comparisons, what its rate was, its rates, its delays and one histogram.
+    // One plot for all runs, three for each scenario, one where flows share a path. For the call:
+    // two comparisons, the parts of its rate, its rates, its delays and one histogram.
     expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 3 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
@@ -345,7 +346,7 @@ describe.skipIf(!available)("the page", () => {
       return Buffer.from((await nextSaved(page)).base64, "base64");
     };
     const svg = (await save("SVG")).toString();
-    // Some arrived, an answer, and nothing arrived, as the style sheet has them.
+    // Colours in the style sheet: some packets arrived, an acknowledgement, none arrived.
     for (const fill of ["230, 159, 0", "0, 158, 115", "179, 71, 0"])
       expect(svg).toContain(`rgb(${fill})`);
     expect(svg).toContain("weir run rfc8867/5.1 --controller nada --seed 1");
@@ -461,7 +462,7 @@ describe.skipIf(!available)("the page", () => {
     await expect.poll(() => current.innerText()).toBe("Published findings");
     const head = heads.getByText("Published findings");
     await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
-    // A reload stays there.
+    // A reload keeps the position.
     await page.reload();
     await expect.poll(() => current.innerText()).toBe("Published findings");
     await expect.poll(async () => Math.abs((await head.boundingBox())!.y)).toBeLessThan(20);
@@ -483,7 +484,7 @@ describe.skipIf(!available)("the page", () => {
     await page.keyboard.press("Enter");
     const current = page.locator(".contents [aria-current=location]");
     await expect.poll(() => current.innerText()).toBe("demo/first-call");
-    // Whoever goes on by Tab is in the scenario.
+    // The next Tab moves into the scenario.
     await page.keyboard.press("Tab");
     const section = await page.evaluate(() => document.activeElement!.closest("section")?.id);
     expect(section).toBe("demo/first-call");
@@ -523,7 +524,7 @@ describe.skipIf(!available)("the page", () => {
     });
     const { page, complaints } = await open({ ...looks[0]!, name: "many", report });
     const nav = page.getByRole("navigation", { name: "Contents" });
-    // Only the section that is read shows its parts.
+    // Only the current section shows its parts.
     expect(await nav.getByRole("link").count()).toBeLessThan(402 + 15);
     await page.evaluate(() => document.getElementById("many/399")!.scrollIntoView());
     const current = nav.locator("[aria-current=location]");

@@ -1,15 +1,16 @@
-//! The way of media between browsers on other machines and the emulated hosts that stand for them.
+//! Carries media between browsers on other machines and the emulated hosts that represent them.
 //!
 //! ```text
 //!   browser a - (real network) - socket a - host A = network model = host B - socket b - browser b
 //! ```
 //!
-//! The signalling tells each peer the address of its own socket here in place of the other's
-//! candidates, so its packets come here, cross the model between the two hosts, and leave to the
-//! other peer from the socket that it knows. Neither ICE nor DTLS is touched.
+//! In the signalling, the other peer's candidates are replaced by the address of a socket here. A
+//! peer's packets therefore arrive here, cross the network model between the two hosts, and leave
+//! to the other peer from the socket that it knows. ICE and DTLS are not changed.
 //!
-//! Anybody can send to these sockets. What comes in is let through from where a connectivity check of
-//! the call came last, and a check is known by the user name that both descriptions agreed on.
+//! Anybody can send to these sockets. Packets are accepted only from the address of the call's last
+//! valid connectivity check. A check is valid if it contains the user name from both session
+//! descriptions.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -24,24 +25,24 @@ use crate::error::CallError;
 use crate::message::Peer;
 use crate::stun;
 
-/// How often a thread looks whether the bridge has gone.
+/// How often a thread checks whether the bridge was dropped.
 const TICK: Duration = Duration::from_millis(200);
-/// No UDP datagram is longer.
+/// Maximum size of a UDP payload.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Type of the attribute USERNAME [RFC8489 §14.3].
 const USERNAME: u16 = 0x0006;
 
-/// Carries the media of one call; it ends when it is dropped.
+/// Carries the media of one call until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Bridge {
-    /// Where peer a, peer b sends to.
+    /// The addresses to which peer a and peer b send.
     pub(crate) addresses: [SocketAddr; 2],
     ends: [Arc<End>; 2],
     gone: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// One end: a socket towards the peer and one on the host that stands for it.
+/// One end: a socket towards the peer, and one on the host that represents it.
 #[derive(Debug)]
 struct End {
     outside: UdpSocket,
@@ -49,17 +50,17 @@ struct End {
     peer: Mutex<Known>,
 }
 
-/// What is known of the peer at one end.
+/// What the bridge knows about the peer at one end.
 #[derive(Debug, Default)]
 struct Known {
-    /// Its user fragment; nothing comes in before it is told.
+    /// Its ICE user fragment. Nothing is accepted before it is set.
     user: Option<String>,
-    /// Where its last connectivity check came from; nothing goes to it before the first.
+    /// Source of its last connectivity check. Nothing is sent to the peer before the first check.
     address: Option<SocketAddr>,
 }
 
 impl Known {
-    /// Whether a datagram from there is the peer's.
+    /// Whether a datagram from this address belongs to the peer.
     fn admits(&mut self, datagram: &[u8], from: SocketAddr) -> bool {
         if self.user.as_deref().is_some_and(|user| is_check_of(user, datagram)) {
             self.address = Some(from);
@@ -69,7 +70,7 @@ impl Known {
 }
 
 impl Bridge {
-    /// Between peers that reach this machine at `address`, over two hosts.
+    /// A bridge between peers that reach this machine at `address`, over two hosts.
     pub(crate) fn open(address: Ipv4Addr, hosts: [&Host; 2]) -> Result<Self, CallError> {
         let failed = CallError::system;
         let mut ends: Vec<Arc<End>> = Vec::new();
@@ -105,7 +106,7 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Lets in the peer whose checks bear this user fragment.
+    /// Accepts the peer whose checks contain this user fragment.
     pub(crate) fn introduce(&self, peer: Peer, user: String) {
         self.ends[peer.index()].known().user = Some(user);
     }
@@ -115,27 +116,27 @@ impl Drop for Bridge {
     fn drop(&mut self) {
         self.gone.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A panic of the thread was printed there.
+            // The thread has printed its panic.
             let _ = thread.join();
         }
     }
 }
 
 impl End {
-    /// From the peer into the emulated network, until nothing has come for a tick.
+    /// Forwards datagrams from the peer into the emulated network, until none arrives for a tick.
     fn take_in(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, from)) = receive(&self.outside, &mut buffer)? {
             if !self.known().admits(&buffer[..length], from) {
                 continue;
             }
-            // A full socket drops, as a network does.
+            // If the socket buffer is full, the datagram is lost, as in a network.
             let _ = self.inside.send(&buffer[..length]);
         }
         Ok(())
     }
 
-    /// From the emulated network to the peer, until nothing has come for a tick.
+    /// Forwards datagrams from the emulated network to the peer, until none arrives for a tick.
     fn let_out(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, _)) = receive(&self.inside, &mut buffer)? {
@@ -157,7 +158,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<(usize, S
     use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
     match socket.recv_from(buffer) {
         Ok(received) => Ok(Some(received)),
-        // Refused: what was sent before found nobody, as before the other end is there.
+        // Refused: an earlier datagram was sent before the other end had its socket.
         Err(error) => match error.kind() {
             WouldBlock | TimedOut | Interrupted | ConnectionRefused => Ok(None),
             _ => Err(error),
@@ -165,10 +166,10 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<(usize, S
     }
 }
 
-/// Whether a datagram is a connectivity check of the peer with this user fragment: it bears a name of two
-/// parts, the far peer's fragment and its own [RFC8445 §7.2.2].
+/// Whether a datagram is a connectivity check from the peer with this user fragment. The USERNAME
+/// of a check has two parts: the remote peer's fragment and its own [RFC8445 §7.2.2].
 fn is_check_of(user: &str, datagram: &[u8]) -> bool {
-    // A STUN message is told from what shares its port by its first byte [RFC7983 §7].
+    // The first byte distinguishes STUN from other protocols on the same port [RFC7983 §7].
     if datagram.get(4..8) != Some(&stun::MAGIC_COOKIE) || datagram[0] >= 4 {
         return false;
     }
@@ -178,12 +179,13 @@ fn is_check_of(user: &str, datagram: &[u8]) -> bool {
     own == Some(user.as_bytes())
 }
 
-/// The user fragment of a session description; of several media they share one path, hence one fragment.
+/// The user fragment of a session description. All media share one path, so there is only one
+/// fragment.
 pub(crate) fn user_fragment(sdp: &str) -> Option<&str> {
     sdp.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:"))
 }
 
-/// A session description without the candidates that it holds.
+/// A session description without its candidates.
 pub(crate) fn without_candidates(sdp: &str) -> String {
     let is_candidate =
         |line: &&str| line.starts_with("a=candidate:") || line.starts_with("a=end-of-candidates");
@@ -194,7 +196,7 @@ pub(crate) fn without_candidates(sdp: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A check with this name, behind an attribute of three bytes and one of padding.
+    /// A check with this user name, after an attribute of three bytes with one byte of padding.
     fn check(name: &str) -> Vec<u8> {
         let mut check = vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42];
         check.extend([7; 12]);
@@ -228,7 +230,7 @@ mod tests {
         assert!(!known.admits(b"media", home));
         assert!(known.admits(&check("far:near"), home) && known.admits(b"media", home));
         assert!(!known.admits(b"media", stranger) && !known.admits(&check("far:x"), stranger));
-        // A peer may move.
+        // A peer may change its address.
         assert!(known.admits(&check("far:near"), stranger) && !known.admits(b"media", home));
     }
 

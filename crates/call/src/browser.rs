@@ -1,5 +1,5 @@
-//! A headless browser on an emulated host: Chromium with a camera that plays a file, or Firefox with
-//! one that shows its own picture.
+//! A headless browser on an emulated host. Chromium's camera plays a file; Firefox' camera shows a
+//! built-in picture.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::confinement::{self, Confinement, NO_SANDBOX};
 use crate::error::{CallError, variable};
 use crate::message::printable;
 
-/// Names that a browser has in distributions, best first.
+/// Names of a browser's program in distributions, in order of preference.
 const fn names(kind: BrowserKind) -> &'static [&'static str] {
     match kind {
         BrowserKind::Chromium => {
@@ -24,7 +24,7 @@ const fn names(kind: BrowserKind) -> &'static [&'static str] {
     }
 }
 
-/// The preferences of Firefox, in the file that it reads when it starts.
+/// The preferences file that Firefox reads at its start.
 const PREFERENCES: &str = "\
 user_pref('media.navigator.streams.fake', true);
 user_pref('media.navigator.permission.disabled', true);
@@ -44,7 +44,7 @@ user_pref('toolkit.telemetry.reportingpolicy.firstRun', false);
 user_pref('media.gmp-manager.updateEnabled', false);
 ";
 
-/// Chromium without a window, without its own traffic, and with a camera that needs no permission.
+/// Options for Chromium: no window, no traffic of its own, and a camera without permission prompt.
 const FLAGS: [&str; 13] = [
     "--headless=new",
     "--disable-gpu",
@@ -57,32 +57,33 @@ const FLAGS: [&str; 13] = [
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
     "--autoplay-policy=no-user-gesture-required",
-    // A peer without a camera would hide its address behind a name that nobody resolves here.
+    // Otherwise a peer without camera hides its address behind an mDNS name, which nothing resolves
+    // here.
     "--disable-features=WebRtcHideLocalIpsWithMdns",
-    // Nothing but the lab's own page and the hosts, of which one may be a relay, has an address.
+    // Only the lab's page and the hosts (one may be a relay) are reachable.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE 10.45.0.*",
 ];
 
-/// A page that every browser has.
+/// A page that is built into every browser.
 const EMPTY_PAGE: &str = "about:blank";
 
-/// A browser of this machine.
+/// A browser installed on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     kind: BrowserKind,
     path: PathBuf,
-    /// As it calls itself.
+    /// Version, as the program reports it.
     pub(crate) version: String,
     confinement: Confinement,
 }
 
 impl Program {
-    /// The one that the environment names, or the first one on the path. It is tried out on `host`, in
-    /// new folders below `folder`.
+    /// Finds the browser that the environment variable names, or else the first one in `PATH`. It
+    /// is tried out on `host`, in new folders below `folder`.
     pub(crate) fn find(kind: BrowserKind, host: &Host, folder: &Path) -> Result<Self, CallError> {
         let search_path = std::env::var_os("PATH").unwrap_or_default();
         let path = find_in(kind, std::env::var_os(variable(kind)), &search_path)?;
-        // On a host, so that even this goes with the lab.
+        // Run on a host, so that it ends with the lab.
         let output = host
             .command(&path)
             .arg("--version")
@@ -100,12 +101,12 @@ impl Program {
         self.kind
     }
 
-    /// What keeps it less confined than it should be.
+    /// Warning if the browser is less confined than it should be.
     pub(crate) fn warning(&self) -> Option<&String> {
         self.confinement.warning.as_ref()
     }
 
-    /// Opens `url` on `host`. `profile` is a new folder's name.
+    /// Opens `url` on `host`. `profile` is the name of a new folder.
     pub(crate) fn open(
         &self,
         host: &Host,
@@ -137,7 +138,8 @@ impl Program {
     }
 }
 
-/// A browser on a host. What it wants to keep in the user's folders goes with the profile.
+/// The command to run a browser on a host. Files that belong in the user's folders go to the
+/// profile.
 fn command(host: &Host, user: User, path: &Path, profile: &Path) -> Command {
     let mut command = host.command_as(user, path);
     for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"] {
@@ -154,7 +156,8 @@ fn chromium(command: &mut Command, profile: &Path, sandbox: bool) {
     }
 }
 
-/// Whether a browser starts as this user: Chromium shows an empty page, Firefox says its version.
+/// Tests whether a browser starts as this user: Chromium shows an empty page, Firefox prints its
+/// version.
 fn try_out(
     kind: BrowserKind,
     path: &Path,
@@ -163,7 +166,7 @@ fn try_out(
     user: User,
     sandbox: bool,
 ) -> Result<(), String> {
-    // Short, because Chromium makes a socket in there, whose path may have 107 bytes.
+    // Keep the name short: Chromium creates a socket in it, whose path is limited to 107 bytes.
     let letters = [&kind.name()[..1], if user == User::Own { "o" } else { "u" }];
     let profile = folder.join(format!("{}{}", letters.concat(), u8::from(sandbox)));
     if user == User::Nobody
@@ -185,7 +188,7 @@ fn try_out(
     confinement::try_out(command, &profile)
 }
 
-/// A running browser; dropping it kills it.
+/// A running browser. Dropping it kills the browser.
 #[derive(Debug)]
 pub(crate) struct Browser {
     child: Child,
@@ -198,12 +201,12 @@ impl Browser {
         !matches!(self.child.inner().try_wait(), Ok(None))
     }
 
-    /// The process that everything of it is below.
+    /// Root process of the browser.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The last line that it wrote, for a message about its end.
+    /// The last line that the browser wrote, for a message about its end.
     pub(crate) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -230,7 +233,7 @@ fn find_in(
         let found = names(kind).iter().find_map(|name| on_path(name.as_ref()));
         return found.ok_or(CallError::NoBrowser(kind));
     };
-    // As in a shell: only a bare name is looked for.
+    // As in a shell, only a bare name is searched in `PATH`.
     let path = Path::new(&wanted);
     let found = match path.components().count() {
         1 => on_path(&wanted),

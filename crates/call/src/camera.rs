@@ -1,10 +1,9 @@
-//! The picture that the browsers' camera shows: still colour bars under noise that changes with each
-//! frame.
+//! The picture of the browsers' camera: static colour bars with noise that changes in each frame.
 //!
-//! Noise lets an encoder follow its target over the whole range of the lab. Measured with VP8 at
-//! 720p30: 0.1 Mbit/s at the coarsest quantizer, 13 Mbit/s at the middle one. A detailed moving
-//! pattern does not: it needs 0.8 Mbit/s at the coarsest, and below that the encoder drops most
-//! frames, so that the controller's recovery is limited by the application.
+//! Noise lets an encoder follow its target over the lab's whole range of bitrates. Measured with
+//! VP8 at 720p30: 0.1 Mbit/s with the coarsest quantizer, 13 Mbit/s with the median one. A detailed
+//! moving pattern is worse: it needs 0.8 Mbit/s with the coarsest quantizer. Below that the encoder
+//! drops most frames, and then the application limits the controller's recovery.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,19 +14,20 @@ use std::process::{Command, Stdio};
 use weir_lab::scenario::call::Picture;
 use weir_lab::unfinished::{self, HIDDEN, UnfinishedFile};
 
-/// The file is played in a loop. Uncompressed, since decoding would take processor time from the
-/// encoders, and short, since 720p takes 41 MB for each second.
+/// Length of the file, which is played in a loop. It is not compressed, because decoding would take
+/// processor time from the encoders. It is short, because 720p takes 41 MB per second.
 const LOOP_SECONDS: &str = "2";
-/// Of the noise, on ffmpeg's scale of 0 to 100. Twice as much leaves 0.5 Mbit/s at the coarsest.
+/// Strength of the noise on ffmpeg's scale of 0 to 100. At twice this strength, the coarsest
+/// quantizer still needs 0.5 Mbit/s.
 const NOISE_STRENGTH: u32 = 12;
-/// It is no secret, and the browsers may be another user's.
+/// File mode: readable by all, because the browsers may run as another user.
 const READ_BY_ALL: u32 = 0o644;
 
-/// The video file for a camera of this size, made on first use and kept in the user's cache. `ffmpeg`
-/// is the bare command.
+/// The video file for a camera of this size. It is created on first use and kept in the user's
+/// cache. `ffmpeg` is the command without arguments.
 ///
 /// # Errors
-/// One line for the record: without the file the browser shows its own, simpler pattern.
+/// A one-line reason for the record. Without the file, the browser shows its own, simpler pattern.
 pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> {
     let folder = cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
         .ok_or("no folder to keep the camera's video in: set XDG_CACHE_HOME or HOME")?;
@@ -43,7 +43,8 @@ pub(crate) fn file(video: &Picture, ffmpeg: Command) -> Result<PathBuf, String> 
     Ok(path)
 }
 
-/// As the XDG base directory specification says: a relative path does not count.
+/// The cache folder according to the XDG base directory specification, which ignores relative
+/// paths.
 fn cache_folder(
     xdg: Option<impl AsRef<OsStr>>,
     home: Option<impl AsRef<OsStr>>,
@@ -53,12 +54,12 @@ fn cache_folder(
     base.map(|folder| folder.join("weir"))
 }
 
-/// A name in `folder` for the file, so that a browser can read it that cannot enter the user's cache.
+/// Links the file into `folder`, for browsers that cannot enter the user's cache.
 pub(crate) fn lend(file: &Path, folder: &Path) -> Result<PathBuf, String> {
     let name = folder.join("camera.y4m");
     let lent = fs::set_permissions(file, fs::Permissions::from_mode(READ_BY_ALL))
         .and_then(|()| fs::hard_link(file, &name))
-        // The folder is on another disk.
+        // Linking fails if the folder is on another disk.
         .or_else(|_| fs::copy(file, &name).map(drop));
     match lent {
         Ok(()) => Ok(name),
@@ -69,9 +70,10 @@ pub(crate) fn lend(file: &Path, folder: &Path) -> Result<PathBuf, String> {
 fn make(folder: &Path, path: &Path, video: &Picture, mut ffmpeg: Command) -> Result<(), String> {
     let unwritable = |error| format!("cannot write in {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(unwritable)?;
-    // Under its own name only when it is whole: another lab may look for it at the same time.
+    // The file gets its final name only when it is complete: another lab may look for it at the
+    // same time.
     let mut unfinished = UnfinishedFile::new(folder).map_err(unwritable)?;
-    // ffmpeg holds the lock, too.
+    // ffmpeg keeps the file lock, too.
     let output = unfinished.file().try_clone().map_err(unwritable)?;
     let Picture { width, height, fps, .. } = *video;
     let source =

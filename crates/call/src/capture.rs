@@ -4,8 +4,8 @@
 //! host's interface -> kernel -> Recorder -> pcapng file -> HostCapture -> Stream
 //! ```
 //!
-//! A recorder sees what any sniffer on the host would, and knows nothing of the browser or of the
-//! emulator. Payload never reaches the disk.
+//! A recorder sees the same packets as any sniffer on the host. It is independent of browser and
+//! emulator. Payload is never written to disk.
 
 mod host;
 mod packet;

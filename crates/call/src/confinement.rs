@@ -1,5 +1,6 @@
-//! Which user a browser runs as, and whether it has its sandbox: tried out, because no setting of the
-//! kernel tells both for sure (AppArmor lets some programs make user namespaces and others not).
+//! Chooses the user that a browser runs as, and whether it runs in its sandbox. Both are found by
+//! trying, because no kernel setting answers this reliably (AppArmor lets only some programs create
+//! user namespaces).
 //!
 //! ```text
 //!   an ordinary user, with the sandbox -> the same without it -> the lab's own user without it
@@ -16,32 +17,32 @@ use weir_lab::scenario::call::BrowserKind;
 
 use crate::message::printable;
 
-/// Chromium's own word for running without its sandbox.
+/// Chromium's option to run without its sandbox.
 pub(crate) const NO_SANDBOX: &str = "--no-sandbox";
-/// For a browser that shows an empty page: half a second on a free machine.
+/// Time limit for a browser that shows an empty page. It takes half a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked at.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(20);
-/// What Chromium says where it can have no sandbox.
+/// Chromium's message if no sandbox is available.
 const UNUSABLE: &str = "No usable sandbox";
-/// In the line in which Chromium gives up.
+/// Part of the line that Chromium prints before it exits with a fatal error.
 const FATAL: &str = ":FATAL:";
 const CURE: &str = "users may not make user namespaces here, and there is no setuid helper: 'sysctl -w \
     user.max_user_namespaces=10000', or apt-get install chromium-sandbox";
 
-/// How a browser is kept from what is not its business.
+/// How a browser is confined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confinement {
     pub(crate) user: User,
-    /// Firefox decides for itself what of its sandbox it can have.
+    /// Whether Chromium's sandbox is on. False for Firefox, which configures its sandbox itself.
     pub(crate) sandbox: bool,
-    /// What it lacks and why: one line for the record.
+    /// Missing confinement and its reason: one line for the record.
     pub(crate) warning: Option<String>,
 }
 
 impl Confinement {
-    /// The best that works. `attempt` tries a user, with or without the sandbox, and says in one line why
-    /// it does not work.
+    /// Finds the strongest confinement that works. `attempt` tries a user, with or without the
+    /// sandbox, and returns a one-line reason if that does not work.
     pub(crate) fn find(
         kind: BrowserKind,
         ordinary: User,
@@ -58,14 +59,14 @@ impl Confinement {
             return Self { user: ordinary, sandbox: false, warning };
         }
         let lacks = if has_sandbox { " without its sandbox" } else { "" };
-        // In a user namespace of its own, the lab's user is root by name alone.
+        // In its own user namespace, the lab's user is root in name only.
         let who = if ordinary == User::Nobody { " as root" } else { "" };
         let warning = Some(format!("{name} runs{who}{lacks}: {reason}"));
         Self { user: User::Own, sandbox: false, warning }
     }
 }
 
-/// Runs a command that shows an empty page, or that only says its version, to its end.
+/// Runs a command to its end. The command shows an empty page or prints its version.
 pub(crate) fn try_out(mut command: Command, folder: &Path) -> Result<(), String> {
     let file = |name| File::create(folder.join(name)).map_err(|error| error.to_string());
     command.stdin(Stdio::null()).stdout(file("weir.out")?).stderr(file("weir.log")?);
@@ -80,19 +81,19 @@ pub(crate) fn try_out(mut command: Command, folder: &Path) -> Result<(), String>
         }
     };
     let said = |name| fs::read(folder.join(name)).unwrap_or_default();
-    // Chromium without a sandbox ends as if nothing had happened, but says nothing.
+    // If Chromium cannot use its sandbox, it exits with success but prints nothing.
     if status.success() && !said("weir.out").is_empty() {
         return Ok(());
     }
     Err(reason(&String::from_utf8_lossy(&said("weir.log")), &status.to_string()))
 }
 
-/// Of a browser that did not start.
+/// The reason why a browser did not start.
 fn reason(log: &str, status: &str) -> String {
     if log.contains(UNUSABLE) {
         return CURE.into();
     }
-    // What comes after its own last word is of the program that reports crashes.
+    // Lines after the fatal error come from the crash reporter.
     let fatal = log.lines().find(|line| line.contains(FATAL));
     match fatal.or(log.lines().rfind(|line| !line.trim().is_empty())) {
         Some(word) => printable(&format!("it ended ({status}): {}", word.trim())),
@@ -100,7 +101,7 @@ fn reason(log: &str, status: &str) -> String {
     }
 }
 
-/// Why an ordinary user cannot come to a folder, as far as the rights of those above it tell.
+/// Why an ordinary user cannot enter a folder, judged by the permissions of its parent folders.
 pub(crate) fn closed(folder: &Path) -> Option<String> {
     const ENTERED_BY_ALL: u32 = 0o001;
     let above = folder.ancestors().skip(1).find(|above| {

@@ -1,10 +1,10 @@
-//! From the cumulative counters of `getStats` to the values of each interval.
+//! Converts the cumulative counters of `getStats` to values per interval.
 //!
-//! Every difference is divided by the difference of the timestamps, not by the nominal period. A
-//! stream has a value of an interval only if both of its reports know the stream: one that is born
-//! between them did not last for the whole interval.
+//! Differences are divided by the difference of the timestamps, not by the nominal interval. A
+//! stream has a value for an interval only if both reports contain the stream. If it starts between
+//! them, it does not cover the whole interval.
 //!
-//! Rates are counted as IP packets, as the emulator counts them:
+//! Rates count whole IP packets, like the emulator's:
 //! `8 * (payload + RTP headers and padding + packets * (IPv4 + UDP + SRTP tag)) / time`.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -15,12 +15,12 @@ use crate::stats::{CandidatePair, InboundRtp, Kind, LimitationReason, OutboundRt
 /// IPv4 and UDP headers of one packet.
 const IP_UDP_HEADER_BYTES: u64 = 20 + 8;
 
-/// A report and when it was made, in scenario time.
+/// A report with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedReport {
     /// Scenario time; negative before the scenario starts.
     pub time: Timestamp,
-    /// What the browser reported.
+    /// The browser's report.
     pub report: StatsReport,
 }
 
@@ -35,30 +35,30 @@ pub struct Interval {
     pub sent: Option<Sent>,
     /// The stream that the peer receives.
     pub received: Option<Received>,
-    /// Round-trip time by STUN, where a check was answered in the interval.
+    /// Round-trip time by STUN, if a check was answered in the interval.
     pub stun_rtt: Option<TimeDelta>,
-    /// The browser's estimate of what the path carries at the end of the interval.
+    /// The browser's bandwidth estimate at the end of the interval.
     pub estimated_bitrate: Option<Bitrate>,
-    /// Everything that arrived on the transport, RTCP and DTLS included, STUN not.
+    /// Everything received on the transport, including RTCP and DTLS, excluding STUN.
     pub transport_received: DataSize,
 }
 
 /// A sent stream in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {
-    /// What the encoder is asked for at the end of the interval.
+    /// The encoder's target bitrate at the end of the interval.
     pub target_bitrate: Option<Bitrate>,
     /// IP packets of the stream, retransmissions included.
     pub send_rate: Bitrate,
-    /// RTP payload, retransmissions left out.
+    /// RTP payload without retransmissions.
     pub media_rate: Bitrate,
-    /// Share of the payload that was sent again.
+    /// Share of the payload that was retransmitted.
     pub retransmission_ratio: Option<f64>,
-    /// RTP payload that was sent again.
+    /// Retransmitted RTP payload.
     pub retransmission_rate: Option<Bitrate>,
-    /// Round-trip time of the last RTCP report, where one arrived in the interval.
+    /// Round-trip time of the last RTCP report, if one arrived in the interval.
     pub rtt: Option<TimeDelta>,
-    /// Loss ratio of the last RTCP report, where one arrived in the interval.
+    /// Loss ratio of the last RTCP report, if one arrived in the interval.
     pub loss_ratio: Option<f64>,
     /// Mean time that a packet spent in the pacer.
     pub pacer_delay: Option<TimeDelta>,
@@ -68,7 +68,7 @@ pub struct Sent {
     pub frame_rate: Option<f64>,
     /// Mean quantizer of the encoded frames.
     pub qp: Option<f64>,
-    /// Mean time that it took to encode a frame.
+    /// Mean time to encode a frame.
     pub encode_time: Option<TimeDelta>,
     /// What limits the quality at the end of the interval.
     pub limitation: LimitationReason,
@@ -79,56 +79,56 @@ pub struct Sent {
 pub struct Received {
     /// IP packets of the stream.
     pub receive_rate: Bitrate,
-    /// RTP payload, retransmissions left out.
+    /// RTP payload without retransmissions.
     pub media_rate: Bitrate,
-    /// RTP payload that was sent again.
+    /// Retransmitted RTP payload.
     pub retransmission_rate: Option<Bitrate>,
     /// Payload of forward error correction.
     pub fec_rate: Option<Bitrate>,
-    /// Packets.
+    /// Packets received.
     pub packets: u64,
-    /// Share of the expected packets that did not arrive; a late one can make it negative.
+    /// Share of the expected packets that did not arrive. A late packet can make it negative.
     pub loss_ratio: Option<f64>,
     /// Freezes that ended in the interval.
     pub freezes: u64,
-    /// Their whole duration, which may begin before the interval.
+    /// Total duration of these freezes. They may begin before the interval.
     pub frozen: TimeDelta,
     /// Size of the last decoded frame.
     pub frame_size: Option<(u32, u32)>,
     /// Frames decoded in each second.
     pub frame_rate: Option<f64>,
-    /// Frame rate that counts a long gap for what it hides: the time between frames over the mean of
-    /// its square.
+    /// Harmonic frame rate: the time between frames divided by the sum of its squares. A long gap
+    /// lowers it more than it lowers the frame rate.
     pub harmonic_frame_rate: Option<f64>,
     /// Mean quantizer of the decoded frames.
     pub qp: Option<f64>,
-    /// Mean time that it took to decode a frame.
+    /// Mean time to decode a frame.
     pub decode_time: Option<TimeDelta>,
-    /// Variation of the packets' spacing at the end of the interval.
+    /// Interarrival jitter at the end of the interval.
     pub jitter: Option<TimeDelta>,
     /// Mean time that a frame spent in the jitter buffer.
     pub jitter_buffer_delay: Option<TimeDelta>,
 }
 
-/// What a stream counted from the first report that knows it to the last.
+/// Counts of a stream from the first report that contains it to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// Scenario time of the first.
+    /// Scenario time of the first of these reports.
     pub start: Timestamp,
-    /// Scenario time of the last.
+    /// Scenario time of the last of these reports.
     pub end: Timestamp,
     /// IP packets, retransmissions included.
     pub count: Count,
-    /// Whether their bytes are known: some browsers do not say what SRTP adds to a packet.
+    /// Whether the bytes are exact. Some browsers do not report what SRTP adds to a packet.
     pub knows_bytes: bool,
-    /// Packets that the receiver misses.
+    /// Packets missing at the receiver.
     pub lost: i64,
 }
 
 /// A change of the browser's bandwidth estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EstimateChange {
-    /// When it was first seen: at most one report interval after it happened.
+    /// When it was first seen, at most one report interval after the change.
     pub time: Timestamp,
     /// Estimate before.
     pub from: Bitrate,
@@ -136,15 +136,15 @@ pub struct EstimateChange {
     pub to: Bitrate,
 }
 
-/// The intervals between `reports`.
+/// Values of the intervals between successive reports.
 ///
-/// Reports that do not move the clock on give no interval.
+/// A report whose time is not later than the previous one's gives no interval.
 pub fn intervals(reports: &[TimedReport]) -> Vec<Interval> {
     reports.windows(2).filter_map(|pair| interval(&pair[0], &pair[1])).collect()
 }
 
-/// The changes of a sender's bandwidth estimate that the intervals show, in order. The estimate is the
-/// target of the browser's congestion control; what the encoder gets of it is less.
+/// The changes of a sender's bandwidth estimate, in order. The estimate is the target of the
+/// browser's congestion control; the encoder gets less.
 pub fn estimate_changes(intervals: &[Interval]) -> Vec<EstimateChange> {
     let estimates =
         intervals.iter().filter_map(|interval| Some((interval.end, interval.estimated_bitrate?)));
@@ -263,8 +263,8 @@ fn received(before: &InboundRtp, after: &InboundRtp, packet_bytes: u64) -> Optio
     })
 }
 
-/// What a peer sent of a kind, from the first of its reports that knows of it to the last; `None` without
-/// two.
+/// Counts of a peer's sent stream of this kind, from the first report that contains it to the last.
+/// `None` with fewer than two such reports.
 pub fn sent_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     total(reports, |report| {
         let outbound = report.sent(kind)?;
@@ -272,7 +272,7 @@ pub fn sent_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     })
 }
 
-/// What a peer received, likewise.
+/// The same for the received stream.
 pub fn received_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     total(reports, |report| {
         let inbound = report.received(kind)?;
@@ -281,7 +281,7 @@ pub fn received_total(reports: &[TimedReport], kind: Kind) -> Option<Total> {
     })
 }
 
-/// `counters` gives packets, payload, headers and lost packets of a report that has them.
+/// `counters` returns packets, payload, headers and lost packets of a report, if present.
 fn total(
     reports: &[TimedReport],
     counters: impl Fn(&StatsReport) -> Option<(u64, u64, u64, i64)>,
@@ -301,7 +301,7 @@ fn total(
     })
 }
 
-/// What SRTP, UDP and IP add to each RTP packet.
+/// Bytes that SRTP, UDP and IP add to each RTP packet.
 fn packet_bytes(report: &StatsReport) -> u64 {
     IP_UDP_HEADER_BYTES + report.srtp_tag_bytes()
 }
@@ -321,12 +321,12 @@ fn wire_size(payload: u64, headers: u64, packets: u64, packet_bytes: u64) -> Dat
     DataSize::from_bytes(payload.saturating_add(headers).saturating_add(overhead))
 }
 
-/// Growth of a counter; one that a hostile page turns back did not grow.
+/// Growth of a counter; zero if a hostile page decreases it.
 fn since(before: u64, after: u64) -> u64 {
     after.saturating_sub(before)
 }
 
-/// Growth of a counter that the browser may not have, or not yet: a counter is born at zero.
+/// Growth of a counter that may be absent. If it was absent before, it started at zero.
 fn since_option(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after.map(|after| since(before.unwrap_or(0), after))
 }
@@ -353,8 +353,8 @@ fn elapsed(before_ms: f64, after_ms: f64) -> Option<TimeDelta> {
 mod tests {
     use super::*;
 
-    /// Three reports of a sender, member names as Chromium writes them: the first interval, in
-    /// which the stream is born, then one of 500 ms and one of 520 ms.
+    /// Three reports of a sender, with member names as in Chromium. The stream starts in the first
+    /// interval; the intervals last 500 ms and 520 ms.
     const SENDER: [&str; 3] = [
         r#"{"outbound":{"timestamp":1000,"packetsSent":10,"bytesSent":9000,"headerBytesSent":200,
             "targetBitrate":300000}}"#,

@@ -1,11 +1,11 @@
-//! Why a call could not be made, each with what to do about it.
+//! Errors of a run of calls. Each message says what to do about it.
 
 use std::io;
 use std::net::Ipv4Addr;
 
 use weir_lab::scenario::call::BrowserKind;
 
-/// Why there is no result. Each is one line.
+/// Why a run has no result. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -13,7 +13,7 @@ pub enum CallError {
     #[error("no {name} found: apt-get install {package}, or name one in {variable}",
         name = .0.name(), package = package(*.0), variable = variable(*.0))]
     NoBrowser(BrowserKind),
-    /// What the environment names is no program.
+    /// The environment variable does not name a program.
     #[error("{variable} names '{1}', which is not there: name a {name}, or unset it",
         variable = variable(*.0), name = .0.name())]
     NotThere(BrowserKind, String),
@@ -23,10 +23,10 @@ pub enum CallError {
     /// No relay on this machine.
     #[error("no relay found: apt-get install coturn")]
     NoRelay,
-    /// People were to reach this machine where it is not.
+    /// The address given for people is not an address of this machine.
     #[error("this machine has no address {0}: name one that `ip address` shows")]
     NoAddress(Ipv4Addr),
-    /// People were to reach this machine at an address of a whole network.
+    /// The address given for people is a network's broadcast address.
     #[error(
         "{0} is the broadcast address of a network, which no connection can have: name one address that \
          `ip address` shows, or write --serve=all"
@@ -35,12 +35,12 @@ pub enum CallError {
     /// The network could not be emulated.
     #[error(transparent)]
     Emulator(#[from] weir_emu::Error),
-    /// The system refused something else.
+    /// Another system call failed.
     #[error("cannot {action}: {error}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// The system's reason.
+        /// The system's error.
         error: io::Error,
     },
     /// The user interrupted the call.
@@ -49,13 +49,13 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// For `map_err`: a failed system call, with what it was for.
+    /// Wraps the error of a failed system call with its purpose, for `map_err`.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::System { action, error }
     }
 }
 
-/// The package of a browser.
+/// The Debian package of a browser.
 const fn package(kind: BrowserKind) -> &'static str {
     match kind {
         BrowserKind::Chromium => "chromium",
@@ -63,7 +63,7 @@ const fn package(kind: BrowserKind) -> &'static str {
     }
 }
 
-/// The variable that names a browser.
+/// The environment variable that names a browser.
 pub(crate) const fn variable(kind: BrowserKind) -> &'static str {
     match kind {
         BrowserKind::Chromium => "WEIR_BROWSER",

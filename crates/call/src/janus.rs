@@ -1,8 +1,10 @@
-//! A forwarding server: Debian's Janus with its video room, and the agents that sit in its seats.
+//! A forwarding server: Debian's Janus with its video room, and the agents that represent it in
+//! calls.
 //!
-//! Each participant publishes to the server in one call and gets each other one's video in another.
-//! For the pages these are calls as any other: an agent sits in the server's seat of each, and
-//! translates between the lab's messages and Janus' own, one datagram a message.
+//! Each participant sends to the server in one call, and receives the video of each other
+//! participant in another. For the pages these are normal calls. In each call, an agent takes the
+//! server's seat and translates between the lab's messages and those of Janus, one datagram per
+//! message.
 
 use std::fs;
 use std::io;
@@ -19,35 +21,36 @@ use weir_emu::{Child, Host, User};
 
 use crate::error::CallError;
 use crate::message::{Candidate, LabMessage, Peer, PeerMessage, SetupTimes, printable};
-use crate::signalling::{Call, Misdeed};
+use crate::signalling::{Call, Violation};
 
-/// The room that the configuration makes.
+/// The video room created by the configuration.
 const ROOM: u64 = 1;
-/// No message of Janus is longer: a session description is some 10 KiB.
+/// Maximum size of a Janus message. A session description has about 10 KiB.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
 const WRITTEN_BY_ALL: u32 = 0o666;
-/// For an answer of Janus.
+/// Time limit for an answer of Janus.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// For its start, which makes keys and certificates: on a busy machine that takes a while.
+/// Time limit for its start. It creates keys and certificates, which is slow on a busy machine.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// Janus 1.1 now and then ends at its start: the thread of its socket may look whether the transport is there
-/// before the transport says so, and "no Janus API transport is available" then.
+/// Number of attempts to start Janus. Janus 1.1 sometimes exits at its start with "no Janus API
+/// transport is available": the thread of its socket may check for the transport before the
+/// transport is ready.
 const STARTS: u32 = 5;
-/// Until a starting Janus is looked for again.
+/// Polling interval while Janus starts.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// A running Janus; dropping it kills it.
+/// A running Janus. Dropping it kills Janus.
 #[derive(Debug)]
 pub(crate) struct Janus {
     pid: u32,
     _child: Child,
     folder: PathBuf,
-    /// As it calls itself.
+    /// Version, as the program reports it.
     pub(crate) version: String,
 }
 
 impl Janus {
-    /// Starts one on a host. `folder` is a new folder's name.
+    /// Starts Janus on a host. `folder` is the name of a new folder.
     pub(crate) fn start(host: &Host, folder: &Path) -> Result<Self, CallError> {
         let version = version(host)?;
         let failed = CallError::system;
@@ -66,16 +69,17 @@ impl Janus {
         Ok(Self { pid: child.inner().id(), _child: child, folder: folder.into(), version })
     }
 
-    /// The process that everything of it is below.
+    /// Root process of Janus.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The agents for its seats, by the index of their call.
-    pub(crate) fn agents(&self, roles: Vec<Role>) -> Vec<(usize, Agent)> {
+    /// The agents, by the index of their call.
+    pub(crate) fn agents(&self, roles: Vec<ForwardingRole>) -> Vec<(usize, Agent)> {
         let (up, _) = watch::channel(Vec::new());
         let up = Arc::new(up);
-        let seated = roles.into_iter().enumerate().filter(|(_, role)| *role != Role::Direct);
+        let seated =
+            roles.into_iter().enumerate().filter(|(_, role)| *role != ForwardingRole::Direct);
         let agent = |(call, role)| {
             (call, Agent { call, role, folder: self.folder.clone(), up: Arc::clone(&up) })
         };
@@ -88,13 +92,13 @@ fn spawn(host: &Host, user: User, folder: &Path) -> Result<Child, CallError> {
     let log = log.map_err(CallError::system("make the server's log"))?;
     let mut command = host.command_as(user, "janus");
     command.current_dir(folder).env("HOME", folder).arg("--configs-folder").arg(folder);
-    // It writes its log to one or the other.
+    // Janus logs to standard output or to standard error.
     let copy = log.try_clone().map_err(CallError::system("make the server's log"))?;
     command.stdin(Stdio::null()).stdout(copy).stderr(log);
     Ok(Child::spawn(&mut command)?)
 }
 
-/// Waits until Janus hears; returns what it said if it has ended instead.
+/// Waits until Janus listens. Returns its output if it has ended instead.
 fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String>> {
     let give_up = Instant::now() + START_PATIENCE;
     while !socket(folder).exists() {
@@ -112,12 +116,12 @@ fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String
     Ok(None)
 }
 
-/// Where Janus hears.
+/// Path of the socket on which Janus listens.
 fn socket(folder: &Path) -> PathBuf {
     folder.join("janus.sock")
 }
 
-/// Whether this machine has a Janus, and which.
+/// Version of Janus on this machine; an error if there is none.
 fn version(host: &Host) -> Result<String, CallError> {
     let output = host.command("janus").arg("--help").stdin(Stdio::null()).output();
     let output = output.map_err(|_| CallError::NoJanus)?;
@@ -126,7 +130,8 @@ fn version(host: &Host) -> Result<String, CallError> {
     Ok(printable(&format!("Janus {}", version.unwrap_or_default().trim())))
 }
 
-/// Only the video room, heard on a socket in the file system, on the emulated interface.
+/// Configures only the video room, with a Unix socket for control and media on the emulated
+/// interface.
 fn configure(folder: &Path) -> io::Result<()> {
     let library = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path().join("janus"));
     let library = library.chain([PathBuf::from("/usr/lib/janus")]).find(|path| path.is_dir());
@@ -155,34 +160,34 @@ fn configure(folder: &Path) -> io::Result<()> {
     )
 }
 
-/// What a call is to a forwarding server.
+/// The role of a call for a forwarding server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Between two browsers; it has no part in it.
+pub enum ForwardingRole {
+    /// A call between two browsers, without the server.
     Direct,
     /// Peer a sends to the server.
     Publish,
-    /// The server sends to peer b what it gets in the call with this index.
+    /// The server sends to peer b the media that it receives in the call with this index.
     Subscribe(usize),
 }
 
-/// Sits in the server's seat of one call.
+/// Represents the server in one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     call: usize,
-    role: Role,
+    role: ForwardingRole,
     folder: PathBuf,
-    /// The calls in which the server receives.
+    /// Indices of the calls in which the server receives media.
     up: Arc<watch::Sender<Vec<usize>>>,
 }
 
 impl Agent {
-    /// The seat that it takes.
+    /// The seat of the server in this call.
     fn peer(&self) -> Peer {
-        if self.role == Role::Publish { Peer::B } else { Peer::A }
+        if self.role == ForwardingRole::Publish { Peer::B } else { Peer::A }
     }
 
-    /// Plays its part in a call, to the end.
+    /// Acts for the server until the call ends.
     pub(crate) async fn run(self, call: &Call) {
         let peer = self.peer();
         let messages = match call.join(peer, None) {
@@ -199,14 +204,14 @@ impl Agent {
         &self,
         call: &Call,
         mut messages: mpsc::Receiver<LabMessage>,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let peer = self.peer();
         let joined = Instant::now();
         let ms = || joined.elapsed().as_secs_f64() * 1e3;
         let mut setup = SetupTimes::default();
         let mut line = Line::open(&self.folder, self.call).await?;
         match self.role {
-            Role::Subscribe(feed) => {
+            ForwardingRole::Subscribe(feed) => {
                 let mut up = self.up.subscribe();
                 let is_up = up.wait_for(|up| up.contains(&feed)).await.is_ok();
                 if !is_up {
@@ -241,21 +246,21 @@ impl Agent {
                     Some(LabMessage::Config(_)) => {}
                     Some(LabMessage::Refused { cause }) => return Err(cause),
                 },
-                event = line.hear() => match on_event(&event?)? {
-                    Heard::Nothing => {}
-                    Heard::Answer(sdp) => {
+                event = line.receive() => match on_event(&event?)? {
+                    JanusEvent::Nothing => {}
+                    JanusEvent::Answer(sdp) => {
                         setup.described = ms();
                         call.on_message(peer, PeerMessage::Answer { sdp })?;
                     }
-                    Heard::Offer(sdp) => call.on_message(peer, PeerMessage::Offer { sdp })?,
-                    Heard::Up => {
+                    JanusEvent::Offer(sdp) => call.on_message(peer, PeerMessage::Offer { sdp })?,
+                    JanusEvent::Up => {
                         setup.connected = ms();
                         self.up.send_modify(|up| up.push(self.call));
                         call.on_message(peer, PeerMessage::Connected { setup })?;
                     }
                 }
             }
-            if let Role::Subscribe(feed) = self.role
+            if let ForwardingRole::Subscribe(feed) = self.role
                 && setup.start > 0.0
                 && !line.has_asked
             {
@@ -271,9 +276,9 @@ impl Agent {
     }
 }
 
-/// What an event of Janus means for a call.
+/// Meaning of a Janus event for a call.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum JanusEvent {
     Nothing,
     Offer(String),
     Answer(String),
@@ -281,37 +286,37 @@ enum Heard {
     Up,
 }
 
-fn on_event(event: &Value) -> Result<Heard, Misdeed> {
+fn on_event(event: &Value) -> Result<JanusEvent, Violation> {
     let data = &event["plugindata"]["data"];
     if let Some(cause) = data["error"].as_str().or(event["error"]["reason"].as_str()) {
         return Err(cause.to_owned());
     }
     if event["janus"] == "webrtcup" {
-        return Ok(Heard::Up);
+        return Ok(JanusEvent::Up);
     }
     let sdp = || event["jsep"]["sdp"].as_str().unwrap_or_default().to_owned();
     Ok(match event["jsep"]["type"].as_str() {
-        Some("offer") => Heard::Offer(sdp()),
-        Some("answer") => Heard::Answer(sdp()),
-        _ => Heard::Nothing,
+        Some("offer") => JanusEvent::Offer(sdp()),
+        Some("answer") => JanusEvent::Answer(sdp()),
+        _ => JanusEvent::Nothing,
     })
 }
 
-/// A session with Janus and one handle of the video room in it.
+/// A Janus session with one handle of the video room.
 struct Line {
     socket: UnixDatagram,
     session: u64,
     handle: u64,
-    /// A request has gone to the video room.
+    /// Whether a request was sent to the video room.
     has_asked: bool,
 }
 
 impl Line {
-    async fn open(folder: &Path, call: usize) -> Result<Self, Misdeed> {
+    async fn open(folder: &Path, call: usize) -> Result<Self, Violation> {
         let failed = |error: io::Error| error.to_string();
         let path = folder.join(format!("agent-{call}.sock"));
         let bound = UnixDatagram::bind(&path).map_err(failed)?;
-        // Janus may be another user; nobody else can enter the folder.
+        // Janus may run as another user. Only that user and the lab can enter the folder.
         let writable = fs::Permissions::from_mode(WRITTEN_BY_ALL);
         fs::set_permissions(&path, writable).map_err(failed)?;
         bound.connect(socket(folder)).map_err(failed)?;
@@ -322,15 +327,15 @@ impl Line {
         Ok(line)
     }
 
-    /// Asks for something that has a number, and waits for it.
-    async fn create(&mut self, request: Value) -> Result<u64, Misdeed> {
+    /// Requests a new object and waits for its id.
+    async fn create(&mut self, request: Value) -> Result<u64, Violation> {
         self.send(request).await?;
-        let answer = tokio::time::timeout(PATIENCE, self.hear()).await;
+        let answer = tokio::time::timeout(PATIENCE, self.receive()).await;
         let answer = answer.map_err(|_| "it does not answer".to_owned())??;
         answer["data"]["id"].as_u64().ok_or_else(|| format!("it answers {answer}"))
     }
 
-    async fn ask(&mut self, body: Value, jsep: Option<Value>) -> Result<(), Misdeed> {
+    async fn ask(&mut self, body: Value, jsep: Option<Value>) -> Result<(), Violation> {
         self.has_asked = true;
         let mut message = json!({"janus": "message", "body": body});
         if let Some(jsep) = jsep {
@@ -339,11 +344,11 @@ impl Line {
         self.send(message).await
     }
 
-    async fn trickle(&mut self, candidate: &Candidate) -> Result<(), Misdeed> {
+    async fn trickle(&mut self, candidate: &Candidate) -> Result<(), Violation> {
         self.send(json!({"janus": "trickle", "candidate": candidate})).await
     }
 
-    async fn send(&mut self, mut message: Value) -> Result<(), Misdeed> {
+    async fn send(&mut self, mut message: Value) -> Result<(), Violation> {
         message["transaction"] = json!("weir");
         if self.session > 0 {
             message["session_id"] = json!(self.session);
@@ -355,7 +360,7 @@ impl Line {
         sent.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    async fn hear(&self) -> Result<Value, Misdeed> {
+    async fn receive(&self) -> Result<Value, Violation> {
         let mut buffer = vec![0; MESSAGE_BYTES_MAX];
         let length = self.socket.recv(&mut buffer).await.map_err(|error| error.to_string())?;
         serde_json::from_slice(&buffer[..length]).map_err(|error| error.to_string())
@@ -369,11 +374,11 @@ mod tests {
     #[test]
     fn events_of_janus_are_offers_answers_and_media_that_flows() {
         let offer = json!({"janus": "event", "jsep": {"type": "offer", "sdp": "v=0"}});
-        assert_eq!(on_event(&offer), Ok(Heard::Offer("v=0".into())));
+        assert_eq!(on_event(&offer), Ok(JanusEvent::Offer("v=0".into())));
         let answer = json!({"janus": "event", "jsep": {"type": "answer", "sdp": "v=0"}});
-        assert_eq!(on_event(&answer), Ok(Heard::Answer("v=0".into())));
-        assert_eq!(on_event(&json!({"janus": "webrtcup"})), Ok(Heard::Up));
-        assert_eq!(on_event(&json!({"janus": "ack"})), Ok(Heard::Nothing));
+        assert_eq!(on_event(&answer), Ok(JanusEvent::Answer("v=0".into())));
+        assert_eq!(on_event(&json!({"janus": "webrtcup"})), Ok(JanusEvent::Up));
+        assert_eq!(on_event(&json!({"janus": "ack"})), Ok(JanusEvent::Nothing));
     }
 
     #[test]

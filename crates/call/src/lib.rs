@@ -1,9 +1,9 @@
-//! Real video calls through the emulator: browsers, the page that they open, the signalling between
-//! them, and what they report.
+//! Real video calls through the emulator: browsers, their page, the signalling between them, and
+//! their reports.
 //!
-//! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is the server alone, for
-//! browsers that somebody else opens. [`mod@derive`] turns what they report into the values of each
-//! interval.
+//! [`run_call`] makes the calls of one run from set-up to tear-down. [`Session`] is only the
+//! server, for browsers that somebody else opens. [`mod@derive`] converts their reports to values
+//! per interval.
 
 mod bridge;
 mod browser;
@@ -11,7 +11,6 @@ mod camera;
 pub mod capture;
 mod confinement;
 pub mod derive;
-mod door;
 mod error;
 mod janus;
 mod link;
@@ -28,16 +27,19 @@ mod signalling;
 mod state;
 pub mod stats;
 mod stun;
+mod token_listener;
 mod transfer;
 mod usage;
 pub mod witness;
 
 pub use error::CallError;
-pub use janus::Role;
+pub use janus::ForwardingRole;
 pub use link::{LinkRun, link_record};
 pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes};
 pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
-pub use plan::{Call, CallConfig, Load, Participant, Player, RelayHost, Unplayable, network};
+pub use plan::{
+    Call, CallConfig, Participant, PlannedLoad, Player, RelayHost, Unplayable, network,
+};
 pub use record::{record, warnings};
 pub use run::{Progress, run_call};
 pub use server::Session;

@@ -1,7 +1,7 @@
-//! From a run of `weir link` to a record of the same shape as any other.
+//! Converts a run of `weir link` to a record, in the same format as other records.
 //!
-//! What the command sends, and to which port, nobody asks: a flow is all that goes one way between the two
-//! hosts, as the emulator counts it.
+//! The command's protocol and ports do not matter: a flow is all traffic in one direction between
+//! the two hosts, as the emulator counts it.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan, SAMPLE_INTERVAL};
@@ -15,24 +15,24 @@ use crate::capture::Recorded;
 use crate::record::{self, Path};
 use crate::run::kernel_version;
 
-/// A command that has ended, and what the network saw of it.
+/// A command that has ended, and the log of the network.
 #[derive(Debug)]
 pub struct LinkRun<'a> {
-    /// Its words.
+    /// The command and its arguments.
     pub command: &'a [String],
-    /// What ran at the far end meanwhile, if anything.
+    /// The command at the other host, if any.
     pub peer: Option<&'a str>,
     /// The command's exit code.
     pub exit_code: u8,
-    /// What the network was.
+    /// The emulated network.
     pub plan: &'a Plan,
-    /// What the emulator saw.
+    /// The emulator's log.
     pub emulation: &'a Emulation,
-    /// The captures of both hosts; empty without any.
+    /// The captures of both hosts; empty if there are none.
     pub captures: &'a [Recorded],
 }
 
-/// The run as a record.
+/// Builds the record of the run.
 pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Record {
     let duration = length(run.emulation);
     let scenario = scenario.clone().linked(duration.min(LINK_DURATION_MAX));
@@ -43,10 +43,9 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     let path = |(index, flow)| Path::of_link(flow, index, run.emulation);
     trace.rows = flows().map(path).flat_map(|path| path.rows(&[])).collect();
     trace.rows.sort_by_key(|row| (row.time, row.flow));
-    if let (Some(cell), Some(log)) = (&scenario.cell, &run.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        trace.node_rows = log.rows.iter().filter(|row| row.time <= end).cloned().collect();
-        trace.frames = log.frames.clone();
+    if let (Some(access), Some(log)) = (&scenario.access, &run.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
+        trace.access.cut(end);
     }
     let mut warnings = record::disturbances(run.emulation);
     warnings.extend(record::change_warnings(run.emulation));
@@ -57,7 +56,7 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     Record { info, scenario, trace, call: Some(call_file(run, warnings)) }
 }
 
-/// From the start to the last sample.
+/// Time from the start to the last sample.
 fn length(emulation: &Emulation) -> TimeDelta {
     let links = emulation.hops.iter().map(|hop| hop.up.samples.len());
     let flows = emulation.flows.iter().map(|flow| flow.samples.len());
@@ -82,29 +81,29 @@ fn call_file(run: &LinkRun<'_>, warnings: Vec<String>) -> CallFile {
 mod tests {
     use weir::units::DataSize;
     use weir_emu::{
-        DirectionRecord, FlowRecord, FlowSample, Hop, HopRecord, HostPlan, Sample, Traffic,
+        DirectionRecord, FlowRecord, FlowSample, HopRecord, HostPlan, Sample, TrafficTotals,
     };
     use weir_lab::run::Engine;
     use weir_lab::scenario::catalogue;
 
     use super::*;
 
-    /// Two packets up, the second of which is lost in the second interval.
+    /// Two packets upstream. The second one is lost, in the second interval.
     fn emulation() -> Emulation {
         let sample = |index: i64, lost_packets| FlowSample {
             time: Timestamp::ZERO + SAMPLE_INTERVAL * index,
             queued: DataSize::from_bytes(10),
-            traffic: Traffic {
+            traffic: TrafficTotals {
                 offered_packets: 1,
                 offered: DataSize::from_bytes(84),
                 lost_packets,
                 delivered_packets: 1 - lost_packets,
                 delivered: DataSize::from_bytes(84 * (1 - lost_packets)),
-                ..Traffic::default()
+                ..TrafficTotals::default()
             },
         };
         let samples = vec![sample(1, 0), sample(2, 1)];
-        let up = FlowRecord { from: 0, to: 1, samples, total: Traffic::default() };
+        let up = FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() };
         let moment = |FlowSample { time, queued, traffic }| {
             let (capacity, queuing_delay) = (None, TimeDelta::ZERO);
             Sample { time, capacity, queued, queuing_delay, traffic }
@@ -123,7 +122,7 @@ mod tests {
         let (controller, engine) = ("true".into(), Engine::Link);
         let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };
         let emulation = emulation();
-        let Hop { up, down } = &crate::network(scenario).hops[0];
+        let weir_net::Hop { up, down } = &crate::network(scenario).hops[0];
         let plan = Plan::two_hosts(up, down);
         assert_eq!(plan.hosts, [HostPlan::at(0), HostPlan::at(1)]);
         let run = LinkRun {

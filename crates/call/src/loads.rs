@@ -1,17 +1,17 @@
-//! Traffic beside the calls: iperf3 on hosts of its own.
+//! Load traffic besides the calls: iperf3 on separate hosts.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_emu::{Emulator, Host, Load as Iperf, LoadReceiver, RunningLoad};
+use weir_emu::{Emulator, Host, IperfLoad, LoadReceiver, RunningLoad};
 use weir_lab::scenario::{Congestion, Traffic};
 
 use crate::error::CallError;
 use crate::outcome::LoadOutcome;
-use crate::plan::{CallConfig, Load};
+use crate::plan::{CallConfig, PlannedLoad};
 
-/// Every receiver has a host of its own, so all of them may have the port of iperf3.
+/// Port of iperf3. All receivers can use it because each one is on its own host.
 const PORT: u16 = 5201;
 
-/// All loads of a run; dropping them ends them.
+/// All loads of a run. Dropping it ends them.
 #[derive(Debug)]
 pub(crate) struct Loads(Vec<Stage>);
 
@@ -20,7 +20,7 @@ struct Stage {
     flow: usize,
     name: String,
     from: Host,
-    iperf: Iperf,
+    iperf: IperfLoad,
     start: Timestamp,
     length: TimeDelta,
     state: State,
@@ -34,9 +34,9 @@ enum State {
 }
 
 impl Loads {
-    /// Brings up the receiving ends.
+    /// Starts the receiving ends.
     pub(crate) fn open(config: &CallConfig, emulator: &Emulator) -> Result<Self, CallError> {
-        let stage = |load: &Load| -> Result<Stage, CallError> {
+        let stage = |load: &PlannedLoad| -> Result<Stage, CallError> {
             let [from, to] = load.hosts.map(|host| emulator.host(host));
             Ok(Stage {
                 flow: load.flow,
@@ -51,7 +51,7 @@ impl Loads {
         config.loads.iter().map(stage).collect::<Result<_, CallError>>().map(Self)
     }
 
-    /// Starts those whose time has come.
+    /// Starts the loads that are due.
     pub(crate) fn begin(&mut self, now: Timestamp) {
         for stage in self.0.iter_mut().filter(|stage| stage.start <= now) {
             let failed = State::Failed(String::new());
@@ -68,7 +68,7 @@ impl Loads {
         }
     }
 
-    /// Waits for the reports of all; and what went wrong, one line each.
+    /// Waits for all reports. Also returns what went wrong, one line each.
     pub(crate) fn finish(self) -> (Vec<LoadOutcome>, Vec<String>) {
         let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
         for Stage { flow, name, state, .. } in self.0 {
@@ -85,9 +85,9 @@ impl Loads {
     }
 }
 
-fn iperf(traffic: &Traffic) -> Iperf {
+fn iperf(traffic: &Traffic) -> IperfLoad {
     match traffic {
-        Traffic::Tcp(tcp) => Iperf::Tcp {
+        Traffic::Tcp(tcp) => IperfLoad::Tcp {
             congestion_control: match tcp.congestion {
                 Congestion::Cubic(_) => "cubic",
                 Congestion::Reno => "reno",
@@ -96,10 +96,8 @@ fn iperf(traffic: &Traffic) -> Iperf {
             .into(),
         },
         Traffic::Udp(udp) => {
-            Iperf::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
+            IperfLoad::Udp { rate: udp.rate.rate(Timestamp::ZERO), packet: udp.packet }
         }
-        Traffic::Media(_) | Traffic::Audio | Traffic::Link => {
-            unreachable!("the plan makes no load of media")
-        }
+        _ => unreachable!("the plan makes loads of TCP and UDP alone"),
     }
 }

@@ -1,8 +1,8 @@
-//! Messages between the call page and the lab: JSON texts over one WebSocket a peer.
+//! Messages between the call page and the lab: JSON texts over one WebSocket per peer.
 //!
-//! The page is not trusted: any browser that knows the address can be a peer. Whatever arrives is
-//! parsed into these types, which have no room for unknown members, and what is shown to a person
-//! goes through [`printable`].
+//! The page is not trusted: any browser that knows the address can be a peer. All input is parsed
+//! into these types, which reject unknown members. Texts shown to a person go through
+//! [`printable`].
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use weir_lab::scenario::call::Picture;
 
 use crate::stats::StatsReport;
 
-/// Time between two `getStats` reports of a page.
+/// Interval of a page's `getStats` reports.
 pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
-/// The longest text of a peer that is repeated in a message of the lab.
+/// Maximum length of a peer's text that the lab prints.
 const PRINTABLE_CHARS: usize = 200;
 
-/// One end of a call. Peer a offers, peer b answers.
+/// One end of a call. Peer a sends the offer, peer b the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
@@ -32,7 +32,7 @@ impl Peer {
     /// Both peers, in order.
     pub const ALL: [Self; 2] = [Self::A, Self::B];
 
-    /// The peer at the far end.
+    /// The peer at the other end.
     pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -40,7 +40,7 @@ impl Peer {
         }
     }
 
-    /// Position in an array that holds one element a peer.
+    /// Index in an array with one element per peer.
     pub(crate) fn index(self) -> usize {
         self as usize
     }
@@ -59,27 +59,27 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// What the server tells the two pages of a call.
+/// Settings that the server sends to the two pages of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSettings {
-    /// What the cameras show, and the codec.
+    /// The cameras' picture, and the codec.
     pub picture: Picture,
-    /// The limit of the encoder of peer a, of peer b; `None` for one that sends no video.
+    /// Maximum encoder bitrate of peer a and peer b; `None` for a peer that sends no video.
     pub video: [Option<Bitrate>; 2],
-    /// Whether peer a, peer b sends audio.
+    /// Whether peer a and peer b send audio.
     pub audio: [bool; 2],
-    /// The relay that all media takes.
+    /// The relay for all media.
     pub relay: Option<RelayAccess>,
-    /// What peer a, peer b is told in place of the other's addresses.
+    /// The addresses sent to peer a and peer b instead of the other peer's addresses.
     pub bridge: Option<[SocketAddr; 2]>,
-    /// Time between two `getStats` reports.
+    /// Interval of `getStats` reports.
     pub stats_interval: Duration,
 }
 
-/// How a page uses a relay; member for member what `RTCIceServer` wants.
+/// How a page reaches a relay. The members are those of `RTCIceServer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelayAccess {
-    /// `turn:10.45.0.3:3478?transport=udp`.
+    /// Such as `turn:10.45.0.3:3478?transport=udp`.
     pub urls: String,
     /// Name of the user.
     pub username: String,
@@ -87,25 +87,25 @@ pub struct RelayAccess {
     pub credential: String,
 }
 
-/// Milliseconds from the opening of the page to each step of the set-up.
+/// Time of each step of the set-up, in ms since the page was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetupTimes {
-    /// The camera delivers; `None` at a peer that only receives.
+    /// The camera delivers pictures. `None` at a peer that only receives.
     pub camera: Option<f64>,
-    /// The lab has sent the configuration.
+    /// The page has received the configuration.
     pub joined: f64,
-    /// The call begins: both peers are ready, and its time has come.
+    /// The call starts: both peers are ready, and its start time has come.
     pub start: f64,
-    /// Both session descriptions are there.
+    /// The page has both session descriptions.
     pub described: f64,
-    /// ICE has found a path; a browser may report it only with `connected`.
+    /// ICE has found a path. A browser may report this only together with `connected`.
     pub ice: Option<f64>,
     /// DTLS is done and media can flow.
     pub connected: f64,
 }
 
-/// An ICE candidate, member for member as the browser gives it.
+/// An ICE candidate, with the members that the browser provides.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Candidate {
@@ -117,17 +117,17 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The same with another address in it.
+    /// The same candidate with another address.
     pub(crate) fn at(self, address: SocketAddr) -> Self {
         Self { candidate: candidate_at(address), ..self }
     }
 }
 
-/// From a peer to the lab.
+/// Messages from a peer to the lab.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum PeerMessage {
-    /// The camera is open; the call can start.
+    /// The camera is open. The call can start.
     Ready,
     Offer {
         sdp: String,
@@ -141,7 +141,7 @@ pub(crate) enum PeerMessage {
     Connected {
         setup: SetupTimes,
     },
-    /// The first frame of the other peer is on the screen.
+    /// The first frame of the other peer is displayed.
     Playing {
         #[serde(rename = "firstFrame")]
         first_frame: f64,
@@ -154,12 +154,12 @@ pub(crate) enum PeerMessage {
     },
 }
 
-/// From the lab to a peer.
+/// Messages from the lab to a peer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum LabMessage {
     Config(Box<PageConfig>),
-    /// The call begins now.
+    /// The call starts now.
     Start,
     Offer {
         sdp: String,
@@ -176,7 +176,7 @@ pub(crate) enum LabMessage {
     },
 }
 
-/// What a page is told first.
+/// Configuration of a page, the first message to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageConfig {
@@ -187,14 +187,14 @@ pub(crate) struct PageConfig {
     height: u32,
     frame_rate: u32,
     codec: &'static str,
-    /// In bit/s; 0 where no video is sent.
+    /// In bit/s; 0 if no video is sent.
     max_bitrate: u64,
     relay: Option<RelayAccess>,
-    /// Time between two reports in ms.
+    /// Interval of the reports in ms.
     stats_interval: u64,
 }
 
-/// Which ways a kind of media goes, seen from a page.
+/// Directions of one kind of media, as seen from a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Media {
     sends: bool,
@@ -220,12 +220,12 @@ impl PageConfig {
     }
 }
 
-/// A text of a peer, cut to one short line that is safe on a terminal.
+/// Shortens a peer's text to one line that is safe to print on a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().take(PRINTABLE_CHARS).filter(|c| !c.is_control()).collect()
 }
 
-/// `candidate:` of an address, in the form that every browser reads [RFC8839 §5.1].
+/// A `candidate:` line for this address, in a form that all browsers accept [RFC8839 §5.1].
 fn candidate_at(address: SocketAddr) -> String {
     let IpAddr::V4(ip) = address.ip() else { return String::new() };
     format!("candidate:1 1 udp 2130706431 {ip} {} typ host", address.port())

@@ -1,4 +1,4 @@
-//! What came of a run: its calls, what took part in them, and the loads beside them.
+//! The result of a run: its calls, their participants, and the load traffic.
 
 use weir::units::Timestamp;
 use weir_emu::{Emulation, LoadReport};
@@ -9,59 +9,60 @@ use crate::message::SetupTimes;
 use crate::stats::CandidatePair;
 use crate::usage::Usage;
 
-/// A run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct CallOutcome {
-    /// Every call, by number, those that failed among them.
+    /// All calls by number, including failed ones.
     pub calls: Vec<CallResult>,
-    /// What each participant's program was and used, in the order of the configuration.
+    /// Program and resource usage of each participant, in the order of the configuration.
     pub participants: Vec<PlayerOutcome>,
-    /// What the network did. Time zero is when all calls that begin then could send media, or had
-    /// failed; there are no samples beyond the duration, but the totals include the last moments, in
-    /// which the calls end. Empty if no call came about.
+    /// The emulator's log. Time zero is when all calls that begin then could send media or had
+    /// failed. There are no samples after the duration, but the totals include the end of the
+    /// calls. Empty if no call was set up.
     pub emulation: Emulation,
-    /// What each load told that ran to its end.
+    /// The report of each load that was completed.
     pub loads: Vec<LoadOutcome>,
-    /// What each host sent and received, in the order of the hosts. Empty if no call came about.
+    /// Packets sent and received by each host, in the order of the hosts. Empty if no call was set
+    /// up.
     pub captures: Vec<HostCapture>,
-    /// Packets that a capture missed because this machine was too busy.
+    /// Packets missing in the captures because this machine was too busy.
     pub missed_packets: u64,
-    /// The relay, as it calls itself.
+    /// Version of the relay, as the program reports it.
     pub relay: Option<String>,
     /// The version of the kernel.
     pub kernel: String,
-    /// What was not as it should be, one line each.
+    /// Problems during the run, one line each.
     pub notes: Vec<String>,
 }
 
-/// A call and what came of it.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct CallResult {
     /// Its number in the scenario.
     pub number: usize,
     /// Peer a, peer b.
     pub peers: [PeerOutcome; 2],
-    /// Why it did not come about or did not last, in one line.
+    /// Why the call could not be set up or ended early, in one line.
     pub failure: Option<String>,
 }
 
-/// What one peer of a call saw.
+/// The observations of one peer of a call.
 #[derive(Clone, Debug)]
 pub struct PeerOutcome {
-    /// The steps of its set-up; `None` if it was not connected.
+    /// Times of its set-up; `None` if it was not connected.
     pub setup: Option<SetupTimes>,
-    /// When it showed the first frame of the other, in ms since its page was opened; `None` at a
-    /// peer that only sends.
+    /// When it displayed the first frame of the other peer, in ms since its page was opened; `None`
+    /// at a peer that only sends.
     pub first_frame_ms: Option<f64>,
-    /// The path of its media, which is the emulated one.
+    /// The path of its media, checked to be the emulated path.
     pub pair: Option<CandidatePair>,
     /// Its reports in scenario time.
     pub reports: Vec<TimedReport>,
 }
 
 impl PeerOutcome {
-    /// The values of each interval that ends within the scenario's time. The first begins a little
-    /// before it: with the report that a page makes once it is connected.
+    /// Values of each interval that ends within the scenario's time. The first interval begins
+    /// shortly before that, with the page's first report after it is connected.
     pub fn intervals(&self) -> Vec<Interval> {
         let mut intervals = derive::intervals(&self.reports);
         intervals.retain(|interval| interval.end > Timestamp::ZERO);
@@ -72,17 +73,17 @@ impl PeerOutcome {
 /// The program of a participant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlayerOutcome {
-    /// Name and version, as it calls itself.
+    /// Name and version, as the program reports them.
     pub version: String,
-    /// Processor time and memory over the scenario's time; `None` if that never began.
+    /// Processor time and memory during the scenario; `None` if it did not begin.
     pub usage: Option<Usage>,
 }
 
-/// What iperf3's two ends told of a flow.
+/// Reports of the two ends of iperf3 about a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOutcome {
     /// The index of the flow in the scenario.
     pub flow: usize,
-    /// What was sent and received since it began.
+    /// Bytes sent and received since it began.
     pub report: LoadReport,
 }

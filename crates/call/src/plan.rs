@@ -1,18 +1,18 @@
-//! From a scenario to what a run needs: the network with its hosts, who sits there, who calls whom,
-//! and what loads the network beside the calls.
+//! Converts a scenario to the plan of a run: the network with its hosts, the participants, their
+//! calls, and the load traffic.
 
 use std::net::Ipv4Addr;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{CellPlan, Hop, HostPlan, Plan};
+use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
 use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
 use weir_net::{Capacity, Seed};
 
 use crate::capture::CapturePlan;
-use crate::janus::Role;
+use crate::janus::ForwardingRole;
 
-/// Why browsers cannot play a scenario.
+/// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
 #[error("{scenario} cannot be called: {why}")]
 pub struct Unplayable {
@@ -20,50 +20,51 @@ pub struct Unplayable {
     why: String,
 }
 
-/// What to call, over what.
+/// Configuration of a run of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallConfig {
     /// The network and its hosts.
     pub network: Plan,
-    /// From time zero, at which every call that begins then can send.
+    /// Duration from time zero, when all calls that begin then can send.
     pub duration: TimeDelta,
-    /// Who takes part.
+    /// The participants.
     pub participants: Vec<Participant>,
     /// The calls, by number.
     pub calls: Vec<Call>,
-    /// Traffic beside the calls.
-    pub loads: Vec<Load>,
-    /// The relay that all media takes.
+    /// Load traffic besides the calls.
+    pub loads: Vec<PlannedLoad>,
+    /// The relay for all media.
     pub relay: Option<RelayHost>,
-    /// The address of this machine for people who are the peers; 0.0.0.0 is all of them.
+    /// The address at which people reach this machine, if the peers are people. 0.0.0.0 means all
+    /// addresses.
     pub serve: Option<Ipv4Addr>,
-    /// What the cameras show, and the codec.
+    /// The cameras' picture, and the codec.
     pub picture: Picture,
-    /// Where packet captures are kept; `None` to read them and let them go.
+    /// Where to keep packet captures; `None` to delete them after they are read.
     pub capture: Option<CapturePlan>,
-    /// Of the network's chances.
+    /// Seed of the network's randomness.
     pub seed: Seed,
 }
 
-/// Somebody on a host of the own.
+/// A participant on its own host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Participant {
     /// `a` and `b` of a single call; `a1`, `b1`, `a2` of several; `p1`, `p2` in a mesh; `server`.
     pub name: String,
     /// Its host, by index.
     pub host: usize,
-    /// What it is.
+    /// Kind of participant.
     pub player: Player,
 }
 
-/// What takes part in calls.
+/// Kinds of participants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Player {
     /// A browser.
     Browser(BrowserKind),
-    /// A person's own browser, on this machine or another one.
+    /// A person's browser, on this machine or another one.
     Person,
-    /// The server that forwards.
+    /// A forwarding server.
     ForwardingServer,
 }
 
@@ -72,30 +73,30 @@ pub enum Player {
 pub struct Call {
     /// Its number in the scenario.
     pub number: usize,
-    /// Who offers and who answers, by index.
+    /// Indices of the participants that offer and answer.
     pub ends: [usize; 2],
-    /// What it is to a forwarding server.
-    pub role: Role,
-    /// The limit of each end's encoder; `None` for one that sends no video.
+    /// Its role for the forwarding server.
+    pub role: ForwardingRole,
+    /// Maximum encoder bitrate of each end; `None` for an end that sends no video.
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
     pub audio: [bool; 2],
-    /// When it begins to be set up; at zero, when it can send.
+    /// When its set-up begins. For a call that starts at zero, when it can send.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
 }
 
-/// A flow of TCP or UDP between two hosts of its own.
+/// A TCP or UDP flow between two hosts of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Load {
+pub struct PlannedLoad {
     /// Its index in the scenario.
     pub flow: usize,
-    /// Its name there.
+    /// Its name in the scenario.
     pub name: String,
-    /// The hosts that send and receive, by index.
+    /// Indices of the sending and the receiving host.
     pub hosts: [usize; 2],
-    /// What it sends.
+    /// Kind of traffic.
     pub traffic: Traffic,
     /// When it starts.
     pub start: Timestamp,
@@ -103,7 +104,7 @@ pub struct Load {
     pub stop: Timestamp,
 }
 
-/// A relay and how its users reach it.
+/// A relay and the transport to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayHost {
     /// Its host, by index.
@@ -113,10 +114,10 @@ pub struct RelayHost {
 }
 
 impl CallConfig {
-    /// The calls of a scenario over its network.
+    /// Plans the calls of a scenario over its network.
     ///
     /// # Errors
-    /// Where the scenario has what browsers or the emulator do not: one line.
+    /// One line, if the scenario uses something that browsers or the emulator do not support.
     pub fn of(scenario: &Scenario, seed: u64) -> Result<Self, Unplayable> {
         let config = Builder::new(scenario).build(seed);
         config.map_err(|why| Unplayable { scenario: scenario.id.clone(), why })
@@ -124,15 +125,15 @@ impl CallConfig {
 }
 
 impl CallConfig {
-    /// The same calls between people, who open their pages themselves.
+    /// Changes the plan to calls between people, who open their pages themselves.
     ///
     /// # Errors
-    /// Where people cannot stand in for the lab's own peers: one line.
+    /// One line, if people cannot replace the lab's own peers.
     pub fn served(mut self, address: Ipv4Addr) -> Result<Self, &'static str> {
         if self.relay.is_some() {
             return Err("--serve: people do not call over a relay; take a scenario without one");
         }
-        if self.calls.iter().any(|call| call.role != Role::Direct) {
+        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
             return Err(
                 "--serve: people do not call through a server; take a scenario without one",
             );
@@ -147,12 +148,9 @@ impl CallConfig {
 
 /// The network of a scenario, without hosts.
 pub fn network(scenario: &Scenario) -> Plan {
-    let hop = |hop: &weir_lab::scenario::Hop| Hop { up: hop.up.clone(), down: hop.down.clone() };
-    let cell = scenario.cell.as_ref();
     Plan {
-        cell: cell
-            .map(|cell| CellPlan { config: cell.config.clone(), airtime: scenario.airtime() }),
-        hops: scenario.hops.iter().map(hop).collect(),
+        access: scenario.access_plan(),
+        hops: scenario.hops.clone(),
         hosts: Vec::new(),
         local_traffic: false,
     }
@@ -165,7 +163,7 @@ struct Builder<'a> {
     participants: Vec<Participant>,
 }
 
-/// Or why not, in one line.
+/// The error is one line.
 type OrWhy<T> = std::result::Result<T, String>;
 
 impl<'a> Builder<'a> {
@@ -205,7 +203,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A host and the participant on it; its index among the participants.
+    /// Adds a host and its participant. Returns the index of the participant.
     fn seat(&mut self, name: String, host: HostPlan, side: usize) -> usize {
         self.network.hosts.push(host);
         let host = self.network.hosts.len() - 1;
@@ -243,7 +241,7 @@ impl<'a> Builder<'a> {
         Ok(ends)
     }
 
-    /// Each calls the server, which stands where their paths end.
+    /// Each participant calls the server, which is at the end of their paths.
     fn forwarding_server(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
         let server = calls.len();
         let [_, place] = self.places(&calls[0])?;
@@ -264,15 +262,15 @@ impl<'a> Builder<'a> {
         Ok(ends)
     }
 
-    /// Everybody at one node, with half of the network's delay as the own access of each.
+    /// All participants are at one node. The access link of each has half of the network's delay.
     fn mesh(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
         let participants = (2..=calls.len() + 1).find(|n| n * (n - 1) / 2 >= calls.len());
         let participants = participants.filter(|n| n * (n - 1) / 2 == calls.len());
         let Some(participants) = participants else {
             return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
         };
-        if self.network.cell.is_some() {
-            return Err("a mesh has no Wi-Fi cell".into());
+        if let Some(access) = &self.network.access {
+            return Err(format!("a mesh has no {}", access.config.title()));
         }
         let [hop] = self.network.hops.as_slice() else {
             return Err("a mesh has one hop".into());
@@ -288,14 +286,14 @@ impl<'a> Builder<'a> {
         self.network.local_traffic = true;
         for number in 1..=participants {
             let host = HostPlan { access_delay: delay / 2, ..HostPlan::at(0) };
-            // Browsers alternate, so that both kinds meet.
+            // Browsers alternate, so that both kinds call each other.
             self.seat(format!("p{number}"), host, (number + 1) % 2);
         }
         let pairs = (0..participants).flat_map(|a| (a + 1..participants).map(move |b| [a, b]));
         Ok(pairs.collect())
     }
 
-    /// Where the two ends of a call stand.
+    /// The hosts of the two ends of a call.
     fn places(&self, call: &PlannedCall) -> OrWhy<[HostPlan; 2]> {
         let flows: Vec<&Flow> = call.flows().map(|flow| &self.scenario.flows[flow]).collect();
         let first = flows[0];
@@ -305,7 +303,7 @@ impl<'a> Builder<'a> {
         if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
-        if flows.iter().any(|flow| flow.station != first.station) {
+        if flows.iter().any(|flow| flow.attachment != first.attachment) {
             return Err(format!(
                 "the flows of call {} are at different stations, or in different categories",
                 call.number
@@ -314,7 +312,7 @@ impl<'a> Builder<'a> {
         let a = HostPlan {
             node: first.hops.start,
             access_delay: first.access_delay,
-            station: first.station,
+            attachment: first.attachment,
         };
         Ok([a, HostPlan::at(first.hops.end)])
     }
@@ -336,7 +334,7 @@ impl<'a> Builder<'a> {
         Ok(Call {
             number,
             ends,
-            role: Role::Direct,
+            role: ForwardingRole::Direct,
             video: [limit(planned.up), limit(planned.down)],
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
             start,
@@ -353,11 +351,13 @@ impl<'a> Builder<'a> {
         Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
     }
 
-    fn loads(&mut self) -> OrWhy<Vec<Load>> {
+    fn loads(&mut self) -> OrWhy<Vec<PlannedLoad>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
+                continue;
+            }
             match &flow.traffic {
-                Traffic::Media(_) | Traffic::Audio | Traffic::Link => continue,
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
                     return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
                 }
@@ -365,16 +365,17 @@ impl<'a> Builder<'a> {
                     return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
                 }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
+                _ => return Err(format!("{} is nothing that iperf3 sends", flow.name)),
             }
             if !flow.pauses.is_empty() {
                 return Err(format!("{} pauses, which iperf3 does not", flow.name));
             }
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
-            let (node, station) = (flow.hops.start, flow.station);
-            self.network.hosts.push(HostPlan { node, access_delay, station });
+            let (node, attachment) = (flow.hops.start, flow.attachment);
+            self.network.hosts.push(HostPlan { node, access_delay, attachment });
             self.network.hosts.push(HostPlan::at(flow.hops.end));
-            loads.push(Load {
+            loads.push(PlannedLoad {
                 flow: index,
                 name: flow.name.clone(),
                 hosts: match flow.direction {
@@ -390,17 +391,18 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Every participant gets what each other one sends to the server, in a call of its own.
+/// Adds a call for each pair of participants, in which one receives what the other sends to the
+/// server.
 fn subscribe(calls: &mut Vec<Call>) {
     let publishers = calls.len();
-    calls.iter_mut().for_each(|call| call.role = Role::Publish);
+    calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
     for feed in 0..publishers {
         for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
             let (from, to) = (&calls[feed], &calls[receiver]);
             let subscription = Call {
                 number: calls.len() + 1,
                 ends: [from.ends[1], to.ends[0]],
-                role: Role::Subscribe(feed),
+                role: ForwardingRole::Subscribe(feed),
                 start: from.start.max(to.start),
                 stop: from.stop.min(to.stop),
                 ..from.clone()
@@ -410,7 +412,7 @@ fn subscribe(calls: &mut Vec<Call>) {
     }
 }
 
-/// The limit of a media flow's encoder.
+/// Maximum encoder bitrate of a media flow.
 fn limit(flow: &Flow) -> Option<Bitrate> {
     let media = flow.media()?;
     let cap = match media.source {
@@ -519,11 +521,11 @@ mod tests {
         assert_eq!(names(&config), ["a1", "a2", "a3", "server"]);
         assert_eq!(config.participants[3].player, Player::ForwardingServer);
         assert_eq!(config.network.hosts[3], HostPlan::at(1));
-        let roles: Vec<([usize; 2], Role)> =
+        let roles: Vec<([usize; 2], ForwardingRole)> =
             config.calls.iter().map(|call| (call.ends, call.role)).collect();
-        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], Role::Publish)));
+        assert_eq!(roles[..3], [0, 1, 2].map(|a| ([a, 3], ForwardingRole::Publish)));
         let sent = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
-        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], Role::Subscribe(feed))));
+        assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], ForwardingRole::Subscribe(feed))));
         assert!(refusal(&format!("{call}{LINK}"), TWO_WAY).contains("one media flow up"));
     }
 
@@ -545,9 +547,9 @@ mod tests {
         let flows = "[[flow]]\nstation = \"near\"\n[[flow]]\nkind = \"tcp\"\nstation = \"far\"\n";
         let config = config(cell, flows);
         let stations: Vec<Option<usize>> =
-            config.network.hosts.iter().map(|host| Some(host.station?.station.0)).collect();
+            config.network.hosts.iter().map(|host| Some(host.attachment?.terminal)).collect();
         assert_eq!(stations, [Some(1), None, Some(2), None]);
-        assert_eq!(config.network.cell.unwrap().config.stations.len(), 2);
+        assert_eq!(config.network.access.unwrap().config.terminals().len(), 2);
         let apart = "[[flow]]\nstation = \"near\"\n\
                      [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
         assert!(refusal(cell, apart).contains("different stations"));

@@ -1,4 +1,4 @@
-//! What plays the participants of a run: browsers, and a forwarding server.
+//! The programs of a run's participants: browsers and a forwarding server.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::plan::{Call, CallConfig, Participant, Player};
 use crate::relay::RelayServer;
 use crate::server::Session;
 
-/// One participant's program while it runs; dropping it kills it.
+/// The running program of a participant. Dropping it kills the program.
 #[derive(Debug)]
 pub(crate) struct Playing {
     kind: Kind,
-    /// Name and version, as it calls itself.
+    /// Name and version, as the program reports them.
     pub(crate) version: String,
 }
 
@@ -29,22 +29,22 @@ enum Kind {
     Server(Janus),
 }
 
-/// All that takes part in a run: what runs, and what was told to people.
+/// Everything that takes part in a run: programs, and addresses shown to people.
 pub(crate) struct Opened {
     pub(crate) session: Session,
     pub(crate) playing: Vec<Playing>,
-    /// The relay of all media.
+    /// The relay for all media.
     pub(crate) relay: Option<RelayServer>,
-    /// A bridge a call, if people are the peers.
+    /// One bridge per call if the peers are people.
     pub(crate) bridges: Vec<Bridge>,
-    /// The addresses of which each person opens one, with the name of the participant.
+    /// Name and address for each participant: the page that this person opens.
     pub(crate) urls: Vec<(String, String)>,
-    /// What browsers lack of their confinement, one line each.
+    /// Missing confinement of the browsers, one line each.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Playing {
-    /// The process that everything of it is below; a person's is on another machine.
+    /// Root process of the program; `None` for a person, whose browser is on another machine.
     pub(crate) fn pid(&self) -> Option<u32> {
         match &self.kind {
             Kind::Browser(browser) => Some(browser.pid()),
@@ -53,18 +53,18 @@ impl Playing {
         }
     }
 
-    /// Whether it has ended, and if so its last words.
+    /// If the program has ended, the last line of its output.
     pub(crate) fn has_ended(&mut self) -> Option<String> {
         match &mut self.kind {
             Kind::Browser(browser) => browser.has_ended().then(|| browser.last_words()),
-            // Its agents hear of its end.
+            // The agents of the server notice when it ends.
             Kind::Person | Kind::Server(_) => None,
         }
     }
 }
 
-/// Starts the server of the run and then the participants' programs, in their order. `folder` holds
-/// what they write.
+/// Starts the run's server and then the participants' programs, in order. They write their files to
+/// `folder`.
 pub(crate) fn open(
     config: &CallConfig,
     emulator: &Emulator,
@@ -111,7 +111,7 @@ pub(crate) fn open(
                 (Kind::Server(janus), version)
             }
             Player::Person => {
-                // All people come to the one listener of this machine.
+                // All people use the single listener of this machine.
                 for address in &addresses {
                     let url = opened.session.url_at((*address).into(), 0, &seats);
                     opened.urls.push((participant.name.clone(), url));
@@ -124,7 +124,7 @@ pub(crate) fn open(
     Ok(opened)
 }
 
-/// At which people reach this machine.
+/// Addresses at which people reach this machine.
 fn served_addresses(serve: Option<Ipv4Addr>) -> Result<Vec<Ipv4Addr>, CallError> {
     let Some(address) = serve else { return Ok(Vec::new()) };
     let own = weir_emu::own_addresses()
@@ -161,8 +161,8 @@ fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, Call
     config.calls.iter().map(|call| Bridge::open(address, hosts(call))).collect()
 }
 
-/// The server, listening on the loopback device of each browser's host, in their order; for people, at
-/// the address that they know.
+/// The server. It listens on the loopback device of each browser's host, in order, or for people at
+/// the address given to them.
 fn session(
     config: &CallConfig,
     emulator: &Emulator,
@@ -195,7 +195,7 @@ fn session(
     session.map_err(CallError::system("start the server"))
 }
 
-/// The calls of a participant, and the peer that it is in each.
+/// The calls of a participant, and its role (peer a or b) in each.
 fn seats(config: &CallConfig, participant: usize) -> Vec<(usize, Peer)> {
     let calls = config.calls.iter().enumerate();
     let seats = calls.flat_map(|(index, call)| {

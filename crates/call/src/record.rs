@@ -1,14 +1,13 @@
-//! From a run of calls to a record of the same shape as a simulated run's.
+//! Converts a run of calls to a record, in the same format as that of a simulated run.
 //!
-//! Capacity, queue, sent, received and lost packets come from the emulator, which sees every IP packet
-//! between the two hosts of a flow (RTCP, STUN and DTLS included, a few per cent); target bitrate (the
-//! browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms, and stand in
-//! each row of 50 ms that they hold for.
+//! Capacity, queue, and sent, received and lost packets come from the emulator. It sees every IP
+//! packet between the two hosts of a flow, including RTCP, STUN and DTLS (a few per cent). Target
+//! bitrate (the browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms.
+//! They are repeated in each row of 50 ms of that interval.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{
-    Change, DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample,
-    Traffic as Passed,
+    DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
 use weir_lab::calls::file::{self, CallFile, EmulationFacts, Lateness};
 use weir_lab::record::Record;
@@ -22,9 +21,9 @@ use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::stats::{self, OutboundRtp, StatsReport};
 use crate::transfer;
-use crate::witness::{self, Ends};
+use crate::witness::{self, CallEnds};
 
-/// The run as a record. `attempts` counts how often it was made: disturbed runs are made again.
+/// Builds the record of a run. `attempts` is the number of attempts: disturbed runs are repeated.
 pub fn record(
     scenario: &Scenario,
     info: RunInfo,
@@ -61,9 +60,8 @@ pub fn record(
         }
         trace.rows.extend(rows);
     }
-    if let (Some(cell), Some(log)) = (&scenario.cell, &outcome.emulation.cell) {
-        trace.nodes = cell.names().map(String::from).collect();
-        (trace.node_rows, trace.frames) = (log.rows.clone(), log.frames.clone());
+    if let (Some(access), Some(log)) = (&scenario.access, &outcome.emulation.access) {
+        (trace.nodes, trace.access) = (access.names(), log.clone());
     }
     trace.rows.sort_by_key(|row| (row.time, row.flow));
     trace.events.sort_by_key(|event| (event.time, event.flow));
@@ -71,17 +69,19 @@ pub fn record(
     Record { info, scenario: scenario.clone(), trace, call }
 }
 
-/// What the record says should not be trusted, one line each.
+/// Reasons given in the record not to trust it, one line each.
 pub fn warnings(record: &Record) -> &[String] {
     record.call.as_ref().map_or(&[], |call| &call.warnings)
 }
 
-/// What the emulator saw of a flow: the pairs of hosts that its packets go between, and the links.
+/// The emulator's view of a flow: the pairs of hosts between which its packets travel, and the
+/// links.
 pub(crate) struct Path<'a> {
     flow: usize,
     start: Timestamp,
     stop: Timestamp,
-    /// From the sender, over the relay if there is one, to the receiver; `None` where nothing went.
+    /// From the sender, over the relay if there is one, to the receiver; `None` for a leg without
+    /// packets.
     legs: Vec<Option<&'a FlowRecord>>,
     /// The links in its direction, in order.
     links: Vec<&'a DirectionRecord>,
@@ -120,7 +120,7 @@ impl<'a> Path<'a> {
         Self { flow: index, start: flow.start, stop: flow.stop, legs: vec![leg], links }
     }
 
-    /// A row a sample, while the flow is active.
+    /// One row per sample while the flow is active.
     pub(crate) fn rows(&self, intervals: &[Interval]) -> Vec<Row> {
         let of_legs = self.legs.iter().flatten().map(|leg| leg.samples.len());
         let of_links = self.links.iter().map(|link| link.samples.len());
@@ -133,7 +133,7 @@ impl<'a> Path<'a> {
                 after += 1;
             }
             let interval = intervals.get(after).filter(|interval| interval.start < time);
-            // An estimate is one of a moment: it is known from its report on.
+            // An estimate is valid from the time of its report on.
             let estimate = intervals[..after].last().and_then(|told| told.estimated_bitrate);
             if self.start < time && time <= self.stop {
                 rows.push(self.row(index, time, interval, estimate));
@@ -151,25 +151,25 @@ impl<'a> Path<'a> {
     ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
-        let passed = |leg: &Option<&FlowRecord>| -> Passed {
+        let passed = |leg: &Option<&FlowRecord>| -> TrafficTotals {
             let sample = leg.and_then(|leg| leg.samples.get(index));
             sample.map(|sample| sample.traffic).unwrap_or_default()
         };
-        let passed: Vec<Passed> = self.legs.iter().map(passed).collect();
+        let passed: Vec<TrafficTotals> = self.legs.iter().map(passed).collect();
         let queued = |leg: &&FlowRecord| leg.samples.get(index).map(|sample| sample.queued);
         let (first, last) = (passed[0], passed[passed.len() - 1]);
-        let waits = passed.iter().filter_map(Passed::mean_wait);
+        let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
         let link = |link: &&DirectionRecord| link.samples.get(index).copied();
         let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
         Row {
             time,
             flow: self.flow,
             capacity: links.iter().filter_map(|sample| sample.capacity).min(),
-            // The encoder's share of it is `target_bps` in call.json.
+            // The encoder's target is `target_bps` in call.json.
             target: sent.and(estimate),
             pacing_rate: None,
             congestion_window: None,
-            // What came to the network: the emulator does not see the sender's own queue.
+            // Packets that reached the network. The emulator does not see the sender's queue.
             sent: first.offered,
             received: last.delivered,
             sent_packets: first.offered_packets,
@@ -200,7 +200,7 @@ fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     }
 }
 
-/// What only a run of calls has.
+/// The part of a record that only runs of calls have.
 fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> CallFile {
     let mut versions: Vec<&str> =
         outcome.participants.iter().map(|player| player.version.as_str()).collect();
@@ -241,7 +241,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
         captures: Some(
             calls()
                 .filter_map(|(call, result)| {
-                    let ends = Ends::of(config, call, result, outcome)?;
+                    let ends = CallEnds::of(config, call, result, outcome)?;
                     Some(witness::emit(call.number, &ends))
                 })
                 .collect(),
@@ -257,41 +257,43 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
     }
 }
 
-/// What the emulator knows of any run.
+/// Facts from the emulator, for any kind of run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
-    let Emulation { real_time, cpu, changes, foreign_packets, refused_packets, .. } = emulation;
-    let change = |(time, change): &(Timestamp, Change)| file::NetworkChange {
+    let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
+    let change = |(time, change): (Timestamp, String)| file::NetworkChange {
         time_s: time.as_secs_f64(),
-        change: change.to_string(),
+        change,
     };
     EmulationFacts {
-        disturbed: !emulation.bent().is_empty(),
+        disturbed: !emulation.disturbances().is_empty(),
         lateness_us: lateness(emulation),
         released_first: *real_time,
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
         cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
         cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
-        changes: changes.iter().map(change).collect(),
+        changes: emulation.changes_in_words().into_iter().map(change).collect(),
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
     }
 }
 
-/// What was real and what simulated, the stations of a cell by name. `real` are the programs.
+/// Describes what was real and what was simulated, with the nodes of an access network by name.
+/// `real` are the programs.
 pub(crate) fn engines(network: &Plan, real: &str) -> String {
     let programs = format!("real: {real}, kernel; simulated: the network between the hosts");
-    let Some(cell) = &network.cell else { return programs };
+    let Some(access) = &network.access else { return programs };
     let is_real = |node: usize| {
-        let stations = network.hosts.iter().filter_map(|host| host.station);
-        stations.into_iter().any(|own| own.station.0 == node)
+        let mut attachments = network.hosts.iter().filter_map(|host| host.attachment);
+        attachments.any(|own| own.terminal == node)
     };
     let names = |real: bool| {
-        let nodes = cell.config.names().enumerate();
+        let nodes = access.config.names().into_iter().enumerate();
         let nodes = nodes.filter(|(node, _)| is_real(*node) == real);
         nodes.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{programs}, its Wi-Fi cell included; nodes with real hosts: {}; simulated nodes: {}",
+        "{programs}, its {} included; nodes with real hosts: {}; simulated nodes: {}",
+        access.config.title(),
         names(true),
         names(false)
     )
@@ -320,21 +322,21 @@ fn warnings_of(config: &CallConfig, outcome: &CallOutcome) -> Vec<String> {
     disturbed.chain(failed).chain(typed).chain(encoded).chain(notes).collect()
 }
 
-/// Why the run is disturbed.
+/// Reasons why the run is disturbed.
 pub(crate) fn disturbances(emulation: &Emulation) -> Vec<String> {
-    let causes = emulation.bent();
+    let causes = emulation.disturbances();
     causes.iter().map(|cause| format!("this machine disturbed the run: {cause}")).collect()
 }
 
-/// What was typed.
+/// Warnings about changes made by hand.
 pub(crate) fn change_warnings(emulation: &Emulation) -> Vec<String> {
-    let typed = emulation.changes.iter().map(|(time, change)| {
+    let typed = emulation.changes_in_words().into_iter().map(|(time, change)| {
         format!("the network was changed by hand at {:.1} s: {change}", time.as_secs_f64())
     });
     typed.collect()
 }
 
-/// The last that a peer told of what it sends.
+/// The last report of a peer's sent video.
 fn last_sent(peer: &PeerOutcome) -> Option<&OutboundRtp> {
     peer.reports.iter().rev().find_map(|timed| timed.report.outbound.as_ref())
 }
@@ -396,7 +398,7 @@ fn peer_entry(call: usize, participant: String, peer: &PeerOutcome) -> file::Pee
     }
 }
 
-/// A part of the last report that has it.
+/// A part of the last report that contains it.
 fn last<T>(peer: &PeerOutcome, part: fn(&StatsReport) -> Option<&T>) -> Option<&T> {
     peer.reports.iter().rev().find_map(|timed| part(&timed.report))
 }
@@ -471,7 +473,7 @@ mod tests {
             capacity: None,
             queued: DataSize::ZERO,
             queuing_delay: TimeDelta::ZERO,
-            traffic: Passed::default(),
+            traffic: TrafficTotals::default(),
         };
         let link = DirectionRecord { samples: (0..6).map(sample).collect(), ..Default::default() };
         let interval = |from, to, kbps, rtt| Interval {

@@ -1,4 +1,4 @@
-//! A TURN relay on a host of its own: Debian's coturn.
+//! A TURN relay on its own host: Debian's coturn.
 
 use std::fs::File;
 use std::io;
@@ -16,25 +16,26 @@ use crate::message::{RelayAccess, printable};
 const PROGRAM: &str = "turnserver";
 /// The port of TURN without TLS.
 const PORT: u16 = 3478;
-/// Its user and its password; nobody but the hosts of the run can reach it.
+/// User name and password of the relay. Only the hosts of the run can reach it.
 const USER: &str = "weir";
-/// For its start.
+/// Time limit for its start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Until a starting relay is looked for again.
+/// Polling interval while it starts.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// A running relay; dropping it kills it.
+/// A running relay. Dropping it kills the relay.
 #[derive(Debug)]
 pub(crate) struct RelayServer {
     _child: Child,
-    /// How pages use it.
+    /// How pages reach it.
     pub(crate) access: RelayAccess,
-    /// As it calls itself.
+    /// Version, as the program reports it.
     pub(crate) version: String,
 }
 
 impl RelayServer {
-    /// Starts one on a host, and waits until it listens. Its files are in a new folder below `folder`.
+    /// Starts a relay on a host, and waits until it listens. Its files are in a new folder below
+    /// `folder`.
     pub(crate) fn start(host: &Host, transport: Relay, folder: &Path) -> Result<Self, CallError> {
         let version = version(host)?;
         let user = User::ordinary();
@@ -49,7 +50,7 @@ impl RelayServer {
         command.args(["--listening-ip", &address, "--relay-ip", &address]);
         command.args(["--lt-cred-mech", "--realm", "weir", "--user", &format!("{USER}:{USER}")]);
         command.args(["--log-file", "stdout", "--pidfile"]).arg(folder.join("relay.pid"));
-        // Its own one is not for every user.
+        // Not every user can use coturn's default database.
         command.arg("--userdb").arg(folder.join("relay.db"));
         command.stdin(Stdio::null()).stdout(log).stderr(Stdio::null());
         let child = Child::spawn(&mut command)?;
@@ -74,7 +75,7 @@ impl RelayServer {
     }
 }
 
-/// Whether this machine has a relay, and which.
+/// Version of the relay on this machine; an error if there is none.
 fn version(host: &Host) -> Result<String, CallError> {
     let output = host.command(PROGRAM).arg("--version").stdin(Stdio::null()).output();
     let output = output.map_err(|_| CallError::NoRelay)?;

@@ -29,61 +29,64 @@ use crate::state::{CallState, Route, since};
 use crate::usage::{Usage, Watch};
 use crate::witness;
 
-/// Temporary folders of runs begin so. Not `weir-call-`: an earlier version held no lock on those.
+/// Prefix of the temporary folders of runs. Not `weir-call-`: an earlier version held no lock on
+/// those.
 const FOLDERS: &str = "weir-run-";
-/// From the beginning of a call, or of its browsers, until media can flow: 3 s on a free machine.
+/// Time limit from the start of a call, or of its browsers, until media can flow. It takes 3 s on
+/// an idle machine.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
-/// The same where people open their pages themselves.
+/// The same time limit if people open their pages themselves.
 const PEOPLE_TIMEOUT: Duration = Duration::from_secs(600);
-/// For the last report of both pages.
+/// Time limit for the last report of both pages.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the lab looks whether it was interrupted and whether the browsers live.
+/// How often the lab checks whether it was interrupted and whether the browsers still run.
 const TICK: Duration = Duration::from_millis(100);
-/// How often it looks at their memory, which takes the kernel some milliseconds each.
+/// How often it samples their memory, which takes the kernel some milliseconds for each.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// The browsers have been started. People are to open these addresses: name and address.
+    /// The browsers have been started. Contains the name and address of each page that a person
+    /// must open.
     SettingUp(&'a [(String, String)]),
     /// Media flows.
     Running {
-        /// Where the scenario is.
+        /// Scenario time.
         time: Timestamp,
-        /// Changes and watches the network.
+        /// Handle to change and observe the network.
         network: &'a Handle,
     },
     /// The calls are over and are being taken down.
     Ending,
 }
 
-/// A folder for what the programs of a run write. Those that killed runs left are removed.
+/// A folder for the files of the run's programs. Folders left by killed runs are removed.
 fn run_folder() -> io::Result<UnfinishedFolder> {
     let place = std::env::temp_dir();
     unfinished::clean(&place, FOLDERS);
-    // The number of the process is for people.
+    // The process id is only for people who look at the folder.
     UnfinishedFolder::private(&place, &format!("{FOLDERS}{}-", std::process::id()))
 }
 
-/// Makes the calls of one run. `cancel` ends it early, with [`CallError::Cancelled`].
+/// Makes the calls of one run. `cancel` ends it early with [`CallError::Cancelled`].
 ///
-/// Whatever the result, no process, folder or namespace is left behind. If this process is killed, its
-/// temporary folder stays until the next call.
+/// In every case, no process, folder or namespace is left behind. If this process is killed, its
+/// temporary folder remains until the next run.
 ///
 /// # Errors
-/// Where something is missing on this machine. A call that fails is a result.
+/// If this machine lacks something. A call that fails is a result, not an error.
 pub fn run_call(
     config: &CallConfig,
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CallOutcome, CallError> {
-    // Locals are dropped in reverse: the programs end before their folder is removed.
+    // Locals are dropped in reverse order: the programs end before their folder is removed.
     let folder = run_folder().map_err(CallError::system("make a temporary folder"))?;
     let user = User::ordinary();
     user.let_in(folder.path()).map_err(CallError::system("open a temporary folder"))?;
     let mut emulator = Emulator::new(&config.network, config.seed)?;
-    // On a host, so that it goes with the lab.
+    // Run on a host, so that it ends with the lab.
     let ffmpeg = emulator.host(0).command_as(user, "ffmpeg");
     let camera = camera::file(&config.picture, ffmpeg).and_then(|file| match user {
         User::Nobody => camera::lend(&file, folder.path()),
@@ -148,7 +151,7 @@ pub fn run_call(
     })
 }
 
-/// A moment by the clock that packets are stamped with.
+/// Converts an instant to the clock of packet timestamps.
 fn since_1970(moment: Instant) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(moment.elapsed())
@@ -170,7 +173,7 @@ fn route(
     }
 }
 
-/// Without what was sampled after the end.
+/// Removes samples after the end.
 fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
     let end = Timestamp::ZERO + duration;
     for hop in &mut emulation.hops {
@@ -178,8 +181,8 @@ fn cut(mut emulation: Emulation, duration: TimeDelta) -> Emulation {
             direction.samples.retain(|sample| sample.time <= end);
         }
     }
-    if let Some(cell) = &mut emulation.cell {
-        cell.rows.retain(|row| row.time <= end);
+    if let Some(access) = &mut emulation.access {
+        access.cut(end);
     }
     for flow in &mut emulation.flows {
         flow.samples.retain(|sample| sample.time <= end);
@@ -192,39 +195,39 @@ pub(crate) fn kernel_version() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// The calls while they run.
+/// A run in progress.
 struct Run<'a> {
     config: &'a CallConfig,
     session: Session,
-    /// One a call, if people are the peers.
+    /// One bridge per call if the peers are people.
     bridges: Vec<Bridge>,
     players: Vec<Playing>,
     watches: Vec<Option<Watch>>,
     states: Vec<CallState>,
     loads: Loads,
     cancel: &'a AtomicBool,
-    /// When the memory was last looked at.
+    /// When the memory was last sampled.
     looked: Instant,
-    /// How long a call may take to be set up.
+    /// Time limit for the set-up of a call.
     patience: Duration,
 }
 
 impl Run<'_> {
-    /// Waits until every call that begins at zero can send, or has failed.
+    /// Waits until every call that begins at zero can send or has failed.
     fn set_up(&mut self) -> Result<(), CallError> {
         self.begin_calls(Timestamp::ZERO);
-        let settled = |run: &Self| {
-            run.states.iter().filter(|state| state.has_begun()).all(CallState::is_settled)
+        let all_set_up_or_failed = |run: &Self| {
+            run.states.iter().filter(|state| state.has_begun()).all(CallState::setup_has_ended)
         };
         // The deadlines of the calls end this wait.
-        self.wait(None, settled, &mut |_| {})
+        self.wait(None, all_set_up_or_failed, &mut |_| {})
     }
 
     fn is_over(&self) -> bool {
         self.states.iter().all(CallState::is_over)
     }
 
-    /// Lets the calls begin and end in their time, until the scenario's end or until none is left.
+    /// Starts and ends the calls at their times, until the scenario ends or no call is left.
     fn play(
         &mut self,
         start: Instant,
@@ -270,7 +273,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets the pages report a last time; whoever does not is killed soon.
+    /// Lets the pages report a last time. A page that does not is killed soon.
     fn end(&mut self) -> Result<(), CallError> {
         for (index, state) in self.states.iter_mut().enumerate() {
             if !state.is_ending() {
@@ -281,7 +284,7 @@ impl Run<'_> {
         self.wait(Some(Instant::now() + STOP_TIMEOUT), Self::is_over, &mut |_| {})
     }
 
-    /// Takes events until `done`, or until the deadline.
+    /// Handles events until `done` or until the deadline.
     fn wait(
         &mut self,
         deadline: Option<Instant>,
@@ -297,7 +300,7 @@ impl Run<'_> {
                 return Ok(());
             }
             tick(self);
-            // The session holds the sending end, so the only error is that nothing came.
+            // The session keeps the sending end, so the only possible error is a timeout.
             if let Ok(event) = self.session.events().recv_timeout(left.unwrap_or(TICK).min(TICK)) {
                 let Event { at, call, peer, kind } = event;
                 if let EventKind::Described(user) = &kind {
@@ -312,7 +315,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// All calls of a browser that has ended have failed.
+    /// If a browser has ended, marks all its calls as failed.
     fn check_browsers(&mut self) {
         for (index, player) in self.players.iter_mut().enumerate() {
             let Some(words) = player.has_ended() else { continue };

@@ -1,11 +1,11 @@
-//! The lab's server: hands the call page to the browsers and carries the signalling of their calls.
+//! The lab's server: serves the call page to the browsers and carries the signalling of their
+//! calls.
 //!
-//! It runs on one thread of its own, on listeners that are made inside the network namespaces of
-//! the browsers. Each browser talks to the lab over the loopback device of its own namespace, so
-//! signalling neither loads the emulated path nor offers the media a second one.
+//! It runs on its own thread, with listeners inside the network namespaces of the browsers. Each
+//! browser talks to the lab over the loopback device of its own namespace. So signalling does not
+//! load the emulated path, and media has no second path.
 //!
-//! Everything is below a path that holds the token of the session: who does not know it finds
-//! nothing.
+//! All paths begin with the token of the session; a client without it gets nothing.
 
 use std::fmt::Write as _;
 use std::io;
@@ -23,19 +23,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
-use crate::door::{Door, ReachedAt};
 use crate::janus::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
+use crate::token_listener::{ReachedAt, TokenListener};
 
-/// Events that may wait for the lab: minutes of reports from some peers.
+/// Capacity of the event channel: minutes of reports from several peers.
 const EVENTS_MAX: usize = 1024;
 
 const PAGE: &str = include_str!("../page/index.html");
 const SCRIPT: &str = include_str!("../page/call.js");
 const STYLE: &str = include_str!("../page/call.css");
 
-/// Some calls between two peers each: the server, and the channel of its events.
+/// A session of calls between two peers each: the server and its channel of events.
 #[derive(Debug)]
 pub struct Session {
     addresses: Vec<SocketAddr>,
@@ -45,7 +45,7 @@ pub struct Session {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 struct Shared {
     token: String,
@@ -53,15 +53,16 @@ struct Shared {
 }
 
 impl Session {
-    /// Serves calls on `listeners` until it is dropped.
+    /// Serves calls on `listeners` until the session is dropped.
     ///
     /// # Errors
-    /// Where the system gives no random bytes, no thread or no event loop.
+    /// If the system provides no random bytes, thread or event loop.
     pub fn start(listeners: Vec<TcpListener>, calls: Vec<CallSettings>) -> io::Result<Self> {
         Self::with_agents(listeners, calls, Vec::new())
     }
 
-    /// The same, with agents in the seats of a forwarding server, by the index of their call.
+    /// Like [`start`](Session::start), with agents for the forwarding server, by the index of their
+    /// call.
     pub(crate) fn with_agents(
         listeners: Vec<TcpListener>,
         calls: Vec<CallSettings>,
@@ -85,14 +86,15 @@ impl Session {
             runtime.block_on(async move {
                 let service = router.into_make_service_with_connect_info::<ReachedAt>();
                 for listener in listeners {
-                    let serving = axum::serve(Door::new(listener, &seated.token), service.clone());
+                    let serving =
+                        axum::serve(TokenListener::new(listener, &seated.token), service.clone());
                     tokio::spawn(async move { serving.await });
                 }
                 for (call, agent) in agents {
                     let shared = seated.clone();
                     tokio::spawn(async move { agent.run(&shared.calls[call]).await });
                 }
-                // An error means that the session is gone without a word: stop as well.
+                // An error means that the session was dropped: stop, too.
                 let _ = stopped.await;
             });
         };
@@ -101,13 +103,13 @@ impl Session {
         Ok(Self { addresses, events, shared, shutdown, thread })
     }
 
-    /// The address at the listener with this index for a browser that has these seats: calls by
-    /// index, and the peer that it is in each.
+    /// The page address at this listener (by index) for a browser with these seats: index of each
+    /// call, and the browser's role in it.
     pub fn url(&self, listener: usize, seats: &[(usize, Peer)]) -> String {
         self.url_at(self.addresses[listener].ip(), listener, seats)
     }
 
-    /// The same for a browser that reaches the listener at one of several addresses.
+    /// Like [`url`](Session::url), for a listener with several addresses.
     pub(crate) fn url_at(&self, ip: IpAddr, listener: usize, seats: &[(usize, Peer)]) -> String {
         let address = SocketAddr::new(ip, self.addresses[listener].port());
         let base = format!("http://{address}/{}", self.shared.token);
@@ -121,12 +123,12 @@ impl Session {
         }
     }
 
-    /// What the peers do, in the order in which the lab learned of it.
+    /// Events from the peers, in order of arrival.
     pub fn events(&self) -> &Receiver<Event> {
         &self.events
     }
 
-    /// Lets a call begin as soon as both of its peers are ready.
+    /// Lets a call begin as soon as both peers are ready.
     pub fn release(&self, call: usize) {
         self.shared.calls[call].release();
     }
@@ -141,7 +143,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         drop(self.shutdown.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed there; a second one in a drop would abort.
+            // The thread has printed its panic. A second panic in a drop would abort.
             let _ = thread.join();
         }
     }
@@ -152,7 +154,7 @@ fn into_tokio(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
     tokio::net::TcpListener::from_std(listener)
 }
 
-/// 128 bits of the system's randomness, in hexadecimal.
+/// 128 random bits from the system, in hexadecimal.
 fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes)?;
@@ -170,7 +172,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// A connection is for one request, or for one peer: none is held open in between.
+/// Closes the connection after the response. A connection serves one request, or one peer.
 async fn once(mut response: Response) -> Response {
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -187,8 +189,8 @@ async fn page(shared: State<Arc<Shared>>, Path((token, call, _)): Seat) -> Respo
     shared.asset(&token, "text/html; charset=utf-8", PAGE.into())
 }
 
-/// The page of a browser that has several calls: a frame each, so that all are visible and none is
-/// slowed down as a page in the background would be.
+/// The page of a browser with several calls. Each call is in a frame, so that all are visible:
+/// browsers slow down pages in the background.
 async fn frames(shared: State<Arc<Shared>>, path: Path<(String, String)>) -> Response {
     let Path((token, seats)) = path;
     let mut body = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -243,7 +245,7 @@ impl Shared {
             (header::CONTENT_TYPE, content_type),
             (header::CACHE_CONTROL, "no-store"),
             (header::CONTENT_SECURITY_POLICY, "default-src 'self'"),
-            // The address holds the token.
+            // The address contains the token.
             (header::REFERRER_POLICY, "no-referrer"),
         ];
         (headers, body).into_response()

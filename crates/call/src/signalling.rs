@@ -1,8 +1,8 @@
-//! The signalling of one call: two seats, the messages between them, and the rules that keep them.
+//! The signalling of one call: its two seats, the messages between them, and the protocol rules.
 //!
-//! Whoever knows the token can take a seat, so a peer is not trusted. What it may say is bounded in
-//! length, in number and in order; one that breaks a rule is dropped with its cause in an event, and
-//! the lab and the other calls go on.
+//! Anyone who knows the token can take a seat, so peers are not trusted. Their messages are limited
+//! in length, number and order. A peer that breaks a rule is dropped, with the cause in an event.
+//! The lab and the other calls continue.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -18,52 +18,53 @@ use crate::message::{
 };
 use crate::stats::StatsReport;
 
-/// The longest message of a peer: a session description with many codecs is some 10 KiB.
+/// Maximum size of a peer's message. A session description with many codecs has about 10 KiB.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 256 * 1024;
-/// The longest of all messages that are no session description. A report is some 4 KiB.
+/// Maximum size of messages other than session descriptions. A report has about 4 KiB.
 const REPORT_BYTES_MAX: usize = 16 * 1024;
-/// Messages that a peer may send at once: its candidates, some tens at the very most.
+/// Number of messages that a peer may send at once. Its candidates are at most some tens.
 const MESSAGES_AT_ONCE: u64 = 200;
-/// And beyond these in each second: ten times the reports that it is asked for.
+/// Number of further messages per second: ten times the requested rate of reports.
 const MESSAGES_PER_SECOND: u64 = 20;
-/// Messages that may wait for a peer: its partner's candidates.
+/// Number of messages that may wait for a peer, mainly the other peer's candidates.
 const OUTBOX_MESSAGES: usize = 256;
-/// Until a full channel of events is tried again with one that must not be lost.
+/// Retry interval for an event that must not be lost, while the channel of events is full.
 const EVENT_RETRY: Duration = Duration::from_millis(10);
 
-/// Something that a peer did.
+/// An event from a peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When the lab learned of it.
+    /// When the lab received it.
     pub at: Instant,
     /// The index of the call.
     pub call: usize,
-    /// Who.
+    /// The peer.
     pub peer: Peer,
-    /// What.
+    /// The kind of event.
     pub kind: EventKind,
 }
 
-/// What a peer did.
+/// Kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
-    /// It opened the page, and its camera delivers where it sends.
+    /// The page is open, and its camera delivers pictures if it sends video.
     Joined,
-    /// It described its side of a session over a bridge: the user fragment of its connectivity checks.
+    /// The peer sent its session description, in a call over a bridge. Contains the user fragment
+    /// of its connectivity checks.
     Described(String),
     /// Media can flow.
     Connected(SetupTimes),
-    /// It shows the first frame of the other peer: ms since its page was opened.
+    /// It displays the first frame of the other peer. Contains the ms since its page was opened.
     Playing(f64),
     /// It reported its statistics.
     Stats(Box<StatsReport>),
-    /// It gave up, or was dropped; the cause is one line.
+    /// The peer gave up or was dropped. Contains the cause in one line.
     Failed(String),
     /// Its connection to the lab has ended.
     Left,
 }
 
-/// One call, as all its connections share it.
+/// One call: the state shared by its connections.
 #[derive(Debug)]
 pub(crate) struct Call {
     index: usize,
@@ -74,28 +75,29 @@ pub(crate) struct Call {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The lab lets it begin.
+    /// Whether the lab allows the call to begin.
     released: bool,
     seats: [Seat; 2],
 }
 
-/// What the lab knows of one peer.
+/// State of one peer.
 #[derive(Debug, Default)]
 struct Seat {
-    /// A seat is taken once in a call: a page that is opened again is not the peer that left.
+    /// Whether the seat was ever taken. It can be taken only once: a page that is opened again is
+    /// not the peer that left.
     taken: bool,
     ready: bool,
-    /// It has described its side of the session.
+    /// Whether the peer has sent its session description.
     described: bool,
     connected: bool,
     playing: bool,
-    /// The address of this machine at which its page reached it.
+    /// The address of this machine that the peer's page connected to.
     reached: Option<IpAddr>,
     outbox: Option<mpsc::Sender<LabMessage>>,
 }
 
 /// Why a peer is dropped: one line, safe to print.
-pub(crate) type Misdeed = String;
+pub(crate) type Violation = String;
 
 impl Call {
     pub(crate) fn new(index: usize, settings: CallSettings, events: SyncSender<Event>) -> Self {
@@ -121,7 +123,7 @@ impl Call {
 
     fn tell_both(&self, message: &LabMessage) {
         for peer in Peer::ALL {
-            // A peer that is gone or does not read is known from its own connection.
+            // If the peer is gone or does not read, its own connection reports that.
             let _ = self.send(peer, message.clone());
         }
     }
@@ -134,12 +136,12 @@ impl Call {
         Event { at: Instant::now(), call: self.index, peer, kind }
     }
 
-    fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Misdeed> {
+    fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
         let sent = self.events.try_send(self.event(peer, kind));
         sent.map_err(|_| format!("{peer} sends faster than the lab reads"))
     }
 
-    /// Emits an event that must not be lost, however far behind the lab is.
+    /// Emits an event that must not be lost, even if the lab is slow to read events.
     async fn announce(&self, peer: Peer, kind: EventKind) {
         let mut event = self.event(peer, kind);
         while let Err(TrySendError::Full(unsent)) = self.events.try_send(event) {
@@ -148,12 +150,12 @@ impl Call {
         }
     }
 
-    /// Tells the lab why the call cannot go on.
+    /// Reports to the lab why the call cannot continue.
     pub(crate) async fn fail(&self, peer: Peer, cause: String) {
         self.announce(peer, EventKind::Failed(cause)).await;
     }
 
-    fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Misdeed> {
+    fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Violation> {
         let state = self.state();
         let Some(outbox) = &state.seats[peer.index()].outbox else {
             return Err(format!("{peer} is not there"));
@@ -161,12 +163,12 @@ impl Call {
         outbox.try_send(message).map_err(|_| format!("{peer} does not read its messages"))
     }
 
-    /// Gives the seat of `peer` to a connection; its messages will come out of the receiver.
+    /// Gives the seat of `peer` to a connection. Messages for it arrive at the returned receiver.
     pub(crate) fn join(
         &self,
         peer: Peer,
         reached: Option<IpAddr>,
-    ) -> Result<mpsc::Receiver<LabMessage>, Misdeed> {
+    ) -> Result<mpsc::Receiver<LabMessage>, Violation> {
         let (outbox, messages) = mpsc::channel(OUTBOX_MESSAGES);
         {
             let seat = &mut self.state().seats[peer.index()];
@@ -184,7 +186,7 @@ impl Call {
         self.announce(peer, EventKind::Left).await;
     }
 
-    pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Misdeed> {
+    pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Violation> {
         match message {
             PeerMessage::Ready => self.on_ready(peer),
             PeerMessage::Offer { sdp } if peer == Peer::A => {
@@ -203,7 +205,8 @@ impl Call {
             }
             PeerMessage::Candidate { candidate } => match self.settings.bridge {
                 None => self.relay(peer, LabMessage::Candidate { candidate }),
-                // Whatever its own addresses are, the other one reaches it over the bridge.
+                // The other peer reaches it only over the bridge, so its own addresses are
+                // replaced.
                 Some(bridge) => {
                     let candidate = candidate.at(self.towards(peer.other(), bridge));
                     self.relay(peer, LabMessage::Candidate { candidate })
@@ -224,8 +227,8 @@ impl Call {
         }
     }
 
-    /// Where a peer sends its media: the socket of the bridge, at the address that its page came to if the
-    /// socket is at all addresses of this machine.
+    /// The address to which a peer sends its media: the socket of the bridge. If that socket is
+    /// bound to all addresses of this machine, the address that the peer's page connected to.
     fn towards(&self, peer: Peer, bridge: [SocketAddr; 2]) -> SocketAddr {
         let socket = bridge[peer.index()];
         match self.state().seats[peer.index()].reached {
@@ -242,7 +245,7 @@ impl Call {
         peer: Peer,
         what: &str,
         flag: fn(&mut Seat) -> &mut bool,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let mut state = self.state();
         match std::mem::replace(flag(&mut state.seats[peer.index()]), true) {
             true => Err(format!("{peer} said twice that it {what}")),
@@ -250,7 +253,7 @@ impl Call {
         }
     }
 
-    fn on_ready(&self, peer: Peer) -> Result<(), Misdeed> {
+    fn on_ready(&self, peer: Peer) -> Result<(), Violation> {
         self.once(peer, "is ready", |seat| &mut seat.ready)?;
         let begins = {
             let state = self.state();
@@ -263,9 +266,9 @@ impl Call {
         Ok(())
     }
 
-    /// Takes the one description of a peer. A bridge learns from it whom to let in, and stands in for the
-    /// addresses that it names.
-    fn described(&self, peer: Peer, sdp: String) -> Result<String, Misdeed> {
+    /// Takes the session description of a peer, which may send only one. With a bridge, it provides
+    /// the user fragment of valid checks, and its candidates are removed.
+    fn described(&self, peer: Peer, sdp: String) -> Result<String, Violation> {
         self.once(peer, "describes its session", |seat| &mut seat.described)?;
         if self.settings.bridge.is_none() {
             return Ok(sdp);
@@ -277,34 +280,36 @@ impl Call {
         Ok(without_candidates(&sdp))
     }
 
-    /// Passes a message of `from` to the other peer.
-    fn relay(&self, from: Peer, message: LabMessage) -> Result<(), Misdeed> {
+    /// Forwards a message of `from` to the other peer.
+    fn relay(&self, from: Peer, message: LabMessage) -> Result<(), Violation> {
         let Err(cause) = self.send(from.other(), message) else { return Ok(()) };
-        // The fault is the other peer's, or that it has left: the one who speaks stays.
+        // The other peer is at fault or has left, so the sending peer stays.
         self.emit(from.other(), EventKind::Failed(cause))
     }
 
-    /// Serves a connection that wants the seat of `peer`, to its end. It reached this machine at `address`.
+    /// Serves a connection that requests the seat of `peer`, until it ends. It was made to
+    /// `address`.
     pub(crate) async fn serve(&self, peer: Peer, address: Option<IpAddr>, mut socket: WebSocket) {
         let messages = match self.join(peer, address) {
             Ok(messages) => messages,
             Err(cause) => return refuse(socket, cause).await,
         };
         if let Err(cause) = self.converse(peer, &mut socket, messages).await {
-            // Neither a slow lab nor a peer that does not listen keeps the other from knowing.
+            // Report to both at once, so that neither a slow lab nor a peer that does not read
+            // delays the other.
             let failed = EventKind::Failed(cause.clone());
             tokio::join!(self.announce(peer, failed), refuse(socket, cause));
         }
         self.leave(peer).await;
     }
 
-    /// Carries messages both ways until the peer leaves (`Ok`) or breaks a rule.
+    /// Carries messages in both directions until the peer leaves (`Ok`) or breaks a rule.
     async fn converse(
         &self,
         peer: Peer,
         socket: &mut WebSocket,
         mut messages: mpsc::Receiver<LabMessage>,
-    ) -> Result<(), Misdeed> {
+    ) -> Result<(), Violation> {
         let joined = Instant::now();
         let mut heard = 0;
         loop {
@@ -342,7 +347,7 @@ impl Call {
     }
 }
 
-fn read(peer: Peer, text: &str) -> Result<PeerMessage, Misdeed> {
+fn read(peer: Peer, text: &str) -> Result<PeerMessage, Violation> {
     let message = serde_json::from_str(text).map_err(|error| {
         let error = printable(&error.to_string());
         format!("{peer} sent a message that is not of the protocol: {error}")
@@ -357,8 +362,8 @@ fn read(peer: Peer, text: &str) -> Result<PeerMessage, Misdeed> {
     Ok(message)
 }
 
-/// Says why, and closes. A peer that does not listen is closed all the same.
-async fn refuse(mut socket: WebSocket, cause: Misdeed) {
+/// Sends the cause and closes the connection, even if the peer does not read.
+async fn refuse(mut socket: WebSocket, cause: Violation) {
     let _ = socket.send(text(&LabMessage::Refused { cause })).await;
     let frame = CloseFrame { code: close_code::POLICY, reason: "refused".into() };
     let _ = socket.send(Message::Close(Some(frame))).await;

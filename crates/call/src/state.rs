@@ -1,4 +1,4 @@
-//! What the lab knows of the calls while they run.
+//! State of the calls while they run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -11,16 +11,17 @@ use crate::outcome::{CallResult, PeerOutcome};
 use crate::signalling::EventKind;
 use crate::stats::{Candidate, CandidatePair, StatsReport};
 
-/// Where the media of a call may go.
+/// The allowed path of a call's media.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     /// The addresses of peer a and peer b.
     pub(crate) ends: [Ipv4Addr; 2],
-    /// Whether peer a, peer b reports where its media goes: a forwarding server does not.
+    /// Whether peer a and peer b report the path of their media. A forwarding server does not.
     pub(crate) reports: [bool; 2],
-    /// The relay that both use.
+    /// The relay that both peers use.
     pub(crate) relay: Option<Ipv4Addr>,
-    /// What peer a, peer b sees of the bridge to the other, whose own address is anything.
+    /// The bridge's addresses as peer a and peer b see them. With a bridge, the peers' own
+    /// addresses do not matter.
     pub(crate) bridge: Option<[SocketAddr; 2]>,
 }
 
@@ -30,14 +31,14 @@ pub(crate) struct CallState {
     number: usize,
     route: Route,
     peers: [PeerLog; 2],
-    /// The time until which it must be connected, once it has begun.
+    /// Time by which the call must be connected; `None` before it begins.
     deadline: Option<Instant>,
-    /// Its peers may leave now.
+    /// Whether the call is ending, so its peers may leave.
     ending: bool,
     failure: Option<String>,
 }
 
-/// What one peer has told so far.
+/// Everything that one peer has reported so far.
 #[derive(Debug, Default)]
 struct PeerLog {
     joined: bool,
@@ -54,7 +55,7 @@ impl CallState {
         Self { number, route, peers, deadline: None, ending: false, failure: None }
     }
 
-    /// It begins; it should be connected after `patience`.
+    /// Begins the call. It must be connected within `patience`.
     pub(crate) fn begin(&mut self, patience: Duration) {
         self.deadline = Some(Instant::now() + patience);
     }
@@ -63,7 +64,7 @@ impl CallState {
         self.deadline.is_some()
     }
 
-    /// From now on its peers report a last time and leave.
+    /// Ends the call: its peers report a last time and leave.
     pub(crate) fn end(&mut self) {
         self.ending = true;
     }
@@ -72,12 +73,12 @@ impl CallState {
         self.ending
     }
 
-    /// Media can flow, or never will.
-    pub(crate) fn is_settled(&self) -> bool {
+    /// Whether the set-up has ended: media can flow, or the call has failed.
+    pub(crate) fn setup_has_ended(&self) -> bool {
         self.failure.is_some() || self.is_connected()
     }
 
-    /// Nothing more is to come of it.
+    /// Whether the call is over: it failed, or both peers have left.
     pub(crate) fn is_over(&self) -> bool {
         self.failure.is_some() || self.peers.iter().all(|log| log.left)
     }
@@ -86,15 +87,15 @@ impl CallState {
         self.peers.iter().all(|log| log.setup.is_some())
     }
 
-    /// The first cause of a failure is the one that counts.
+    /// Marks the call as failed. Only the first cause is kept.
     pub(crate) fn fail(&mut self, cause: String) {
         self.failure.get_or_insert(cause);
     }
 
-    /// Fails a call that is not connected in time.
+    /// Marks the call as failed if it is not connected in time.
     pub(crate) fn check_deadline(&mut self, patience: Duration) {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if !late || self.is_settled() {
+        if !late || self.setup_has_ended() {
             return;
         }
         let absent = Peer::ALL.into_iter().find(|peer| !self.peers[peer.index()].joined);
@@ -110,7 +111,7 @@ impl CallState {
         let log = &mut self.peers[peer.index()];
         match kind {
             EventKind::Joined => log.joined = true,
-            // The bridge's business.
+            // Handled by the bridge.
             EventKind::Described(_) => {}
             EventKind::Connected(setup) => log.setup = Some(setup),
             EventKind::Playing(first_frame_ms) => log.first_frame_ms = Some(first_frame_ms),
@@ -156,12 +157,13 @@ impl CallState {
     }
 }
 
-/// The path in words unless it is the one that media should take: both ends on the emulated path, or
-/// both behind the relay.
+/// Returns an error that describes the path, unless media takes the allowed path: both ends on the
+/// emulated path, or both behind the relay.
 fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), String> {
     let is = |candidate: &Candidate, address: Ipv4Addr, kind: &[&str]| {
-        // A check that overtakes the signalling makes the far end known by its packets alone, and a
-        // browser may hide its address then. No path leads to it but that of the near end's address.
+        // If a connectivity check overtakes the signalling, the remote end is known only from its
+        // packets, and the browser may hide its address. Then only the local address is checked,
+        // because no other path leads to it.
         let is_hidden = candidate.address.is_none() && candidate.candidate_type == "prflx";
         (is_hidden || candidate.address == Some(IpAddr::V4(address)))
             && candidate.protocol == "udp"
@@ -171,7 +173,7 @@ fn check_path(peer: Peer, pair: &CandidatePair, route: &Route) -> Result<(), Str
     let on_path = match (route.bridge, route.relay) {
         (Some(bridge), _) => {
             let socket = bridge[peer.index()];
-            // At all addresses of this machine the port tells.
+            // If the bridge listens at all addresses of this machine, only the port is checked.
             let is_there = socket.ip().is_unspecified() || pair.remote.address == Some(socket.ip());
             is_there && pair.remote.port == socket.port()
         }
@@ -198,18 +200,18 @@ fn describe(candidate: &Candidate) -> String {
     )
 }
 
-/// Twice as many as a page makes in this time, and some for a machine that had no time for them: the
-/// lab keeps all of them.
+/// Maximum number of reports accepted in this time: twice as many as a page sends, plus a few that
+/// a busy machine may have delayed. The lab keeps all of them, so their number must be limited.
 fn reports_max(since_the_first: Duration) -> usize {
     const SPARE: usize = 16;
     2 * (since_the_first.as_millis() / STATS_INTERVAL.as_millis()) as usize + SPARE
 }
 
-/// Moves reports from the clock of the browser to scenario time.
+/// Converts the times of reports from the browser's clock to scenario time.
 ///
-/// The offset of the two clocks is the one of the report that reached the lab soonest after it was
-/// made, so it is late by what the loopback device takes at best, and right for browsers whose
-/// clock is not the lab's.
+/// The clock offset is taken from the report with the shortest delay to the lab. The result is late
+/// only by the minimum delay of the loopback device, even if the browser's clock differs from the
+/// lab's.
 fn align(reports: Vec<(Instant, StatsReport)>, start: Instant) -> Vec<TimedReport> {
     let stamped: Vec<_> = reports
         .into_iter()
@@ -226,7 +228,7 @@ fn align(reports: Vec<(Instant, StatsReport)>, start: Instant) -> Vec<TimedRepor
     stamped.into_iter().map(timed).collect()
 }
 
-/// Time from `start` to `at`; negative where `at` is earlier.
+/// Time from `start` to `at`; negative if `at` is earlier.
 pub(crate) fn since(start: Instant, at: Instant) -> TimeDelta {
     let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
     match at.checked_duration_since(start) {
@@ -320,7 +322,7 @@ mod tests {
         let mut call = call();
         call.on_event(Instant::now(), Peer::A, EventKind::Failed("peer a: no camera".into()));
         call.on_event(Instant::now(), Peer::A, EventKind::Left);
-        assert!(call.is_settled() && call.is_over());
+        assert!(call.setup_has_ended() && call.is_over());
         assert_eq!(call.into_result(None).failure.as_deref(), Some("peer a: no camera"));
     }
 
@@ -364,7 +366,7 @@ mod tests {
     fn reports_keep_their_distance_and_the_soonest_one_sets_the_clock() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        // Made 500 ms apart; the second came without delay at 700 ms, the others later.
+        // Made 500 ms apart. The second arrived without delay at 700 ms, the others were delayed.
         let reports = [(at(230), 9_000.0), (at(700), 9_500.0), (at(1290), 10_000.0)];
         let aligned = align(reports.map(|(at, ms)| (at, report(ms))).into(), start);
         let times: Vec<_> = aligned.iter().map(|timed| timed.time.as_millis()).collect();

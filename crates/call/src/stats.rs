@@ -1,7 +1,7 @@
-//! What a call page reports: members of the W3C statistics objects, as the browser gives them.
+//! Reports of the call page: members of the W3C statistics objects, as the browser provides them.
 //!
-//! Counters are cumulative over the life of the object; [`crate::derive`] turns them into values
-//! of an interval [WEBRTC-STATS §8]. A member that the browser has not (yet) is absent.
+//! Counters are cumulative over the life of the object; [`crate::derive`] converts them to values
+//! per interval [WEBRTC-STATS §8]. A member is absent if the browser does not provide it (yet).
 //!
 //! [WEBRTC-STATS §8]: https://w3c.github.io/webrtc-stats/
 
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One `getStats` report, reduced to the objects of the one video and the one audio stream each way.
+/// One `getStats` report, reduced to one video and one audio stream in each direction.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatsReport {
@@ -25,16 +25,16 @@ pub struct StatsReport {
     /// The audio that this peer receives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio_inbound: Option<InboundRtp>,
-    /// The sent video as the far end reports it in RTCP.
+    /// The sent video, as the remote peer reports it in RTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_inbound: Option<RemoteInboundRtp>,
     /// The selected candidate pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<CandidatePair>,
-    /// The transport under all streams.
+    /// The transport that carries all streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
-    /// What the camera gives the encoder.
+    /// The camera's output to the encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_source: Option<MediaSource>,
 }
@@ -42,9 +42,9 @@ pub struct StatsReport {
 /// `kind` of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Pictures.
+    /// Video.
     Video,
-    /// Sound.
+    /// Audio.
     Audio,
 }
 
@@ -53,15 +53,15 @@ impl Kind {
     pub const ALL: [Self; 2] = [Self::Video, Self::Audio];
 }
 
-/// `outbound-rtp`.
+/// Statistics of a sent stream, `outbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OutboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// The stream's source.
+    /// SSRC of the stream.
     pub ssrc: Option<u32>,
-    /// The source of what is sent again.
+    /// SSRC of the retransmissions.
     pub rtx_ssrc: Option<u32>,
     /// The media section of the session description.
     pub mid: Option<String>,
@@ -71,11 +71,11 @@ pub struct OutboundRtp {
     pub bytes_sent: u64,
     /// RTP headers, extensions and padding.
     pub header_bytes_sent: u64,
-    /// Packets that were sent again.
+    /// Retransmitted packets.
     pub retransmitted_packets_sent: Option<u64>,
-    /// Payload that was sent again.
+    /// Retransmitted payload.
     pub retransmitted_bytes_sent: Option<u64>,
-    /// What the encoder is asked for now, in bit/s.
+    /// Current target bitrate of the encoder, in bit/s.
     pub target_bitrate: Option<f64>,
     /// Width of the last encoded frame.
     pub frame_width: Option<u32>,
@@ -85,9 +85,9 @@ pub struct OutboundRtp {
     pub frames_per_second: Option<f64>,
     /// Frames encoded.
     pub frames_encoded: Option<u64>,
-    /// Of these, frames that need no other.
+    /// Of these, key frames.
     pub key_frames_encoded: Option<u64>,
-    /// Frames of at least two and a half times the mean size.
+    /// Frames of at least 2.5 times the mean size.
     pub huge_frames_sent: Option<u64>,
     /// Sum of the quantizer over the encoded frames.
     pub qp_sum: Option<u64>,
@@ -95,11 +95,11 @@ pub struct OutboundRtp {
     pub total_encode_time: Option<f64>,
     /// Seconds that packets spent in the pacer.
     pub total_packet_send_delay: Option<f64>,
-    /// Why the picture or the frame rate is lower than it could be.
+    /// What limits picture size or frame rate.
     pub quality_limitation_reason: Option<LimitationReason>,
-    /// Seconds that it was for each reason.
+    /// Seconds with each limitation reason.
     pub quality_limitation_durations: Option<LimitationDurations>,
-    /// How often the picture's size changed for such a reason.
+    /// Number of picture size changes because of a limitation.
     pub quality_limitation_resolution_changes: Option<u64>,
     /// Negative acknowledgements received.
     pub nack_count: Option<u64>,
@@ -127,7 +127,7 @@ pub enum LimitationReason {
 }
 
 impl LimitationReason {
-    /// The word for it in getStats.
+    /// Its name in getStats.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -152,37 +152,37 @@ pub struct LimitationDurations {
     pub other: f64,
 }
 
-/// `inbound-rtp`.
+/// Statistics of a received stream, `inbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InboundRtp {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// The stream's source.
+    /// SSRC of the stream.
     pub ssrc: Option<u32>,
-    /// The source of what is sent again.
+    /// SSRC of the retransmissions.
     pub rtx_ssrc: Option<u32>,
     /// The media section of the session description.
     pub mid: Option<String>,
     /// RTP packets, retransmissions included.
     pub packets_received: u64,
-    /// Expected minus received: duplicates can make it negative.
+    /// Expected minus received packets. Duplicates can make it negative.
     pub packets_lost: i64,
     /// RTP payload, without headers and padding, retransmissions included.
     pub bytes_received: u64,
     /// RTP headers, extensions and padding.
     pub header_bytes_received: u64,
-    /// Variation of the packets' spacing in seconds [RFC3550 §6.4.1].
+    /// Interarrival jitter in seconds [RFC3550 §6.4.1].
     ///
     /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     pub jitter: Option<f64>,
     /// Payload of forward error correction.
     pub fec_bytes_received: Option<u64>,
-    /// Payload that was sent again.
+    /// Retransmitted payload.
     pub retransmitted_bytes_received: Option<u64>,
-    /// Packets that were sent again.
+    /// Retransmitted packets.
     pub retransmitted_packets_received: Option<u64>,
-    /// Packets that came too late to be of use.
+    /// Packets that arrived too late to be used.
     pub packets_discarded: Option<u64>,
     /// Width of the last decoded frame.
     pub frame_width: Option<u32>,
@@ -194,25 +194,25 @@ pub struct InboundRtp {
     pub frames_received: Option<u64>,
     /// Frames decoded.
     pub frames_decoded: Option<u64>,
-    /// Of these, frames that need no other.
+    /// Of these, key frames.
     pub key_frames_decoded: Option<u64>,
     /// Sum of the quantizer over the decoded frames.
     pub qp_sum: Option<u64>,
     /// Seconds spent decoding.
     pub total_decode_time: Option<f64>,
-    /// Seconds between decoded frames, all together.
+    /// Sum of the seconds between decoded frames.
     pub total_inter_frame_delay: Option<f64>,
-    /// Sum of the squares of these.
+    /// Sum of the squares of the seconds between decoded frames.
     pub total_squared_inter_frame_delay: Option<f64>,
     /// Frames dropped before they were shown.
     pub frames_dropped: Option<u64>,
     /// Freezes.
     pub freeze_count: Option<u64>,
-    /// Seconds of all freezes.
+    /// Total duration of all freezes in seconds.
     pub total_freezes_duration: Option<f64>,
-    /// Times without a frame that are too long for a freeze.
+    /// Gaps between frames that are too long to count as freezes.
     pub pause_count: Option<u64>,
-    /// Seconds of all pauses.
+    /// Total duration of all pauses in seconds.
     pub total_pauses_duration: Option<f64>,
     /// Seconds that frames spent in the jitter buffer.
     pub jitter_buffer_delay: Option<f64>,
@@ -224,7 +224,7 @@ pub struct InboundRtp {
     pub pli_count: Option<u64>,
 }
 
-/// `remote-inbound-rtp`.
+/// Statistics of a sent stream from the remote peer, `remote-inbound-rtp`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteInboundRtp {
@@ -232,13 +232,13 @@ pub struct RemoteInboundRtp {
     pub timestamp: f64,
     /// Round-trip time of the last report in seconds.
     pub round_trip_time: Option<f64>,
-    /// How many reports gave a round-trip time.
+    /// Number of reports that gave a round-trip time.
     pub round_trip_time_measurements: Option<u64>,
-    /// Variation of the packets' spacing at the far end in seconds.
+    /// Interarrival jitter at the remote peer in seconds.
     pub jitter: Option<f64>,
-    /// Loss ratio since the report before.
+    /// Loss ratio since the previous report.
     pub fraction_lost: Option<f64>,
-    /// Expected minus received at the far end.
+    /// Expected minus received packets at the remote peer.
     pub packets_lost: Option<i64>,
 }
 
@@ -248,7 +248,7 @@ pub struct RemoteInboundRtp {
 pub struct CandidatePair {
     /// When the members were read, in ms of the browser's clock.
     pub timestamp: f64,
-    /// UDP datagrams sent, without those of ICE itself; 0 from Firefox, which does not count them.
+    /// UDP datagrams sent, without those of ICE itself. 0 from Firefox, which does not count them.
     #[serde(default)]
     pub packets_sent: u64,
     /// UDP payload sent.
@@ -262,20 +262,20 @@ pub struct CandidatePair {
     pub current_round_trip_time: Option<f64>,
     /// STUN checks answered.
     pub responses_received: Option<u64>,
-    /// The sender's estimate of what the path carries, in bit/s.
+    /// The sender's bandwidth estimate in bit/s.
     pub available_outgoing_bitrate: Option<f64>,
-    /// This end of the pair.
+    /// The local end of the pair.
     pub local: Candidate,
-    /// The far end of the pair.
+    /// The remote end of the pair.
     pub remote: Candidate,
 }
 
-/// `local-candidate` and `remote-candidate`.
+/// One end of a candidate pair, `local-candidate` or `remote-candidate`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Candidate {
-    /// Absent where the browser hides it: behind an empty text for a far end that a connectivity check
-    /// made known before the signalling did, or behind a name of multicast DNS.
+    /// Absent if the browser hides it. It uses an empty string for a remote end that a connectivity
+    /// check revealed before the signalling did, or a name of multicast DNS.
     #[serde(default, deserialize_with = "address")]
     pub address: Option<IpAddr>,
     /// UDP or TCP port.
@@ -291,7 +291,7 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>,
     Ok(told.and_then(|text| text.parse().ok()))
 }
 
-/// `media-source`.
+/// Statistics of a camera, `media-source`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaSource {
@@ -303,7 +303,7 @@ pub struct MediaSource {
     pub frames_per_second: Option<f64>,
 }
 
-/// `transport`.
+/// Statistics of the transport, `transport`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transport {
@@ -311,7 +311,7 @@ pub struct Transport {
     pub srtp_cipher: Option<String>,
     /// Cipher suite of DTLS.
     pub dtls_cipher: Option<String>,
-    /// How often the selected pair changed; 1 where it never did.
+    /// Number of times a pair was selected; 1 if it never changed.
     pub selected_candidate_pair_changes: Option<u64>,
 }
 
@@ -329,7 +329,7 @@ impl Transport {
 }
 
 impl StatsReport {
-    /// What is sent of this kind.
+    /// The sent stream of this kind.
     pub fn sent(&self, kind: Kind) -> Option<&OutboundRtp> {
         match kind {
             Kind::Video => self.outbound.as_ref(),
@@ -337,7 +337,7 @@ impl StatsReport {
         }
     }
 
-    /// What is received of this kind.
+    /// The received stream of this kind.
     pub fn received(&self, kind: Kind) -> Option<&InboundRtp> {
         match kind {
             Kind::Video => self.inbound.as_ref(),
@@ -350,13 +350,13 @@ impl StatsReport {
         self.transport.as_ref().map_or(0, Transport::srtp_tag_bytes)
     }
 
-    /// Whether the browser names the profile of SRTP.
+    /// Whether the browser reports the SRTP profile.
     pub(crate) fn knows_srtp_tag(&self) -> bool {
         self.transport.as_ref().is_some_and(|transport| transport.srtp_cipher.is_some())
     }
 
-    /// When the report was made, in ms of the browser's clock: the time of an object that the
-    /// browser itself fills, since a remote object carries the time of its last RTCP packet.
+    /// When the report was made, in ms of the browser's clock. It is the timestamp of a local
+    /// object: a remote object has the time of its last RTCP packet.
     pub(crate) fn timestamp_ms(&self) -> Option<f64> {
         let outbound = self.outbound.as_ref().map(|object| object.timestamp);
         let inbound = self.inbound.as_ref().map(|object| object.timestamp);

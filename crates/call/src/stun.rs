@@ -1,14 +1,14 @@
-//! What the lab reads of STUN messages.
+//! The parts of STUN messages that the lab reads.
 
-/// Type, length, cookie and transaction, before the attributes [RFC8489 §5].
+/// Size of the header: type, length, cookie and transaction id [RFC8489 §5].
 pub(crate) const HEADER_BYTES: usize = 20;
 /// Bytes 4 to 7 of every message [RFC8489 §5].
 pub(crate) const MAGIC_COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
-/// Attributes begin with type and length, and at multiples of so many bytes [RFC8489 §14].
+/// Size of an attribute's header (type and length). Attributes are aligned to it [RFC8489 §14].
 const WORD_BYTES: usize = 4;
 
-/// Where the value of the first attribute of a type begins, and how long it says it is; the message may
-/// have been cut after it.
+/// Offset and stated length of the value of the first attribute of this type. The message may have
+/// been truncated after the offset.
 pub(crate) fn attribute(message: &[u8], wanted: u16) -> Option<(usize, usize)> {
     let mut at = HEADER_BYTES;
     loop {
@@ -22,7 +22,7 @@ pub(crate) fn attribute(message: &[u8], wanted: u16) -> Option<(usize, usize)> {
     }
 }
 
-/// The number in two bytes.
+/// The 16-bit number at this offset.
 pub(crate) fn u16_at(message: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*message.get(at..)?.first_chunk()?))
 }

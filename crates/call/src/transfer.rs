@@ -1,18 +1,20 @@
-//! What a TCP load transferred, row by row, from what the two ends of iperf3 told.
+//! Bytes transferred by a TCP load in each row, from the reports of the two ends of iperf3.
 //!
-//! iperf3 counts from a moment of its own, which it tells to the second. Here that moment is the
-//! beginning of the emulator's interval in which the load's data began: until then its control
-//! connection has sent a few hundred bytes, and then a whole initial window comes at once. The
-//! receiver's count began a one-way delay earlier.
+//! iperf3 counts from its own start time, which it reports only to the second. Here that time is
+//! set to the start of the emulator's interval in which the load's data began. Before that, its
+//! control connection has sent only a few hundred bytes; then a whole initial window is sent at
+//! once. The receiver's count began a one-way delay earlier.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_emu::{FlowRecord, LoadInterval, LoadReport, SAMPLE_INTERVAL};
 use weir_sim::trace::{Row, Transfer};
 
-/// More than the control connection sends before the data, less than an initial window [RFC6928 §2].
+/// Threshold that detects the start of the data: more than the control connection sends before it,
+/// less than an initial window [RFC6928 §2].
 const CONTROL: DataSize = DataSize::from_bytes(6_000);
 
-/// Fills in what each row of a load's flow transferred. `seen` is what the emulator saw of it.
+/// Fills in the transferred bytes in each row of a load's flow. `seen` is the emulator's log of the
+/// flow.
 pub(crate) fn fill(rows: &mut [Row], report: &LoadReport, seen: &FlowRecord) {
     let Some(zero) = data_began(seen) else { return };
     let payload = |interval: &LoadInterval| interval.payload.as_bytes();
@@ -30,7 +32,7 @@ pub(crate) fn fill(rows: &mut [Row], report: &LoadReport, seen: &FlowRecord) {
     }
 }
 
-/// The beginning of the interval in which more was sent than the control connection needs.
+/// Start of the interval in which more was sent than the control connection needs.
 fn data_began(seen: &FlowRecord) -> Option<Timestamp> {
     let mut total = DataSize::ZERO;
     let began = seen.samples.iter().find(|sample| {
@@ -40,8 +42,8 @@ fn data_began(seen: &FlowRecord) -> Option<Timestamp> {
     Some(began.time - SAMPLE_INTERVAL)
 }
 
-/// The sum of a value over the intervals until a moment, of the last one the share that has passed:
-/// rows that follow each other leave nothing out.
+/// Sum of a value over the intervals until `time`. The last interval counts in proportion to its
+/// elapsed part, so that successive rows add up to the total.
 fn until(all: &[LoadInterval], time: TimeDelta, value: &dyn Fn(&LoadInterval) -> u64) -> u64 {
     let now = Timestamp::ZERO + time;
     let passed = |interval: &LoadInterval| {
@@ -54,7 +56,7 @@ fn until(all: &[LoadInterval], time: TimeDelta, value: &dyn Fn(&LoadInterval) ->
 
 #[cfg(test)]
 mod tests {
-    use weir_emu::{FlowSample, Traffic};
+    use weir_emu::{FlowSample, TrafficTotals};
 
     use super::*;
 
@@ -77,10 +79,13 @@ mod tests {
         let sample = |(index, bytes): (i64, &u64)| FlowSample {
             time: ms(50 * (index + 1)),
             queued: DataSize::ZERO,
-            traffic: Traffic { offered: DataSize::from_bytes(*bytes), ..Traffic::default() },
+            traffic: TrafficTotals {
+                offered: DataSize::from_bytes(*bytes),
+                ..TrafficTotals::default()
+            },
         };
         let samples = (0..).zip(offered).map(sample).collect();
-        FlowRecord { from: 0, to: 1, samples, total: Traffic::default() }
+        FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() }
     }
 
     #[test]
@@ -91,7 +96,7 @@ mod tests {
         };
         let row = |index: i64| Row { time: ms(50 * (index + 1)), ..Row::default() };
         let mut rows: Vec<Row> = (0..7).map(row).collect();
-        // The control connection, nothing, then an initial window in the third interval.
+        // First the control connection, then nothing, then an initial window in the third interval.
         fill(&mut rows, &report, &seen(&[400, 0, 14_480, 15_000, 15_000, 15_000, 0]));
         let goodput: Vec<u64> =
             rows.iter().map(|row| row.transfer.unwrap().goodput.as_bytes()).collect();

@@ -1,23 +1,23 @@
-//! Processor time and memory of a browser: of its process and of everything below it.
+//! Processor time and memory of a browser, including all its child processes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-/// Linux counts processor time for programs in hundredths of a second, on every architecture.
+/// Linux reports processor time in hundredths of a second, on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What a browser used over a run.
+/// A browser's resource usage during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Processor time over wall time: 1 is one core all the time.
+    /// Processor time divided by wall time: 1 is one fully used core.
     pub cpu_cores: f64,
-    /// The largest memory that was seen; what several processes share counts once.
+    /// Maximum memory observed. Memory shared by several processes counts once.
     pub memory_bytes: u64,
 }
 
-/// Watches the process tree of one program.
+/// Measures the process tree of one program.
 #[derive(Debug)]
 pub(crate) struct Watch {
     root: u32,
@@ -30,19 +30,19 @@ impl Watch {
         Self { root, start: None, memory_bytes: 0 }
     }
 
-    /// From now on processor time counts.
+    /// Starts counting processor time.
     pub(crate) fn start(&mut self) {
         self.start = Some((Instant::now(), ticks(self.root, &processes())));
     }
 
-    /// Notes the memory of now.
+    /// Samples the current memory.
     pub(crate) fn look(&mut self) {
         let tree = tree(self.root, &processes());
         let memory = tree.iter().map(|pid| proportional_bytes(*pid)).sum();
         self.memory_bytes = self.memory_bytes.max(memory);
     }
 
-    /// The use from the start until now; `None` before a start.
+    /// Usage since the start; `None` before a start.
     pub(crate) fn end(&mut self) -> Option<Usage> {
         let (at, before) = self.start?;
         self.look();
@@ -52,11 +52,11 @@ impl Watch {
     }
 }
 
-/// What `/proc/PID/stat` tells of a process.
+/// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
-    /// Processor time of itself and of those children that have ended.
+    /// Processor time of the process and of its children that have ended.
     ticks: u64,
 }
 
@@ -69,8 +69,9 @@ fn processes() -> BTreeMap<u32, Process> {
     entries.filter_map(process).collect()
 }
 
-/// `PID (name) state parent ...`; the name may hold blanks and brackets. Fields 14 to 17 are the
-/// processor time in user and kernel mode, of the process and of its children that have ended.
+/// Parses `PID (name) state parent ...`. The name may contain blanks and parentheses. Fields 14 to
+/// 17 are the processor time in user and kernel mode, of the process and of its children that have
+/// ended.
 fn parse(stat: &str) -> Option<Process> {
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
@@ -78,7 +79,7 @@ fn parse(stat: &str) -> Option<Process> {
     Some(Process { parent: number(1)?.try_into().ok()?, ticks })
 }
 
-/// A process and everything below it.
+/// A process and all its descendants.
 fn tree(root: u32, processes: &BTreeMap<u32, Process>) -> Vec<u32> {
     let mut tree = vec![root];
     let mut next = 0;
@@ -95,7 +96,7 @@ fn ticks(root: u32, processes: &BTreeMap<u32, Process>) -> u64 {
     tree(root, processes).iter().map(of).sum()
 }
 
-/// The memory of a process, its share of what it shares with others.
+/// Memory of a process, with its share of memory that it shares with others.
 fn proportional_bytes(pid: u32) -> u64 {
     let path = Path::new("/proc").join(pid.to_string()).join("smaps_rollup");
     let text = fs::read_to_string(path).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What three witnesses say of one call: the browsers' reports, the captures of the hosts, and the
-//! emulator's log.
+//! Compares three independent measurements (witnesses) of one call: the browsers' reports, the
+//! captures at the hosts, and the emulator's log.
 //!
 //! ```text
-//! reports, captures -> Ends -> counts of each stream -+
+//! reports, captures -> CallEnds -> counts of each stream -+
 //! emulator ---------> LinkLog ------------------------+-> agreement -> call.json
 //! ```
 
@@ -13,9 +13,9 @@ mod json;
 mod link_log;
 mod sources;
 
-pub use agreement::Row;
+pub use agreement::WitnessComparison;
 pub use counted::{Compared, ComparedInterval};
-pub use ends::{CapturedInterval, Ends, PeerStream};
+pub use ends::{CallEnds, CapturedInterval, PeerStream};
 pub use json::emit;
 pub use link_log::{LinkLog, link_window};
-pub use sources::{Counted, Role, Way};
+pub use sources::{Counted, StreamRole, Way};

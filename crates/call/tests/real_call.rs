@@ -1,4 +1,4 @@
-//! One real call of two browsers through the emulator. Needs root and a Chromium.
+//! Tests with real calls between browsers through the emulator. They need root and Chromium.
 
 use std::fs;
 use std::path::Path;
@@ -9,27 +9,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir::units::TimeDelta;
 use weir::units::Timestamp;
 use weir_call::capture::{CapturePlan, Reader};
-use weir_call::witness::{Compared, Counted, Ends, Role, Way};
+use weir_call::witness::{CallEnds, Compared, Counted, StreamRole, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
 use weir_lab::scenario::{Scenario, parse};
 use weir_net::LossModel;
 
-/// Calls one after the other: they share the processors, and each looks for what it left behind.
+/// Serializes the tests: calls share the processors, and each test checks that it left nothing
+/// behind.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A test that has failed does not keep the next one from its turn.
+/// A failed test poisons the lock; the next test takes it anyway.
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether `error` says that this machine cannot make calls.
+/// Whether the error means that this machine cannot make calls.
 fn is_missing_a_part(error: &CallError) -> bool {
     use CallError::{Emulator, NoBrowser, NoJanus, NoRelay};
     use weir_emu::Error::{NoTun, NotRoot};
     matches!(error, NoBrowser(_) | NoJanus | NoRelay | Emulator(NotRoot | NoTun))
 }
 
-/// 2 Mbit/s with 25 ms each way for 8 s, small pictures; `flows` use it.
+/// 2 Mbit/s, 25 ms in each direction, 8 s, small pictures, and these flows.
 fn scenario(call: &str, flows: &str) -> Scenario {
     let text = format!(
         "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"8s\"\n\
@@ -45,7 +46,7 @@ fn one_way() -> CallConfig {
     CallConfig::of(&scenario("", "[[flow]]\n"), 1).unwrap()
 }
 
-/// The outcome, or `None` with a line that says what this machine lacks.
+/// The outcome. `None` if this machine lacks something, which is printed.
 fn run(config: &CallConfig) -> Option<CallOutcome> {
     match run_call(config, &AtomicBool::new(false), &mut |_| {}) {
         Err(error) if is_missing_a_part(&error) => {
@@ -56,7 +57,7 @@ fn run(config: &CallConfig) -> Option<CallOutcome> {
     }
 }
 
-/// Folders of this process's calls, and processes that run in one.
+/// Leftover folders of this process's calls, and processes running in them.
 fn leftovers() -> Vec<String> {
     let prefix = format!("weir-run-{}-", std::process::id());
     let is_ours = |text: &str| text.contains(&prefix);
@@ -69,7 +70,7 @@ fn leftovers() -> Vec<String> {
     folders.chain(command_lines).filter(|text| is_ours(text)).collect()
 }
 
-/// How many reports say that the second peer of a call receives video.
+/// Number of reports in which the second peer of a call receives video.
 fn receiving(outcome: &CallOutcome, call: usize) -> usize {
     let intervals = outcome.calls[call].peers[1].intervals();
     let packets = |interval: &weir_call::derive::Interval| {
@@ -91,23 +92,24 @@ fn a_call_of_two_browsers_takes_the_emulated_path_and_leaves_nothing() {
     assert!(receiving(&outcome, 0) >= 10);
     assert!(b.intervals().iter().all(|interval| interval.sent.is_none()));
     assert!(b.first_frame_ms.is_some());
-    // The model can be late, never early.
+    // The model can delay packets longer, but never less.
     let round_trips: Vec<_> =
         a.intervals().iter().filter_map(|interval| interval.sent.as_ref()?.rtt).collect();
     assert!(!round_trips.is_empty());
     assert!(round_trips.iter().all(|rtt| *rtt >= TimeDelta::from_millis(50)), "{round_trips:?}");
     let usage = outcome.participants[0].usage.unwrap();
     assert!(usage.cpu_cores > 0.0 && usage.memory_bytes > 10_000_000, "{usage:?}");
-    // All that peer b's browser got from its first report to its last has come out of the emulator,
-    // which carried more before, after, and as STUN checks. How well the two agree is the next test's.
+    // Everything that peer b's browser received between its first and last report was delivered by
+    // the emulator. The emulator delivered more: before, after, and STUN checks. The next test
+    // checks how well the two agree.
     let delivered = outcome.emulation.flow(0, 1).unwrap().total.delivered.as_bytes();
     let received: u64 = b.intervals().iter().map(|i| i.transport_received.as_bytes()).sum();
     assert!(received < delivered && received > delivered / 2, "{received} of {delivered}");
     assert_eq!(leftovers(), [""; 0]);
 }
 
-/// What tshark tells of a capture: fields of each packet that its filter lets through. `None`, with a
-/// line that says so, where there is no tshark.
+/// Fields of the packets in a capture that match the filter, read by tshark. `None` if there is no
+/// tshark, which is printed.
 fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(file).args(["-o", "rtp.heuristic_rtp:TRUE", "-Y", filter]);
@@ -135,17 +137,18 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     let mut config = CallConfig { capture: Some(plan), ..CallConfig::of(&both, 1).unwrap() };
     config.network.hops[0].up.loss = LossModel::Random(0.02);
     let Some(outcome) = run(&config) else { return };
-    let ends = Ends::of(&config, &config.calls[0], &outcome.calls[0], &outcome).unwrap();
+    let ends = CallEnds::of(&config, &config.calls[0], &outcome.calls[0], &outcome).unwrap();
     let rows = ends.agreement();
     for row in &rows {
         println!("{row:?}");
     }
-    // Both ways: packets and payload of two counts at the sender and of three at the receiver, sizes
-    // at two ends and losses of video and of audio, all packets at two ends, loss and delay of the link.
+    // For both directions: packets and payload of two counts at the sender and three at the
+    // receiver, sizes at two ends and losses of video and of audio, all packets at two ends, loss
+    // and delay of the link.
     assert_eq!(rows.len(), 2 * (2 * 2 + 2 * 3 + 2 * 3 + 4 + 2));
     assert!(rows.iter().all(|row| row.agrees), "the witnesses contradict each other");
     streams_are_told_apart(&ends);
-    let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == Role::Video);
+    let video = ends.streams(Peer::A).into_iter().find(|stream| stream.role == StreamRole::Video);
     let video = video.unwrap().stream;
     assert!(video.lost > 0 && video.delays[0] >= TimeDelta::from_millis(25));
     assert_eq!(outcome.missed_packets, 0);
@@ -160,13 +163,13 @@ fn getstats_captures_and_emulator_agree_and_tshark_reads_the_same() {
     for (theirs, ours) in seen.iter().zip(sent) {
         let sequence = (ours.sequence & 0xFFFF).to_string();
         assert_eq!(theirs[..3], [sequence, ours.size.to_string(), "weir0".into()]);
-        // Headers alone: 20 of IP, 8 of UDP, and those of RTP.
+        // Only headers: 20 bytes of IP, 8 of UDP, and those of RTP.
         assert!((40..120).contains(&theirs[3].parse::<usize>().unwrap()), "{theirs:?}");
     }
 }
 
-/// Each stream of getStats is one that the captures saw, and those who lost packets got them again.
-fn streams_are_told_apart(ends: &Ends<'_>) {
+/// Each stream of getStats is in the captures. Receivers that lost packets got retransmissions.
+fn streams_are_told_apart(ends: &CallEnds<'_>) {
     let compared = ends.compared();
     let of = |peer, way| -> Vec<&Compared> {
         compared.iter().filter(|it| (it.peer, it.way) == (peer, way)).collect()
@@ -232,7 +235,8 @@ fn a_second_call_comes_and_goes_while_the_first_one_runs() {
         interval.start > Timestamp::from_secs(2) && interval.end < Timestamp::from_secs(7)
     };
     assert!(second.iter().all(within));
-    // Audio takes both ways of the first call: the way back carries more than reports.
+    // Audio uses both directions of the first call, so the return direction carries more than
+    // reports.
     let back = outcome.emulation.flow(1, 0).unwrap().total.delivered.as_bytes();
     assert!(back > 15_000, "{back} B");
     assert_eq!(leftovers(), [""; 0]);
@@ -274,7 +278,8 @@ fn all_media_takes_the_relay_over_both_legs() {
         let pair = outcome.calls[0].peers[0].pair.as_ref().unwrap();
         assert_eq!(pair.local.candidate_type, "relay");
         assert!(receiving(&outcome, 0) >= 5, "{transport}");
-        // Host A to the relay, the relay to host B, and nothing between the two.
+        // Packets go from host A to the relay and from the relay to host B, and none between the
+        // two.
         let bytes = |from, to| outcome.emulation.flow(from, to).map(|flow| flow.total.delivered);
         assert!(bytes(0, 2).is_some() && bytes(2, 1).is_some(), "{transport}");
         assert_eq!(bytes(0, 1), None, "{transport}");
@@ -297,15 +302,15 @@ fn a_forwarding_server_sends_each_video_to_the_others() {
     let Some(outcome) = run(&config) else { return };
     let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
     assert_eq!(failures, [&None; 4]);
-    // Calls 3 and 4 are what participants 2 and 1 get of each other.
+    // In calls 3 and 4, participants 2 and 1 receive each other's video.
     assert!(receiving(&outcome, 2) >= 5 && receiving(&outcome, 3) >= 5);
     assert!(outcome.participants[2].version.starts_with("Janus"));
-    // On the way to the server, and on the way from it, though it reports nothing.
+    // Both towards the server and from it, although the server does not report.
     for (call, from) in [(0, Peer::A), (2, Peer::A)] {
         let (planned, result) = (&config.calls[call], &outcome.calls[call]);
-        let ends = Ends::of(&config, planned, result, &outcome).unwrap();
+        let ends = CallEnds::of(&config, planned, result, &outcome).unwrap();
         let streams = ends.streams(from);
-        let video = streams.iter().find(|stream| stream.role == Role::Video).unwrap();
+        let video = streams.iter().find(|stream| stream.role == StreamRole::Video).unwrap();
         assert!(video.stream.delays.len() > 50, "call {call}: {video:?}");
         assert!(video.stream.delays[0] >= TimeDelta::from_millis(25));
         assert!(ends.streams(from.other()).is_empty());
@@ -325,7 +330,7 @@ fn chromium_and_firefox_understand_each_other_both_ways() {
     }
 }
 
-/// Processes below this one whose command line holds a text: the status file of each.
+/// Status files of the processes below this one whose command line contains a text.
 fn statuses_below(text: &str) -> Vec<String> {
     let status = |pid: u32, name: &str| {
         fs::read(format!("/proc/{pid}/{name}"))
@@ -373,7 +378,7 @@ fn browsers_run_as_an_ordinary_user_and_chromium_in_its_sandbox() {
     for status in renderers.iter().chain(&firefoxes) {
         assert!(!status.contains("\nUid:\t0\t"), "{status}");
     }
-    // Filters of system calls are the second layer of the sandbox.
+    // System call filters (seccomp) are the second layer of the sandbox.
     assert!(renderers.iter().all(|status| status.contains("\nSeccomp:\t2\n")), "{renderers:?}");
     assert_eq!(open, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The server against scripted peers: the rules of the protocol, and peers that break them.
+//! Tests the server with scripted peers: the rules of the protocol, and peers that break them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,11 +10,11 @@ use weir::units::Bitrate;
 use weir_call::{CallSettings, EventKind, Peer, Session};
 use weir_lab::scenario::call::Picture;
 
-/// Longer than any answer of the server takes: reached only where an answer is missing.
+/// Time limit for an answer. Only a missing answer takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Connections that may wait for their request.
+/// Maximum number of connections without a request.
 const WAITING_MAX: usize = 128;
-/// Messages that a peer may send at once.
+/// Number of messages that a peer may send at once.
 const MESSAGES_AT_ONCE: usize = 200;
 
 fn settings() -> CallSettings {
@@ -28,7 +28,7 @@ fn settings() -> CallSettings {
     }
 }
 
-/// A session of one call, which may begin.
+/// A session with one call that is allowed to begin.
 fn session() -> Session {
     let session = session_of(vec![settings()]);
     session.release(0);
@@ -39,7 +39,7 @@ fn session_of(calls: Vec<CallSettings>) -> Session {
     Session::start(vec![TcpListener::bind("127.0.0.1:0").unwrap()], calls).unwrap()
 }
 
-/// Host and path of a page's address.
+/// Splits a page's address into host and path.
 fn parts(url: &str) -> (String, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     (host.to_owned(), format!("/{path}"))
@@ -63,7 +63,7 @@ impl ScriptedPeer {
         Self(client(format!("ws://{host}{path}/socket"), stream).unwrap().0)
     }
 
-    /// A peer that has its configuration and is ready to call.
+    /// A peer that has received its configuration and is ready.
     fn ready(session: &Session, peer: Peer) -> Self {
         let mut scripted = Self::connect(session, peer);
         assert_eq!(scripted.read()["type"], "config");
@@ -84,7 +84,7 @@ impl ScriptedPeer {
         serde_json::from_str(self.0.read().unwrap().to_text().unwrap()).unwrap()
     }
 
-    /// The cause that the server gives; then the connection must be closed.
+    /// Reads the cause that the server sends. Then the connection must be closed.
     fn refusal(mut self) -> String {
         let message = self.read();
         assert_eq!(message["type"], "refused", "{message}");
@@ -98,7 +98,7 @@ fn event(session: &Session) -> (Peer, EventKind) {
     (event.peer, event.kind)
 }
 
-/// Sends `text` as a peer that is alone, and gives the cause of its dismissal.
+/// Sends `text` as the only peer, and returns the cause why it is dropped.
 fn misdeed(text: &str) -> String {
     let session = session();
     let mut peer = ScriptedPeer::ready(&session, Peer::A);
@@ -248,7 +248,7 @@ fn a_peer_that_floods_the_lab_is_dropped() {
     let session = session();
     let mut peer = ScriptedPeer::ready(&session, Peer::A);
     let report = json!({"type": "stats", "report": {}}).to_string();
-    // A second or two may have passed, each of which lets it send 20 more.
+    // A second or two may pass during this loop, and each allows 20 more messages.
     for _ in 0..5 * MESSAGES_AT_ONCE {
         if peer.0.send(Message::text(report.as_str())).is_err() {
             break;
@@ -263,12 +263,12 @@ fn a_peer_that_floods_the_lab_is_dropped() {
         }
     };
     assert!(cause.contains("more than 20 messages a second"), "{cause}");
-    // The one before them said that it is ready.
+    // The first message was `ready`.
     assert!((MESSAGES_AT_ONCE - 1..5 * MESSAGES_AT_ONCE).contains(&reports), "{reports}");
     assert_eq!(event(&session), (Peer::A, EventKind::Left));
 }
 
-/// Whether the server closes a connection, however it does.
+/// Whether the server closes a connection, in whatever way.
 fn is_closed(mut stream: &TcpStream) -> bool {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     match stream.read(&mut [0; 1]) {
@@ -286,7 +286,7 @@ fn idle_strangers_in_any_number_keep_no_peer_from_its_place() {
     let mut a = ScriptedPeer::ready(&session, Peer::A);
     let mut b = ScriptedPeer::ready(&session, Peer::B);
     assert_eq!((&a.read()["type"], &b.read()["type"]), (&json!("start"), &json!("start")));
-    // Those who came first had to go, and nobody who has spoken did.
+    // The oldest silent connections were closed. Connections with a request were not.
     assert!(idle[..WAITING_MAX].iter().all(is_closed));
     a.send(json!({"type": "playing", "firstFrame": 1.0}));
     assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
@@ -344,7 +344,7 @@ fn over_a_bridge_no_peer_learns_the_others_address() {
     let offer = |rest: &str| json!({"type": "offer", "sdp": format!("a=ice-ufrag:u\r\n{rest}")});
     a.send(offer("a=candidate:1 1 udp 1 10.1.1.1 9 typ host\r\n"));
     assert_eq!(b.read(), offer(""));
-    // The bridge lets in what bears the name of this peer.
+    // The bridge accepts checks with this peer's user fragment.
     assert_eq!(event(&session), (Peer::A, EventKind::Described("u".into())));
     let candidate = json!({"candidate": "candidate:9 1 udp 1 x.local 9 typ host", "sdpMid": "0",
         "sdpMLineIndex": 0, "usernameFragment": "u"});
@@ -360,7 +360,7 @@ fn a_call_begins_when_both_are_ready_and_its_time_has_come() {
     let session = session_of(vec![settings(), settings()]);
     let mut a = ScriptedPeer::ready(&session, Peer::A);
     let mut b = ScriptedPeer::ready(&session, Peer::B);
-    // Of another call: nobody is there.
+    // Another call, without peers.
     session.release(1);
     session.release(0);
     assert_eq!(a.read(), json!({"type": "start"}));

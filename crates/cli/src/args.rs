@@ -43,11 +43,13 @@ pub enum Command {
     Report(Report),
     /// Show how two sets of runs differ.
     Compare(Compare),
-    /// Hold scenarios to their expectations: exit 0 none failed, 1 one failed, 2 could not run.
+    /// Check the expectations of scenarios. Exit code: 0 none failed, 1 one failed, 2 could not
+    /// run.
     Check(Check),
-    /// Measure how fast simulator and controllers are on this machine.
+    /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
-    /// Compare a model with the real thing or with reference figures: exit 0 all within the limits, 1 one is not, 2 could not run.
+    /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
+    /// within the limits, 1 one is not, 2 could not run.
     Validate(Validate),
     /// Print the completions of a shell.
     Completions(Completions),
@@ -56,7 +58,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it makes emulated hosts.
+    /// Whether the command creates emulated hosts.
     pub fn needs_network_rights(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Link(_) | Self::Validate(_))
     }
@@ -77,7 +79,7 @@ pub struct Selection {
     /// Run with this one seed (default: 1).
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Runs at a time; the results do not depend on it (default: one a core).
+    /// Number of runs at a time; it does not change the results (default: one per core).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub jobs: Option<usize>,
 }
@@ -88,7 +90,7 @@ pub struct Output {
     /// Write a record of each run below this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print one JSON array, an element a run, instead of a table.
+    /// Print one JSON array, with one element per run, instead of a table.
     #[arg(long)]
     pub json: bool,
     /// Print the table as Markdown.
@@ -104,10 +106,11 @@ Examples:
   weir list 'rfc8867/*'
   weir list jitter --source lund")]
 pub struct List {
-    /// Only these: a pattern of ids ('rfc8867/*'), or a part of an id or title, or a TOML file.
+    /// Show only these: a pattern of ids ('rfc8867/*'), or a part of an id or title, or a TOML
+    /// file.
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
-    /// Only those of one source, the first word of their ids.
+    /// Show only the scenarios of one source, which is the first word of their ids.
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// Print one JSON array.
@@ -129,10 +132,11 @@ pub struct Run {
     pub selection: Selection,
     #[command(flatten)]
     pub output: Output,
-    /// Go on with an earlier command: records that are below DIR already are read, not made again.
+    /// Continue an earlier command: records that exist below DIR are read, and their runs are not
+    /// repeated.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Write each frame on the air of the Wi-Fi cell, of one run, to this file.
+    /// Write each frame on the air of the Wi-Fi cell to this file; for a single run only.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
 }
@@ -153,8 +157,8 @@ Examples:
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
-    /// Play each scenario N times, with the seeds 1 to N (default: what the scenario says; of --serve
-    /// once).
+    /// Run each scenario N times, with the seeds 1 to N (default: as the scenario says; with
+    /// --serve once).
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
     pub iterations: Option<u64>,
     /// Let people be the peers: print an address for each to open in a browser on any machine that
@@ -169,17 +173,18 @@ pub struct Call {
     /// them without a record.
     #[arg(long)]
     pub interactive: bool,
-    /// Play each scenario once.
+    /// Run each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,
-    /// Make a run at most N times if this machine bends it; the last one is kept, and marked.
+    /// Repeat a run that this machine disturbed, up to N attempts; the last one is kept, and
+    /// marked.
     #[arg(long, value_name = "N", default_value = "3")]
     pub attempts: NonZeroUsize,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// One address of this machine, or `all`.
+/// Parses one address of this machine, or `all`.
 fn served_address(text: &str) -> Result<Ipv4Addr, String> {
     if text == "all" {
         return Ok(Ipv4Addr::UNSPECIFIED);
@@ -214,13 +219,13 @@ pub struct Link {
     /// Scenario id or TOML file.
     #[arg(value_name = "SCENARIO", required_unless_present = "self_test")]
     pub scenario: Option<String>,
-    /// Run this on host B meanwhile, split at blanks.
+    /// Run this command on host B meanwhile; it is split at blanks.
     #[arg(long, value_name = "COMMAND")]
     pub peer: Option<String>,
     /// Change capacity, delay, jitter and loss by typing while COMMAND runs; a line shows the state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
-    /// Write a record of the run below this folder: what went each way, and what became of it.
+    /// Write a record of the run below this folder: the packets of each direction, and their fate.
     #[arg(long, value_name = "DIR", conflicts_with = "self_test")]
     pub out: Option<PathBuf>,
     /// Keep the packet captures of both hosts in the record, as pcapng files without payload.
@@ -229,10 +234,10 @@ pub struct Link {
     /// Seed of the network's losses and jitter.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,
-    /// Compare ping and iperf3 with what the network was asked to be, and print the error.
+    /// Compare ping and iperf3 with the settings of the network, and print the error.
     #[arg(long, conflicts_with_all = ["scenario", "command", "peer"])]
     pub self_test: bool,
-    /// What to run on host A.
+    /// The command to run on host A.
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "self_test")]
     pub command: Vec<String>,
 }
@@ -246,7 +251,7 @@ pub struct Report {
     /// Folders with records, as `--out` wrote them.
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
-    /// The report.
+    /// File for the report.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 }
@@ -267,13 +272,13 @@ Examples:
   weir compare --match name runs-of-old-file runs-of-new-file
   weir compare calls runs")]
 pub struct Compare {
-    /// Records before.
+    /// Folder with the records before a change.
     #[arg(value_name = "DIR")]
     pub before: PathBuf,
-    /// Records after.
+    /// Folder with the records after it.
     #[arg(value_name = "DIR")]
     pub after: PathBuf,
-    /// What runs of your own scenario files go together by.
+    /// How runs of your own scenario files are matched.
     #[arg(long, value_enum, value_name = "BY", default_value_t = Match::Id)]
     pub r#match: Match,
     /// Print one JSON array.
@@ -281,10 +286,10 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// What makes two own scenario files the same.
+/// How two scenario files outside the catalogue are matched.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Match {
-    /// The path as the command line gave it.
+    /// The path as given on the command line.
     Id,
     /// The name of the file, whatever its folder.
     Name,
@@ -312,10 +317,11 @@ pub struct Check {
     /// Print every expectation, not only those that fail or are known to be missed.
     #[arg(long)]
     pub list: bool,
-    /// Print the tables as Markdown: scenarios by controllers, and requirements; others with --list.
+    /// Print the matrix of scenarios by controllers, and the requirements, as Markdown; with --list
+    /// also the expectations.
     #[arg(long)]
     pub markdown: bool,
-    /// Let an expectation that is in doubt fail.
+    /// Count an expectation in doubt as failed.
     #[arg(long)]
     pub strict: bool,
     /// Write the outcome as JUnit XML.
@@ -326,7 +332,7 @@ pub struct Check {
 /// `weir bench`
 #[derive(ClapArgs)]
 pub struct Bench {
-    /// Measurements of each figure; the median is printed.
+    /// Number of measurements of each figure; the median is printed.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub repeat: usize,
 }
@@ -343,13 +349,13 @@ pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
     pub model: Model,
-    /// Fewer or shorter runs: of tcp a minute and a half instead of three quarters of an hour.
+    /// Make fewer or shorter runs: tcp takes a minute and a half instead of 45 minutes.
     #[arg(long)]
     pub quick: bool,
-    /// Of tcp: runs of each network [default: 3, of --quick 1].
+    /// Only for tcp: number of runs of each network [default: 3, with --quick 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub runs: Option<u64>,
-    /// Of tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
+    /// Only for tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
     #[arg(long, value_name = "LIST")]
     pub control: Option<String>,
     /// Of emulator: only the packet rates that it can carry.
@@ -386,7 +392,7 @@ pub struct Completions {
 Example:
   weir man pages && man pages/weir-run.1")]
 pub struct Man {
-    /// Folder for weir.1 and a page a command.
+    /// Folder for weir.1 and one page for each command.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `weir bench`: how fast simulator and controllers are here.
+//! `weir bench`: how fast the simulator and the controllers are on this machine.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -19,16 +19,16 @@ const SCENARIO: &str = "lund/rmcat-ns3";
 /// Simulated seconds per CPU second of ns-3 3.37 with a point-to-point link, measured once on a machine
 /// of two cores like CI's.
 const NS3_POINT_TO_POINT: f64 = 459.0;
-/// What we aim at.
+/// Goal for the simulator, in simulated seconds per CPU second.
 const GOAL: f64 = 10_000.0;
-/// Wi-Fi cells, and how many times faster than life we want them: five calls to explore, fifty stations to
-/// keep up with at the wall clock.
+/// Wi-Fi cells, and the goal for each, as a multiple of real time. Five calls should be fast to
+/// explore; fifty stations must keep up with the wall clock.
 const CELLS: [(&str, f64); 2] = [("demo/wifi-5", 500.0), ("demo/wifi-50", 1.0)];
-/// Flows on one link, whose cost a packet is compared with that of one flow, and the most times that
-/// it should cost.
+/// Number of flows on one link whose cost per packet is compared with that of a single flow, and
+/// the goal for the ratio.
 const FLOWS: usize = 100;
 const FLOWS_GOAL: f64 = 1.2;
-/// Runs that the scaling over cores is measured with.
+/// Number of runs for measuring the scaling over cores.
 const BATCH: u64 = 60;
 
 /// Prints speeds as ratios.
@@ -64,8 +64,8 @@ pub fn bench(args: &Bench) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a packet costs among many flows on one link beside what it costs alone. The link has 2 Mbit/s
-/// for each flow.
+/// Compares the cost per packet of many flows on one link with that of a single flow. The link has
+/// 2 Mbit/s for each flow.
 fn flows(repeat: usize) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let (one, many) = (on_one_link(1)?, on_one_link(FLOWS)?);
@@ -116,7 +116,7 @@ count = {flows}
     Ok(scenario::parse("flows on one link", &text, None)?)
 }
 
-/// Nanoseconds, without what keeps the rows.
+/// Nanoseconds per packet, without the cost of storing rows.
 fn time_a_packet(repeat: usize, config: &weir_sim::Config) -> f64 {
     let mut packets = 0;
     let time = median(repeat, || {
@@ -130,7 +130,8 @@ fn time_a_packet(repeat: usize, config: &weir_sim::Config) -> f64 {
     time.as_nanos() as f64 / packets as f64
 }
 
-/// Whole simulations of a Wi-Fi cell on one core, the calls and their controllers included.
+/// Measures whole simulations of Wi-Fi cells on one core, including the calls and their
+/// controllers.
 fn cells(repeat: usize) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for (id, goal) in CELLS {
@@ -154,7 +155,7 @@ fn cells(repeat: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same batch of runs on one core and on all.
+/// Measures the same batch of runs on one core and on all cores.
 fn scaling(repeat: usize, scenario: &Scenario) -> anyhow::Result<()> {
     let config = scenario.sim_config(Algorithm::GccDraft);
     let cores = std::thread::available_parallelism()?.get();

@@ -18,13 +18,13 @@ use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::{run, select};
 
-/// Calls, records and prints.
+/// Makes the calls, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
     select::controllers(&args.selection.controller)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
-        // Before anything starts: a scenario that browsers cannot play stops the whole command.
+        // Before anything starts: a scenario that browsers cannot run stops the whole command.
         config(args, scenario, 0)?;
         let seeds = seeds(args, scenario)?;
         select::refuse_too_many(scenarios.len(), &seeds)?;
@@ -63,7 +63,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One seed an iteration.
+/// One seed for each iteration.
 fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
     let Call { selection, iterations, quick, .. } = args;
     anyhow::ensure!(
@@ -76,7 +76,7 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>
         (None, false) if selection.seeds.is_some() || selection.seed.is_some() => {
             return select::seeds(selection);
         }
-        // People are asked to come but once.
+        // People are asked to join only once.
         (None, false) if args.serve.is_some() => 1,
         (None, false) => scenario.call.iterations.0,
     };
@@ -91,7 +91,7 @@ fn config(args: &Call, scenario: &Scenario, seed: u64) -> anyhow::Result<CallCon
     }
 }
 
-/// A browser's congestion control goes by the browser's name.
+/// The name of the controller: a browser's congestion control has the browser's name.
 fn controller(args: &Call, scenario: &Scenario) -> String {
     match scenario.call.browsers {
         _ if args.serve.is_some() => "people".into(),
@@ -100,7 +100,7 @@ fn controller(args: &Call, scenario: &Scenario) -> String {
     }
 }
 
-/// What came of the calls and the runs so far.
+/// Counts of the calls and runs so far.
 #[derive(Default)]
 struct Count {
     calls: usize,
@@ -114,7 +114,7 @@ impl Count {
         self.calls += outcome.calls.len();
         self.failed += outcome.calls.iter().filter(|call| call.failure.is_some()).count();
         self.runs += 1;
-        self.disturbed += usize::from(!outcome.emulation.bent().is_empty());
+        self.disturbed += usize::from(!outcome.emulation.disturbances().is_empty());
     }
 
     fn tell(&self) {
@@ -131,7 +131,7 @@ impl Count {
     }
 }
 
-/// Where runs are made.
+/// Makes runs with the options of the command.
 struct Desk<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
@@ -139,7 +139,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Plays a scenario; again if this machine bends the run, as often as was asked.
+    /// Runs a scenario. Repeats the run if this machine disturbed it, up to `--attempts` times.
     fn make(
         &self,
         scenario: &Scenario,
@@ -151,8 +151,8 @@ impl Desk<'_> {
         let mut attempt = 1;
         let outcome = loop {
             let outcome = self.play(scenario, &config)?;
-            let causes = outcome.emulation.bent();
-            // Nor do they come again because of this machine.
+            let causes = outcome.emulation.disturbances();
+            // People are not asked again because this machine disturbed the run.
             let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
             if causes.is_empty() || last {
                 break outcome;
@@ -201,7 +201,7 @@ impl Desk<'_> {
     }
 }
 
-/// Tells people what to open.
+/// Prints the addresses that people must open.
 fn invite(urls: &[(String, String)]) {
     for (name, url) in urls {
         eprintln!("weir: {name} opens {url}");
@@ -219,7 +219,7 @@ fn invite(urls: &[(String, String)]) {
     }
 }
 
-/// `http://192.168.1.5:4000` of a page there.
+/// The origin of a page, such as `http://192.168.1.5:4000`.
 fn origin(url: &str) -> Option<&str> {
     let path = url.strip_prefix("http://")?.find('/')?;
     Some(&url[.."http://".len() + path])

@@ -1,4 +1,4 @@
-//! Packet captures that stay: beside the record while the call runs, and in it at the end.
+//! Packet captures that are kept: next to the record while the call runs, in the record at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,27 @@ use anyhow::Context;
 use weir_call::capture::CapturePlan;
 use weir_lab::run::RunInfo;
 
-/// The folder of one run's captures. One that never came into a record stays, because a call that
-/// failed or was interrupted is what somebody wants to look into.
+/// The folder of one run's captures. It stays if there is no record, because captures of a failed
+/// or interrupted call are worth a look.
 pub struct Captures {
     plan: Option<CapturePlan>,
-    /// Whether the files are where they belong.
-    settled: bool,
+    /// Whether the files were moved or removed, or never wanted.
+    is_done: bool,
 }
 
 impl Captures {
-    /// Makes the folder, if captures are wanted and there is a place.
+    /// Creates the folder if captures are wanted and an output folder is given.
     pub fn new(wanted: bool, out: Option<&Path>, info: &RunInfo) -> anyhow::Result<Self> {
         let Some(out) = out.filter(|_| wanted) else {
-            return Ok(Self { plan: None, settled: true });
+            return Ok(Self { plan: None, is_done: true });
         };
         let folder = PathBuf::from(format!("{}.captures", out.join(info.folder()).display()));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let comment = format!("{}, seed {}", info.scenario, info.seed);
-        Ok(Self { plan: Some(CapturePlan { folder, comment }), settled: false })
+        Ok(Self { plan: Some(CapturePlan { folder, comment }), is_done: false })
     }
 
-    /// Where the run is to write them.
+    /// Where the run must write the captures.
     pub fn plan(&self) -> Option<CapturePlan> {
         self.plan.clone()
     }
@@ -41,26 +41,26 @@ impl Captures {
             fs::rename(file.path(), &to).with_context(|| to.display().to_string())?;
         }
         fs::remove_dir(folder).with_context(|| folder.display().to_string())?;
-        self.settled = true;
+        self.is_done = true;
         Ok(())
     }
 
-    /// Removes them: of a command that never ran.
+    /// Removes the captures of a command that never ran.
     pub fn discard(mut self) {
         if let Some(CapturePlan { folder, .. }) = &self.plan {
-            // Where even this fails there is an error to be told that says more.
+            // If this fails, the caller reports a more helpful error.
             let _ = fs::remove_dir_all(folder);
         }
-        self.settled = true;
+        self.is_done = true;
     }
 }
 
 impl Drop for Captures {
     fn drop(&mut self) {
-        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.settled) else {
+        let Some(CapturePlan { folder, .. }) = self.plan.as_ref().filter(|_| !self.is_done) else {
             return;
         };
-        // An empty folder is of no use; the removal of another one fails.
+        // Remove an empty folder. For any other folder this fails.
         if fs::remove_dir(folder).is_err() {
             eprintln!("weir: the packets of the run that was not recorded: {}", folder.display());
         }

@@ -1,4 +1,4 @@
-//! `weir check`: scenarios as a gate.
+//! `weir check`: judges the expectations of scenarios, as a gate.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -17,7 +17,8 @@ use crate::output;
 use crate::run::{Simulated, simulate};
 use crate::table;
 
-/// Runs, prints what became of the expectations, and says by exit code whether the gate is open.
+/// Runs the scenarios and prints the results of their expectations. The exit code says whether all
+/// pass.
 pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let runs = simulate(&args.selection, None, &Interrupt::listen()?)?;
     let times = times(&runs);
@@ -29,7 +30,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     );
     let form = Form::of(args.markdown);
     output::print(&matrix(&judgements, form))?;
-    // A page has the matrix; what is behind it comes only if it was asked for.
+    // With Markdown the single expectations follow the matrix only with `--list`.
     let shown = |judgement: &&Judgement| {
         args.list || (!args.markdown && judgement.outcome != Outcome::Holds)
     };
@@ -72,7 +73,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     Ok(if judgements.iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The names in the order in which they come first.
+/// The distinct names, in the order of their first occurrence.
 fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     names.for_each(|name| {
@@ -83,7 +84,7 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// Scenarios by controllers.
+/// Matrix of scenarios by controllers.
 fn matrix(judgements: &[Judgement], form: Form) -> String {
     let controllers = unique(judgements.iter().map(|judgement| judgement.controller.as_str()));
     let scenarios = unique(judgements.iter().map(|judgement| judgement.scenario.as_str()));
@@ -100,7 +101,7 @@ fn matrix(judgements: &[Judgement], form: Form) -> String {
     fitting(&head, rows, form)
 }
 
-/// A table of words: one too wide goes to the lines below the first column.
+/// A table of words. If it is too wide, the first column becomes lines above the other columns.
 fn fitting(head: &[&str], rows: Vec<Vec<String>>, form: Form) -> String {
     let table = Table { head: head.to_vec(), left: head.len(), rows, ..Table::default() };
     Table { common: vec![0], ..table }.written(form)
@@ -131,7 +132,7 @@ fn cell<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
     }
 }
 
-/// A line an expectation.
+/// One line for each expectation.
 fn lines(judgements: &[&Judgement]) -> Table<'static> {
     const HEAD: [&str; 8] =
         ["scenario", "controller", "verdict", "expectation", "flow", "measured", "limit", "seeds"];
@@ -146,7 +147,7 @@ fn lines(judgements: &[&Judgement]) -> Table<'static> {
         spare: vec![SEEDS],
         words: Some(EXPECTATION),
     };
-    // One seed has nothing to count.
+    // With one seed the column of seeds is not needed.
     if judgements.iter().all(|judgement| judgement.seeds.len() == 1) {
         table.head.truncate(SEEDS);
         table.rows.iter_mut().for_each(|row| row.truncate(SEEDS));
@@ -180,12 +181,12 @@ fn line(judgement: &Judgement) -> Vec<String> {
     ]
 }
 
-/// The flows that decided, or `all` where all flows together are measured.
+/// The deciding flows, or `all` if the metric is of all flows together.
 fn flows(judgement: &Judgement) -> String {
     if judgement.flows.is_empty() { "all".into() } else { judgement.flows.join(", ") }
 }
 
-/// The value, over several seeds with its interval.
+/// The value; with several seeds also its confidence interval.
 fn measured(judgement: &Judgement) -> String {
     let interval = judgement.confidence.map(|half| format!(" ± {half:.3}"));
     table::number(judgement.row.measured, 3) + &interval.unwrap_or_default()
@@ -228,8 +229,8 @@ fn times(runs: &[Simulated]) -> HashMap<(String, String), Duration> {
     times
 }
 
-/// A suite a scenario and controller, a case an expectation. The time of a suite is that of its runs,
-/// and each of its cases has an equal part of it.
+/// A JUnit file with one suite for each scenario and controller, and one case for each expectation.
+/// The time of a suite is that of its runs, divided equally between its cases.
 fn junit(
     judgements: &[Judgement],
     times: &HashMap<(String, String), Duration>,
@@ -256,13 +257,14 @@ fn junit(
     Ok(report.to_string()?)
 }
 
-/// `rfc8867.5_1.gcc`: readers of JUnit files make folders of what stands between dots.
+/// A class name such as `rfc8867.5_1.gcc`. Readers of JUnit files show the parts between dots as
+/// folders.
 fn class_name(scenario: &str, controller: &str) -> String {
     let scenario = scenario.replace('.', "_").replace('/', ".");
     format!("{}.{controller}", scenario.trim_start_matches(['.', '_']))
 }
 
-/// What was measured of whom, and whether there is doubt.
+/// The measured value in words, its flow, and whether there is doubt.
 fn in_words(judgement: &Judgement) -> String {
     let Judgement { row, confidence, outcome, held, seeds, .. } = judgement;
     let doubt = if *outcome == Outcome::InDoubt { "in doubt: " } else { "" };
@@ -296,7 +298,7 @@ fn status(judgement: &Judgement, strict: bool) -> TestCaseStatus {
     status
 }
 
-/// How to make the runs again that a judgement is about.
+/// The command that repeats the runs of a judgement.
 fn replay(judgement: &Judgement) -> String {
     let Judgement { scenario, controller, seeds, .. } = judgement;
     let seeds = match seeds.as_slice() {

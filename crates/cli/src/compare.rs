@@ -1,5 +1,5 @@
-//! `weir compare`: what differs between two sets of runs, whether by more than chance, and how far
-//! simulated runs are from real calls.
+//! `weir compare`: differences between two sets of runs, whether they are more than chance, and the
+//! errors of simulated runs against real calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::output;
 use crate::sim_real::{self, Sections};
 use crate::table;
 
-/// What is compared of each flow that has it.
+/// Metrics that are compared, for each flow that has them.
 const METRICS: [&str; 14] = [
     "utilization",
     "rate_mbps.mean",
@@ -37,22 +37,22 @@ const METRICS: [&str; 14] = [
     "freeze_duration_s",
     "goodput_mbps.mean",
 ];
-/// Digits of a value that count, and decimals at most.
+/// Significant digits of a value, and its maximum number of decimals.
 const DIGITS: i32 = 4;
 const DECIMALS: i32 = 4;
 const LEGEND: &str = "± is the mean's 95 % confidence interval. p is the probability of such a \
     difference by chance: by signed ranks where both sides have the same six seeds or more, else by rank \
     sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell (4 on each side are enough).";
 
-/// The runs below a folder, without their rows: a record is read, measured and dropped.
+/// The runs below a folder, without their rows: each record is read, measured and dropped.
 struct Set {
     summaries: Vec<Summary>,
     sections: Vec<Sections>,
-    /// The scenario of each id, as its first record has it.
+    /// The scenario of each id, from the first record with that id.
     scenarios: BTreeMap<String, Scenario>,
 }
 
-/// A metric of a flow, before and after: a value a seed.
+/// A metric of a flow, before and after, with one value for each seed.
 struct Difference<'a> {
     of: &'a Summary,
     flow: &'a str,
@@ -61,20 +61,20 @@ struct Difference<'a> {
     after: Vec<(&'a str, f64)>,
 }
 
-/// What became of a metric.
+/// Result of comparing a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Better,
     Worse,
-    /// It differs by more than chance, and neither is better.
+    /// The difference is more than chance, but neither value is better.
     Other,
     MayBeChance,
     Equal,
     TooFew,
 }
 
-/// Prints the metrics of flows that both sets have, over each set's seeds; and where one has real calls
-/// of a scenario and the other simulated runs, the error of each section.
+/// Prints the metrics of flows that both sets have, over each set's seeds. If one set has real
+/// calls of a scenario and the other has simulated runs, it also prints the error of each section.
 pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
     let before = Set::read(&args.before, args.r#match)?;
     let after = Set::read(&args.after, args.r#match)?;
@@ -164,7 +164,7 @@ fn is_own(id: &str) -> bool {
     id.ends_with(".toml") || id.contains(".toml/")
 }
 
-/// Of an own file its name, with the variant behind it; of the catalogue the id.
+/// For a user's file its name, followed by the variant; for a scenario of the catalogue its id.
 fn file_name(id: &str) -> &str {
     let end = match id.find(".toml/") {
         Some(start) => start + ".toml".len(),
@@ -174,7 +174,7 @@ fn file_name(id: &str) -> &str {
     &id[id[..end].rfind('/').map_or(0, |slash| slash + 1)..]
 }
 
-/// What has changed in the scenarios that both sets have.
+/// Changes in the scenarios that both sets have.
 fn changed(before: &Set, after: &Set) -> Vec<(String, Change)> {
     let both =
         before.scenarios.iter().filter_map(|(id, old)| Some((id, old, after.scenarios.get(id)?)));
@@ -200,7 +200,7 @@ fn change_to_json((id, change): &(String, Change)) -> Value {
     })
 }
 
-/// Every metric of every flow that either set has, of the runs that both sets have.
+/// The differences of every metric and flow in runs that both sets have.
 fn differences<'a>(before: &'a [Summary], after: &'a [Summary]) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     let after_groups = table::groups(after);
@@ -243,7 +243,7 @@ impl<'a> Difference<'a> {
         Some(after? - before?)
     }
 
-    /// `None` where nothing was before that a share could be of.
+    /// The change in per cent; `None` if the value before is missing or zero.
     fn percent(&self) -> Option<f64> {
         let before = self.means().0?;
         let change = self.change()?;
@@ -257,7 +257,7 @@ impl<'a> Difference<'a> {
         Significance::of(&self.before, &self.after)
     }
 
-    /// Whether each seed has the value that it had, or all runs of both sides have one.
+    /// Whether each seed has the same value as before, or all runs of both sides have one value.
     fn is_equal(&self) -> bool {
         let sorted = |set: &[(&'a str, f64)]| {
             let mut runs = set.to_vec();
@@ -361,7 +361,7 @@ impl<'a> Difference<'a> {
     }
 }
 
-/// Decimals that leave a value its digits that count.
+/// Number of decimals that show the significant digits of a value.
 fn decimals(value: f64) -> usize {
     if value == 0.0 {
         return 0;

@@ -1,4 +1,4 @@
-//! `weir completions`: what a shell reads to complete this command line.
+//! `weir completions`: scripts with which a shell completes this command line.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use crate::args;
 use crate::output;
 
-/// Prints the script of a shell.
+/// Prints the script for a shell.
 pub fn completions(args: &args::Completions) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::Args::command(), "weir", &mut script);

@@ -1,4 +1,4 @@
-//! `--interactive`: lines that change the network while it runs, and a line that says how it does.
+//! `--interactive`: typed lines that change the network while it runs, and a status line.
 
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,7 @@ use weir_net::{Jitter, LossModel};
 const HELP: &str = "type 'capacity 1Mbps', 'delay 50ms', 'jitter 10ms' or 'loss 5%', with 'up' or \
                     'down' before the value for one direction alone, or 'quit', which keeps no record";
 
-/// What a typed line asks for.
+/// A parsed input line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Line {
     Nothing,
@@ -20,7 +20,7 @@ enum Line {
     Change(Change),
 }
 
-/// The lines that are typed, and where the state is shown.
+/// The typed lines, and the status line.
 pub struct Console {
     lines: Receiver<String>,
     bar: ProgressBar,
@@ -39,7 +39,8 @@ impl Console {
         Self { lines, bar: ProgressBar::new_spinner() }
     }
 
-    /// Does what was typed since the last call, and shows how the network does. Whether to go on.
+    /// Executes the lines typed since the last call, and shows the state of the network. Returns
+    /// whether to go on.
     pub fn tick(&self, handle: &Handle) -> bool {
         for line in self.lines.try_iter() {
             match parse(&line) {
@@ -90,7 +91,7 @@ fn parse(line: &str) -> Result<Line, String> {
     Ok(Line::Change(Change { hop: 0, ways, property }))
 }
 
-/// One line: what each direction carries and loses, and the round trip.
+/// The status line: rate and loss of each direction, and the round-trip time.
 fn shown(status: &Status) -> String {
     let way = |name: &str, way: &WayStatus| {
         let of =

@@ -1,4 +1,4 @@
-//! Ctrl-C: long work asks here whether to stop, and cleans up by returning.
+//! Ctrl-C: long work checks here whether to stop, and cleans up by returning.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

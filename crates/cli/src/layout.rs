@@ -1,18 +1,18 @@
-//! How a table is written: as Markdown, whole into a pipe or a file, or within the width of a terminal.
+//! Layout of tables: as Markdown, complete for a pipe or a file, or within the width of a terminal.
 
 use std::io::{IsTerminal, stdout};
 
 use crate::output;
 
-/// Widths below this are a mistake, not a terminal to write a table for.
+/// Smallest width that is used: smaller values of a terminal are mistakes.
 const NARROWEST: usize = 40;
 /// Blanks between two columns.
 const GAP: usize = 2;
-/// What a wrapped column keeps at least.
+/// Minimum width of a wrapped column.
 const WRAPPED: usize = 20;
 
-/// The width to keep to: `COLUMNS` where it is set, else that of the terminal; `None` where results go
-/// into a pipe or a file, which keep every column.
+/// The width limit: `COLUMNS` if it is set, else the width of the terminal. `None` if results go to
+/// a pipe or a file, which get every column.
 pub fn width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let of_terminal = || {
@@ -22,34 +22,34 @@ pub fn width() -> Option<usize> {
     set.or_else(of_terminal).map(|width: usize| width.max(NARROWEST))
 }
 
-/// How a table is written.
+/// Form of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// Aligned text within a width, or as wide as it is.
+    /// Aligned text, within a width if there is one.
     Text(Option<usize>),
     /// A Markdown table.
     Markdown,
 }
 
 impl Form {
-    /// Markdown if it was asked for, else text for where the results go.
+    /// Markdown if `markdown` is set, else text for the place where results go.
     pub fn of(markdown: bool) -> Self {
         if markdown { Self::Markdown } else { Self::Text(width()) }
     }
 }
 
-/// Rows of cells, and what of them may go where there is too little room.
+/// Rows of cells, and the columns that may be left out or wrapped if the width is too small.
 #[derive(Clone, Debug, Default)]
 pub struct Table<'a> {
     /// Names of the columns.
     pub head: Vec<&'a str>,
     /// The cells.
     pub rows: Vec<Vec<String>>,
-    /// How many columns are aligned to the left; the others hold numbers.
+    /// Number of columns that are aligned to the left; the others contain numbers.
     pub left: usize,
-    /// Columns that become a line above the rows that have them in common.
+    /// Columns that may become a line above the rows that share their values.
     pub common: Vec<usize>,
-    /// Columns that may be left out, the first of them first.
+    /// Columns that may be left out, in this order.
     pub spare: Vec<usize>,
     /// A column of words that may be broken into several lines.
     pub words: Option<usize>,
@@ -64,7 +64,7 @@ impl Table<'_> {
         }
     }
 
-    /// Columns of numbers are aligned to the right.
+    /// The table as Markdown, with columns of numbers aligned to the right.
     fn markdown(&self) -> String {
         let line = |cells: &mut dyn Iterator<Item = String>| {
             format!("| {} |\n", cells.collect::<Vec<String>>().join(" | "))
@@ -77,7 +77,7 @@ impl Table<'_> {
         text
     }
 
-    /// The table within a width, if that is possible. What is no plain text in a cell is escaped.
+    /// The table as text, within a width if possible. Control characters in cells are escaped.
     pub fn text(&self, width: Option<usize>) -> String {
         let escaped = |row: &Vec<String>| row.iter().map(|cell| output::escaped(cell)).collect();
         Self { rows: self.rows.iter().map(escaped).collect(), ..self.clone() }.fitted(width)
@@ -128,8 +128,8 @@ impl Table<'_> {
         widths + GAP * shown.len().saturating_sub(1)
     }
 
-    /// The shown columns, indented below lines of what their rows have in common, with so much room for
-    /// the words.
+    /// The shown columns, indented below lines with the values that rows have in common. `words` is
+    /// the width of the column of words.
     fn lines(&self, shown: &[usize], indent: usize, words: Option<usize>) -> String {
         let width = |column: usize| match words {
             Some(room) if self.words == Some(column) => room,
@@ -170,7 +170,7 @@ impl Table<'_> {
         text
     }
 
-    /// `lund/rmcat-ns3, engine sim, seeds 5`.
+    /// The line above rows, such as `lund/rmcat-ns3, engine sim, seeds 5`.
     fn in_common(&self, row: &[String]) -> String {
         let named = |(index, &column): (usize, &usize)| match index {
             0 => row[column].clone(),
@@ -180,7 +180,8 @@ impl Table<'_> {
     }
 }
 
-/// A text in lines of at most so many characters, broken at blanks; a longer word has a line of its own.
+/// A text in lines of at most `width` characters, broken at blanks. A longer word has a line of its
+/// own.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

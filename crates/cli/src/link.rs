@@ -17,17 +17,17 @@ use crate::captures::Captures;
 use crate::console::Console;
 use crate::{output, run};
 
-/// How often what was typed is looked at.
+/// How often typed lines are read.
 const TICK: Duration = Duration::from_millis(100);
-/// SIGTERM, by which `quit` asks the command to end.
+/// SIGTERM, which `quit` sends to the command.
 const TERMINATE: i32 = 15;
 
-/// Runs the command, or the self-test, and passes its exit code on.
+/// Runs the command or the self-test, and returns its exit code.
 pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     if args.self_test {
         return test();
     }
-    // The command line demands a scenario where there is no self-test.
+    // The command line requires a scenario if there is no self-test.
     let name = args.scenario.as_deref().unwrap_or_default();
     let mut found = catalogue::find(name)?;
     let scenario = found.remove(0);
@@ -41,7 +41,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.out {
         run::refuse_existing(out, std::iter::once(&info))?;
     }
-    // Until the record is written: a signal ends the command, and leaves no half of a record.
+    // Until the record is written, a signal ends the command and leaves no incomplete record.
     let signals = Signals::listen().context("cannot listen for signals")?;
     let plan = plan(&scenario);
     let emulator = Emulator::new(&plan, Seed::new(args.seed))?;
@@ -70,7 +70,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(ended.exit_code))
 }
 
-/// A command goes by its own words.
+/// The identity of the run: the command itself stands for the controller.
 fn info(args: &Link, scenario: &Scenario) -> RunInfo {
     let command = args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let controller = match &args.peer {
@@ -80,7 +80,7 @@ fn info(args: &Link, scenario: &Scenario) -> RunInfo {
     RunInfo { scenario: scenario.id.clone(), controller, engine: Engine::Link, seed: args.seed }
 }
 
-/// A word as a shell reads it, in one line.
+/// A word in shell syntax, in one line.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -103,34 +103,37 @@ fn tell(emulation: &Emulation) {
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
         eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
     }
-    for cause in emulation.bent() {
+    for cause in emulation.disturbances() {
         eprintln!("weir: this machine disturbed the run: {cause}");
     }
 }
 
-/// Host A before all bottlenecks, host B behind them. In a Wi-Fi cell A is the station of the first flow
-/// that is at one, else the first station; all others are simulated.
+/// Host A is before all bottlenecks, host B behind them. In an access network, A is the terminal of
+/// the first flow that belongs to a terminal, else the first terminal. All other terminals are
+/// simulated.
 fn plan(scenario: &Scenario) -> Plan {
     let network = weir_call::network(scenario);
-    let station = scenario.link_station();
-    if let (Some(own), Some(cell)) = (station, &network.cell) {
-        let name = cell.config.names().nth(own.station.0).unwrap_or_default();
+    let attachment = scenario.link_attachment();
+    if let (Some(own), Some(access)) = (attachment, &network.access) {
+        let (title, terminal) = (access.config.title(), access.config.terminal_word());
+        let name = &access.config.names()[own.terminal];
         eprintln!(
-            "weir: host A is station {name} of a simulated Wi-Fi cell; its others are simulated"
+            "weir: host A is {terminal} {name} of a simulated {title}; its others are simulated"
         );
     }
-    let hosts = vec![HostPlan { station, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
+    let hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
     Plan { hosts, ..network }
 }
 
-/// A command that has ended.
+/// Results of a command that has ended.
 struct Ended {
     exit_code: u8,
     emulation: Emulation,
     captures: Vec<Recorded>,
 }
 
-/// Runs the command to its end. What is typed changes the network or goes to the command, not both.
+/// Runs the command to its end. Typed lines either change the network or go to the command, not
+/// both.
 fn run_command(
     args: &Link,
     emulator: Emulator,
@@ -148,12 +151,12 @@ fn run_command(
     let input = if args.interactive { Stdio::null() } else { Stdio::inherit() };
     let mut running = Running::start(emulator, &command, peer.as_deref(), input, Some(signals))?;
     let exit_code = if args.interactive { steer(&mut running)? } else { running.wait()? };
-    // Before the hosts go, and their interfaces with them.
+    // Stop the captures before the hosts and their interfaces are removed.
     let captures = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     Ok(Ended { exit_code, emulation: running.stop()?, captures })
 }
 
-/// Lets somebody change the network until the command ends.
+/// Lets the user change the network until the command ends.
 fn steer(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
     let console = Console::start();
     loop {

@@ -12,12 +12,12 @@ use crate::output;
 
 /// Lines are at most this long, unless the terminal is wider.
 const WIDTH: usize = 80;
-/// The longest id that stands in one line with its title.
+/// Longest id that is on one line with its title.
 const LONGEST_ID: usize = 26;
-/// `3600 s`
+/// Width of a duration such as `3600 s`.
 const LENGTH_WIDTH: usize = 6;
 
-/// Prints the scenarios that were asked for.
+/// Prints the selected scenarios.
 pub fn list(args: &List) -> anyhow::Result<ExitCode> {
     let scenarios = chosen(args)?;
     if args.json {
@@ -32,7 +32,7 @@ pub fn list(args: &List) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The scenarios that the pattern and the source leave, by id.
+/// The scenarios that match the pattern and the source, by id.
 fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
     let pattern = args.pattern.as_deref();
     let is_word = |pattern: &&str| !pattern.contains(['*', '?', '[']) && !pattern.contains(".toml");
@@ -54,7 +54,7 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
         let has = |text: &str| text.to_lowercase().contains(&lower);
         scenarios.retain(|scenario| has(&scenario.id) || has(&scenario.title));
         if scenarios.is_empty() {
-            // The catalogue knows what a misspelt id may stand for.
+            // The error of the catalogue suggests ids for a misspelt one.
             catalogue::find(word)?;
             bail!("of this source no scenario has '{word}' in its id or title");
         }
@@ -62,7 +62,7 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// The folder of a scenario of the catalogue; of an own file the whole path.
+/// The folder of a scenario of the catalogue; for a user's file the whole path.
 fn source(scenario: &Scenario) -> &str {
     match scenario.id.split_once('/') {
         Some((source, _)) if !scenario.id.contains(".toml") => source,

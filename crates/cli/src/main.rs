@@ -1,4 +1,4 @@
-//! `weir`: simulate a scenario, call it for real, and lay the results side by side.
+//! `weir`: simulates scenarios, makes real calls over them, and compares the results.
 
 mod args;
 mod bench;
@@ -26,9 +26,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-/// Bad input, or something that the machine lacks: nothing was run, or nothing could be.
+/// Exit code for bad input, or for something that the machine lacks.
 const COULD_NOT_RUN: u8 = 2;
-/// Ctrl-C, as shells say it: 128 and the number of the signal.
+/// Exit code after Ctrl-C, as in shells: 128 plus the number of the signal.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => return told(&error),
     };
     if args.command.needs_network_rights() {
-        // Before the first thread.
+        // Must happen before the first thread starts.
         weir_emu::gain_rights();
     }
     let result = match args.command {
@@ -60,8 +60,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// What is printed of a command line that is no command: the help that was asked for, or what is wrong
-/// with it, in one line as every other error.
+/// Prints the help that was asked for, or the error in the command line, in one line like every
+/// other error.
 fn told(error: &clap::Error) -> ExitCode {
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if is_help || !error.use_stderr() {
@@ -71,7 +71,8 @@ fn told(error: &clap::Error) -> ExitCode {
     ExitCode::from(COULD_NOT_RUN)
 }
 
-/// The paragraphs of clap's text, without the last, which points to `--help` as the usage does.
+/// Clap's paragraphs in one line. The last one, which points to `--help`, is replaced by a short
+/// hint.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let words = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! `weir man`: the manual pages, one a command.
+//! `weir man`: the manual pages, one for each command.
 
 use std::fs;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use clap::CommandFactory;
 
 use crate::args;
 
-/// Writes the pages into a folder, which it makes.
+/// Writes the pages into a folder, which it creates.
 pub fn man(args: &args::Man) -> anyhow::Result<ExitCode> {
     let write = || {
         fs::create_dir_all(&args.folder)?;

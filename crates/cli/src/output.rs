@@ -1,7 +1,9 @@
-//! Results on stdout. Whoever reads them may stop early (`weir list | head`): that is no error.
+//! Results on stdout. It is not an error if the reader stops early (`weir list
 //!
-//! Names come from files of others: of folders, scenarios, flows. What a terminal would obey in them is
-//! printed escaped.
+//! head`).
+//!
+//! Names of folders, scenarios and flows may come from other people's files. Characters in them
+//! that control a terminal are printed escaped.
 
 use std::io::{ErrorKind, Write, stdout};
 
@@ -31,8 +33,8 @@ fn write(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Text for one line: control characters, and those that end a line or turn its direction, as Rust
-/// writes them.
+/// Text for one line. Control characters, and those that end a line or change its direction, are
+/// escaped as in Rust.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -45,7 +47,7 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// Whether a terminal would do something else than show it.
+/// Whether a terminal would act on the character instead of showing it.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -17,7 +17,7 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
         anyhow::ensure!(!found.is_empty(), "{} holds no record of a run", folder.display());
         folders.extend(found);
     }
-    // From here on a signal ends the program between two files, not within one.
+    // From here on a signal ends the program between two files, not while it writes one.
     let interrupt = Interrupt::listen()?;
     let document = Document::of(&folders, &command(args), &interrupt.flag())?;
     let document = document.ok_or(Interrupted)?;

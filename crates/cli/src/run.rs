@@ -23,7 +23,7 @@ use crate::output;
 use crate::select::{self, Job};
 use crate::table;
 
-/// Runs and prints.
+/// Makes the runs and prints the results.
 pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     if let Some(file) = &args.airtime {
@@ -36,7 +36,7 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Simulates the one selected run with all frames on the air written down.
+/// Simulates the one selected run, and writes all frames on the air to a file.
 fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let controllers = select::controllers(&selection.controller)?;
@@ -47,14 +47,16 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
             "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
         );
     };
-    anyhow::ensure!(job.scenario.cell.is_some(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(&job.controller);
-    config.airtime = Timestamp::ZERO..Timestamp::MAX;
+    let access = config.access.as_mut();
+    let access = access.with_context(|| format!("{} has no Wi-Fi cell", job.scenario.id))?;
+    access.noted = Timestamp::ZERO..Timestamp::MAX;
     let seed = Seed::new(job.info.seed);
     let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
         let mut out = out;
         airtime::write_header(&mut out)?;
-        let take = |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.frames);
+        let take =
+            |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.access.wifi.frames);
         let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())
@@ -68,22 +70,22 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
 /// Where the records of simulated runs go.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
-    /// The folder that they lie below.
+    /// The folder that contains them.
     pub out: &'a Path,
-    /// Those that are there already count, and are not made again.
+    /// Use records that exist already, instead of repeating their runs.
     pub resume: bool,
 }
 
-/// What came of one run.
+/// Result of one run.
 pub struct Simulated {
     /// Its results.
     pub summary: Summary,
-    /// How long it took at the wall clock, its record included.
+    /// Wall-clock time that it took, including its record.
     pub took: Duration,
 }
 
-/// Makes the selected runs, and their records where a folder for them is given. The results come in
-/// the selection's order, whatever the number of jobs.
+/// Makes the selected runs, and their records if a folder is given. The results are in the
+/// selection's order, whatever the number of jobs.
 pub fn simulate(
     selection: &Selection,
     records: Option<Records<'_>>,
@@ -102,7 +104,7 @@ pub fn simulate(
         eprintln!("weir: {kept} of {} runs are there already", jobs.len());
     }
     anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
-    // More threads than runs would have nothing to do; 0 is one a core.
+    // More threads than runs would be idle; 0 means one for each core.
     let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -124,8 +126,8 @@ pub fn simulate(
     runs
 }
 
-/// Before anything runs: the summary of each job whose record is there already. That is an error unless
-/// the command goes on with an earlier one. What killed runs left half-made is removed.
+/// Reads, before anything runs, the summary of each job whose record exists already. Without
+/// `--resume` an existing record is an error. Also removes what killed runs left unfinished.
 fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option<Summary>>> {
     record::clean(records.out);
     let one = |job: &Job<'_>| {
@@ -148,8 +150,8 @@ fn make(job: &Job<'_>, out: Option<&Path>, interrupt: &Interrupt) -> anyhow::Res
     Ok(summary.ok_or(Interrupted)?)
 }
 
-/// Before anything runs: none of the records may be there already. What killed runs left half-made is
-/// removed.
+/// Checks, before anything runs, that none of the records exists. Also removes what killed runs
+/// left unfinished.
 pub fn refuse_existing<'a>(
     out: &Path,
     runs: impl Iterator<Item = &'a RunInfo>,
@@ -169,7 +171,7 @@ pub fn refuse_existing<'a>(
 fn progress(length: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
         .expect("the template is valid");
-    // Drawn on stderr, and only where that is a terminal.
+    // The bar is drawn on stderr, and only if that is a terminal.
     ProgressBar::new(length as u64).with_style(style)
 }
 

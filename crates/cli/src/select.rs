@@ -1,4 +1,4 @@
-//! From the command line's words to the runs that they stand for.
+//! Turns the selection on the command line into runs.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use weir_lab::scenario::{Scenario, catalogue};
 
 use crate::args::Selection;
 
-/// Runs of one command: a slip of the hand must not fill the memory.
+/// Maximum number of runs of one command: a typing error must not fill the memory.
 const RUNS_MAX: u128 = 1_000_000;
 
 /// One run to make.
@@ -53,7 +53,7 @@ pub fn seeds(selection: &Selection) -> anyhow::Result<RangeInclusive<u64>> {
     }
 }
 
-/// An error if so many things with these seeds each are more runs than one command makes.
+/// Returns an error if `things` with these seeds each are more runs than one command may make.
 pub fn refuse_too_many(things: usize, seeds: &RangeInclusive<u64>) -> anyhow::Result<()> {
     let runs = things as u128 * (u128::from(seeds.end() - seeds.start()) + 1);
     ensure!(runs <= RUNS_MAX, "these are {runs} runs: ask for at most {RUNS_MAX} in one command");

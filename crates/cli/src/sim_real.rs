@@ -1,5 +1,5 @@
-//! Simulated runs beside real calls of the same scenario, section by section: the other half of
-//! `weir compare`.
+//! Compares simulated runs with real calls of the same scenario, section by section: the other half
+//! of `weir compare`.
 
 use serde_json::json;
 use weir_lab::calls::{Flaw, counting};
@@ -12,31 +12,31 @@ use weir_sim::trace::Row;
 use crate::layout::{Table, wrapped};
 use crate::table;
 
-/// How far a simulated run may be from a real one: share of the rate, ms of the queuing delay's 95th
+/// Goals for the error of a simulated run: share of the rate, ms of the queuing delay's 95th
 /// percentile, s of the time to 90 % of a new capacity.
 const RATE_LIMIT: f64 = 0.10;
 const DELAY_LIMIT_MS: f64 = 30.0;
 const TIME_LIMIT_S: f64 = 1.5;
-/// A call's rows may begin this much before or after the scenario's time: a step of the capacity that
-/// comes so little before a section is the section's.
+/// A call's rows may begin this much before or after the scenario's time. A capacity change that is
+/// at most this much before a section therefore belongs to the section.
 const ALIGNMENT_S: f64 = 0.5;
 
-/// One value of all runs that have it, real and simulated.
+/// One value over all real and all simulated runs that have it.
 struct Pair {
     real: Vec<f64>,
     simulated: Vec<f64>,
     limit: f64,
-    /// The error counts as a share of the real value.
+    /// Whether the error is a share of the real value.
     relative: bool,
 }
 
-/// How a simulated value stands to the real one.
+/// Result of comparing a simulated value with the real one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// Within the goal.
     Met,
-    /// Beyond the goal, but chance alone may have put it there: the two means do not differ by a
-    /// two-sided test at 5 %.
+    /// Beyond the goal, but possibly by chance: by a two-sided test at 5 % the two means do not
+    /// differ.
     WithinSpread,
     Missed,
 }
@@ -47,7 +47,7 @@ impl Pair {
         Some((simulated - real) / if self.relative { real } else { 1.0 })
     }
 
-    /// A value that only one of them has is a miss, one that neither has says nothing.
+    /// The result. A value that only one side has is a miss; `None` if neither side has it.
     fn verdict(&self) -> Option<Verdict> {
         if self.real.is_empty() && self.simulated.is_empty() {
             return None;
@@ -87,17 +87,18 @@ pub struct Line {
     time_s: Pair,
 }
 
-/// What is compared of one run: small, so that all runs are held at once without their rows.
+/// The compared values of one run, without its rows, so that all runs fit in memory.
 pub struct Sections {
     scenario: String,
     controller: String,
     engine: Engine,
     flaw: Option<Flaw>,
-    /// A value each flow of media and section, in the scenario's order, and over the whole time.
+    /// One entry for each media flow and section, in the scenario's order, and one over the whole
+    /// time.
     values: Vec<SectionValues>,
 }
 
-/// A flow over a section.
+/// Values of a flow over a section.
 #[derive(Clone)]
 struct SectionValues {
     flow: String,
@@ -117,7 +118,7 @@ impl Sections {
         });
         let spans: Vec<_> = sections.chain([whole]).collect();
         let mut values = Vec::new();
-        // The goals are those of a controller, and only media has one.
+        // The goals are for controllers, and only media flows have one.
         for flow in scenario.flows.iter().filter(|flow| flow.media().is_some()) {
             let rows = rows(record, &flow.name).unwrap_or_default();
             values.extend(spans.iter().map(|(section, from_s, to_s)| SectionValues {
@@ -142,7 +143,7 @@ impl Sections {
     }
 }
 
-/// The lines of all scenarios of which the one set has real calls and the other simulated runs.
+/// The lines of all scenarios for which one set has real calls and the other has simulated runs.
 pub fn lines(before: &[Sections], after: &[Sections]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (real, simulated) in [(before, after), (after, before)] {
@@ -158,14 +159,14 @@ pub fn lines(before: &[Sections], after: &[Sections]) -> Vec<Line> {
     lines
 }
 
-/// The scenario that a run played. The variant `browser` says what a browser is, which a call has
-/// anyway, so it is the same scenario.
+/// The scenario of a run, without the variant `browser`. That variant models a browser, and a call
+/// has a real one, so it is the same scenario.
 fn played(scenario: &str) -> &str {
     scenario.strip_suffix("/browser").unwrap_or(scenario)
 }
 
-/// The runs of an engine that differ by their seed alone, together: without those of which a call failed,
-/// and without disturbed ones, where there are others.
+/// Groups the runs of an engine that differ only in their seed. Runs with a failed call are left
+/// out; disturbed runs count only if there are no others.
 fn groups(runs: &[Sections], engine: Engine) -> Vec<Vec<&Sections>> {
     let mut groups: Vec<Vec<&Sections>> = Vec::new();
     for run in runs.iter().filter(|run| run.engine == engine) {
@@ -223,7 +224,8 @@ fn delay_ms(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     Some(metrics(rows, from_s, to_s).queuing_delay_ms?.p95)
 }
 
-/// Mean over the rises of the capacity within the section: a fall is no question of reaching.
+/// Mean time over the increases of the capacity within the section. After a decrease there is no
+/// higher rate to reach.
 fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     let changes = capacity_changes(rows);
     let within = changes.iter().filter(|change| {
@@ -232,7 +234,7 @@ fn time_s(rows: &[Row], from_s: f64, to_s: f64) -> Option<f64> {
     mean(within.filter_map(|change| change.reached_s).collect())
 }
 
-/// As text, within a width if there is one.
+/// The lines as text, within a width if there is one.
 pub fn table(lines: &[Line], width: Option<usize>) -> String {
     const HEAD: [&str; 15] = [
         "scenario",
@@ -256,7 +258,8 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
         rows: lines.iter().map(to_cells).collect(),
         left: 5,
         common: vec![0, 1, 2, 3, 5],
-        // The errors, then the times: what the goal is missed by stands last.
+        // First the errors may be left out, then the times. The last column says by how much the
+        // goal is missed.
         spare: vec![8, 11, 12, 13],
         words: Some(14),
     };
@@ -362,10 +365,10 @@ mod tests {
     #[test]
     fn beyond_the_goal_it_counts_whether_chance_may_have_put_it_there() {
         let judge = |real: &[f64], simulated: &[f64]| pair(real, simulated, RATE_LIMIT, true);
-        // Calls that differ among themselves as much as the simulated mean from theirs.
+        // The calls differ from each other as much as the simulated mean differs from theirs.
         assert_eq!(judge(&[0.97, 1.52, 1.3], &[1.0, 1.05, 1.1]), Some(Verdict::WithinSpread));
         assert_eq!(judge(&[1.30, 1.32, 1.31], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
-        // A single call says nothing of its spread.
+        // The spread of a single call is unknown.
         assert_eq!(judge(&[1.3], &[1.0, 1.05, 1.1]), Some(Verdict::Missed));
     }
 }

@@ -9,18 +9,18 @@ use weir_lab::summary::Summary;
 
 use crate::layout::Table;
 
-/// Columns aligned by width: the first to the left, numbers to the right.
+/// A table of aligned columns: the first `left` to the left, numbers to the right.
 pub fn aligned(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     Table { head: head.to_vec(), rows: rows.to_vec(), left, ..Table::default() }.text(None)
 }
 
-/// A number with so many decimals, or a dash.
+/// A number with `decimals` decimals, or a dash.
 pub fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.decimals$}"))
 }
 
-/// The mean with so many decimals, and half the width of its 95 % confidence interval where there are
-/// several values; a dash without any.
+/// The mean with `decimals` decimals. With several values, half the width of its 95 % confidence
+/// interval follows. A dash without any value.
 pub fn with_spread(values: &[f64], decimals: usize) -> String {
     let spread = Spread::of(values).map(|spread| format!(" ±{:.decimals$}", spread.confidence));
     format!("{}{}", number(mean(values.to_vec()), decimals), spread.unwrap_or_default())
@@ -37,12 +37,14 @@ const MEASURED: [(&str, &str, f64, usize); 7] = [
     ("frozen s", "freeze_duration_s", 1.0, 2),
 ];
 const KEYS: [&str; 5] = ["scenario", "controller", "engine", "flow", "seeds"];
-/// The columns of a video that is shown.
+/// Columns that need a flow with shown video.
 const OF_VIDEO: [&str; 2] = ["freezes", "frozen s"];
-/// What goes first where there is too little room: what the other columns tell most of.
+/// Columns that are left out first if the width is too small: the other columns show most of their
+/// information.
 const SPARE: [&str; 5] = ["utilization", "RTT mean ms", "frozen s", "loss %", "freezes"];
 
-/// One line a scenario, controller and flow: means over the seeds, with their 95 % confidence intervals.
+/// One line for each scenario, controller and flow: means over the seeds, with their 95 %
+/// confidence intervals.
 pub fn results(summaries: &[Summary]) -> Table<'static> {
     let has_video = summaries
         .iter()
@@ -78,7 +80,7 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
     }
 }
 
-/// The runs that differ by their seed alone, together, in the order in which they come first.
+/// Groups the runs that differ only in their seed, in the order of their first occurrence.
 pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     fn key(run: &Summary) -> (&str, &str, &str) {
         (&run.scenario, &run.controller, &run.engine)
@@ -95,7 +97,8 @@ pub fn groups(summaries: &[Summary]) -> Vec<Vec<&Summary>> {
     groups
 }
 
-/// How many runs a mean is of, and how many do not count because a call failed or the machine disturbed them.
+/// The number of runs in a mean, and the numbers of runs left out because a call failed or the
+/// machine disturbed them.
 fn seeds(sound: usize, failed: usize, disturbed: usize) -> String {
     let shown = match (sound, disturbed) {
         (0, 1..) => format!("{disturbed}, disturbed"),

@@ -1,4 +1,4 @@
-//! What a run of any length takes, what a killed one leaves, and what is never read or printed.
+//! Memory of long runs, remains of killed runs, and input that is never read or printed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,7 +25,7 @@ fn refused(args: &[&str]) -> String {
     stderr
 }
 
-/// The most memory that the program held, in MB.
+/// Peak memory of the program, in MB.
 #[expect(clippy::zombie_processes, reason = "wait4 reaps it, and tells what it used")]
 fn peak_mb(args: &[&str]) -> i64 {
     let child = weir(args).stdout(Stdio::null()).spawn().unwrap();
@@ -62,14 +62,14 @@ fn hidden(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_length_of_a_run_takes_no_memory() {
     let place = tempfile::tempdir().unwrap();
-    // 1.7 million rows, of which a kept one takes 232 bytes.
+    // 1.7 million rows; keeping them all would take 232 bytes each.
     let long = four_flows(place.path(), "6h", "kind = \"udp\"\nrate = \"24kbps\"\n");
     let at = |name: &str| place.path().join(name).display().to_string();
     let (runs, page) = (at("runs"), at("page.html"));
     let run = peak_mb(&["run", &long, "--controller", "nada", "--out", &runs]);
     let measured = peak_mb(&["run", &long, "--controller", "nada"]);
     assert!(run < 100 && measured < 100, "{run} MB with a record, {measured} MB without");
-    // A build without the page writes none, and that is not what is tested here.
+    // A program built without the page writes no report. That is not tested here.
     let output = weir(&["report", &runs, "-o", &page]).output().unwrap();
     if !output.status.success() {
         println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
@@ -91,14 +91,14 @@ fn a_killed_run_hinders_no_later_one_and_is_cleaned_away() {
     };
     for kill in 0..20 {
         let mut child = weir(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // From the first file on until after the last.
+        // Kill it at a moment between the first file and the end.
         while hidden(&out).is_empty() && child.try_wait().unwrap().is_none() {
             thread::yield_now();
         }
         thread::sleep(Duration::from_micros(kill * 500));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Whoever was quicker than the kill has finished.
+        // A run that was faster than the kill has finished.
         if let Some(record) = record() {
             fs::remove_dir_all(record).unwrap();
         }

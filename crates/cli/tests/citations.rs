@@ -1,13 +1,14 @@
-//! Citations in what docs.rs shows are links to the standards' sections.
+//! Citations in the documentation on docs.rs are links to the sections of the standards.
 //!
-//! A citation such as `[NADA §4.3]` becomes a link by a definition at the end of its doc comment. This
-//! test writes those definitions from the table of specs, and fails where they are stale:
+//! A definition at the end of a doc comment turns a citation such as `[NADA §4.3]` into a link.
+//! This test writes those definitions from the table of specs, and fails if they are out of date:
 //!
 //! ```text
 //! WEIR_UPDATE=1 cargo test -p weir-cli --test citations
 //! ```
 //!
-//! Only what rustdoc shows has them: public items of public modules, and what is exported from others.
+//! Only items that rustdoc shows have them: public items of public modules, and items exported from
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::{env, fs};
 
 /// The table of tags and addresses.
 const SPECS: &str = "docs/reference/specs.md";
-/// Libraries, by folder below `crates`; those that are not there yet are left out.
+/// Libraries, by folder below `crates`; missing ones are skipped.
 const LIBRARIES: [&str; 8] = ["weir", "wire", "rtcp", "net", "sim", "lab", "emu", "call"];
 
 fn root() -> PathBuf {
@@ -36,7 +37,8 @@ fn addresses(page: &str) -> BTreeMap<&str, &str> {
     cells.collect()
 }
 
-/// The link of a section: hosts of RFCs and drafts have an anchor for each, others none.
+/// The link to a section. Pages of RFCs and drafts have an anchor for each section, others have
+/// none.
 fn link(address: &str, section: &str) -> String {
     let number = section.split([',', ' ']).next().unwrap_or_default();
     let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -50,7 +52,8 @@ fn link(address: &str, section: &str) -> String {
     }
 }
 
-/// The citations of a doc comment, each once, `NADA §4.3`. Code is left out, and what is a link already.
+/// The citations of a doc comment, each once, such as `NADA §4.3`, without those in code or in
+/// links.
 fn citations(lines: &[&str]) -> Vec<String> {
     let mut text = String::new();
     let mut is_code = false;
@@ -84,7 +87,7 @@ fn is_definition(line: &str) -> bool {
     line.starts_with('[') && line.contains(" §") && line.contains("]: http")
 }
 
-/// The word behind these on a line, such as the name behind `pub struct `.
+/// The word after the prefix `word` of a line, such as the name after `pub struct `.
 fn name_behind<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(word)?;
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -93,7 +96,7 @@ fn name_behind<'a>(line: &'a str, word: &str) -> Option<&'a str> {
 
 const ITEMS: [&str; 7] = ["struct ", "enum ", "trait ", "fn ", "const ", "type ", "union "];
 
-/// The name of the public item that a line at the margin begins.
+/// The name of the public item that begins on an unindented line.
 fn public_item(line: &str) -> Option<&str> {
     let mut rest = line.strip_prefix("pub ")?;
     for word in ["const fn ", "unsafe fn ", "async fn "] {
@@ -116,7 +119,7 @@ fn implemented(line: &str) -> Option<(&str, bool)> {
     Some((name, target.is_some()))
 }
 
-/// A crate's files, and what of them its users see.
+/// A crate's files, and the parts of them that its users see.
 struct Library {
     files: Vec<PathBuf>,
     /// Files of public modules.
@@ -135,7 +138,7 @@ impl Library {
             if library.public.contains(&file) {
                 library.names.extend(text.lines().filter_map(public_item).map(Into::into));
             }
-            // What a private module exports is seen if a public one exports it from there.
+            // An item of a private module is public if a public module exports it.
             for part in text.split("pub use ").skip(1) {
                 let words = part.split(';').next().unwrap_or_default();
                 let words = words.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -145,7 +148,7 @@ impl Library {
         library
     }
 
-    /// Takes a module's file and its modules below `folder`.
+    /// Adds a module's file and its child modules below `folder`.
     fn visit(&mut self, file: &Path, folder: &Path, is_public: bool) {
         self.files.push(file.into());
         if is_public {
@@ -162,7 +165,7 @@ impl Library {
             }
             let (flat, inner) = (folder.join(format!("{name}.rs")), folder.join(name));
             let file = if flat.is_file() { flat } else { inner.join("mod.rs") };
-            // A module of tests may name a file that lies elsewhere.
+            // The file of a test module may be elsewhere.
             if file.is_file() {
                 self.visit(&file, &inner, is_public && is_public_module);
             }
@@ -231,7 +234,7 @@ fn with_definitions(
         };
         let cited = if is_shown { citations(&kept) } else { Vec::new() };
         out.extend(kept.iter().map(|line| format!("{indent}{mark}{line}")));
-        // A line between text and definitions; definitions of others may stand there already.
+        // An empty line separates text and definitions, unless other definitions are there already.
         let is_after_text = kept.last().is_some_and(|line| !line.contains("]: http"));
         if !cited.is_empty() && is_after_text {
             out.push(format!("{indent}{mark}"));

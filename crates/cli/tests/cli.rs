@@ -248,7 +248,7 @@ fn numbers_that_make_no_run_are_refused() {
     assert!(refused(&["run", "lund/no-jitter", "--seeds", "0"]).contains("from 1"));
     assert!(refused(&["run", "lund/no-jitter", "--jobs", "0"]).contains("from 1"));
     assert!(refused(&["bench", "--repeat", "0"]).contains("from 1"));
-    // As many as would fill the memory before the first of them.
+    // So many runs would fill the memory before the first one starts.
     let most = u64::MAX.to_string();
     assert!(refused(&["run", "lund/no-jitter", "--seeds", &most]).contains("at most 1000000"));
     assert!(
@@ -351,7 +351,7 @@ fn the_wifi_cell_is_within_its_references_and_the_page_shows_the_same_rows() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{table}");
     let page = include_str!("../../../docs/results/wifi-validation.md");
-    // Columns are two blanks apart: quantity, source, reference, and what was measured now.
+    // Columns are two blanks apart: quantity, source, reference, and the value measured now.
     let columns = |line: &str| -> Vec<String> {
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
     };
@@ -386,11 +386,11 @@ fn people_are_told_what_cannot_be_served() {
     if !am_root() {
         return println!("skipped: needs root for network namespaces");
     }
-    // Of a network for documentation: no machine has it.
+    // An address of a documentation network, which no machine has.
     let refusal = refused(&["call", "demo/first-call", "--serve=192.0.2.1"]);
     let is_told = refusal.contains("this machine has no address 192.0.2.1");
     assert!(is_told || refusal.contains("/dev/net/tun"), "{refusal}");
-    // An interface with a broadcast address is what most machines have.
+    // Most machines have an interface with a broadcast address.
     let own = weir_emu::own_addresses().unwrap();
     let Some(broadcast) = own.iter().find_map(|own| own.broadcast) else {
         return println!("skipped: no interface of this machine has a broadcast address");
@@ -434,7 +434,8 @@ fn a_long_run_is_interrupted_within_itself() {
     fs::write(&long, text).unwrap();
     let out = folder.path().join("runs");
     let path = out.display().to_string();
-    // With one job, the first record is there when the second run, of a day in a full cell, is under way.
+    // With one job, the first record exists while the second run is in progress: a day in a full
+    // cell.
     let args = ["run", "lund/no-jitter", &long, "--controller", "nada", "--jobs", "1"];
     let mut child = weir().args(args).args(["--out", &path]).stderr(Stdio::null()).spawn().unwrap();
     wait_for(|| out.join("lund__no-jitter/nada-sim-seed1").exists());
@@ -471,7 +472,7 @@ fn a_real_call_is_compared_with_a_simulated_run_section_by_section() {
         let args = ["run", "delft/wired-2/rtt50", "--controller", "gcc", "--out", &out];
         assert!(run(&args).status.success());
     }
-    // No browser is at hand: a record says itself which engine made it.
+    // No browser is needed: the engine is what the record says.
     let record = files(&calls).into_iter().find(|(path, _)| path.ends_with("run.json")).unwrap();
     let text = String::from_utf8(record.1).unwrap();
     let text = text.replace("\"engine\": \"sim\"", "\"engine\": \"call\"");

@@ -1,4 +1,4 @@
-//! What the guide and the examples show is what happens.
+//! The commands and outputs in the guide and the examples are correct.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -123,7 +123,7 @@ fn the_examples_in_python_read_what_the_program_writes() {
     let arguments = ["run", "demo/first-call", "repair/random-loss", "--controller", "gcc,scream"];
     let output = run(Command::new(WEIR).args(arguments).arg("--json").arg("--out").arg(&records));
     fs::write(&summaries, output.stdout).unwrap();
-    // `make test` has made it where the system's Python lacks them.
+    // `make test` creates this Python if the system's Python lacks the libraries.
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python3");
     let python = if own.is_file() { own } else { "python3".into() };
     for library in ["pandas", "polars"] {

@@ -1,4 +1,4 @@
-//! `weir check` as a gate in CI meets it: exit codes, doubt, who failed, and the JUnit file.
+//! `weir check` as a gate in CI: exit codes, doubt, the flows that failed, and the JUnit file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A scenario with these flows, and the file that it lies in.
+/// A scenario with these flows, and its file.
 struct File {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -25,7 +25,7 @@ impl File {
         Self { _folder: folder, path, text }
     }
 
-    /// The same with this expectation alone.
+    /// Writes the scenario with this single expectation.
     fn expects(&self, expectation: &str) {
         fs::write(&self.path, format!("{}[[expect]]\n{expectation}\n", self.text)).unwrap();
     }
@@ -42,7 +42,7 @@ impl File {
         (output.status.code(), String::from_utf8(text).unwrap())
     }
 
-    /// `check` with a JUnit file: the exit code and the file.
+    /// Runs `check` with a JUnit file; returns the exit code and the content of the file.
     fn junit(&self, args: &[&str]) -> (Option<i32>, String) {
         let path = self.path.with_extension("xml").display().to_string();
         let (code, text) = self.check(&[args, &["--junit", &path]].concat());
@@ -61,7 +61,7 @@ impl File {
 #[test]
 fn what_is_in_doubt_passes_unless_the_gate_is_strict() {
     let file = File::new("[[flow]]");
-    // A little on the wrong side, by less than the seeds differ.
+    // Slightly on the wrong side of the limit, by less than the seeds differ.
     let limit = file.mean("loss_ratio") * 0.999;
     file.expects(&format!("text = \"e\"\nmetric = \"loss_ratio.mean\"\nbelow = {limit}"));
     let (code, text) = file.check(&["--seeds", "3"]);

@@ -1,4 +1,4 @@
-//! What a machine is given: the program's revision, manual pages, completions, an installation, the tools of
+//! Packaging: the program's revision, manual pages, completions, the installation, and the tools of
 //! the tests.
 
 use std::fs;
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// What a command prints, which must succeed.
+/// Output of a command, which must succeed.
 fn text(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
@@ -36,7 +36,7 @@ fn weir(args: &[&str]) -> String {
     text(Command::new(WEIR).args(args))
 }
 
-/// Paths of the files below a folder, from that folder on.
+/// Paths of the files below a folder, relative to it.
 fn files_below(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -169,7 +169,8 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("nothing is installed"));
 }
 
-/// A machine with compilers on which `cargo fuzz`, nextest, the nightly compiler and all else are missing.
+/// A machine with compilers, but without `cargo fuzz`, nextest, the nightly compiler and all other
+/// tools.
 #[test]
 fn what_the_tests_need_is_installed_on_a_new_machine() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,7 +200,7 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     assert!(asked.contains("apt-get install -q -y") && asked.contains(" chromium"), "{asked}");
     assert!(!asked.contains("cargo-fuzz"), "calls need no fuzzer: {asked}");
 
-    // What cannot be had is said, and does not end it.
+    // A tool that cannot be installed is reported, and is not an error.
     let Output { status, stderr, .. } = deps.arg("--test").output().unwrap();
     let stderr = String::from_utf8(stderr).unwrap();
     assert!(status.success(), "{stderr}");

@@ -1,6 +1,6 @@
 //! The example programs in the emulator: they build, and their rate follows the capacity.
 //!
-//! Needs root, and what the examples depend on; the call also needs Chromium and ffmpeg.
+//! Needs root and the dependencies of the examples; the call also needs Chromium and ffmpeg.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ fn build(example: &str) -> Option<PathBuf> {
         println!("skipped: what examples/{example} depends on cannot be fetched");
         return None;
     }
-    // Beside the folder of this build's own programs.
+    // A folder next to that of this build's own programs.
     let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
     let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
     assert!(status.success(), "examples/{example} does not build");
@@ -70,7 +70,7 @@ impl Line {
     }
 }
 
-/// What a command on host A printed while another one ran on host B.
+/// Output of a command on host A while another one runs on host B.
 fn link(peer: &str, command: &[&str]) -> Vec<Line> {
     let mut weir = Command::new(WEIR);
     weir.args(["link", NETWORK, "--peer", peer, "--"]).args(command);
@@ -78,7 +78,7 @@ fn link(peer: &str, command: &[&str]) -> Vec<Line> {
     let stdout = String::from_utf8(output.stdout).unwrap();
     println!("{stdout}");
     assert!(output.status.success(), "{}", output.status);
-    // The program on host B writes there too.
+    // The program on host B writes to the same output.
     stdout.lines().filter(|line| line.contains("target_kbps")).filter_map(Line::read).collect()
 }
 

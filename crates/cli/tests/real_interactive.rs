@@ -1,5 +1,5 @@
-//! `weir call --interactive` as a person uses it: at a terminal, while a call of two browsers runs. Needs
-//! root and a Chromium.
+//! `weir call --interactive` as a person uses it: at a terminal, while a call of two browsers runs.
+//! Needs root and Chromium.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ const SCENARIO: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\ndura
                         down = { capacity = \"2Mbps\", delay = \"25ms\" }\n\
                         [call]\nvideo = { width = 320, height = 180, fps = 15 }\n[[flow]]\n";
 
-/// A program at a terminal: what is written to it is typed, what is read is the screen.
+/// A program at a terminal: writing to the terminal is typing, reading from it is the screen.
 struct Typist {
     program: Child,
     terminal: File,
@@ -43,11 +43,11 @@ impl Typist {
         self.terminal.write_all(lines.as_bytes()).unwrap();
     }
 
-    /// Reads on until the screen has shown this; `false` if the program ends before.
+    /// Reads until `wanted` is true for the screen; `false` if the program ends before.
     fn shows(&mut self, wanted: impl Fn(&str) -> bool) -> bool {
         let mut bytes = [0; 4096];
         while !wanted(&self.screen) {
-            // A terminal that no program has open any more is an error to read.
+            // Reading is an error once no program has the terminal open.
             match self.terminal.read(&mut bytes) {
                 Ok(0) | Err(_) => return false,
                 Ok(read) => self.screen += &String::from_utf8_lossy(&bytes[..read]),
@@ -56,7 +56,8 @@ impl Typist {
         true
     }
 
-    /// Until the call has lasted for 2 s. `false`, with a line that says so, where this machine makes none.
+    /// Waits until the call has lasted for 2 s. If this machine cannot make calls, prints that the
+    /// test is skipped and returns `false`.
     fn calls(&mut self) -> bool {
         // The very first status may be of the network before the call.
         if self.shows(|screen| statuses(screen).skip(1).any(|status| seconds(status) >= 2.0)) {
@@ -70,7 +71,7 @@ impl Typist {
 
 impl Drop for Typist {
     fn drop(&mut self) {
-        // Has ended already, unless the test has failed.
+        // The program has ended already, unless the test has failed.
         let _ = self.program.kill();
         let _ = self.program.wait();
     }
@@ -91,7 +92,7 @@ fn terminal() -> (File, OwnedFd) {
 
 /// The status lines on a screen: `3 s | up 0.812 of 2.000 Mbit/s, ...`.
 fn statuses(screen: &str) -> impl Iterator<Item = &str> {
-    // Behind each number of seconds; what comes before it draws the line.
+    // A status begins with its number of seconds. Control sequences precede it.
     let starts = screen.match_indices(" s | up ").map(|(at, _)| at);
     starts.map(|at| {
         let digits =
@@ -100,7 +101,7 @@ fn statuses(screen: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a folder holds, which is one thing.
+/// The only entry of a folder.
 fn the_one_in(folder: &Path) -> PathBuf {
     let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (one, other) = (entries.next().unwrap(), entries.next());
@@ -135,7 +136,7 @@ fn what_is_typed_changes_the_network_of_a_call_and_stands_in_its_record() {
     }
     typist.type_in("capacity up 1Mbps\nloss up 50%\ndelay down 60ms\ncapacity -1Mbps\nhelp\n");
     let is_answered = typist.shows(|screen| {
-        // Once as the command begins, once as the answer to a word that is none.
+        // Shown once at the start of the command, and once in answer to an unknown word.
         let told = screen.matches("type 'capacity 1Mbps'").count() == 2;
         told && statuses(screen).any(|status| status.contains(" of 1.000 Mbit/s"))
     });
@@ -165,7 +166,8 @@ fn what_is_typed_changes_the_network_of_a_call_and_stands_in_its_record() {
     the_browsers_round_trip_grows(&call, ms(2));
 }
 
-/// A row tells the capacity at its beginning. One run in 10^9 loses none of thirty packets.
+/// A row contains the capacity at its beginning. By chance, one run in 10^9 loses none of thirty
+/// packets.
 fn the_emulators_log_has_them(run: &Path, capacity_ms: f64, loss_ms: f64) {
     let capacity = column(run, "media-1", "capacity_bps");
     let before = capacity.iter().filter(|row| row.0 <= capacity_ms);
@@ -176,11 +178,11 @@ fn the_emulators_log_has_them(run: &Path, capacity_ms: f64, loss_ms: f64) {
     assert!(lost.iter().any(|row| row.0 - 50.0 > loss_ms && row.1 > 0.0));
 }
 
-/// The model may be late, never early: 25 ms up, now 60 ms down.
+/// The emulator may be late, but never early: 25 ms up, now 60 ms down.
 fn the_browsers_round_trip_grows(call: &Value, delay_ms: f64) {
     let intervals = call["peers"][0]["intervals"].as_array().unwrap();
     let end = |interval: &Value| interval["time_s"].as_f64().unwrap() * 1e3;
-    // A report that was on its way at the change arrives within what the old delay and the queue are.
+    // A report that was on its way at the change arrives within the old delay plus the queue.
     let later = intervals.windows(2).filter(|pair| end(&pair[0]) > delay_ms + 1_000.0);
     let round_trips: Vec<f64> = later.filter_map(|pair| pair[1]["rtt_ms"].as_f64()).collect();
     assert!(

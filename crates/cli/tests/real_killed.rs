@@ -1,5 +1,6 @@
-//! SIGKILL at several moments of `weir call`: whatever it started goes with it, and the next call removes
-//! its folders. Needs root, Chromium and ffmpeg; two of the tests Firefox, coturn, iperf3 or Janus too.
+//! SIGKILL at several moments of `weir call`: all processes that it started end with it, and the
+//! next call removes its folders. Needs root, Chromium and ffmpeg; two tests also need Firefox,
+//! coturn, iperf3 or Janus.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,7 +14,8 @@ use tempfile::TempDir;
 
 /// One test at a time: calls share the processors.
 static ALONE: Mutex<()> = Mutex::new(());
-/// In the environment of all that a call starts; its value is the folder of one test.
+/// Variable in the environment of all processes that a call starts; its value is the folder of one
+/// test.
 const MARK: &str = "WEIR_TEST_KILLED";
 
 /// A place for the temporary folders and the cache of calls.
@@ -26,7 +28,7 @@ impl Place {
     fn new() -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::Builder::new().prefix("weir-test-").tempdir().unwrap();
-        // The browsers are another user's.
+        // The browsers run as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
         Self { folder, _alone: alone }
@@ -36,7 +38,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// A call over 2 Mbit/s that nobody waits for the end of.
+    /// A call over 2 Mbit/s that is too long to reach its end.
     fn call(&self, picture: &str, call: &str, network: &str, flows: &str) -> Command {
         let text = format!(
             "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"600s\"\n{network}\n\
@@ -52,8 +54,9 @@ impl Place {
         command
     }
 
-    /// Starts a call, kills it at a moment and looks for what is left: at once processes, after the next
-    /// call folders. The moment comes when all of the programs run and so many bytes of media passed.
+    /// Starts a call, kills it at a moment and looks for remains: for processes at once, for
+    /// folders after the next call. The moment is when all of `programs` run and `captured_bytes`
+    /// of media have passed.
     fn kill_when(&self, mut call: Command, programs: &[&str], captured_bytes: u64) {
         let mut weir = call.spawn().unwrap();
         let Some(seen) = self.wait_for_the_moment(&mut weir, programs, captured_bytes) else {
@@ -71,12 +74,12 @@ impl Place {
             assert!(killed.elapsed() < Duration::from_secs(20), "they live on: {:?}", alive());
             std::thread::sleep(Duration::from_millis(20));
         }
-        // It gets no further than to look for its browser.
+        // The next call fails when it looks for its browser.
         let output = call.env("WEIR_BROWSER", "/absent/browser").status().unwrap();
         assert_eq!(output.code(), Some(2), "{}", self.stderr());
         assert!(self.stderr().contains("/absent/browser"), "{}", self.stderr());
         assert_eq!(entries(&self.path("tmp")), [""; 0]);
-        // The camera's file, which the second call made if the first one could not.
+        // The file of the camera. The second call creates it if the first one could not.
         let cached = entries(&self.path("cache/weir"));
         assert_eq!(cached.len(), 1, "{cached:?}");
     }
@@ -103,7 +106,7 @@ impl Place {
                 return None;
             }
             if start.elapsed() > Duration::from_secs(120) {
-                // Not to leave what the next test would find.
+                // Leave no remains for the next test to find.
                 weir.kill().unwrap();
                 let lines: Vec<_> = below.iter().map(|process| &process.line).collect();
                 panic!("{programs:?} did not run: {lines:#?} {}", self.stderr());
@@ -112,7 +115,7 @@ impl Place {
         }
     }
 
-    /// What the hosts sent and received, as the call keeps it for itself.
+    /// Size of the call's own captures of what the hosts sent and received.
     fn captured_bytes(&self) -> u64 {
         let folders = fs::read_dir(self.path("tmp")).into_iter().flatten().flatten();
         let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
@@ -128,14 +131,14 @@ impl Place {
 
 /// A process of this machine.
 struct Process {
-    /// Its number and when it started: numbers are used again.
+    /// Process id and start time, because ids are reused.
     id: (u32, String),
     parent: u32,
     line: String,
     environment: String,
 }
 
-/// All that are no zombies.
+/// All processes except zombies.
 fn processes() -> Vec<Process> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| process(&entry.path())).collect()
@@ -144,7 +147,7 @@ fn processes() -> Vec<Process> {
 fn process(folder: &Path) -> Option<Process> {
     let number = folder.file_name()?.to_str()?.parse().ok()?;
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    // The name may hold blanks and brackets. State, parent and the time of the start are the fields 3, 4
+    // The name may contain blanks and brackets. State, parent and start time are the fields 3, 4
     // and 22.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
     if matches!(fields[0], "Z" | "X") {
@@ -162,7 +165,8 @@ fn process(folder: &Path) -> Option<Process> {
     })
 }
 
-/// All below a process. The hosts' first process is below it too, and whoever loses its parent there.
+/// All processes below a process. These include the first process of the hosts, and orphans below
+/// that.
 fn below(root: u32) -> Vec<Process> {
     let mut rest = processes();
     let mut parents = BTreeSet::from([root]);
@@ -195,7 +199,7 @@ fn am_root() -> bool {
 const SMALL: &str = "{ width = 480, height = 270, fps = 15 }";
 const NETWORK: &str = "[network]\nup = { capacity = \"2Mbps\", delay = \"25ms\" }\n\
                        down = { capacity = \"2Mbps\", delay = \"25ms\" }";
-/// Bytes of packet captures that tell that media flows.
+/// Size of the packet captures from which on media must be flowing.
 const MEDIA: u64 = 100_000;
 
 #[test]
@@ -204,7 +208,7 @@ fn a_kill_while_the_camera_is_made_leaves_nothing() {
         return;
     }
     let place = Place::new();
-    // Long enough in the making.
+    // A picture that takes long enough to generate.
     let call = place.call("{ width = 1920, height = 1080, fps = 60 }", "", NETWORK, "[[flow]]\n");
     place.kill_when(call, &["ffmpeg"], 0);
 }
@@ -215,7 +219,7 @@ fn a_kill_while_the_browsers_start_leaves_nothing() {
         return;
     }
     let place = Place::new();
-    // The trial of the sandbox; then the browser that is to call.
+    // First the test of the sandbox, then the browser of the call.
     for program in ["--dump-dom", "/call/0/a"] {
         place.kill_when(place.call(SMALL, "", NETWORK, "[[flow]]\n"), &[program], 0);
     }

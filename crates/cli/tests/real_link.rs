@@ -1,4 +1,4 @@
-//! `weir link` as a user meets it: exit codes, signals, rights, and the record that a run leaves.
+//! `weir link` as a user sees it: exit codes, signals, rights, and the record of a run.
 
 use std::fs;
 use std::io::Write;
@@ -16,10 +16,10 @@ use weir_lab::run::Engine;
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const NETWORK: &str = "demo/first-call";
 const SIGINT: i32 = libc::SIGINT;
-/// Of [`as_nobody`]: the machine does not let the test prepare its device.
+/// Exit code of [`as_nobody`] if the machine does not let the test prepare its device.
 const NOT_PREPARED: i32 = 99;
 
-/// Whether this machine has what most tests here need; else it prints that a test is skipped.
+/// Whether this machine has what most tests here need. If not, prints that the test is skipped.
 fn can_link() -> bool {
     if !am_root() {
         println!("skipped: needs root for network namespaces");
@@ -50,15 +50,15 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Runs a shell's command in the network, with these options before it.
+/// Runs a shell script in the network, with these options of `weir link`.
 fn link(options: &[&str], script: &str) -> Output {
     let mut command = Command::new(WEIR);
     command.args(["link", NETWORK]).args(options).args(["--", "sh", "-c", script]);
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// Starts a shell's command in the network. SIGINT is what it is by default, even if whoever runs the
-/// tests in the background made them ignore it.
+/// Starts a shell script in the network. SIGINT has its default action, even if the tests run in
+/// the background and ignore it.
 fn start(options: &[&str], script: &str) -> Child {
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", WEIR, "link", NETWORK]).args(options);
@@ -79,7 +79,7 @@ fn processes_with(text: &str) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(text)).count()
 }
 
-/// The processes that live in a network namespace or hold it open.
+/// Number of processes that are in a network namespace or have it open.
 fn holders_of(namespace: &str) -> usize {
     let links_to = |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.as_os_str() == namespace);
     let holds = |folder: &PathBuf| {
@@ -131,7 +131,8 @@ fn typed_lines_change_the_network_and_end_the_command() {
     assert!(stderr.contains("'-1Mbps' must not be negative"), "{stderr}");
 }
 
-/// Sends a signal to `weir link` alone while it runs a script that sleeps for `MARK`; nothing may be left.
+/// Sends a signal only to `weir link` while it runs a script that sleeps for `MARK`. No process may
+/// be left.
 fn is_ended_by(number: i32, script: &str) {
     let folder = tempfile::tempdir().unwrap();
     let started = folder.path().join("started");
@@ -142,7 +143,8 @@ fn is_ended_by(number: i32, script: &str) {
     let script = format!("readlink /proc/self/ns/net > {}; {script}", started.display());
     let mut child = start(&[], &script);
     wait_for(|| fs::read_to_string(&started).is_ok_and(|text| text.ends_with('\n')));
-    // The shell's own line has the mark, and so has that of weir and of the process that stands for it.
+    // The command lines of the shell, of weir, and of the process that weir runs in its place
+    // contain the mark.
     wait_for(|| processes_with(&mark) > 3);
     signal(&child, number);
     assert_eq!(child.wait().unwrap().code(), Some(128 + number), "{script}");
@@ -188,8 +190,8 @@ fn a_command_that_ends_itself_at_a_signal_keeps_its_exit_code() {
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
 
-/// Runs a program as nobody, with mounts of its own in which /dev/net/tun has the given mode: that of the
-/// machine stays as it is.
+/// Runs a program as nobody, with mounts of its own in which /dev/net/tun has the given mode. The
+/// machine's device is not changed.
 fn as_nobody(tun_mode: &str, program: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
@@ -207,8 +209,8 @@ fn as_nobody(tun_mode: &str, program: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The program as nobody runs it: a copy outside of the build folder, which nobody may not enter, and
-/// its folder. `None`, with a line that says why, where nobody may not make a user namespace.
+/// A copy of the program for the user nobody, and its folder: that user cannot enter the build
+/// folder. If that user cannot create a user namespace, prints why and returns `None`.
 fn program_of_nobody() -> Option<(tempfile::TempDir, String)> {
     if !am_root() {
         println!("skipped: needs root to become another user");
@@ -265,7 +267,7 @@ fn a_device_that_may_not_be_opened_is_told_from_missing_namespaces() {
 #[test]
 fn without_rights_the_emulator_says_in_one_line_what_to_grant() {
     let Some((_folder, program)) = program_of_nobody() else { return };
-    // A user namespace in which neither another one nor any capability is to be had.
+    // A user namespace that allows neither a further namespace nor any capability.
     let script = format!(
         "echo 0 > /proc/sys/user/max_user_namespaces && \
          exec setpriv --bounding-set=-all {program} link {NETWORK} -- true"
@@ -292,7 +294,7 @@ fn the_scripts_say_what_the_program_says_of_a_missing_device() {
     assert!(told("0600").contains("chmod 0666 /dev/net/tun"), "{}", told("0600"));
 }
 
-/// The one record below a folder, and nothing beside it.
+/// The only record below a folder, and its own folder. There must be no other files.
 fn record(out: &Path) -> (PathBuf, Record) {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -304,7 +306,7 @@ fn record(out: &Path) -> (PathBuf, Record) {
     (folder, record)
 }
 
-/// Bytes and packets that a capture has of what was sent and of what was received.
+/// Bytes and packets in a capture: sent, then received.
 fn captured(folder: &Path, name: &str) -> [(u64, u64); 2] {
     let mut reader = Reader::new(fs::File::open(folder.join(name)).unwrap()).unwrap();
     let mut counts = [(0, 0); 2];
@@ -347,7 +349,7 @@ fn a_command_leaves_a_record_with_its_bytes_its_packets_and_its_exit_code() {
     let again = format!("weir link {NETWORK} --seed 4 -- sh -c '{script}'");
     assert_eq!(record.info.command(), again);
 
-    // Whatever reads records takes it.
+    // Other commands can read the record.
     let page = place.path().join("report.html");
     let reported = Command::new(WEIR).args(["report", &out, "-o"]).arg(&page).output().unwrap();
     assert!(reported.status.success(), "{}", text(reported.stderr));

@@ -1,7 +1,7 @@
-//! `weir call --serve` as people use it: their own browsers, on machines of their own, are the peers.
+//! `weir call --serve` as people use it: the peers are their own browsers on their own machines.
 //!
-//! The three machines are hosts of an emulator that the test has for itself, with nothing between
-//! them: one runs `weir`, the others a Chromium each. Needs root and a Chromium.
+//! The three machines are hosts of the test's own emulator, without a bottleneck between them. One
+//! runs `weir`, each of the others a Chromium. Needs root and Chromium.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,10 +21,10 @@ use weir_net::Seed;
 /// One test at a time: calls share the processors.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// That weir's own peers would have; a person's browser has none of the lab's other flags.
+/// Flags that weir's own peers would have. A person's browser has none of the lab's other flags.
 const CHROMIUM: [&str; 6] = [
     "--headless=new",
-    // It is root's, as the test is, and opens only the page of `weir`.
+    // It runs as root, like the test, and opens only the page of `weir`.
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
@@ -34,7 +34,7 @@ const CHROMIUM: [&str; 6] = [
 
 /// The machines, and a folder for what they write.
 struct Lab {
-    // Dropped first: what runs on the machines writes to the folder.
+    // Dropped first, because programs on the machines write to the folder.
     emulator: Emulator,
     folder: TempDir,
     _alone: MutexGuard<'static, ()>,
@@ -44,18 +44,19 @@ struct Lab {
 struct Served {
     weir: Child,
     stderr: BufReader<ChildStderr>,
-    /// What the peers open: a and b, or a and b of the first of two calls, and those of the second.
+    /// Addresses for the peers: a and b; with two calls a and b of the first, then of the second.
     urls: Vec<String>,
-    /// What gives the page a camera, so weir says.
+    /// Browser option that gives the page a camera, as printed by weir.
     option: String,
 }
 
 impl Lab {
-    /// `None`, with a line that says so, where this machine cannot have one.
+    /// If this machine cannot emulate a network, prints that the test is skipped and returns
+    /// `None`.
     fn new() -> Option<Self> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = vec![HostPlan::at(0); 3];
-        let plan = Plan { cell: None, hops: Vec::new(), hosts, local_traffic: true };
+        let plan = Plan { access: None, hops: Vec::new(), hosts, local_traffic: true };
         let emulator = match Emulator::new(&plan, Seed::new(1)) {
             Err(error @ (Error::NotRoot | Error::NoTun)) => {
                 println!("skipped: {error}");
@@ -74,7 +75,7 @@ impl Lab {
         self.serve_at(&address, duration, flows, options)
     }
 
-    /// The same at one address or at all.
+    /// Like [`Lab::serve`], at one address or at all.
     fn serve_at(&self, address: &str, duration: &str, flows: &str, options: &[&str]) -> Served {
         let scenario = self.folder.path().join("mine.toml");
         let text = format!(
@@ -93,7 +94,7 @@ impl Lab {
         let mut stderr = BufReader::new(weir.inner().stderr.take().unwrap());
         let names: &[&str] =
             if flows.contains("count = 2") { &["a1", "b1", "a2", "b2"] } else { &["a", "b"] };
-        // At all addresses weir prints a line for each; the others come to this one.
+        // With all addresses weir prints a line for each. The other machines use this one.
         let here = format!("http://{}:", host.address());
         let url = |name: &&str| {
             let rest = after(&format!("weir: {name} opens {here}"), &mut stderr);
@@ -105,8 +106,8 @@ impl Lab {
         Served { weir, stderr, urls, option }
     }
 
-    /// Opens the address of a peer on machine 1 or 2, in a browser with this option.
-    /// `None`, with a line that says so, without a Chromium.
+    /// Opens the address of a peer on machine 1 or 2, in a browser with this option. Without
+    /// Chromium, prints that the test is skipped and returns `None`.
     fn open(&self, machine: usize, served: &Served, option: &str) -> Option<Child> {
         let url = &served.urls[machine - 1];
         let browser = std::env::var_os("WEIR_BROWSER").unwrap_or("chromium".into());
@@ -125,31 +126,31 @@ impl Lab {
         }
     }
 
-    /// A connection from machine 1 to machine 0, where a page's server is, and the page's path.
+    /// A connection from machine 1 to the server of a page on machine 0, and the path of the page.
     fn connect(&self, url: &str) -> (TcpStream, String) {
         let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let stream = self.emulator.host(1).enter(|| TcpStream::connect(host)).unwrap().unwrap();
         (stream, format!("/{path}"))
     }
 
-    /// A peer that is no browser: its messages are what it likes.
+    /// A peer that is not a browser, and can send any messages.
     fn intrude(&self, url: &str) -> WebSocket<TcpStream> {
         let (stream, _) = self.connect(url);
         client(format!("{}/socket", url.replace("http:", "ws:")), stream).unwrap().0
     }
 
-    /// Of the records.
+    /// Folder of the records.
     fn out(&self) -> PathBuf {
         self.folder.path().join("runs")
     }
 
-    /// Where weir makes its temporary folders.
+    /// Folder in which weir creates its temporary folders.
     fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 }
 
-/// The rest of the line that weir begins so.
+/// The rest of the first line of weir that begins with `beginning`.
 fn after(beginning: &str, stderr: &mut impl BufRead) -> String {
     let mut said = String::new();
     while stderr.read_line(&mut said).unwrap() > 0 {
@@ -175,12 +176,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// What is in the folder of the one scenario below the folder of the records.
+/// Entries in the folders of scenarios below the folder of the records.
 fn of_the_scenario(out: &Path) -> Vec<PathBuf> {
     entries(out).iter().flat_map(|scenario| entries(scenario)).collect()
 }
 
-/// What the lab says to a peer that it drops.
+/// The reason that the lab sends to a peer that it refuses.
 fn dismissal(intruder: &mut WebSocket<TcpStream>) -> String {
     loop {
         let message = intruder.read().unwrap();
@@ -191,13 +192,13 @@ fn dismissal(intruder: &mut WebSocket<TcpStream>) -> String {
     }
 }
 
-/// The one record, by its `call.json`.
+/// The `call.json` of the only record.
 fn recorded(out: &Path) -> Value {
     let [record] = &of_the_scenario(out)[..] else { panic!("not one record") };
     serde_json::from_str(&fs::read_to_string(record.join("call.json")).unwrap()).unwrap()
 }
 
-/// How often a peer of `call.json` told that a value was above zero.
+/// Number of intervals in which a peer of `call.json` reported a value above zero.
 fn times(call: &Value, peer: usize, value: &str) -> usize {
     let intervals = call["peers"][peer]["intervals"].as_array().unwrap();
     intervals.iter().filter(|interval| interval[value].as_f64() > Some(0.0)).count()
@@ -219,7 +220,8 @@ fn two_people_on_other_machines_call_over_the_scenarios_network() {
     let summary: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(summary[0]["controller"], "people");
     for flow in summary[0]["flows"].as_array().unwrap() {
-        // The model can be late, never early: 25 ms each way, whatever lies between the machines.
+        // The emulator can be late, but never early: 25 ms in each direction, whatever is between
+        // the machines.
         assert!(flow["rate_mbps"]["mean"].as_f64() > Some(0.0), "{flow}");
         assert!(flow["rtt_ms"]["p25"].as_f64() >= Some(50.0), "{flow}");
     }
@@ -251,20 +253,20 @@ fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
     let mut served = lab.serve("8s", "[[flow]]\ncount = 2\n", &[]);
     let Some(_a) = lab.open(1, &served, &served.option) else { return };
     let Some(_b) = lab.open(2, &served, &served.option) else { return };
-    // Without the token there is nothing.
+    // Without the token the page does not exist.
     let (mut stream, path) = lab.connect(&served.urls[2]);
     let wrong = path.replacen(&path[1..33], &"0".repeat(32), 1);
     write!(stream, "GET {wrong} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
-    // With it: garbage, a seat that was taken already, and a flood.
+    // With the token: garbage, a place that is already taken, and a flood of messages.
     let mut intruder = lab.intrude(&served.urls[2]);
     intruder.send(Message::text("\u{1b}[2J garbage")).unwrap();
     assert!(dismissal(&mut intruder).contains("not of the protocol"));
     assert!(dismissal(&mut lab.intrude(&served.urls[2])).contains("joined this call already"));
     let mut flood = lab.intrude(&served.urls[3]);
-    // It is hung up on at some point.
+    // The lab closes the connection at some point.
     while flood.send(Message::text(r#"{"type":"stats","report":{}}"#)).is_ok() {}
 
     let mut stderr = String::new();
@@ -286,7 +288,7 @@ fn ctrl_c_ends_a_call_of_people_and_leaves_its_capture_alone() {
     let Some(_a) = lab.open(1, &served, &served.option) else { return };
     let Some(_b) = lab.open(2, &served, "--mute-audio") else { return };
     let captures = || of_the_scenario(&lab.out());
-    // More than a set-up: video arrives at host B.
+    // More bytes than in a set-up: video arrives at host B.
     wait_for(|| {
         let file = captures().first().map(|folder| folder.join("host-2.pcapng"));
         file.and_then(|file| file.metadata().ok()).is_some_and(|file| file.len() > 50_000)

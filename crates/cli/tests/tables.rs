@@ -1,4 +1,4 @@
-//! What `weir list`, `run` and `compare` show, and how wide; and runs that go on where others ended.
+//! Content and width of the tables of `weir list`, `run` and `compare`, and runs with `--resume`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn weir(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weir")).args(args).env_remove("COLUMNS").output().unwrap()
 }
 
-/// The same on a terminal of 80 columns, or what says that it is one.
+/// The output with `COLUMNS` set to 80.
 fn weir_in_80_columns(args: &[&str]) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_weir")).args(args).env("COLUMNS", "80").output().unwrap();
@@ -34,7 +34,7 @@ fn assert_narrow(text: &str) {
     assert_eq!(wide, None, "{text}");
 }
 
-/// An own scenario with video, losses of chance and this queue and loss.
+/// A scenario file with video, random loss, and this queue and loss.
 fn scenario(folder: &Path, queue: &str, loss: &str) -> PathBuf {
     let text = format!(
         "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"10s\"\n\
@@ -100,7 +100,7 @@ fn a_table_has_intervals_and_freezes_and_fits_a_terminal() {
         narrow.lines().filter(|line| !id_is_longer || !line.starts_with(&path)).collect();
     assert_narrow(&text.join("\n"));
     assert!(narrow.contains("freezes") && narrow.contains("not shown in 80 columns: utilization"));
-    // Without video nothing freezes, and of one run there is no interval.
+    // Without video there are no freezes, and one run has no confidence interval.
     let plain = printed(weir(&["run", "lund/no-jitter", "--controller", "gcc"]));
     assert!(!plain.contains("freezes") && !plain.contains('±'), "{plain}");
     assert_narrow(&weir_in_80_columns(&["run", "lund/no-jitter", "--seeds", "2"]));
@@ -115,7 +115,7 @@ fn a_run_that_goes_on_reads_what_is_there_and_makes_the_rest() {
     let args = |seeds| ["run", &file, "--controller", "nada", "--seeds", seeds, "--out", &out];
     printed(weir(&args("2")));
     assert!(refused(&args("3")).contains("--resume"));
-    // Nobody would measure this: it can only have been read.
+    // No run measures this value, so it can only have been read.
     let find = |name: &str| {
         let mut folders = fs::read_dir(&out).unwrap();
         let scenario = folders.next().unwrap().unwrap().path();
@@ -133,7 +133,7 @@ fn a_run_that_goes_on_reads_what_is_there_and_makes_the_rest() {
         runs.iter().map(|run| run["flows"][0]["rate_mbps"]["mean"].as_f64().unwrap()).collect();
     assert_eq!((rates.len(), rates[0]), (3, 4711.0));
     assert!(rates[1] < 2.0 && rates[2] < 2.0, "{rates:?}");
-    // Another version, then another text.
+    // First another version, then another scenario text.
     let run = find("run.json");
     let text = fs::read_to_string(&run).unwrap();
     let version = format!("\"weir\": \"{}\"", env!("CARGO_PKG_VERSION"));
@@ -175,7 +175,7 @@ fn own_files_are_compared_by_name_and_what_changed_in_them_is_said() {
     }
     let changed: Vec<&Value> = rows.iter().filter_map(|row| row.get("changed_key")).collect();
     assert_eq!(changed, ["network.up.loss", "network.up.queue"]);
-    // A set beside itself.
+    // A set compared with itself.
     let same = printed(weir(&["compare", old, old]));
     let verdicts = same.lines().skip(1).take_while(|line| !line.is_empty());
     assert!(verdicts.clone().count() > 10 && verdicts.clone().all(|line| line.contains("  =  ")));
@@ -198,7 +198,7 @@ fn too_few_seeds_tell_nothing_and_chance_is_said_to_be_possible() {
         let row = rows.into_iter().find(|row| row["metric"] == "loss_ratio.mean").unwrap();
         (row["verdict"].clone(), row["test"].clone())
     };
-    // Four seeds and four others of one scenario: nothing but chance.
+    // Four seeds and four other seeds of one scenario differ only by chance.
     assert_eq!(verdict(&made[0], &made[7]), ("chance".into(), "rank-sum".into()));
     let one = format!("{}/{}", made[0], "one");
     printed(weir(&["run", &path, "--controller", "nada", "--seed", "9", "--out", &one]));

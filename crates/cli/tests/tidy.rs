@@ -1,4 +1,4 @@
-//! What reviewers would otherwise have to look for in every change.
+//! Checks that reviewers would otherwise have to make in every change.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use weir_lab::scenario::catalogue;
 
-/// What a crate of this workspace may depend on. Tests and benches may use more.
+/// Crates of this workspace on which a crate may depend. Tests and benches may use more.
 const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("weir", &[]),
     ("wire", &[]),
@@ -18,12 +18,12 @@ const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
     ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
 ];
-/// Crates below the drivers: time comes to them as an argument.
+/// Crates below the drivers, which get the time as an argument.
 const WITHOUT_CLOCK: [&str; 6] = ["weir", "wire", "rtcp", "net", "sim", "lab"];
-/// Converts what a driver read from its clock, and reads none.
+/// The file that converts times which a driver read from its clock. It reads no clock itself.
 const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;
-/// Folders of things that were made, not written.
+/// Folders with generated files.
 const MADE: [&str; 8] =
     ["target", "node_modules", "dist", "screenshots", "runs", "corpus", "artifacts", ".git"];
 
@@ -170,7 +170,7 @@ fn no_file_names_a_folder_of_somebodys_machine() {
 
 #[test]
 fn every_table_of_a_page_is_whole() {
-    // A bar within code is none of the table's.
+    // A bar within code does not separate cells.
     let cells = |line: &str| {
         let outside = line.replace("\\|", "").split('`').step_by(2).collect::<String>();
         outside.matches('|').count()

@@ -64,7 +64,7 @@ impl Emulator {
     /// Makes the hosts and connects them.
     ///
     /// # Panics
-    /// If the plan has no host, more than 254, or one at a node or station that is not there.
+    /// If the plan has no host, more than 254, or one at a node or terminal that is not there.
     pub fn new(plan: &Plan, seed: Seed) -> Result<Self, Error> {
         Self::with_processor(plan, seed, None)
     }
@@ -82,7 +82,7 @@ impl Emulator {
     }
 
     fn with_processor(plan: &Plan, seed: Seed, processor: Option<usize>) -> Result<Self, Error> {
-        assert!(plan.is_sound(), "a host has no node, or is no station of the cell");
+        assert!(plan.is_sound(), "a host has no node, or is no terminal of the access network");
         let namespaces = Namespaces::new(plan.hosts.len())?;
         let tuns = namespaces.tuns.iter().map(Tun::try_clone);
         let tuns =
@@ -159,13 +159,14 @@ impl Emulator {
         let cpu_at_start = self.start.and_then(|start| start.cpu);
         let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
-        let NetworkRecord { cell, hops, flows, changes, foreign_packets } =
+        let NetworkRecord { access, hops, flows, changes, access_changes, foreign_packets } =
             mover.network.into_record();
         Ok(Emulation {
-            cell,
+            access,
             hops,
             flows,
             changes,
+            access_changes,
             lateness: mover.lateness,
             effort: mover.effort,
             real_time: mover.real_time,
@@ -243,6 +244,11 @@ impl Mover {
                         let now = Instant::now();
                         self.release(now);
                         self.network.set(now, change);
+                    }
+                    Ok(Command::SetAccess(change)) => {
+                        let now = Instant::now();
+                        self.release(now);
+                        self.network.set_access(now, &*change);
                     }
                     // Without an owner there is no run.
                     Ok(Command::Stop) | Err(_) => {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir_net::path::AccessChange;
 use weir_net::{Jitter, LossModel};
 
 /// What the thread is told.
@@ -14,8 +15,10 @@ use weir_net::{Jitter, LossModel};
 pub(crate) enum Command {
     /// This moment is time zero of the run.
     Start(Instant),
-    /// The network changes.
+    /// A hop changes.
     Set(Change),
+    /// The access network changes.
+    SetAccess(Arc<dyn AccessChange>),
     /// The run is over.
     Stop,
 }
@@ -148,6 +151,12 @@ impl Handle {
     pub fn set(&self, change: Change) {
         assert!(change.hop < self.hops, "the plan has {} hops", self.hops);
         self.send(Command::Set(change));
+    }
+
+    /// Changes the access network, from now on; the record of the run says so. A network that is not there,
+    /// or that does not know this change, stays as it is.
+    pub fn set_access(&self, change: impl AccessChange) {
+        self.send(Command::SetAccess(Arc::new(change)));
     }
 
     /// How the network does, at most a twentieth of a second ago.

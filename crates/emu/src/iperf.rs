@@ -28,7 +28,7 @@ const INTERVAL_S: &str = "0.1";
 
 /// What iperf3 sends.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Load {
+pub enum IperfLoad {
     /// As much as TCP with this congestion control of the kernel carries.
     Tcp {
         /// Its name, such as `cubic`.
@@ -101,16 +101,16 @@ impl LoadReceiver {
     }
 
     /// Starts to send from a host, for this many seconds.
-    pub fn load(self, from: &Host, load: &Load, seconds: u32) -> Result<RunningLoad, Error> {
+    pub fn load(self, from: &Host, load: &IperfLoad, seconds: u32) -> Result<RunningLoad, Error> {
         let (target, port) = (self.address.to_string(), self.port.to_string());
         let time = seconds.to_string();
         let mut arguments = vec!["--client", &target, "--port", &port, "--time", &time];
         let (bps, length);
         match load {
-            Load::Tcp { congestion_control } => {
+            IperfLoad::Tcp { congestion_control } => {
                 arguments.extend(["--congestion", congestion_control]);
             }
-            Load::Udp { rate, packet } => {
+            IperfLoad::Udp { rate, packet } => {
                 let payload = packet.saturating_sub(UDP_HEADERS);
                 let share = payload.as_bytes() as f64 / packet.as_bytes() as f64;
                 bps = (*rate * share).as_bps().to_string();

@@ -72,22 +72,22 @@ pub fn kernel_tcp(
         let sender = connected.map_err(Error::system("connect the emulated hosts"))?;
         let accepted = listener.accept();
         let (receiver, _) = accepted.map_err(Error::system("accept a connection"))?;
-        Flow::start(sender, receiver, end).map_err(Error::system("start a flow"))
+        TcpConnection::start(sender, receiver, end).map_err(Error::system("start a flow"))
     };
-    let flows: Vec<Flow> = (0..flows).map(|_| flow()).collect::<Result<_, _>>()?;
-    let received = flows.into_iter().map(Flow::end).collect::<io::Result<_>>();
+    let flows: Vec<TcpConnection> = (0..flows).map(|_| flow()).collect::<Result<_, _>>()?;
+    let received = flows.into_iter().map(TcpConnection::end).collect::<io::Result<_>>();
     let received_bytes = received.map_err(Error::system("receive data"))?;
     Ok(KernelTcp { received_bytes, settings, emulation: emulator.stop()? })
 }
 
 /// A connection and the threads of its two applications.
-struct Flow {
+struct TcpConnection {
     socket: TcpStream,
     sender: JoinHandle<()>,
     receiver: JoinHandle<io::Result<u64>>,
 }
 
-impl Flow {
+impl TcpConnection {
     fn start(sender: TcpStream, receiver: TcpStream, end: Instant) -> io::Result<Self> {
         let socket = sender.try_clone()?;
         receiver.set_read_timeout(Some(PATIENCE))?;

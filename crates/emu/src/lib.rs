@@ -33,21 +33,21 @@ pub use emulator::Emulator;
 pub use error::Error;
 pub use handle::{Change, Handle, Property, Status, WayStatus, Ways};
 pub use interfaces::{OwnAddress, own_addresses};
-pub use iperf::{Load, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
+pub use iperf::{IperfLoad, LoadInterval, LoadReceiver, LoadReport, RunningLoad};
 pub use kernel_tcp::{KernelTcp, kernel_congestion_controls, kernel_tcp};
 pub use lateness::{Lateness, Stall};
 pub use link::Running;
 pub use load::CpuShares;
 pub use namespaces::Host;
-pub use plan::{CellPlan, Hop, HostPlan, Plan};
+pub use plan::{HostPlan, Plan};
 pub use probe::{Probe, Probed, probe, wake_lateness};
 pub use process::Child;
 pub use record::{
-    Bent, CellRecord, DirectionRecord, Effort, Emulation, FlowRecord, FlowSample, HopRecord,
-    SAMPLE_INTERVAL, Sample, Traffic,
+    DirectionRecord, Disturbance, Effort, Emulation, FlowRecord, FlowSample, HopRecord,
+    SAMPLE_INTERVAL, Sample, TrafficTotals,
 };
 pub use rights::gain_rights;
-pub use self_test::{Row, SelfTest, self_test};
+pub use self_test::{QuantityCheck, SelfTest, self_test};
 pub use sys::signals::Signals;
 pub use tap::{Tap, Tapped};
 pub use user::User;

@@ -16,7 +16,7 @@ pub(crate) const VNET_HEADER: usize = 10;
 pub(crate) const LARGEST_FRAME: usize = VNET_HEADER + LARGEST_PACKET;
 /// No IPv4 packet is larger.
 const LARGEST_PACKET: usize = 65_535;
-/// The kernel's own limit was 64 until Linux 6.9, and 128 since then.
+/// A sender may give no more to the older kernels that know super-packets of UDP.
 pub(crate) const MOST_SEGMENTS: usize = 64;
 
 mod vnet {

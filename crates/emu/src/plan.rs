@@ -5,8 +5,8 @@
 //!   hosts                  hosts                  hosts
 //! ```
 //!
-//! Before the nodes there may be a Wi-Fi cell: a host that is a station of it reaches its node, and other
-//! hosts of that node, over the air.
+//! Before the nodes there may be an access network, such as a Wi-Fi cell. A host that is one of its
+//! terminals reaches its node, and other hosts of that node, over that network.
 //!
 //! A packet crosses every hop between the node of its sender and the node of its receiver, and the
 //! access delay of both; hosts at one node share all queues. One hop is the usual bottleneck with
@@ -14,42 +14,22 @@
 //! a relay whose own access is the bottleneck is the only host at node 1 of one hop, with everybody
 //! else at node 0.
 
-use std::ops::Range;
-
-use weir::units::{TimeDelta, Timestamp};
+use weir::units::TimeDelta;
 use weir_net::LinkConfig;
-use weir_net::wifi::{Association, CellConfig, NodeId};
+use weir_net::path::{AccessPlan, Attachment, Hop};
 
 /// An emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The Wi-Fi cell that some hosts are stations of. Stations without a host are simulated: they send
-    /// what the cell's own loads say.
-    pub cell: Option<CellPlan>,
+    /// The access network that some hosts are terminals of. Terminals without a host are simulated: they
+    /// send what the loads of the network's own configuration say.
+    pub access: Option<AccessPlan>,
     /// The bottlenecks, in a row. Node `i` is before hop `i`, the last node behind the last hop.
     pub hops: Vec<Hop>,
     /// The hosts; their order gives their addresses.
     pub hosts: Vec<HostPlan>,
     /// Whether hosts at one node reach each other, around all hops. Else such packets are dropped.
     pub local_traffic: bool,
-}
-
-/// A Wi-Fi cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CellPlan {
-    /// Its nodes and their loads.
-    pub config: CellConfig,
-    /// The time of which every frame is written down; may be empty.
-    pub airtime: Range<Timestamp>,
-}
-
-/// One bottleneck, both ways.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hop {
-    /// Towards the higher nodes.
-    pub up: LinkConfig,
-    /// Towards the lower nodes.
-    pub down: LinkConfig,
 }
 
 /// Where a host stands.
@@ -59,21 +39,15 @@ pub struct HostPlan {
     pub node: usize,
     /// Delay of its own way to its node, in each direction.
     pub access_delay: TimeDelta,
-    /// The station of the cell that it is, several hosts sharing one if they name the same; without
-    /// one it is wired.
-    pub station: Option<Association>,
+    /// The terminal of the access network that it is; without one it is wired. Several hosts that name the
+    /// same terminal share it.
+    pub attachment: Option<Attachment>,
 }
 
 impl HostPlan {
     /// A host at a node, without a delay of its own.
     pub fn at(node: usize) -> Self {
         Self { node, ..Self::default() }
-    }
-
-    /// Whether packets between the two need neither a hop nor the air.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        let station = |host: &Self| host.station.map(|own| own.station);
-        self.node == other.node && station(self) == station(other)
     }
 }
 
@@ -82,20 +56,19 @@ impl Plan {
     pub fn two_hosts(up: &LinkConfig, down: &LinkConfig) -> Self {
         let hop = Hop { up: up.clone(), down: down.clone() };
         Self {
-            cell: None,
+            access: None,
             hops: vec![hop],
             hosts: vec![HostPlan::at(0), HostPlan::at(1)],
             local_traffic: false,
         }
     }
 
-    /// Whether every host has a node, and every station that hosts are is one of the cell.
+    /// Whether every host has a node, and every terminal that hosts are is one of the access network.
     pub(crate) fn is_sound(&self) -> bool {
-        let stations = self.cell.as_ref().map_or(0, |cell| cell.config.stations.len());
+        let terminals = self.access.as_ref().map_or(0..0, |access| access.config.terminals());
         self.hosts.iter().all(|host| {
-            let station = host.station.map(|own| own.station);
-            let is_station = |own: NodeId| (1..=stations).contains(&own.0);
-            host.node <= self.hops.len() && station.is_none_or(is_station)
+            let is_terminal = |own: Attachment| terminals.contains(&own.terminal);
+            host.node <= self.hops.len() && host.attachment.is_none_or(is_terminal)
         })
     }
 }

@@ -4,14 +4,12 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use weir::units::Timestamp;
-use weir_net::wifi::{Link, Load, RateControl};
-use weir_net::{Capacity, LinkConfig, Schedule, Seed};
+use weir_net::Seed;
+use weir_net::path::{AccessChange, AccessPlan, Hop};
 
 use crate::handle::{Change, Status};
 use crate::network::{Arrival, Network, NetworkRecord};
-use crate::plan::{CellPlan, Hop, Plan};
-
-const ZERO: Timestamp = Timestamp::ZERO;
+use crate::plan::Plan;
 
 /// The model before the start and from the start on.
 #[derive(Debug)]
@@ -83,6 +81,15 @@ impl RealTime {
         to.network.set(to.at(now), change);
     }
 
+    /// Changes the access network from now on. Poll what is due before.
+    pub(crate) fn set_access(&mut self, now: Instant, change: &dyn AccessChange) {
+        if let Some(next) = &mut self.next {
+            next.set_access(Timestamp::ZERO, change);
+        }
+        let to = self.run.as_mut().unwrap_or(&mut self.before);
+        to.network.set_access(to.at(now), change);
+    }
+
     /// How the network does.
     pub(crate) fn status(&self) -> Status {
         self.run.as_ref().unwrap_or(&self.before).network.status()
@@ -102,7 +109,7 @@ impl RealTime {
     }
 
     /// After the start the model before it has nothing to do but to deliver what is on it: the loads of
-    /// its cell would go on for ever.
+    /// its access network would go on for ever.
     fn before_goes_on(&self) -> bool {
         self.run.is_none() || self.before.network.is_crossed()
     }
@@ -115,39 +122,20 @@ impl RealTime {
     }
 }
 
-/// The plan with each capacity schedule stopped at its first rate above zero, so that hosts can connect
-/// before a run that begins in an outage. A trace has no value that could stand: it runs.
+/// The plan as it is before the run: nothing changes, so that hosts can connect even before a run that
+/// begins in an outage.
 fn standing(plan: &Plan) -> Plan {
-    let stand = |link: &LinkConfig| match (&link.capacity, link.capacity.nominal_rate(ZERO)) {
-        (Capacity::Schedule(_), Some(first)) => {
-            let first = Schedule::constant(first).expect("a nominal rate is above zero");
-            link.clone().with_capacity(Capacity::Schedule(first))
-        }
-        _ => link.clone(),
-    };
-    let hops = plan.hops.iter();
-    let hops = hops.map(|hop| Hop { up: stand(&hop.up), down: stand(&hop.down) }).collect();
-    Plan { cell: plan.cell.as_ref().map(standing_cell), hops, ..plan.clone() }
-}
-
-/// The cell with each rate at its first step, and with the loads that begin with the run and no others.
-fn standing_cell(plan: &CellPlan) -> CellPlan {
-    let mut config = plan.config.clone();
-    let stand = |link: &mut Link| {
-        if let RateControl::Steps(first, _) = &link.rate {
-            link.rate = RateControl::Fixed(*first);
-        }
-        link.loads.retain(|load| load.start == Timestamp::ZERO);
-        link.loads.iter_mut().for_each(|load: &mut Load| load.stop = Timestamp::MAX);
-    };
-    config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(stand);
-    config.neighbours.iter_mut().map(|it| &mut it.link).for_each(stand);
-    CellPlan { config, airtime: Timestamp::ZERO..Timestamp::ZERO }
+    Plan {
+        access: plan.access.as_ref().map(AccessPlan::standing),
+        hops: plan.hops.iter().map(Hop::standing).collect(),
+        ..plan.clone()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use weir::units::{Bitrate, TimeDelta};
+    use weir_net::{Capacity, LinkConfig, Schedule};
 
     use super::*;
     use crate::handle::{Property, Ways};
@@ -247,22 +235,21 @@ mod tests {
 
     #[test]
     fn the_loads_of_a_cell_before_the_start_end_with_its_last_packet() {
-        use weir_net::wifi::{Arrivals, Band, CellConfig, DataRate, Mcs, RateControl, Station};
+        use weir_net::wifi::{Arrivals, Band, CellConfig, DataRate, Mcs};
+        use weir_net::wifi::{RateControl, Station, StationLoad};
         let zero = Instant::now();
         let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
         let mut station = Station::new("sta", rate.clone(), rate);
         let load = |start| {
             let start = Timestamp::from_millis(start);
             let size = weir::units::DataSize::from_bytes(1_500);
-            Load { start, ..Load::new(Arrivals::Saturated, size) }
+            StationLoad { start, ..StationLoad::new(Arrivals::Saturated, size) }
         };
         station.up.loads = vec![load(0), load(900)];
         let config = CellConfig::new(Band::GHZ_2_4, vec![station]);
-        let cell = CellPlan { config, airtime: Timestamp::ZERO..Timestamp::ZERO };
-        let standing = standing_cell(&cell).config.stations[0].up.loads.clone();
-        assert_eq!((standing.len(), standing[0].stop), (1, Timestamp::MAX));
         let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
-        let plan = Plan { cell: Some(cell), ..Plan::two_hosts(&link, &link) };
+        let access = Some(AccessPlan::new(config));
+        let plan = Plan { access, ..Plan::two_hosts(&link, &link) };
         let mut network = RealTime::new(&plan, &[A, B], Seed::new(1), zero);
         send(&mut network, zero + ms(45));
         network.start(zero + ms(50));

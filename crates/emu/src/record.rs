@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
-use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_net::path::AccessLog;
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
@@ -14,10 +14,10 @@ use crate::load::CpuShares;
 /// Time from one [`Sample`] to the next.
 pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
-/// Above this release lateness, at the 99th percentile, a run is bent: it is the same size as the
+/// Above this release lateness, at the 99th percentile, a run is disturbed: it is the same size as the
 /// differences of delay that delay-based controllers react to within one frame.
 pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
-/// Above this share of busy processor time a run is bent: encoders and browsers then wait for the
+/// Above this share of busy processor time a run is disturbed: encoders and browsers then wait for the
 /// processor, and adapt to it rather than to the network.
 const BUSY_LIMIT: f64 = 0.95;
 /// Above this share of stolen processor time the host alone may have made 1 % of the packets late.
@@ -25,7 +25,7 @@ const STOLEN_LIMIT: f64 = 0.01;
 
 /// What passed somewhere over some time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct TrafficTotals {
     /// Packets that came.
     pub offered_packets: u64,
     /// Their bytes.
@@ -42,7 +42,7 @@ pub struct Traffic {
     pub waited: TimeDelta,
 }
 
-impl Traffic {
+impl TrafficTotals {
     /// Of a link.
     pub(crate) fn of(counters: &Counters) -> Self {
         Self {
@@ -87,7 +87,7 @@ pub struct Sample {
     /// How long that takes at the nominal rate of the capacity, also in an outage.
     pub queuing_delay: TimeDelta,
     /// What passed in the interval.
-    pub traffic: Traffic,
+    pub traffic: TrafficTotals,
 }
 
 /// One direction of a hop over the run.
@@ -113,11 +113,11 @@ pub struct HopRecord {
 pub struct FlowSample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
-    /// What waits now in the queues of the path, whoever sent it: those of the links, and of the node at
-    /// which it enters the Wi-Fi cell.
+    /// What waits now in the queues of the route, whoever sent it: those of the links, and the one at which
+    /// it enters the access network.
     pub queued: DataSize,
     /// What passed in the interval: offered at the first link of the path, delivered at its end.
-    pub traffic: Traffic,
+    pub traffic: TrafficTotals,
 }
 
 /// What one host sent to another over the run.
@@ -130,16 +130,7 @@ pub struct FlowRecord {
     /// One each [`SAMPLE_INTERVAL`], from the first interval of the run on.
     pub samples: Vec<FlowSample>,
     /// Totals since the start of the run.
-    pub total: Traffic,
-}
-
-/// The Wi-Fi cell over the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CellRecord {
-    /// A row a node and interval, by time, then by node.
-    pub rows: Vec<NodeRow>,
-    /// The frames of the time of which the plan wants them.
-    pub frames: Vec<AirtimeRecord>,
+    pub total: TrafficTotals,
 }
 
 /// What the emulator's thread needed for a run.
@@ -160,14 +151,16 @@ pub struct Effort {
 /// An emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
-    /// What the nodes of the Wi-Fi cell did; `None` without one.
-    pub cell: Option<CellRecord>,
+    /// What the access network noted; `None` without one.
+    pub access: Option<AccessLog>,
     /// In the order of the plan.
     pub hops: Vec<HopRecord>,
     /// The pairs of hosts of which the first has sent something to the second.
     pub flows: Vec<FlowRecord>,
     /// What was changed by hand, and when since the start of the run.
     pub changes: Vec<(Timestamp, Change)>,
+    /// What was changed of the access network by hand, in words.
+    pub access_changes: Vec<(Timestamp, String)>,
     /// How late packets were released.
     pub lateness: Lateness,
     /// What it needed for that.
@@ -187,7 +180,7 @@ pub struct Emulation {
 
 /// Why a run may say more about this machine than about the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bent {
+pub enum Disturbance {
     /// Packets were released too late; this is the 99th percentile.
     Lateness(Duration),
     /// Packets were late, and the host of this virtual machine took this share of the processors:
@@ -199,7 +192,7 @@ pub enum Bent {
     Unread(u64),
 }
 
-impl fmt::Display for Bent {
+impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lateness(p99) => write!(
@@ -233,15 +226,27 @@ impl Emulation {
         self.flows.iter().find(|flow| flow.from == from && flow.to == to)
     }
 
+    /// Everything that was changed by hand, in words, by time.
+    pub fn changes_in_words(&self) -> Vec<(Timestamp, String)> {
+        let of_hops = self.changes.iter().map(|(time, change)| (*time, change.to_string()));
+        let mut all: Vec<_> = of_hops.chain(self.access_changes.iter().cloned()).collect();
+        all.sort_by_key(|change| change.0);
+        all
+    }
+
     /// What bends the result; empty for a run that can be trusted.
-    pub fn bent(&self) -> Vec<Bent> {
+    pub fn disturbances(&self) -> Vec<Disturbance> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
         let stolen = self.cpu.map(|cpu| cpu.stolen).filter(|share| *share > STOLEN_LIMIT);
         let stolen = stolen.filter(|_| late.is_some());
         let busy = self.cpu.map(|cpu| cpu.busy).filter(|share| *share > BUSY_LIMIT);
-        let unread = (self.unread_packets > 0).then_some(Bent::Unread(self.unread_packets));
-        let reasons =
-            [late.map(Bent::Lateness), stolen.map(Bent::Stolen), busy.map(Bent::Cpu), unread];
+        let unread = (self.unread_packets > 0).then_some(Disturbance::Unread(self.unread_packets));
+        let reasons = [
+            late.map(Disturbance::Lateness),
+            stolen.map(Disturbance::Stolen),
+            busy.map(Disturbance::Cpu),
+            unread,
+        ];
         reasons.into_iter().flatten().collect()
     }
 }
@@ -260,18 +265,18 @@ mod tests {
         }
     }
 
-    fn texts(bent: &[Bent]) -> Vec<String> {
-        bent.iter().map(Bent::to_string).collect()
+    fn texts(disturbances: &[Disturbance]) -> Vec<String> {
+        disturbances.iter().map(Disturbance::to_string).collect()
     }
 
     #[test]
-    fn a_run_is_bent_by_late_packets_busy_processors_or_unread_packets() {
-        assert_eq!(run(&[100; 100], 0.95, 0.0).bent(), []);
-        assert_eq!(Emulation::default().bent(), []);
+    fn a_run_is_disturbed_by_late_packets_busy_processors_or_unread_packets() {
+        assert_eq!(run(&[100; 100], 0.95, 0.0).disturbances(), []);
+        assert_eq!(Emulation::default().disturbances(), []);
         let late_and_busy = run(&[3_000; 100], 0.97, 0.0);
-        let bent = Emulation { unread_packets: 7, ..late_and_busy }.bent();
+        let disturbances = Emulation { unread_packets: 7, ..late_and_busy }.disturbances();
         assert_eq!(
-            texts(&bent),
+            texts(&disturbances),
             [
                 "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
                 "the processors were busy for 97 % of the time (limit 95 %)",
@@ -282,10 +287,10 @@ mod tests {
 
     #[test]
     fn the_host_of_the_machine_is_named_where_it_took_time_and_packets_were_late() {
-        assert_eq!(run(&[100; 100], 0.5, 0.2).bent(), []);
-        assert_eq!(run(&[3_000; 100], 0.5, 0.01).bent().len(), 1);
+        assert_eq!(run(&[100; 100], 0.5, 0.2).disturbances(), []);
+        assert_eq!(run(&[3_000; 100], 0.5, 0.01).disturbances().len(), 1);
         assert_eq!(
-            texts(&run(&[3_000; 100], 0.5, 0.123).bent()),
+            texts(&run(&[3_000; 100], 0.5, 0.123).disturbances()),
             [
                 "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
                 "the host took 12.3 % of the processors (limit 1 % of a late run)",
@@ -297,6 +302,6 @@ mod tests {
     fn one_late_packet_in_a_hundred_does_not_bend_a_run() {
         let mut late = [100; 100];
         late[7] = 18_000;
-        assert_eq!(run(&late, 0.5, 0.0).bent(), []);
+        assert_eq!(run(&late, 0.5, 0.0).disturbances(), []);
     }
 }

@@ -9,7 +9,7 @@ use weir_net::{Capacity, LinkConfig, QueueLimit, Schedule, Seed};
 
 use crate::emulator::Emulator;
 use crate::error::Error;
-use crate::iperf::{Load, LoadReceiver};
+use crate::iperf::{IperfLoad, LoadReceiver};
 use crate::namespaces::Host;
 use crate::plan::Plan;
 use crate::process::Child;
@@ -35,7 +35,7 @@ const TCP_SHARE: f64 = 1448.0 / 1500.0;
 
 /// One comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct QuantityCheck {
     /// Program, quantity and link.
     pub what: String,
     /// What the link's parameters say.
@@ -50,7 +50,7 @@ pub struct Row {
     pub unit: &'static str,
 }
 
-impl Row {
+impl QuantityCheck {
     /// Relative to what was asked.
     pub fn error(&self) -> f64 {
         self.measured / self.asked - 1.0
@@ -65,7 +65,7 @@ impl Row {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfTest {
     /// All comparisons that were made.
-    pub rows: Vec<Row>,
+    pub rows: Vec<QuantityCheck>,
     /// How the runs went, and what was skipped and why.
     pub notes: Vec<String>,
 }
@@ -73,7 +73,7 @@ pub struct SelfTest {
 impl SelfTest {
     /// Whether something was measured, and all of it is within its limits.
     pub fn passed(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(Row::is_within)
+        !self.rows.is_empty() && self.rows.iter().all(QuantityCheck::is_within)
     }
 }
 
@@ -117,7 +117,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
     let window_share = (delay * 2 + QUEUE) / TimeDelta::from_secs(i64::from(TCP_SECONDS) - 1);
     for (direction, from, to) in [("up", 0, 1), ("down", 1, 0)] {
         match iperf3(emulator.host(from), emulator.host(to)) {
-            Ok(measured) => goodputs.push(Row {
+            Ok(measured) => goodputs.push(QuantityCheck {
                 what: format!("iperf3, cubic goodput {direction}, {link}"),
                 asked,
                 measured,
@@ -133,7 +133,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
     }
     let run = emulator.stop()?;
     match pinged {
-        Ok(measured) => result.rows.push(Row {
+        Ok(measured) => result.rows.push(QuantityCheck {
             what: format!("ping, mean round-trip time, {link}"),
             asked: (one_way * 2).as_millis_f64(),
             measured,
@@ -159,7 +159,9 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
         if run.real_time { "yes" } else { "no (not permitted)" },
         run.cpu.map_or(f64::NAN, |cpu| cpu.busy) * 100.0
     ));
-    result.notes.extend(run.bent().iter().map(|bent| format!("{link}: not to be trusted: {bent}")));
+    result.notes.extend(
+        run.disturbances().iter().map(|cause| format!("{link}: not to be trusted: {cause}")),
+    );
     Ok(())
 }
 
@@ -182,7 +184,7 @@ fn ping(from: &Host, to: &Host) -> Result<f64, Error> {
 
 /// Goodput at the receiver in Mbit/s, after the first second, which is slow start.
 fn iperf3(from: &Host, to: &Host) -> Result<f64, Error> {
-    let load = Load::Tcp { congestion_control: "cubic".into() };
+    let load = IperfLoad::Tcp { congestion_control: "cubic".into() };
     let report = LoadReceiver::start(to, IPERF3_PORT)?.load(from, &load, TCP_SECONDS)?.finish()?;
     let steady: Vec<_> = report
         .received
@@ -235,7 +237,13 @@ mod tests {
 
     #[test]
     fn a_row_that_is_too_far_off_fails_the_test() {
-        let row = |measured| Row { asked: 2.0, measured, less: 0.1, more: 0.05, ..Row::default() };
+        let row = |measured| QuantityCheck {
+            asked: 2.0,
+            measured,
+            less: 0.1,
+            more: 0.05,
+            ..QuantityCheck::default()
+        };
         let result = |rows| SelfTest { rows, notes: Vec::new() };
         assert!(result(vec![row(2.04), row(1.91)]).passed());
         assert!(!result(vec![row(2.04), row(1.89)]).passed());

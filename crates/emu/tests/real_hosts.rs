@@ -10,11 +10,13 @@ use std::{env, fs, process, thread};
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir_emu::{
-    Change, Child, Emulation, Emulator, Error, Hop, Host, HostPlan, Load, LoadInterval,
-    LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, Traffic, User,
-    Ways,
+    Change, Child, Emulation, Emulator, Error, Host, HostPlan, IperfLoad, LoadInterval,
+    LoadReceiver, LoadReport, Plan, Property, Running, SAMPLE_INTERVAL, Signals, TrafficTotals,
+    User, Ways,
 };
-use weir_net::{Aqm, Capacity, CoDelConfig, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{
+    Aqm, Capacity, CoDelConfig, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+};
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 const CAPACITY: Bitrate = Bitrate::from_kbps(2_000);
@@ -283,7 +285,7 @@ fn a_peer_command_runs_at_the_far_end() {
 }
 
 /// Receivers' bytes of two loads through one queue, by load; `None` without iperf3.
-fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
+fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
     let receivers: Result<Vec<_>, Error> =
         [1, 3].iter().map(|to| LoadReceiver::start(emulator.host(*to), 5_201)).collect();
     let receivers = match receivers {
@@ -304,12 +306,12 @@ fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
 fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     let hop = Hop { up: link(), down: link() };
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
-    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
     // Together one and a half times the capacity.
     let packet = DataSize::from_bytes(1_228);
-    let load = Load::Udp { rate: CAPACITY * 0.75, packet };
+    let load = IperfLoad::Udp { rate: CAPACITY * 0.75, packet };
     let Some(reports) = two_loads(&emulator, &load) else { return };
     let run = emulator.stop().unwrap();
     let flows = [run.flow(0, 1).unwrap(), run.flow(2, 3).unwrap()];
@@ -323,7 +325,8 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     }
     assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
     // Which of two constant rates the full queue refuses is a matter of their phase: the sums are not.
-    let sum = |count: fn(&Traffic) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
+    let sum =
+        |count: fn(&TrafficTotals) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
     let queue = run.hops[0].up.counters;
     assert_eq!(sum(|traffic| traffic.delivered_packets), queue.delivered_packets);
     assert_eq!(sum(|traffic| traffic.dropped_packets), queue.dropped_packets);
@@ -333,17 +336,17 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
 fn a_tcp_load_reports_both_ends() {
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
     let hop = Hop { up: link(), down: link() };
-    let plan = Plan { cell: None, hops: vec![hop], hosts, local_traffic: false };
+    let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
-    let load = Load::Tcp { congestion_control: "reno".into() };
+    let load = IperfLoad::Tcp { congestion_control: "reno".into() };
     let Some(reports) = two_loads(&emulator, &load) else { return };
     for LoadReport { sent, received } in &reports {
         let sum = |all: &[LoadInterval]| all.iter().map(|i| i.payload.as_bytes()).sum::<u64>();
         assert!(sum(received) > 0 && sum(received) <= sum(sent), "{sent:?} {received:?}");
         assert!(sent.iter().all(|i| i.retransmitted_packets.is_some() && i.rtt.is_some()));
     }
-    let load = Load::Tcp { congestion_control: "absent".into() };
+    let load = IperfLoad::Tcp { congestion_control: "absent".into() };
     let receiver = LoadReceiver::start(emulator.host(1), 5_202).unwrap();
     let error = receiver.load(emulator.host(0), &load, 1).unwrap().finish().unwrap_err();
     assert!(error.to_string().starts_with("iperf3 failed: "), "{error}");

@@ -21,7 +21,7 @@ pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
-/// The forwarding server among the participants.
+/// Name of the forwarding server among the participants.
 const SERVER: &str = "server";
 
 /// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs count; runs
@@ -34,7 +34,7 @@ pub fn counting<R>(runs: Vec<R>, flaw: impl Fn(&R) -> Option<Flaw>) -> Vec<R> {
     flawed.into_iter().filter(|run| flaw(run) == Some(Flaw::Disturbed)).collect()
 }
 
-/// What became of the calls of a real run.
+/// Results of the calls of a real run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
     /// How many calls were made, how many succeeded, and whether the machine disturbed the run.
@@ -46,16 +46,16 @@ pub struct Calls {
     /// How many of the calls succeeded.
     #[serde(flatten)]
     pub success: CallSuccess,
-    /// Of all participants.
+    /// Over all participants.
     #[serde(flatten)]
     pub all: CallMetrics,
-    /// Of those whose name begins with `a`: on A's side.
+    /// Over participants on A's side: their names begin with `a`.
     #[serde(default)]
     pub a: CallMetrics,
-    /// Of those whose name begins with `b`: on B's side.
+    /// Over participants on B's side: their names begin with `b`.
     #[serde(default)]
     pub b: CallMetrics,
-    /// How far getStats and the captures are apart, stream by stream.
+    /// Difference between getStats and the captures, for each stream.
     #[serde(default)]
     pub streams: Vec<StreamError>,
 }
@@ -80,8 +80,8 @@ impl Calls {
         }
     }
 
-    /// The value at a dotted path such as `calls.a.setup_ms`; `None` where nobody measured it or the
-    /// path names nothing.
+    /// The value at a dotted path such as `calls.a.setup_ms`; `None` if it was not measured, or if
+    /// the path names nothing.
     pub fn at(&self, path: &str) -> Option<f64> {
         let whole = serde_json::to_value(self).expect("numbers and options serialize");
         let path = path.strip_prefix(Self::PREFIX)?;
@@ -101,7 +101,7 @@ impl Calls {
     }
 }
 
-/// Means over the participants whose names are wanted.
+/// Means over the participants whose names satisfy `is_wanted`.
 fn over_participants(file: &CallFile, is_wanted: impl Fn(&str) -> bool) -> CallMetrics {
     let people: Vec<One<'_>> = file
         .participants
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(Fate { disturbed: false, ..calls.fate }.flaw(), Some(Flaw::Failed));
         assert_eq!(Fate { disturbed: false, succeeded: 3, ..calls.fate }.flaw(), None);
         let all = &calls.all;
-        // The path was found before the description came: a step of no time.
+        // The path was found before the description arrived, so this step took no time.
         assert_eq!(
             (all.signalling_ms, all.ice_ms, all.dtls_ms),
             (Some(50.0), Some(0.0), Some(30.0))

@@ -1,32 +1,33 @@
-//! What the nodes of a Wi-Fi cell did, from its rows alone.
+//! Metrics of the nodes of a Wi-Fi cell, computed from its rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir_sim::trace::{NODE_INTERVAL, NodeRow};
+use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{NodeMetrics, RunningMean};
-use crate::scenario::CellNetwork;
+use crate::scenario::Access;
 
-/// The word for the access point.
+/// Name of the access point's group.
 const ACCESS_POINT: &str = "ap";
 
 impl NodeMetrics {
-    fn names(cell: &CellNetwork) -> impl Iterator<Item = (String, Range<usize>)> {
+    fn names(cell: &Access) -> impl Iterator<Item = (String, Range<usize>)> {
         let groups = cell.groups.iter().map(|group| (group.name.clone(), group.nodes.clone()));
         std::iter::once((ACCESS_POINT.to_string(), 0..1)).chain(groups)
     }
 
-    /// Values for every group, to tell which paths there are.
-    pub(crate) fn full(cell: &CellNetwork) -> BTreeMap<String, Self> {
+    /// Filled metrics for every group, used to list the metric paths that exist.
+    pub(crate) fn full(cell: &Access) -> BTreeMap<String, Self> {
         let full: Self = Shape::full();
         Self::names(cell).map(|(name, _)| (name, full.clone())).collect()
     }
 }
 
-/// Takes the rows of a cell's nodes and measures every group, and the access point, over a part of a run.
+/// Collects the rows of a cell's nodes and computes the metrics of each group over a part of a run.
+/// The access point is a group of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct CellMeter {
     part: Range<Timestamp>,
@@ -34,8 +35,8 @@ pub(crate) struct CellMeter {
 }
 
 impl CellMeter {
-    /// Without a cell it measures nothing.
-    pub(crate) fn new(cell: Option<&CellNetwork>, part: Range<Timestamp>) -> Self {
+    /// Without a cell there are no groups.
+    pub(crate) fn new(cell: Option<&Access>, part: Range<Timestamp>) -> Self {
         let groups = cell.into_iter().flat_map(NodeMetrics::names);
         let groups = groups.map(|(name, nodes)| (name, nodes, NodeMeter::default())).collect();
         Self { part, groups }
@@ -54,7 +55,7 @@ impl CellMeter {
     }
 }
 
-/// Sums over the rows of some nodes so far.
+/// Sums over the rows of a group of nodes.
 #[derive(Clone, Debug, Default)]
 struct NodeMeter {
     rows: u64,

@@ -6,7 +6,7 @@ use weir::{Algorithm, ControllerFactory};
 
 use crate::scenario::nearest;
 
-/// Controllers by name: the library's, and any of your own beside them.
+/// Controllers by name: those of the library, and your own.
 ///
 /// ```
 /// use weir::controllers::nada::Nada;
@@ -31,7 +31,7 @@ impl Default for Controllers {
 }
 
 impl Controllers {
-    /// The same with one more. It takes the place of one with the same name.
+    /// Adds a controller. It replaces one with the same name.
     #[must_use]
     pub fn with(mut self, controller: ControllerFactory) -> Self {
         match self.0.iter_mut().find(|known| known.name() == controller.name()) {
@@ -41,7 +41,7 @@ impl Controllers {
         self
     }
 
-    /// All of them.
+    /// All controllers.
     pub fn iter(&self) -> impl Iterator<Item = &ControllerFactory> {
         self.0.iter()
     }
@@ -90,9 +90,9 @@ impl Controllers {
 pub struct UnknownController {
     /// The name that was asked for.
     pub name: String,
-    /// The name that it is likely to stand for.
+    /// A similar name that exists.
     pub near: Option<String>,
-    /// All names that there are, with spaces between them.
+    /// All existing names, separated by spaces.
     known: String,
 }
 

@@ -1,5 +1,5 @@
-//! Reads files that others may have made: regular ones alone, and no more of them than is sensible. A pipe
-//! may wait for ever, and a device may never end.
+//! Reads files of unknown origin. Only regular files are opened, and texts have a size limit: a
+//! pipe may block for ever, and a device may never end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -8,14 +8,15 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a regular file, also one that a link leads to.
+/// Opens a regular file, following links.
 pub fn open(path: &Path) -> io::Result<File> {
     let refused = || {
         let why = "is no regular file: only such files are read";
         io::Error::new(io::ErrorKind::InvalidInput, why)
     };
-    // Asked before it is opened, since opening a device may do something; and afterwards, since another
-    // file may have taken its name. To open a pipe would wait for whoever writes to it.
+    // Check before opening, because opening a device may have an effect. Check again afterwards,
+    // because the file may have been replaced. Without `O_NONBLOCK`, opening a pipe would wait for
+    // its writer.
     if !fs::metadata(path)?.is_file() {
         return Err(refused());
     }

@@ -1,27 +1,28 @@
-//! Expectations as a gate: what holds, what fails, and what is known to be missed.
+//! Judges the expectations of scenarios: whether they hold, fail, or are known misses.
 
 use crate::metrics::mean;
 use crate::scenario::requirement::REQUIREMENTS;
 use crate::spread::Spread;
 use crate::summary::{Bound, ExpectRow, Summary};
 
-/// What became of an expectation.
+/// Result of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It holds.
     Holds,
     /// It does not hold.
     Fails,
-    /// The mean of several seeds is on the wrong side of the limit, but chance alone may have put it there.
+    /// The mean of several seeds is on the wrong side of the limit, but chance alone may explain
+    /// it.
     InDoubt,
-    /// It does not hold, as the scenario says.
+    /// It does not hold, and the scenario declares it a known miss.
     KnownMiss,
-    /// It holds, though the scenario says that it does not.
+    /// It holds although the scenario declares it a known miss.
     MissIsGone,
 }
 
 impl Outcome {
-    /// Whether the gate stays open; a strict one closes where there is doubt.
+    /// Whether the check passes; a `strict` check also fails if there is doubt.
     pub const fn passes(self, strict: bool) -> bool {
         match self {
             Self::Holds | Self::KnownMiss => true,
@@ -41,25 +42,26 @@ pub struct Judgement {
     /// What is expected: text, limit, reason of a known miss. `measured` is the mean over the seeds,
     /// `None` if a seed has no value.
     pub row: ExpectRow,
-    /// The flows that decided with the seeds that miss it; with all seeds, where none does. Empty where
-    /// all flows together are measured.
+    /// Deciding flows of the seeds that miss the expectation, or of all seeds if none misses it.
+    /// Empty if the metric is of all flows together.
     pub flows: Vec<String>,
-    /// Half the width of the mean's 95 % confidence interval; `None` of fewer than two seeds.
+    /// Half the width of the mean's 95 % confidence interval; `None` for fewer than two seeds.
     pub confidence: Option<f64>,
-    /// The seeds.
+    /// Seeds of the runs.
     pub seeds: Vec<String>,
-    /// With how many of them it holds.
+    /// Number of seeds with which it holds.
     pub held: usize,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
 /// Judges every expectation of every scenario and controller by its mean over the seeds, in the order
 /// of the runs.
 ///
-/// Of one seed the outcome is exact: equal seeds give equal runs. Of several, an expectation fails only
-/// beyond doubt, by a two-sided test at 0.1 %: of the hundreds that are judged at once a test at 5 %
-/// would refuse some every time. A known miss is gone when every seed holds.
+/// With one seed the result is exact, because equal seeds give equal runs. With several seeds an
+/// expectation fails only if a two-sided test at 0.1 % rejects it: hundreds are judged at once, so
+/// a test at 5 % would reject some of them by chance. A known miss is gone when the expectation
+/// holds with every seed.
 pub fn judge(summaries: &[Summary]) -> Vec<Judgement> {
     let mut groups: Vec<Vec<&Summary>> = Vec::new();
     for summary in summaries {
@@ -123,18 +125,18 @@ fn deciding(runs: &[&Summary], index: usize, all_hold: bool) -> Vec<String> {
 /// Whether a controller meets a requirement of RFC 8836.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Its number there, `1a`.
+    /// Number of the requirement in RFC 8836, such as `1a`.
     pub requirement: &'static str,
-    /// What it asks, in a few words.
+    /// The requirement in a few words.
     pub text: &'static str,
     /// Controller.
     pub controller: String,
-    /// `None` if no expectation of the runs speaks of it.
+    /// Whether it is met; `None` if no expectation of the runs tests it.
     pub met: Option<bool>,
-    /// The expectation that decides: of those that fail the one that is furthest from its limit, else
-    /// the one that is nearest.
+    /// The deciding expectation: the failed one that is furthest from its limit. If none failed,
+    /// the one that is nearest to its limit.
     pub by: Option<Judgement>,
-    /// How many expectations speak of it.
+    /// Number of expectations that test it.
     pub tested: usize,
     /// How many of them hold.
     pub held: usize,
@@ -174,7 +176,7 @@ pub fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
         .collect()
 }
 
-/// How far a value is on the right side of its limit, over the limit.
+/// Distance from the limit, relative to the limit; positive on the right side.
 fn margin(row: &ExpectRow) -> f64 {
     let Some(measured) = row.measured else { return f64::NEG_INFINITY };
     let scale = if row.limit == 0.0 { 1.0 } else { row.limit.abs() };
@@ -243,7 +245,8 @@ mod tests {
         assert_eq!(outcome(&[Some(0.7), Some(0.7)], false), Outcome::Fails);
         assert_eq!(outcome(&[Some(0.9), None], false), Outcome::Fails);
         assert!(Outcome::InDoubt.passes(false) && !Outcome::InDoubt.passes(true));
-        // Mean 0.78, standard error 0.002: ten of them below the limit, with three degrees of freedom.
+        // Mean 0.78, standard error 0.002: ten standard errors below the limit, with three degrees
+        // of freedom.
         let near = [0.776, 0.778, 0.782, 0.784].map(Some);
         assert_eq!(outcome(&near, false), Outcome::InDoubt);
         // With nine degrees of freedom the same values are beyond doubt.

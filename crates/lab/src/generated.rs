@@ -1,5 +1,5 @@
-//! Files of the repository that follow from the code: the report's types in TypeScript, and tables of
-//! `docs/reference/record-format.md`. A test fails on one that is out of date;
+//! Files of the repository that are generated from the code: the report's types in TypeScript, and
+//! tables of `docs/reference/record-format.md`. A test fails if one is out of date;
 //! `WEIR_UPDATE=1 cargo test -p weir-lab generated` writes them again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,8 @@ const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-lab generated";
 const RECORD_FORMAT: &str = "docs/reference/record-format.md";
 const FORMAT_TS: &str = "web/src/format.ts";
 
-/// Fails if the file does not hold this; with `WEIR_UPDATE` in the environment, writes it.
+/// Fails if the file differs from `wanted`. With `WEIR_UPDATE` in the environment, writes it
+/// instead.
 fn hold(path: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     let found = fs::read_to_string(&path).unwrap_or_default();
@@ -61,7 +62,7 @@ fn tables() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// With a column on real calls where any value differs there.
+/// Table of a group of columns. It has a column for real calls if any value differs there.
 fn columns<R>(group: &ColumnGroup<R>) -> String {
     let differs = group.columns.iter().any(|column| !column.in_call.is_empty());
     let mut table = String::from(if differs {
@@ -139,10 +140,10 @@ fn generated_types_of_the_report_are_up_to_date() {
     hold(FORMAT_TS, &text);
 }
 
-/// A type, and all that its members need, each once.
+/// A type and all types that its members need, each once.
 struct Types<'a> {
     cfg: &'a Config,
-    /// Declarations by name. The order in which ts-rs hands them over is not always the same.
+    /// Declarations by name, because the order in which ts-rs visits types varies.
     found: BTreeMap<String, String>,
 }
 
@@ -176,7 +177,7 @@ impl TypeVisitor for Types<'_> {
     }
 }
 
-/// A declaration of ts-rs with a member a line.
+/// Formats a declaration of ts-rs with one member per line.
 fn pretty(name: &str, declaration: &str) -> String {
     let Some(body) = declaration.strip_prefix(&format!("type {name} = {{")) else {
         return format!("export {}\n", declaration.trim());
@@ -198,14 +199,14 @@ fn pretty(name: &str, declaration: &str) -> String {
     text
 }
 
-/// Where a member ends: at a comma outside of all brackets.
+/// End of a member: the first comma outside all brackets.
 fn end_of_member(text: &str) -> usize {
     let mut depth = 0;
-    let mut end = |byte: u8| {
+    let end = |byte: u8| {
         depth += i32::from(b"<([{".contains(&byte)) - i32::from(b">)]}".contains(&byte));
         byte == b',' && depth == 0
     };
-    text.bytes().position(|byte| end(byte)).unwrap_or(text.len())
+    text.bytes().position(end).unwrap_or(text.len())
 }
 
 /// Doc comments in TypeScript, from the lines of one.

@@ -1,7 +1,7 @@
-//! The lab's paperwork: scenario files, run records, metrics, published values, expectations, report.
+//! Scenario files, run records, metrics, published values, expectations and the report.
 //!
-//! Everything past [`record`] works from records alone, so a simulated run and a real call are
-//! measured by the same code.
+//! Metrics, expectations and the report work from a [`record`] alone, so the same code measures
+//! simulated runs and real calls.
 
 pub mod calls;
 pub mod cell;

@@ -1,8 +1,9 @@
-//! Metrics of a flow, from its rows alone; simulated runs and real calls are measured alike.
+//! Metrics of a flow. They are computed from its rows alone, so simulated runs and real calls are
+//! measured in the same way.
 //!
-//! Time is weighed by rows of 50 ms: a percentile of the queuing delay is one over the rows that have
-//! one, each the mean over the packets that arrived in it. Percentiles interpolate linearly between
-//! ranks, as numpy does by default.
+//! Each row covers 50 ms and counts once. The queuing delay of a row is the mean over the packets
+//! that arrived in it; a percentile is taken over the rows that have a value. Percentiles
+//! interpolate linearly between ranks, as numpy does by default.
 //!
 //! Rows are measured one after the other as they come, so that a run of any length takes little memory.
 
@@ -42,7 +43,7 @@ use weir_sim::trace::Row;
 
 use declared::{Shape, declare};
 
-/// Rows in a second, over which rates and loss ratios are taken.
+/// Rows in a second, the window of rates and loss ratios.
 const ROWS_PER_SECOND: usize = 20;
 /// Mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,57 +105,61 @@ impl Shape for Distribution {
 }
 
 declare! {
-    /// Metrics of a flow over a part of a run. `None` where a value does not apply or nobody measured it.
+    /// Metrics of a flow over a part of a run. `None` where a value does not apply or was not
+    /// measured.
     pub struct Metrics in "" {
         /// Received bits over the bits that the bottleneck could carry in the same time. The "link
         /// utilization" of lund is another metric: target_utilization.
         utilization: Option<f64> = "ratio", Higher, [Capacity], title: "Utilization";
-        /// Mean over the rows of target bitrate over capacity: the "link utilization" of lund, section 5.2.
-        /// It exceeds what arrives where the target exceeds the capacity. Rows of an outage, with a
-        /// capacity of 0, are left out.
+        /// Mean over the rows of target bitrate divided by capacity: the "link utilization" of
+        /// lund, section 5.2. It is larger than the received share if the target exceeds the
+        /// capacity. Rows of an outage, with a capacity of 0, are left out.
         target_utilization: Option<f64> = "ratio", Neither, [Media, Capacity];
-        /// IP bytes that left the network for the receiver, over the time: mean over the time, standard
-        /// deviation of whole seconds. Simulated: of the flow, headers included.
+        /// Rate of the IP bytes that the network delivered to the receiver: mean over the time,
+        /// standard deviation over whole seconds. Simulated: of the flow, headers included.
         rate_mbps: Option<MeanStd> = "Mbit/s", Higher, [], title: "Received rate, throughput",
             call: "of its direction, RTCP, STUN and DTLS included.";
-        /// Time that packets waited in the bottleneck's queue: the mean of the packets that arrived in each
-        /// 50 ms. Percentiles are over these values.
+        /// Time that packets waited in the bottleneck's queue, as the mean over the packets that
+        /// arrived in each 50 ms. Percentiles are over these values.
         queuing_delay_ms: Option<Distribution> = "ms", Lower, [], title: "Queuing delay",
             call: "the bottleneck is the emulator's.";
-        /// Simulated: feedback response time, from sending a packet until the feedback on it arrives, the
-        /// wait for that feedback included; the shortest of each 50 ms. Percentiles are over these values.
+        /// Simulated: feedback response time, from sending a packet until the feedback on it
+        /// arrives. It includes the wait for that feedback. The value is the shortest of each 50
+        /// ms. Percentiles are over these values.
         rtt_ms: Option<Distribution> = "ms", Lower, [Media], title: "Round-trip time (RTT)",
             call: "as getStats has it, from RTCP or STUN, without such a wait.";
-        /// Round-trip time above its least value of the whole run: the delay of delft, section 5.3.4.
+        /// Round-trip time minus its minimum over the whole run: the delay of delft, section 5.3.4.
         rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
         /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum
         /// over any second.
         loss_ratio: Option<MeanMax> = "ratio", Lower, [], title: "Loss";
-        /// RTCP that the receiver sent over what the sender sent, in IP bytes (RFC 8836, section 2,
-        /// requirement 8).
+        /// Bytes of RTCP from the receiver over all bytes from the sender, as IP packets (RFC 8836,
+        /// section 2, requirement 8).
         feedback_ratio: Option<f64> = "ratio", Lower, [Media];
-        /// Time from a change of the capacity until the target differs by 250 kbit/s from what it was at the
-        /// change, in steps of 50 ms; mean over the changes that were answered (lund, section 5.2).
+        /// Time from a change of the capacity until the target differs by 250 kbit/s from what it
+        /// was at the change, in steps of 50 ms; mean over the changes with a response (lund,
+        /// section 5.2).
         responsiveness_s: Option<f64> = "s", Lower, [Media, Capacity, Change], title: "Responsiveness";
-        /// Responsiveness over the changes upward.
+        /// Responsiveness to increases of the capacity.
         responsiveness_up_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
-        /// Responsiveness over the changes downward.
+        /// Responsiveness to decreases of the capacity.
         responsiveness_down_s: Option<f64> = "s", Lower, [Media, Capacity, Change];
-        /// Time from the start, a change of the capacity or another flow's coming or going until the received
-        /// rate of a second first comes within 10 % of its mean over the second half of the time to the
-        /// next; mean over these, outages left out.
+        /// Time until the received rate over a second first comes within 10 % of its final rate. It
+        /// is measured from the start, from each change of the capacity, and from each start or
+        /// stop of another flow. The final rate is the mean over the second half of the time until
+        /// the next of these. The value is the mean over them, without outages.
         convergence_s: Option<f64> = "s", Lower, [];
-        /// How often a minute the received rate of half a second swings from below 0.75 to above 1.25 of its
-        /// mean, over the second halves of the times between changes.
+        /// Number of times per minute that the received rate over half a second swings from below
+        /// 0.75 to above 1.25 of its mean, in the second halves of the times between changes.
         oscillations_per_min: Option<f64> = "1/min", Lower, [];
         /// Mean target bitrate.
         target_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
-        /// Mean target bitrate over the last half of the time.
+        /// Mean target bitrate over the second half of the time.
         late_rate_mbps: Option<f64> = "Mbit/s", Neither, [Media];
     } with {
-        /// What the viewer saw.
+        /// Metrics of the video.
         video: VideoMetrics;
-        /// What TCP's application got.
+        /// Metrics of the TCP transfer.
         transfer: TransferMetrics;
     }
 }
@@ -181,19 +186,20 @@ impl Metrics {
     }
 }
 
-/// The steps of the capacity that lie between rows of one flow.
+/// Changes of the capacity between consecutive rows of one flow.
 pub fn capacity_changes(rows: &[Row]) -> Vec<CapacityChange> {
     let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
     rows.iter().for_each(|row| meter.push(row));
     meter.finish().changes
 }
 
-/// Mean of the values; `None` of no values.
+/// Mean of the values; `None` if there are none.
 pub fn mean(values: Vec<f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The value below which a share `q` of the sorted values lies, interpolated between ranks.
+/// The `q` quantile (0 to 1) of sorted values, interpolated linearly between ranks; `None` if there
+/// are none.
 pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     let position = q * sorted.len().checked_sub(1)? as f64;
     let below = position.floor();
@@ -201,7 +207,7 @@ pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * (position - below))
 }
 
-/// A mean of what comes one by one.
+/// Mean of values that arrive one at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunningMean {
     sum: f64,
@@ -214,7 +220,7 @@ impl RunningMean {
         self.count += 1;
     }
 
-    /// `None` of no values.
+    /// The mean; `None` if there are no values.
     pub(crate) fn value(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
@@ -234,7 +240,7 @@ impl FromIterator<f64> for RunningMean {
     }
 }
 
-/// The sum of the last second's rows.
+/// Sum over the rows of the last second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     last: [u64; ROWS_PER_SECOND],
@@ -243,7 +249,7 @@ struct Window {
 }
 
 impl Window {
-    /// The sum with this row.
+    /// Adds a row and returns the new sum.
     fn push(&mut self, value: u64) -> u64 {
         let oldest = &mut self.last[self.rows % ROWS_PER_SECOND];
         self.sum = self.sum + value - std::mem::replace(oldest, value);
@@ -297,7 +303,7 @@ mod tests {
         (0..160).map(row).collect()
     }
 
-    /// Nine decimals: what summing in another order may change is below that.
+    /// Rounds to nine decimals. Differences from the order of summation are smaller.
     fn rounded(value: Option<f64>) -> Option<f64> {
         value.map(|value| (value * 1e9).round() / 1e9)
     }
@@ -334,13 +340,13 @@ mod tests {
         assert_eq!(metrics.responsiveness_s, Some(0.15));
         assert_eq!(metrics.responsiveness_down_s, Some(0.15));
         assert_eq!(metrics.responsiveness_up_s, None);
-        // At once after the start; two rows of the first second after the change are at the old rate,
-        // and within 10 % of 900 kbit/s allows exactly that.
+        // Converged at once after the start. In the first second after the change two rows still
+        // have the old rate, which gives 990 kbit/s: exactly 10 % above 900 kbit/s.
         assert_eq!(metrics.convergence_s, Some(1.0));
         assert_eq!(rounded(metrics.late_rate_mbps), Some(0.9225)); // (2 * 1.8 + 78 * 0.9) / 80
     }
 
-    /// So many half seconds at each rate, in kbit/s.
+    /// Half a second at each rate, in kbit/s.
     fn half_seconds(rates: &[u64]) -> Vec<Row> {
         let row = |index: i64, rate: u64| Row {
             time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
@@ -381,8 +387,8 @@ mod tests {
         rates[20..24].fill(1_500);
         rates[24..].fill(1_000);
         let rows = half_seconds(&rates);
-        // At once from the start; after the arrival two seconds at 1500, of which a second that is
-        // near 1000 may hold four rows.
+        // Converged at once after the start. After the arrival the rate is 1500 kbit/s for two
+        // seconds. A second within 10 % of 1000 kbit/s contains at most four of those rows.
         let arrivals = [Timestamp::from_secs(10)];
         assert_eq!(Metrics::of(&rows, &arrivals).convergence_s, Some((1.0 + 2.8) / 2.0));
     }

@@ -2,9 +2,10 @@
 //! where real programs ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell.
 //! The module of each file describes it.
 //!
-//! A folder is written under a hidden name and moved to its place at the end, so no half-made record is
-//! ever seen. Rows are written and read as they come, so that a run of any length takes little memory.
-//! A simulated run's record holds nothing of the machine: equal seeds give equal bytes anywhere.
+//! A folder is written under a hidden name and moved to its place at the end, so nobody sees an
+//! incomplete record. Rows are written and read one by one, so that a run of any length takes
+//! little memory. The record of a simulated run contains nothing about the machine: equal seeds
+//! give equal bytes everywhere.
 
 pub mod airtime;
 mod events;
@@ -35,12 +36,12 @@ use crate::summary::Summary;
 pub use reader::{Reader, Scenarios};
 pub use writer::{Writer, clean};
 
-/// Version of the record's shape.
+/// Version of the record's format.
 pub const SCHEMA: u32 = 1;
 
-/// The longest time of a command's run that a record tells of.
+/// Longest run of a command that a record can contain.
 pub const LINK_DURATION_MAX: TimeDelta = TimeDelta::from_secs(50 * 3600);
-/// The version of the program that a record names.
+/// Version of this program, which is written into records.
 const WEIR: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "run.json";
@@ -49,14 +50,15 @@ const EVENTS: &str = "events.jsonl";
 const SUMMARY: &str = "summary.json";
 const CALL: &str = "call.json";
 
-/// The files that only runs over some kind of network have. A new one is a module beside `nodes` and a
-/// line here.
+/// Files that exist only for certain networks. A new one needs a module next to `nodes` and an
+/// entry here.
 const LOGS: &[&dyn table::AnyLog] = &[&nodes::FILE, &airtime::FILE];
 
-/// More than a scenario with its traces has, or a call of hours.
+/// Size limit of a JSON file in bytes: more than a scenario with its traces needs, or a call of
+/// several hours.
 const JSON_MAX: u64 = 1 << 28;
 
-/// A run with all that was noted of it.
+/// A run with everything that was recorded of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Which run it is.
@@ -65,7 +67,8 @@ pub struct Record {
     pub scenario: Scenario,
     /// Rows and rate changes.
     pub trace: Trace,
-    /// What only a run of real programs has: machine, versions, lateness, candidate pairs, warnings.
+    /// Content of `call.json`, only for runs of real programs: machine, versions, lateness,
+    /// candidate pairs, warnings.
     pub call: Option<CallFile>,
 }
 
@@ -81,7 +84,7 @@ pub enum RecordError {
     Another {
         /// The folder.
         folder: PathBuf,
-        /// What is other about it.
+        /// What differs.
         why: String,
     },
     /// The file system refused.
@@ -89,7 +92,7 @@ pub enum RecordError {
     Io {
         /// What was read or written.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
     /// A file of the record is not what it should be.
@@ -177,7 +180,7 @@ impl RunFile {
         }
     }
 
-    /// How long a command ran; `None` of another engine.
+    /// How long a command ran; `None` for other engines.
     fn linked_duration(&self) -> Result<Option<TimeDelta>, String> {
         let max = LINK_DURATION_MAX.as_millis();
         match (self.engine, self.duration_ms.map(i64::try_from)) {
@@ -192,8 +195,8 @@ impl RunFile {
     }
 }
 
-/// The record folders below a folder, itself included, by path. Links below it are not followed: one
-/// that leads upwards would have no end.
+/// The record folders in and below `folder`, sorted by path. Links below it are not followed,
+/// because following a link that leads upwards would never end.
 pub fn find(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     if folder.join(RUN).is_file() {
         return Ok(vec![folder.to_path_buf()]);

@@ -1,11 +1,12 @@
-//! The report: everything that the page of `web/` shows, from records alone, in one HTML file.
+//! The report: one HTML file with everything that the page of `web/` shows, computed from records
+//! alone.
 //!
 //! ```text
 //! records -> runs, measured -> series, events, boxes, tables -> JSON inside the viewer's page
 //! ```
 //!
-//! The page computes nothing that a reader could take for a measurement; it draws what stands here.
-//! Records are sorted first, so their order on the command line does not change a byte.
+//! The page computes no measurements; it draws the values that are computed here. Records are
+//! sorted first, so their order on the command line does not change a byte.
 
 mod airtime;
 mod boxes;
@@ -47,7 +48,7 @@ pub use page::ReportError;
 struct Run {
     record: Reader,
     summary: Summary,
-    /// The steps of each flow's capacity, where simulated runs stand beside calls.
+    /// Capacity changes of each flow, where simulated runs are compared with calls.
     changes: Vec<Vec<CapacityChange>>,
     frames: Frames,
 }
@@ -66,14 +67,14 @@ impl Run {
     }
 }
 
-/// Which runs of a column, by flaw, are what.
+/// Ranges of the runs of a column, which are sorted by flaw.
 struct Parts {
     shown: Range<usize>,
     left_out: Range<usize>,
     counted: Range<usize>,
 }
 
-/// Of runs with these flaws, by rising flaw.
+/// The ranges of runs with these flaws, in rising order.
 fn parts(flaws: &[Option<Flaw>]) -> Parts {
     let all = flaws.len();
     let sound = flaws.partition_point(|flaw| flaw.is_none());
@@ -85,7 +86,7 @@ fn parts(flaws: &[Option<Flaw>]) -> Parts {
     Parts { shown, left_out, counted: if counted == 0 { 0..all } else { 0..counted } }
 }
 
-/// Whether two runs stand in one column.
+/// Whether two runs belong to one column.
 fn is_of_column(a: &RunInfo, b: &RunInfo) -> bool {
     (a.engine, &a.controller) == (b.engine, &b.controller)
 }
@@ -96,7 +97,7 @@ struct Column<'a> {
     engine: Engine,
     /// The runs without a flaw. If there are none, the disturbed ones.
     runs: &'a [Run],
-    /// The others.
+    /// The other runs.
     left_out: &'a [Run],
     /// The runs that tables of calls count, failed calls among them. Disturbed runs count only if there are
     /// no others.
@@ -128,7 +129,7 @@ impl<'a> Column<'a> {
         metrics::mean(self.runs.iter().filter_map(value).collect())
     }
 
-    /// Of each run that counts, what stands beside a published value.
+    /// The value of each counted run that is compared with a published value.
     fn beside(&self, value: &PaperValue) -> Vec<f64> {
         let runs = if Calls::names(&value.metric) { self.counted } else { self.runs };
         runs.iter().filter_map(|run| run.summary.beside(value)).collect()
@@ -136,8 +137,8 @@ impl<'a> Column<'a> {
 }
 
 impl Report {
-    /// Measures the records of these folders. `command` is the command that makes this report; `None` once
-    /// somebody has set `stop`.
+    /// Measures the records of these folders. `command` is the command that writes this report.
+    /// Returns `None` if `stop` was set.
     pub fn of(
         folders: &[PathBuf],
         command: &str,
@@ -187,7 +188,8 @@ impl Report {
     }
 }
 
-/// The algorithms in their own order, then own controllers and browsers by name.
+/// Names of the controllers: algorithms in the order of [`Algorithm::all`], then the user's own
+/// controllers and browsers by name.
 fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
     let rank = |name: &str| Algorithm::all().position(|algorithm| algorithm.name() == name);
     let mut names: Vec<String> = runs.map(|run| run.controller.clone()).collect();
@@ -200,13 +202,14 @@ fn controllers<'a>(runs: impl Iterator<Item = &'a RunInfo>) -> Vec<String> {
 struct Chosen<'a> {
     id: &'a str,
     shown: &'a crate::scenario::Scenario,
-    /// By engine and controller.
+    /// Sorted by engine and controller.
     columns: Vec<Column<'a>>,
     flows: Vec<&'a str>,
 }
 
 impl<'a> Chosen<'a> {
-    /// `runs` are not empty, of one scenario, and by engine, controller, flaw and seed.
+    /// `runs` must not be empty. They are of one scenario, and sorted by engine, controller, flaw
+    /// and seed.
     fn of(runs: &'a [Run]) -> Self {
         let of_column = |a: &Run, b: &Run| is_of_column(&a.record.info, &b.record.info);
         Self {
@@ -218,7 +221,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// The flows of a scenario's runs that are drawn, as the first run describes them.
+/// Names of the flows that are drawn. The first run's scenario decides which flows are drawn.
 fn drawn_flows<'a>(records: impl Iterator<Item = &'a Reader> + Clone) -> Vec<&'a str> {
     let Some(first) = records.clone().next() else { return Vec::new() };
     let mut flows: Vec<&str> = Vec::new();
@@ -231,32 +234,32 @@ fn drawn_flows<'a>(records: impl Iterator<Item = &'a Reader> + Clone) -> Vec<&'a
     flows
 }
 
-/// Audio, loads at a given rate and short transfers are a test's surroundings: dozens of curves that say
-/// nothing of a controller.
+/// Whether a flow gets a curve. Audio, loads at a given rate and short transfers do not: their
+/// dozens of curves would say nothing about a controller.
 fn is_drawn(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Media(_) | Traffic::Link => true,
         Traffic::Tcp(tcp) => tcp.short.is_none(),
-        Traffic::Audio | Traffic::Udp(_) => false,
+        _ => false,
     }
 }
 
-/// How much of each group a report keeps: the more groups, the less, so that hundreds of runs still make
-/// a file of a few megabytes.
+/// How much of each group a report keeps. With more groups it keeps less of each, so the file for
+/// hundreds of runs has only a few megabytes.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// Most points of a curve.
+    /// Maximum number of points of a curve.
     points: usize,
-    /// Most rate changes.
+    /// Maximum number of rate changes.
     changes: usize,
 }
 
 impl Detail {
-    /// More points than a screen has columns say nothing.
+    /// Upper limit for a group. A screen has no columns for more points.
     const MOST: Self = Self { points: 1_200, changes: 400 };
-    /// Fewer would hide a step of a few seconds.
+    /// Lower limit for a group. Fewer points would hide a step of a few seconds.
     const LEAST: Self = Self { points: 200, changes: 20 };
-    /// Of all groups together.
+    /// Limit for all groups together.
     const TOTAL: Self = Self { points: 120_000, changes: 20_000 };
 
     fn of(groups: usize) -> Self {
@@ -295,13 +298,13 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) 
     }
 }
 
-/// How long the longest run is: a command runs for as long as it likes.
+/// Duration of the longest run. Runs of a command differ in length.
 fn longest(columns: &[Column<'_>]) -> TimeDelta {
     let runs = columns.iter().flat_map(|column| column.runs);
     runs.map(|run| run.record.scenario.duration).max().unwrap_or(TimeDelta::ZERO)
 }
 
-/// A column at one flow; `None` if none of its runs has the flow.
+/// One flow of a column; `None` if none of its runs has the flow.
 fn group(
     column: &Column<'_>,
     flow: &str,
@@ -347,7 +350,7 @@ fn point(run: &Run, flow: &str) -> Option<Point> {
     })
 }
 
-/// The command that makes these runs again: one for seeds 1 to N, else one a seed.
+/// The command that repeats these runs: a single one for seeds 1 to N, else one for each seed.
 fn command(runs: &[&Run]) -> String {
     let seeds = runs.iter().map(|run| run.record.info.seed);
     let first = &runs[0].record.info;
@@ -361,7 +364,7 @@ fn command(runs: &[&Run]) -> String {
     commands.join(" && ")
 }
 
-/// What the records warn of, and runs of another text than the one that the report shows.
+/// Warnings in the records, and a warning for runs with another scenario text than the one shown.
 fn warnings(runs: &[&Run], left_out: &[Run], shown: &crate::scenario::Scenario) -> Vec<String> {
     let mut warnings: Vec<String> = left_out.iter().map(left_out_in_words).collect();
     for run in runs {
@@ -379,7 +382,7 @@ fn warnings(runs: &[&Run], left_out: &[Run], shown: &crate::scenario::Scenario) 
     warnings
 }
 
-/// What a real run's record warns of.
+/// Warnings in the record of a real run.
 fn noted(run: &Run) -> impl Iterator<Item = &str> {
     let noted = run.record.call.as_ref().map(|call| call.warnings.iter());
     noted.into_iter().flatten().map(String::as_str)
@@ -390,7 +393,7 @@ fn left_out_in_words(run: &Run) -> String {
     format!("seed {} is left out of all values: {why}", run.seed())
 }
 
-/// The histogram of the run that released its packets latest, by the 99th percentile.
+/// Histogram of the run with the largest 99th percentile of release lateness.
 fn worst_lateness(runs: &[&Run]) -> Option<Histogram> {
     let histogram = |run: &&Run| -> Option<Histogram> {
         let lateness = run.record.call.as_ref()?.emulation.lateness_us.as_ref()?;
@@ -407,7 +410,7 @@ fn rounded(value: f64, decimals: i32) -> f64 {
 
 #[cfg(test)]
 impl Report {
-    /// The report of records that are written first.
+    /// Writes the records to disk and reports on them.
     pub(crate) fn of_records(records: &[crate::record::Record], command: &str) -> Self {
         let place = tempfile::tempdir().unwrap();
         let write = |(index, record): (usize, &crate::record::Record)| {

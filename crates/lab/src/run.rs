@@ -1,13 +1,14 @@
-//! Which run it is: scenario, controller, engine and seed.
+//! Identity of a run: scenario, controller, engine and seed.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What a folder's name has of a command, in characters: a file system takes 255 bytes.
+/// Longest part of a command in a folder name, in characters. File systems allow names of 255
+/// bytes.
 const NAME_MAX: usize = 100;
 
-/// What made a run's packets move.
+/// How a run was made: in simulation, or with real programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -21,7 +22,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The word in records.
+    /// Name in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -31,27 +32,27 @@ impl Engine {
     }
 }
 
-/// Which run this is: the head of `run.json`.
+/// Identity of a run: the first members of `run.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
     /// Scenario id.
     pub scenario: String,
-    /// Controller: an algorithm's name, or the browser's. Of [`Engine::Link`] the command, as a shell
-    /// reads it; before it `--peer PEER --` where another one ran at the far end.
+    /// Controller: name of the algorithm or of the browser. For [`Engine::Link`] it is the command
+    /// in shell syntax, preceded by `--peer PEER --` if another command ran at the far end.
     pub controller: String,
-    /// What moved the packets.
+    /// How the run was made.
     pub engine: Engine,
-    /// Seed of everything that was drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl RunInfo {
-    /// The command that makes this run again.
+    /// The command that repeats this run.
     pub fn command(&self) -> String {
         self.command_with(&format!("--seed {}", self.seed))
     }
 
-    /// The command for runs like this one, with `seeds` for an option that names theirs.
+    /// The command that repeats runs like this one; `seeds` is the option that selects their seeds.
     pub(crate) fn command_with(&self, seeds: &str) -> String {
         let Self { scenario, controller, .. } = self;
         match self.engine {
@@ -64,7 +65,7 @@ impl RunInfo {
         }
     }
 
-    /// Where the run's folder lies below the output folder.
+    /// Path of the run's folder below the output folder.
     pub fn folder(&self) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let scenario: String = self.scenario.replace('/', "__").chars().map(safe).collect();

@@ -1,4 +1,4 @@
-//! A scenario: a network, the flows that use it, and what a paper or a standard says of the result.
+//! A scenario: a network, the flows that use it, and published results to compare with.
 
 mod applies;
 mod aqm;
@@ -7,17 +7,17 @@ pub mod catalogue;
 mod changes;
 mod error;
 mod flow;
+mod kind;
 mod network;
 mod parse;
-mod placement;
 pub mod quantity;
 mod reader;
 pub mod requirement;
-mod retry;
 #[cfg(test)]
 mod tests;
 mod trace_files;
 mod wifi;
+mod wired;
 mod words;
 
 use std::collections::BTreeMap;
@@ -27,147 +27,150 @@ use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, ControllerFactory};
 use weir_net::Schedule;
-use weir_net::wifi::{AccessCategory, NodeId};
+use weir_net::path::{AccessPlan, Attachment};
 
+pub use weir_net::Hop;
 pub use weir_sim::{
-    Association, Congestion, Cubic, Direction, Feedback, Hop, Repair, ShortTransfers, Source, Tcp,
-    Udp,
+    Congestion, Cubic, Direction, Feedback, Repair, ShortTransfers, Source, Tcp, Udp,
 };
 
 pub use call::CallPlan;
 pub use changes::{Change, changes};
 pub use error::{ScenarioError, nearest};
+pub use kind::{Access, NodeGroup};
 pub use parse::{parse, parse_recorded, parse_variant};
-pub use wifi::{CellNetwork, StationGroup};
 
-/// How much of a cell's channel time a record shows.
-const AIRTIME: TimeDelta = TimeDelta::from_millis(100);
+/// Length of the time for which a record shows every detail of the access network.
+const DETAILS: TimeDelta = TimeDelta::from_millis(100);
 
-/// One experiment, as its TOML file describes it.
+/// One experiment, as described by its TOML file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// `lund/rmcat-ns3`: folder and file name, or the path of a file outside the catalogue.
+    /// Folder and file name such as `lund/rmcat-ns3`, or the path of a file outside the catalogue.
     pub id: String,
-    /// The variant of the file's scenario that this is; `None` for the scenario itself.
+    /// Name of the variant within the file; `None` for the scenario without a variant.
     pub variant: Option<String>,
-    /// The file, word for word.
+    /// Content of the file, unchanged.
     pub text: String,
-    /// The trace files that it names, word for word, by name.
+    /// Contents of the trace files that it refers to, unchanged, by file name.
     pub traces: BTreeMap<String, String>,
-    /// One line.
+    /// Title, one line.
     pub title: String,
-    /// Where it comes from: paper and section, or standard and section.
+    /// Origin: paper or standard, with the section.
     pub source: String,
-    /// What is done and why, and which open parameters were chosen how.
+    /// What is done and why, and how open parameters were chosen.
     pub description: String,
     /// Length of the run.
     pub duration: TimeDelta,
     /// How often a receiver sends transport-wide feedback.
     pub feedback_interval: TimeDelta,
-    /// The Wi-Fi cell that host A and others are stations of.
-    pub cell: Option<CellNetwork>,
-    /// The bottlenecks, in order from host A, or the cell, to host B; without a cell at least one.
+    /// The access network, such as a Wi-Fi cell. Host A and others are its terminals.
+    pub access: Option<Access>,
+    /// The bottlenecks, in order from host A (or the access network) to host B. Without an access
+    /// network there is at least one.
     pub hops: Vec<Hop>,
-    /// The traffic.
+    /// The flows that use the network.
     pub flows: Vec<Flow>,
-    /// How real browsers play it.
+    /// How real browsers run the scenario.
     pub call: CallPlan,
-    /// Parts of the run that tables are made of.
+    /// Parts of the run that tables refer to.
     pub sections: Vec<Section>,
     /// Published values.
     pub paper: Vec<PaperValue>,
-    /// Published findings in words, with the condition under which ours agrees.
+    /// Published findings in words, each with the condition under which our results agree.
     pub findings: Vec<Finding>,
-    /// Assertions of the gate.
+    /// Assertions that the test gate checks.
     pub expectations: Vec<Expectation>,
 }
 
 /// Traffic from one host to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its kind and number, `media-1`; `media-1-up` where a scenario has both directions.
+    /// Name made of kind and number: `media-1`, or `media-1-up` if the scenario has both
+    /// directions.
     pub name: String,
-    /// Which way its data goes.
+    /// Direction of its data.
     pub direction: Direction,
-    /// The station that is its end on A's side, and the category of its packets.
-    pub station: Option<Association>,
+    /// The terminal of the access network at its end on A's side, and the class of its packets
+    /// there.
+    pub attachment: Option<Attachment>,
     /// The bottlenecks that it crosses, by index.
     pub hops: Range<usize>,
-    /// Delay each way that it has to itself, before the bottlenecks.
+    /// Additional delay in each direction, of this flow only, before the bottlenecks.
     pub access_delay: TimeDelta,
     /// When it starts.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
-    /// When it is silent in between.
+    /// Times at which it is silent in between.
     pub pauses: Vec<Range<Timestamp>>,
-    /// The call of real browsers that a media or audio flow is a part of, from 1.
+    /// Number of the browser call that a media or audio flow belongs to, from 1.
     pub call: Option<usize>,
-    /// What it sends.
+    /// The traffic that it carries.
     pub traffic: Traffic,
 }
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// Video under a controller.
+    /// Video controlled by a congestion controller.
     Media(Media),
-    /// Audio of 20 kbit/s, which nothing controls.
+    /// Audio of 20 kbit/s without congestion control.
     Audio,
     /// A TCP connection.
     Tcp(Tcp),
     /// Packets at a given rate.
     Udp(Udp),
-    /// Whatever a command sends: no scenario file has it, only the record of `weir link`.
+    /// Traffic of a command under `weir link`. It occurs in records only, not in scenario files.
     Link,
 }
 
-/// Video under a controller.
+/// Video controlled by a congestion controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
-    /// A fixed controller; `None` for the one that the command line names (`"$controller"`).
+    /// A fixed controller; `None` (in files `"$controller"`) for the one named on the command line.
     pub controller: Option<Algorithm>,
-    /// What the controller is told before the first packet.
+    /// Settings of the controller.
     pub settings: Settings,
-    /// What makes its frames.
+    /// Source of the video frames.
     pub source: Source,
-    /// The feedback that its receiver sends, from given times on.
+    /// Feedback formats that its receiver uses, each from a given time on.
     pub feedback: Vec<(Timestamp, Feedback)>,
-    /// Media flows of one sender share what they know of the path; the name of the sender.
+    /// Name of the sender. Media flows of one sender share their knowledge of the path.
     pub sender: Option<String>,
     /// How lost packets are repaired; `None` for a receiver that only counts packets.
     pub repair: Option<Repair>,
 }
 
-/// A part of a run.
+/// A part of a run, for which metrics are computed separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// What a table calls it.
+    /// Name in tables.
     pub name: String,
-    /// Its beginning.
+    /// Start of the section.
     pub from: Timestamp,
-    /// Its end.
+    /// End of the section.
     pub to: Timestamp,
 }
 
-/// A published value, to stand beside ours.
+/// A published value, shown beside ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperValue {
-    /// Table or figure.
+    /// Table or figure in the publication.
     pub location: String,
-    /// Path of the metric in a flow's summary, e.g. `rtt_ms.max`.
+    /// Path of the metric in a flow's summary, for example `rtt_ms.max`.
     pub metric: String,
-    /// The controller that it is about; `None` for all.
+    /// The controller that the value applies to; `None` for all.
     pub controller: Option<Algorithm>,
-    /// The flow; `None` for the first media flow.
+    /// The flow that the value applies to; `None` for the first media flow.
     pub flow: Option<String>,
-    /// The section; `None` for the whole time.
+    /// The section that the value applies to; `None` for the whole time.
     pub section: Option<String>,
-    /// The value as printed, e.g. `0.77-0.79`.
+    /// The value as printed, for example `0.77-0.79`.
     pub published: String,
-    /// Why ours differs, or empty.
+    /// Why our value differs, or empty.
     pub note: String,
-    /// What browsers changed since that moves the value of a real call, or empty.
+    /// Changes in browsers since the publication that affect the value in real calls, or empty.
     pub since: String,
 }
 
@@ -176,24 +179,24 @@ pub struct PaperValue {
 pub struct Finding {
     /// The finding, in our words.
     pub text: String,
-    /// Section or figure.
+    /// Section or figure in the publication.
     pub location: String,
-    /// The controller that it is about.
+    /// The controller that the finding is about.
     pub controller: Algorithm,
-    /// Path of the metric that decides.
+    /// Path of the metric that decides whether we agree.
     pub metric: String,
-    /// When ours agrees.
+    /// Condition under which our result agrees.
     pub condition: Condition,
-    /// The cause of a difference, or of the agreement, as far as we tested it.
+    /// Cause of the difference or of the agreement, as far as we tested it.
     pub why: String,
 }
 
-/// A condition on a metric, averaged over the seeds.
+/// A condition on a metric. Findings use the mean over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Condition {
-    /// At most.
+    /// The value is at most this.
     Below(f64),
-    /// At least.
+    /// The value is at least this.
     Above(f64),
     /// No other controller of the scenario has a higher value.
     Highest,
@@ -201,45 +204,45 @@ pub enum Condition {
     Lowest,
 }
 
-/// An assertion over a metric of one run.
+/// An assertion about a metric of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
-    /// What it says, in words.
+    /// The assertion in words.
     pub text: String,
     /// Path of the metric in a flow's summary.
     pub metric: String,
-    /// The flows that it is held against.
+    /// The flows to which it applies.
     pub flow: ExpectedFlow,
-    /// The section that is measured; `None` for the flow's whole time.
+    /// The section in which the metric is measured; `None` for the flow's whole time.
     pub section: Option<String>,
-    /// The controllers that it is for; empty for all.
+    /// The controllers to which it applies; empty for all.
     pub controllers: Vec<Algorithm>,
-    /// The limit.
+    /// The condition that the metric must meet.
     pub condition: Condition,
-    /// The requirements of RFC 8836 that it speaks of.
+    /// The requirements of RFC 8836 that it covers.
     pub requirements: Vec<String>,
-    /// Controllers that are known to miss it, with the reason.
+    /// Known misses: controllers that do not meet it, each with the reason.
     pub known_misses: Vec<(Algorithm, String)>,
 }
 
-/// The flows that an expectation is held against.
+/// The flows to which an expectation applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedFlow {
     /// The first media flow.
     First,
-    /// Every media flow: the worst decides.
+    /// Every media flow. The worst value decides.
     Every,
-    /// This one.
+    /// The flow with this name.
     Named(String),
 }
 
 impl Expectation {
-    /// Whether it is for a controller of this name.
+    /// Whether it applies to the controller of this name.
     pub fn applies_to(&self, controller: &str) -> bool {
         self.controllers.is_empty() || self.controllers.iter().any(|c| c.name() == controller)
     }
 
-    /// Why a controller is known to miss it; `None` if it is not.
+    /// The reason for a controller's known miss; `None` if it has none.
     pub fn known_miss(&self, controller: &str) -> Option<&str> {
         let known = self.known_misses.iter().find(|miss| miss.0.name() == controller);
         known.map(|miss| miss.1.as_str())
@@ -247,21 +250,21 @@ impl Expectation {
 }
 
 impl Flow {
-    /// The word for what it carries: `media`, `audio`, `tcp`, `udp` or `link`.
+    /// Kind of its traffic: `media`, `audio`, `tcp`, `udp` or `link`.
     pub const fn kind(&self) -> &'static str {
         flow::kind(&self.traffic)
     }
 
-    /// The media that it carries, if it is a media flow.
+    /// Its media settings, if it is a media flow.
     pub fn media(&self) -> Option<&Media> {
         match &self.traffic {
             Traffic::Media(media) => Some(media),
-            Traffic::Audio | Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link => None,
+            _ => None,
         }
     }
 }
 
-/// Audio of 20 kbit/s [RFC8867 §5], a packet of 50 B each 20 ms.
+/// Audio of 20 kbit/s [RFC8867 §5]: a packet of 50 B every 20 ms.
 fn audio() -> Udp {
     Udp {
         rate: Schedule::constant(Bitrate::from_kbps(20)).expect("the rate is not zero"),
@@ -270,23 +273,23 @@ fn audio() -> Udp {
 }
 
 impl Scenario {
-    /// The bottleneck, if there is only one and no cell.
+    /// The bottleneck, if there is only one and no access network.
     pub fn only_hop(&self) -> Option<&Hop> {
         match self.hops.as_slice() {
-            [hop] if self.cell.is_none() => Some(hop),
+            [hop] if self.access.is_none() => Some(hop),
             _ => None,
         }
     }
 
-    /// When media and TCP flows other than this one, of its direction, come, go, pause and resume.
-    /// Short transfers do so all the time, and do not count.
+    /// Times at which other media and TCP flows of the same direction start, stop, pause and
+    /// resume. Short transfers are left out, because they start and stop all the time.
     pub fn arrivals(&self, index: usize) -> Vec<Timestamp> {
         let Some(own) = self.flows.get(index) else { return Vec::new() };
         let other = |(other, flow): &(usize, &Flow)| {
             let lasting = match &flow.traffic {
                 Traffic::Media(_) => true,
                 Traffic::Tcp(tcp) => tcp.short.is_none(),
-                Traffic::Audio | Traffic::Udp(_) | Traffic::Link => false,
+                _ => false,
             };
             lasting && *other != index && flow.direction == own.direction
         };
@@ -297,26 +300,26 @@ impl Scenario {
         self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
     }
 
-    /// The station that host A of `weir link` is: that of the first flow that is at one, else the first;
-    /// `None` without a Wi-Fi cell.
-    pub fn link_station(&self) -> Option<Association> {
-        let first =
-            |_| Association { station: NodeId::station(0), category: AccessCategory::BestEffort };
-        let of_flow = self.flows.iter().find_map(|flow| flow.station);
-        of_flow.or_else(|| self.cell.as_ref().map(first))
+    /// The terminal that host A of `weir link` uses: that of the first flow with one, otherwise the
+    /// default. `None` without an access network.
+    pub fn link_attachment(&self) -> Option<Attachment> {
+        let of_flow = self.flows.iter().find_map(|flow| flow.attachment);
+        let first = self.access.as_ref().map(|access| access.config.default_attachment());
+        of_flow.or(first)
     }
 
-    /// The same network for so long under whatever a command sends each way: what `weir link` records.
-    /// Sections, published values and assertions are about the scenario's own flows, and go with them.
+    /// The same network with the traffic of a command in both directions, for this duration.
+    /// `weir link` records this scenario. Sections, published values and assertions are removed,
+    /// because they refer to the scenario's own flows.
     pub fn linked(self, duration: TimeDelta) -> Self {
-        let station = self.link_station();
+        let attachment = self.link_attachment();
         let flow = |direction| Flow {
             name: match direction {
                 Direction::Up => "link-up".into(),
                 Direction::Down => "link-down".into(),
             },
             direction,
-            station,
+            attachment,
             hops: 0..self.hops.len(),
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
@@ -336,7 +339,8 @@ impl Scenario {
         }
     }
 
-    /// What UDP flows send at a time over the bottlenecks that a media flow crosses, its way.
+    /// Total rate of the UDP flows that share a bottleneck and the direction with a media flow, at
+    /// a time.
     pub fn load(&self, media: &Flow, at: Timestamp) -> Bitrate {
         let rate = |flow: &Flow| {
             let Traffic::Udp(udp) = &flow.traffic else { return None };
@@ -353,27 +357,32 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
-    /// The time of which a record tells who held the channel of the cell when: a little of the middle
-    /// of the run.
-    pub fn airtime(&self) -> Range<Timestamp> {
+    /// The access network of a run. Every detail is logged for a short time in the middle of the
+    /// run.
+    pub fn access_plan(&self) -> Option<AccessPlan> {
         let middle = Timestamp::ZERO + self.duration / 2;
-        middle..middle + if self.cell.is_some() { AIRTIME } else { TimeDelta::ZERO }
+        let plan = |access: &Access| AccessPlan {
+            noted: middle..middle + DETAILS,
+            ..AccessPlan::new(access.config.clone())
+        };
+        self.access.as_ref().map(plan)
     }
 
-    /// What to simulate when the command line names this controller. Flows of a fixed controller keep it.
+    /// Configuration of the simulator for this controller. Flows with a fixed controller keep
+    /// theirs.
     pub fn sim_config(&self, controller: impl Into<ControllerFactory>) -> weir_sim::Config {
         let controller = controller.into();
-        let flow = |flow: &Flow| weir_sim::Flow {
+        let flow = |flow: &Flow| weir_sim::FlowConfig {
             name: flow.name.clone(),
             direction: flow.direction,
-            station: flow.station,
+            attachment: flow.attachment,
             hops: flow.hops.clone(),
             access_delay: flow.access_delay,
             start: flow.start,
             stop: flow.stop,
             pauses: flow.pauses.clone(),
             traffic: match &flow.traffic {
-                Traffic::Media(media) => weir_sim::Traffic::Media(weir_sim::Media {
+                Traffic::Media(media) => weir_sim::FlowKind::Media(weir_sim::Media {
                     controller: media.controller.map_or_else(|| controller.clone(), Into::into),
                     settings: media.settings,
                     sender: media.sender.clone(),
@@ -382,18 +391,17 @@ impl Scenario {
                     feedback_interval: self.feedback_interval,
                     repair: media.repair,
                 }),
-                Traffic::Audio => weir_sim::Traffic::Udp(audio()),
-                Traffic::Tcp(tcp) => weir_sim::Traffic::Tcp(tcp.clone()),
-                Traffic::Udp(udp) => weir_sim::Traffic::Udp(udp.clone()),
+                Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
+                Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
+                Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
             },
         };
         weir_sim::Config {
             duration: self.duration,
-            cell: self.cell.as_ref().map(|cell| cell.config.clone()),
+            access: self.access_plan(),
             hops: self.hops.clone(),
             flows: self.flows.iter().map(flow).collect(),
-            airtime: self.airtime(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What flows make of a path together: how full it is, and how they share it.
+//! Metrics of all flows on a path: utilization, and how they share it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,20 +9,19 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::metrics::declared::Shape;
 use crate::metrics::{Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean};
-use crate::scenario::{CellNetwork, Direction, Flow, Scenario};
+use crate::scenario::{Access, Direction, Flow, Scenario};
 
-/// Windows over which throughputs are compared [RFC8868 §3].
+/// Windows over which throughputs are compared, in seconds [RFC8868 §3].
 const WINDOWS: [i64; 3] = [1, 5, 20];
-/// The largest ratio of two throughputs that still counts as fair; the least is its inverse
-/// [RFC8868 §3].
+/// Largest fair ratio of two throughputs; the smallest is its inverse [RFC8868 §3].
 const FAIR_RATIO: f64 = 3.0;
 
-/// Metrics of all flows of the first flow's direction together.
+/// Metrics over all flows in the direction of the first flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shared {
-    /// The bottlenecks.
+    /// Utilization of the bottlenecks.
     pub link: LinkSummary,
-    /// How the media flows share; `None` of fewer than two.
+    /// Fairness between the media flows; `None` for fewer than two.
     pub fairness: Option<Fairness>,
     /// The nodes of a Wi-Fi cell, by the names of their tables; the access point is `ap`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -30,7 +29,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Measures a part of a run, by what each flow received.
+    /// Measures a part of a run from what each flow received.
     pub fn of(
         scenario: &Scenario,
         received: &[Received],
@@ -57,7 +56,7 @@ impl Shared {
     }
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
-    pub fn has_path(path: &str, hops: usize, cell: Option<&CellNetwork>) -> bool {
+    pub fn has_path(path: &str, hops: usize, cell: Option<&Access>) -> bool {
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
         let full = Self {
@@ -69,7 +68,7 @@ impl Shared {
     }
 }
 
-/// Rows that end by a time.
+/// Number of rows that end at or before `time`.
 fn index(time: Timestamp) -> usize {
     ((time - Timestamp::ZERO).as_nanos() / ROW_INTERVAL.as_nanos()) as usize
 }
@@ -174,7 +173,7 @@ fn together<'a>(
     spans
 }
 
-/// Windows of a length that follow each other.
+/// Consecutive windows of equal length.
 fn windows(
     span: &Range<Timestamp>,
     length: TimeDelta,
@@ -187,7 +186,7 @@ fn windows(
 fn ratio(windows: impl Iterator<Item = Vec<f64>>) -> Option<Ratio> {
     let worst = |throughputs: Vec<f64>| {
         let most = throughputs.iter().copied().fold(0.0, f64::max);
-        // Nobody is worse off than another where nothing arrives.
+        // If nothing arrives, all flows are equal.
         if most == 0.0 { 1.0 } else { throughputs.into_iter().fold(most, f64::min) / most }
     };
     let (mut mean, mut min, mut within) =
@@ -207,9 +206,8 @@ fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// A row with the capacity that its flow is measured by: what UDP flows of the same way take at their
-/// given rate is not counted as capacity of a media flow, since a load that does not yield is how a
-/// scenario may change the capacity [RFC8867 §5.1].
+/// Subtracts the rate of UDP flows on the same path from the capacity of a media flow's row. A load
+/// that does not yield is one way for a scenario to change the capacity [RFC8867 §5.1].
 ///
 /// [RFC8867 §5.1]: https://www.rfc-editor.org/rfc/rfc8867#section-5.1
 pub fn without_load(scenario: &Scenario, row: &Row) -> Row {

@@ -1,27 +1,31 @@
-//! Whether chance alone explains the difference between two sets of runs: two tests on ranks, which ask
-//! nothing of how values are distributed.
+//! Tests whether chance alone explains the difference between two sets of runs. Both tests use
+//! ranks, so they assume nothing about the distribution of values.
 //!
-//! Small sets are judged exactly: the probability is a count of the ways in which chance could have dealt
-//! the signs, or the places, of the ranks that are there. Equal values share the mean of their ranks.
+//! For small sets the probability is exact: it counts all possible assignments of signs to the
+//! ranks, or of ranks to the sets. Larger sets use the normal distribution. Equal values share the
+//! mean of their ranks.
 
-/// A difference is more than chance below this probability.
+/// Level of significance: a difference with at most this probability is more than chance.
 pub const LEVEL: f64 = 0.05;
-/// The largest set, of both sides together, whose ways are counted.
+/// Largest number of ranks, of both sets together, for which the probability is exact.
 const EXACT: usize = 50;
-/// The fewest pairs that can differ by more than chance: 2 of 2^6 ways are below [`LEVEL`], 2 of 2^5 not.
+/// Fewest pairs that can give a significant result: 2 of 2^6 assignments of signs are below
+/// [`LEVEL`], 2 of 2^5 are not.
 const PAIRS: usize = 6;
 
-/// How two sets were held against each other.
+/// Test by which two sets are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// Wilcoxon's signed ranks: both sets have the same seeds, and each is compared with itself.
+    /// Wilcoxon's signed-rank test: both sets have the same seeds, and values are compared seed by
+    /// seed.
     SignedRank,
-    /// Mann and Whitney's U, or Wilcoxon's rank sum: each value is compared with all of the other set.
+    /// Mann-Whitney U test (Wilcoxon's rank-sum test): each value is compared with all values of
+    /// the other set.
     RankSum,
 }
 
 impl Test {
-    /// The word in JSON.
+    /// Name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SignedRank => "signed-rank",
@@ -30,20 +34,21 @@ impl Test {
     }
 }
 
-/// What a test found.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Significance {
-    /// The test.
+    /// Test that was used.
     pub test: Test,
-    /// Probability, on both sides, of a difference like this one or larger if there is none.
+    /// Two-sided p-value: probability of a difference at least this large if there is no real one.
     pub p: f64,
 }
 
 impl Significance {
-    /// Compares two sets of values, each with its run's seed; `None` if there are too few to tell.
+    /// Compares two sets of values, each with its run's seed; `None` if there are too few for a
+    /// significant result.
     ///
-    /// Signed ranks need six pairs. With fewer, the values count as those of separate runs: pairs that
-    /// go together only make that test more careful.
+    /// The signed-rank test needs six pairs. With fewer, the rank-sum test treats the values as
+    /// independent. If pairs are correlated, that only makes it more conservative.
     pub fn of(before: &[(&str, f64)], after: &[(&str, f64)]) -> Option<Self> {
         if let Some(differences) = paired(before, after).filter(|pairs| pairs.len() >= PAIRS) {
             return Some(Self { test: Test::SignedRank, p: signed_rank(&differences) });
@@ -60,25 +65,26 @@ impl Significance {
     }
 }
 
-/// After less before of each seed; `None` if the seeds are not the same.
+/// The value after minus the value before, for each seed; `None` if the seeds differ.
 fn paired(before: &[(&str, f64)], after: &[(&str, f64)]) -> Option<Vec<f64>> {
     let after_of = |seed: &str| {
         let mut found = after.iter().filter(|entry| entry.0 == seed);
-        // A seed that stands in a set twice has no one partner.
+        // A seed that occurs twice in a set has no unique partner.
         found.next().filter(|_| found.next().is_none()).map(|entry| entry.1)
     };
     let pairs = before.iter().map(|(seed, value)| Some(after_of(seed)? - value));
     pairs.collect::<Option<Vec<f64>>>().filter(|pairs| pairs.len() == after.len())
 }
 
-/// Whether the most extreme of all ways to deal so many ranks is rarer than [`LEVEL`].
+/// Whether sets of these sizes can differ significantly: whether the most extreme assignment of
+/// ranks is rarer than [`LEVEL`].
 fn can_tell(before: usize, after: usize) -> bool {
     let ways = (1..=before.min(after))
         .fold(1.0, |ways, k| ways * (before + after + 1 - k) as f64 / k as f64);
     2.0 / ways <= LEVEL
 }
 
-/// Two-sided probability by Wilcoxon's signed ranks; pairs that do not differ are left out.
+/// Two-sided p-value of Wilcoxon's signed-rank test. Pairs without a difference are left out.
 pub fn signed_rank(differences: &[f64]) -> f64 {
     let differences: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     let sizes: Vec<f64> = differences.iter().map(|value| value.abs()).collect();
@@ -90,7 +96,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
         let variance = ranks.iter().map(|&rank| (rank * rank) as f64).sum::<f64>() / 4.0;
         return normal_tails(positive as f64 - total as f64 / 2.0, variance);
     }
-    // Ways to choose the ranks that are positive, by their sum.
+    // Number of ways to choose the positive ranks, for each sum of them.
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;
     for rank in ranks {
@@ -101,9 +107,10 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
     tails(&ways, positive, total as f64 / 2.0)
 }
 
-/// Two-sided probability by the sum of the first set's ranks among both sets.
+/// Two-sided p-value of the rank-sum test.
 pub fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
-    // Of the smaller set there are fewer ways to count; the other's sum is the rest.
+    // Count the assignments of the smaller set: they are fewer, and the other set has the remaining
+    // ranks.
     let (a, b) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let ranks = doubled_ranks(&all);
@@ -120,7 +127,7 @@ pub fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
         let variance = own * (count - own) / (count * (count - 1.0)) * squares;
         return normal_tails(sum as f64 - expected, variance);
     }
-    // Ways to choose so many of the ranks, by their number and sum.
+    // Number of ways to choose ranks, for each number and sum of them.
     let mut ways = vec![vec![0.0; total + 1]; a.len() + 1];
     ways[0][0] = 1.0;
     for rank in ranks {
@@ -134,7 +141,8 @@ pub fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
     tails(&ways[a.len()], sum, expected)
 }
 
-/// The rank of each value from 1 up, equal ones with the mean of theirs, all doubled so that they are whole.
+/// Twice the rank of each value; ranks begin at 1. Equal values share the mean of their ranks, so
+/// doubled ranks are whole numbers.
 fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -146,17 +154,18 @@ fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// Share of the ways whose sum is as far from the expected one as this, or farther.
+/// Share of the assignments whose sum is at least as far from the expected one as `sum`.
 fn tails(ways: &[f64], sum: usize, expected: f64) -> f64 {
     let distance = |sum: usize| (sum as f64 - expected).abs();
-    // Sums are whole and the expected one a fraction of small numbers, so that what is less than this
-    // apart is equal.
+    // Sums are whole numbers and the expected one is a simple fraction, so a smaller difference is
+    // a rounding error.
     let farthest = distance(sum) - 1e-6;
     let far = ways.iter().enumerate().filter(|(sum, _)| distance(*sum) >= farthest);
     far.map(|(_, ways)| ways).sum::<f64>() / ways.iter().sum::<f64>()
 }
 
-/// Both tails of a normal distribution, with half a rank for what is whole here; 1 if nothing varies.
+/// Two-sided probability of a normal distribution; 1 if the variance is zero. Subtracts half a rank
+/// as the continuity correction; ranks are doubled here.
 fn normal_tails(distance: f64, variance: f64) -> f64 {
     let distance = (distance.abs() - 1.0).max(0.0);
     if variance == 0.0 { 1.0 } else { libm::erfc(distance / (2.0 * variance).sqrt()) }
@@ -209,7 +218,7 @@ mod tests {
     // Tables of critical values of U at 5 %, both sides: 0 of 4 and 4, 2 of 5 and 5, 23 of 10 and 10.
     #[test]
     fn rank_sums_are_significant_up_to_the_critical_value() {
-        // The lowest value of a first set of this size overtakes so many of the second set's.
+        // P-value of two sets of `size` values whose U statistic is `overtaken`.
         let of = |size: usize, overtaken: usize| {
             let b: Vec<f64> = (1..=size).map(|i| i as f64).collect();
             let mut a: Vec<f64> = (0..size).map(|i| -(i as f64)).collect();
@@ -230,13 +239,14 @@ mod tests {
         assert_eq!(doubled_ranks(&[3.0, 1.0, 3.0]), [5, 2, 5]);
         near(signed_rank(&[0.0, 0.0]), 1.0);
         near(rank_sum(&[1.0; 5], &[1.0; 5]), 1.0);
-        // Nothing is random in either set: one of the two ways out of 252 on each side.
+        // The sets do not overlap: the most extreme of 252 assignments, on each side.
         near(rank_sum(&[1.0; 5], &[2.0; 5]), 2.0 / 252.0);
     }
 
     #[test]
     fn many_values_are_judged_by_the_normal_distribution_which_is_near_the_exact_one() {
-        // 50 pairs are counted, 52 are not; two that hardly matter lie between.
+        // 50 pairs are judged exactly, 52 by the normal distribution. The two additional pairs have
+        // the lowest ranks and hardly matter.
         let negative: Vec<usize> = (1..=50).filter(|rank| rank % 3 == 0).collect();
         let exact = signed_rank(&with_negative(50, &negative));
         let mut more = with_negative(50, &negative);
@@ -263,7 +273,7 @@ mod tests {
 
     #[test]
     fn seeds_that_both_sets_have_are_compared_with_themselves() {
-        // Seeds differ by far more than a change of 1, which each of them shows.
+        // Values of the seeds differ by far more than the change of 1, which every seed shows.
         let before = seeded(&[10.0, 200.0, 3_000.0, 40.0, 500.0, 6_000.0]);
         let after: Vec<_> =
             before.iter().rev().map(|(s, value)| (s.clone(), value + 1.0)).collect();

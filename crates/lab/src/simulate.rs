@@ -12,13 +12,14 @@ use crate::run::{Engine, RunInfo};
 use crate::scenario::Scenario;
 use crate::summary::{Measurer, Summary};
 
-/// Simulates a scenario under a controller. With `out` the run's record goes below that folder, where
-/// `weir report` finds it. Rows are measured and written as they come, so that a run of any length takes
-/// little memory. `None` once somebody has set `stop`; no record is left then.
+/// Simulates a scenario under a controller. With `out`, the record of the run is written below that
+/// folder, where `weir report` finds it. Rows are measured and written as they arrive, so that a
+/// run of any length takes little memory. Returns `None` if `stop` was set; then there is no
+/// record.
 ///
 /// # Errors
 ///
-/// The record is there already, or cannot be written.
+/// The record exists already, or cannot be written.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;

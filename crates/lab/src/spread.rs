@@ -1,9 +1,9 @@
-//! How far the mean of a few runs may be from what it estimates.
+//! Confidence intervals of the mean over a few runs.
 
 use crate::metrics::mean;
 
-/// Quantiles of Student's t for 1, 2, .. degrees of freedom: 97.5 %, the half width of a 95 % interval in
-/// standard errors, and 99.95 %, beyond which nothing is in doubt.
+/// Quantiles of Student's t for 1, 2, .. degrees of freedom: 97.5 % and 99.95 %. They are the half
+/// widths of the 95 % and the 99.9 % interval in standard errors.
 const STUDENT_T: [(f64, f64); 30] = [
     (12.706, 636.619),
     (4.303, 31.599),
@@ -36,22 +36,22 @@ const STUDENT_T: [(f64, f64); 30] = [
     (2.045, 3.659),
     (2.042, 3.646),
 ];
-/// The same of the normal distribution, from there on.
+/// The same quantiles of the normal distribution, for more degrees of freedom.
 const NORMAL: (f64, f64) = (1.960, 3.291);
 
-/// The mean of a few values, and how far it may be from what it estimates.
+/// Mean of a few values, with confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
     /// Half the width of the mean's 95 % confidence interval.
     pub confidence: f64,
-    /// The same of the 99.9 % interval.
+    /// Half the width of the mean's 99.9 % confidence interval.
     pub doubt: f64,
 }
 
 impl Spread {
-    /// `None` of fewer than two values.
+    /// `None` for fewer than two values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let Moments { mean, error, degrees } = Moments::of(values)?;
         let error = error.sqrt();
@@ -60,8 +60,9 @@ impl Spread {
     }
 }
 
-/// Whether the means of two sets may be equal: by a two-sided test of Welch at 5 %, for sets whose
-/// spreads differ. Of a set of one value nobody knows the spread, and the answer is no.
+/// Whether chance may explain the difference of two means, by Welch's two-sided test at 5 %, which
+/// allows different variances. False if a set has fewer than two values, because its variance is
+/// unknown.
 pub fn differ_by_chance(a: &[f64], b: &[f64]) -> bool {
     let (Some(a), Some(b)) = (Moments::of(a), Moments::of(b)) else { return false };
     let error = a.error + b.error;
@@ -69,25 +70,25 @@ pub fn differ_by_chance(a: &[f64], b: &[f64]) -> bool {
     if error == 0.0 {
         return difference == 0.0;
     }
-    // Welch and Satterthwaite, rounded down: the wider interval.
+    // Welch-Satterthwaite equation, rounded down, which gives the wider interval.
     let degrees = error * error
         / (a.error * a.error / a.degrees as f64 + b.error * b.error / b.degrees as f64);
     let (quantile, _) = STUDENT_T.get((degrees as usize).max(1) - 1).copied().unwrap_or(NORMAL);
     difference <= quantile * error.sqrt()
 }
 
-/// Of a set of values.
+/// Mean and standard error of a set of values.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     mean: f64,
     /// Square of the mean's standard error.
     error: f64,
-    /// One less than there are values.
+    /// Degrees of freedom: one less than the number of values.
     degrees: usize,
 }
 
 impl Moments {
-    /// `None` of fewer than two values.
+    /// `None` for fewer than two values.
     fn of(values: &[f64]) -> Option<Self> {
         let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 0)?;
         let mean = mean(values.to_vec())?;

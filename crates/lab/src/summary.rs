@@ -1,4 +1,4 @@
-//! The result of one run in numbers: what `--json` prints and `summary.json` holds.
+//! The result of one run in numbers, which `--json` prints and `summary.json` contains.
 
 use std::iter;
 use std::ops::Range;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
-use weir_sim::trace::{NodeRow, Row, Trace};
+use weir_net::wifi::NodeRow;
+use weir_sim::trace::{Row, Trace};
 
 use crate::calls::{Calls, Flaw};
 use crate::cell::CellMeter;
@@ -15,13 +16,13 @@ use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
 use crate::shared::{Shared, without_load};
 
-/// Version of the summary's shape.
+/// Version of the summary's format.
 pub const SCHEMA: u32 = 1;
 
 /// One run: a scenario under a controller with a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// [`SCHEMA`].
+    /// Version of the format: [`SCHEMA`].
     pub schema: u32,
     /// Scenario id.
     pub scenario: String,
@@ -39,13 +40,13 @@ pub struct Summary {
     /// All flows together over the scenario's sections.
     #[serde(default)]
     pub sections: Vec<SharedSection>,
-    /// A flow each.
+    /// One entry for each flow.
     pub flows: Vec<FlowSummary>,
-    /// Published values beside ours.
+    /// Published values with the measured ones.
     pub paper: Vec<PaperRow>,
     /// Assertions and whether they hold.
     pub expect: Vec<ExpectRow>,
-    /// What became of the calls of a real run.
+    /// Results of the calls of a real run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Calls>,
 }
@@ -55,7 +56,7 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Name.
     pub flow: String,
-    /// What it carries: `media`, `audio`, `tcp`, `udp` or `link`.
+    /// Kind of traffic: `media`, `audio`, `tcp`, `udp` or `link`.
     pub kind: String,
     /// Over its whole time.
     #[serde(flatten)]
@@ -67,9 +68,9 @@ pub struct FlowSummary {
 /// All flows together over one section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedSection {
-    /// What a table calls it.
+    /// Name of the section in tables.
     pub name: String,
-    /// The same metrics.
+    /// Metrics over the section.
     #[serde(flatten)]
     pub shared: Shared,
 }
@@ -77,18 +78,18 @@ pub struct SharedSection {
 /// A flow over one section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SectionSummary {
-    /// What a table calls it.
+    /// Name of the section in tables.
     pub name: String,
     /// Its beginning.
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
-    /// The same metrics.
+    /// Metrics over the section.
     #[serde(flatten)]
     pub metrics: Metrics,
 }
 
-/// A published value beside the measured one.
+/// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperRow {
     /// Table, figure or section.
@@ -104,35 +105,35 @@ pub struct PaperRow {
     pub metric: String,
     /// The value as printed.
     pub published: String,
-    /// Ours.
+    /// The measured value.
     pub measured: Option<f64>,
 }
 
 /// An assertion and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExpectRow {
-    /// What it says.
+    /// The expectation in words.
     pub text: String,
     /// The flow that decided; `None` where all flows together are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Ours.
+    /// The measured value.
     pub measured: Option<f64>,
-    /// What it is held against.
+    /// Limit for the measured value.
     pub limit: f64,
-    /// On which side of it the value should be.
+    /// On which side of the limit the value should be.
     pub bound: Bound,
-    /// Whether it holds; an assertion on a value that nobody measured does not.
+    /// Whether it holds. It does not if the value was not measured.
     pub pass: bool,
     /// Why the controller is known to miss it.
     #[serde(default)]
     pub known_miss: Option<String>,
-    /// The requirements of RFC 8836 that it speaks of.
+    /// The requirements of RFC 8836 that it tests.
     #[serde(default)]
     pub requirements: Vec<String>,
 }
 
-/// The right side of a limit.
+/// On which side of a limit a value should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
@@ -165,12 +166,12 @@ impl Summary {
         self.calls.as_ref()?.fate.flaw()
     }
 
-    /// A metric of a flow, the first one if none is named.
+    /// A metric of a flow; of the first flow if none is named.
     pub fn metric(&self, flow: Option<&str>, path: &str) -> Option<f64> {
         self.flow(flow)?.metrics.at(path)
     }
 
-    /// What stands beside a published value.
+    /// The measured value that is compared with a published one.
     pub fn beside(&self, value: &PaperValue) -> Option<f64> {
         let section = value.section.as_deref();
         if Calls::names(&value.metric) {
@@ -192,8 +193,8 @@ impl Summary {
         self.sections.iter().find(|section| section.name == name).map(|section| &section.shared)
     }
 
-    /// The value that an expectation judges, with the flow that it is of; of several flows the worst,
-    /// and none if one has none.
+    /// The value that an expectation judges, and its flow. With several flows it is the worst
+    /// value, or `None` if any flow has no value.
     fn judged(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
         let section = expectation.section.as_deref();
         if Shared::names(&expectation.metric) {
@@ -219,7 +220,7 @@ impl Summary {
     }
 }
 
-/// Measures a run as its rows come.
+/// Measures a run while its rows arrive.
 #[derive(Debug)]
 pub struct Measurer<'a> {
     scenario: &'a Scenario,
@@ -237,7 +238,7 @@ impl<'a> Measurer<'a> {
             scenario.sections.iter().map(|section| section.from..section.to).collect();
         let spool = Arc::default();
         let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
-        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.cell.as_ref(), part);
+        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.access.as_ref(), part);
         Self {
             scenario,
             info,
@@ -252,27 +253,27 @@ impl<'a> Measurer<'a> {
         for row in &trace.rows {
             self.add_row(row);
         }
-        trace.node_rows.iter().for_each(|row| self.add_node_row(row));
+        trace.access.wifi.rows.iter().for_each(|row| self.add_node_row(row));
     }
 
-    /// The next row. Returns it as it is measured: without what loads take of its capacity.
+    /// Measures the next row. Returns the row as measured: loads are subtracted from its capacity.
     pub fn add_row(&mut self, row: &Row) -> Row {
         let row = without_load(self.scenario, row);
         self.flows[row.flow].push(&row);
         row
     }
 
-    /// The next row of a node.
+    /// Measures the next row of a node.
     pub fn add_node_row(&mut self, row: &NodeRow) {
         self.cell.iter_mut().for_each(|part| part.push(row));
     }
 
-    /// What the run was, when all is there.
+    /// Computes the summary after the last row.
     pub fn finish(self, calls: Option<Calls>) -> Summary {
         self.finish_with_changes(calls).0
     }
 
-    /// The same, and the steps of each flow's capacity.
+    /// Like [`Self::finish`], with the capacity changes of each flow.
     pub fn finish_with_changes(self, calls: Option<Calls>) -> (Summary, Vec<Vec<CapacityChange>>) {
         let Self { scenario, info, names, flows, cell } = self;
         let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
@@ -324,7 +325,7 @@ impl<'a> Measurer<'a> {
     }
 }
 
-/// The time of a run.
+/// The whole time of a run.
 fn whole(scenario: &Scenario) -> Range<Timestamp> {
     Timestamp::ZERO..Timestamp::ZERO + scenario.duration
 }

@@ -1,8 +1,9 @@
-//! What is being written lies under a name of its own, and is renamed at the end or vanishes.
+//! Files and folders that are written under a temporary name. At the end they are renamed or
+//! removed.
 //!
-//! Its writer holds a lock on it (flock), which the system lets go however the writer ends. So whoever gets
-//! the lock has proof that nobody writes any more, and may remove it. Names are drawn at random: process
-//! ids are the same in every container.
+//! The writer holds a lock (flock), which the system releases however the writer ends. Whoever gets
+//! the lock therefore knows that nobody writes any more, and may remove the file. Names are random,
+//! because process ids repeat in every container.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -12,17 +13,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use tempfile::{Builder, TempDir, TempPath};
 
-/// How the names of files and folders begin that lie beside what people look at.
+/// Prefix of temporary files and folders in places that people look at.
 pub const HIDDEN: &str = ".weir-unfinished-";
-/// Whoever cleans may take a name away in the moment before it is locked; it will not do so again and
-/// again.
+/// Attempts to create and lock a file. A cleaner may remove it before it is locked, but hardly this
+/// often.
 const TRIES: usize = 100;
 
-/// A folder that vanishes unless it is renamed to its final name: with its owner, or if that was killed,
-/// when somebody cleans.
+/// A folder that is removed unless it is renamed to its final name. It is removed when dropped, or
+/// by [`clean`] if its program was killed.
 #[derive(Debug)]
 pub struct UnfinishedFolder {
-    // Removed while the lock is held: nobody else begins to remove it too.
+    // Fields are dropped in this order: the folder is removed while the lock is held.
     folder: TempDir,
     _lock: Option<File>,
 }
@@ -33,7 +34,7 @@ impl UnfinishedFolder {
         Self::build(parent, Builder::new().prefix(HIDDEN))
     }
 
-    /// A folder of this user's alone whose name begins with `prefix`.
+    /// A folder that only this user can access, whose name begins with `prefix`.
     pub fn private(parent: &Path, prefix: &str) -> io::Result<Self> {
         let of_the_user = Permissions::from_mode(0o700);
         Self::build(parent, Builder::new().prefix(prefix).permissions(of_the_user))
@@ -45,7 +46,7 @@ impl UnfinishedFolder {
             let path = folder.path().to_path_buf();
             match File::open(&path) {
                 Ok(lock) => Ok(Some((path, lock, folder))),
-                // Taken away already.
+                // A cleaner has removed it already.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             }
@@ -53,20 +54,20 @@ impl UnfinishedFolder {
         .map(|(folder, _lock)| Self { folder, _lock })
     }
 
-    /// Where it is now.
+    /// Its current path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Removes it.
+    /// Removes the folder.
     pub fn close(self) -> io::Result<()> {
         self.folder.close()
     }
 
-    /// Gives it its final name, under which it stays.
+    /// Renames it to its final name, so that it stays.
     pub fn rename_to(self, place: &Path) -> io::Result<()> {
         fs::rename(self.folder.path(), place)?;
-        // It has another name now, under which it stays.
+        // The folder is in its final place, so `TempDir` must not remove it.
         let _ = self.folder.keep();
         Ok(())
     }
@@ -82,7 +83,7 @@ pub struct UnfinishedFile {
 impl UnfinishedFile {
     /// A hidden file.
     pub fn new(parent: &Path) -> io::Result<Self> {
-        // As any other new file: the user's mask decides.
+        // Permissions of an ordinary new file; the umask restricts them.
         let permissions = Permissions::from_mode(0o666);
         let ((file, path), _) = locked(|| {
             let made = Builder::new()
@@ -96,18 +97,18 @@ impl UnfinishedFile {
         Ok(Self { path, file })
     }
 
-    /// To write into.
+    /// The open file, for writing.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Gives it its final name, under which it stays.
+    /// Renames it to its final name, so that it stays.
     pub fn rename_to(self, place: &Path) -> io::Result<()> {
         Ok(self.path.persist(place)?)
     }
 }
 
-/// Makes something and locks it, before whoever cleans thinks that it is dead.
+/// Creates something and locks it. Tries again if a cleaner removed it before it was locked.
 fn locked<T>(
     make: impl Fn() -> io::Result<Option<(PathBuf, File, T)>>,
 ) -> io::Result<(T, Option<File>)> {
@@ -116,14 +117,14 @@ fn locked<T>(
         match lock.try_lock() {
             Ok(()) if is_still(&path, &lock) => return Ok((made, Some(lock))),
             Ok(()) | Err(TryLockError::WouldBlock) => {}
-            // A file system without locks: then nobody cleans there either.
+            // The file system has no locks, so cleaners remove nothing there.
             Err(TryLockError::Error(_)) => return Ok((made, None)),
         }
     }
     Err(io::Error::other("what is begun here is taken away at once"))
 }
 
-/// Whether a path still leads to an open file.
+/// Whether `path` still leads to the open `file`.
 fn is_still(path: &Path, file: &File) -> bool {
     let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
     let there = fs::symlink_metadata(path).map(identity);
@@ -131,19 +132,19 @@ fn is_still(path: &Path, file: &File) -> bool {
     matches!((there, opened), (Ok(there), Ok(opened)) if there == opened)
 }
 
-/// Removes what is dead of the files and folders in a folder whose names begin with `prefix`: what no
-/// living program holds a lock on. What cannot be removed stays.
+/// Removes abandoned files and folders in `folder` whose names begin with `prefix`: those that no
+/// running program has locked. Entries that cannot be removed stay.
 pub fn clean(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            // Somebody else may clean here too.
+            // Another cleaner may have removed it.
             let _ = remove_if_dead(&entry.path());
         }
     }
 }
 
 fn remove_if_dead(path: &Path) -> io::Result<()> {
-    // Never another's file behind a link, and no pipe to wait for.
+    // Do not follow a link to a file elsewhere, and do not wait for the writer of a pipe.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.try_lock() {
@@ -168,7 +169,7 @@ mod tests {
         let folder = UnfinishedFolder::new(place.path()).unwrap();
         let mut file = UnfinishedFile::new(place.path()).unwrap();
         fs::write(folder.path().join("run.json"), "{}").unwrap();
-        // As a killed program leaves them.
+        // Left behind by a killed program.
         let dead = place.path().join(format!("{HIDDEN}dead"));
         fs::create_dir(&dead).unwrap();
         fs::write(dead.join("run.json"), "{").unwrap();

@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Writes files atomically: a file is complete, or it does not exist.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::unfinished::{self, HIDDEN, UnfinishedFile};
 
-/// Writes a file beside its place and renames it at the end, so that what was there before is replaced
-/// only by a whole one. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
+/// Writes a temporary file in the same folder and renames it at the end, so an existing file is
+/// replaced only by a complete one. Other targets, such as a pipe or `/dev/stdout`, are written to
+/// directly.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |out| out.write_all(bytes))
 }
 
-/// The same of what comes bit by bit.
+/// Like [`write()`], for content that is produced in pieces.
 pub fn write_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -22,7 +23,7 @@ pub fn write_with<E: From<io::Error>>(
         write(&mut out)?;
         return Ok(out.flush()?);
     }
-    // A link stays one: the file that it leads to is replaced.
+    // Keep a link: replace the file that it leads to.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     if place.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a file's name").into());

@@ -1,7 +1,7 @@
-//! What a bottleneck costs for each packet: going in, waiting, coming out.
+//! Cost of a bottleneck per packet: enqueue, wait and delivery.
 //!
-//! The packets are 1250 B at 10 Mbit/s, 10 % below the capacity (each finds the link idle) or 10 %
-//! above (the queue is full most of the time).
+//! The packets have 1250 B. The link has 10 Mbit/s. The load is 10 % below the capacity (each
+//! packet finds the link idle) or 10 % above (the queue is full most of the time).
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use weir_net::{
 
 const PACKETS: i64 = 10_000;
 const HEADER: Header = Header::new(DataSize::from_bytes(1_250));
-/// Of a simulated media packet.
+/// Size of a simulated media packet's data.
 type Payload = [u64; 8];
 
 fn run(link: &mut Bottleneck<Payload>, spacing: TimeDelta) {

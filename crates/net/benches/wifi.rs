@@ -1,4 +1,5 @@
-//! What a Wi-Fi cell costs: a second of it, and how many times faster than life that is.
+//! Cost of a Wi-Fi cell: time to simulate one second, and how many times faster than real time that
+//! is.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,15 +8,15 @@ use criterion::{BatchSize, Criterion};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::wifi::{
-    Aggregation, Arrivals, Band, Cell, CellConfig, DataRate, Load, Mcs, RateControl, Station,
+    Aggregation, Arrivals, Band, Cell, CellConfig, DataRate, Mcs, RateControl, Station, StationLoad,
 };
 
 const PACKET: DataSize = DataSize::from_bytes(1_200);
 
-/// Stations with these packets in both directions, at MCS 7.
+/// A cell of stations with this load in both directions, at MCS 7.
 fn cell(stations: usize, aggregation: Aggregation, arrivals: Arrivals) -> CellConfig {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).expect("0 to 15")));
-    let load = Load::new(arrivals, PACKET);
+    let load = StationLoad::new(arrivals, PACKET);
     let station = |index| {
         let mut station = Station::new(format!("station-{index}"), rate.clone(), rate.clone());
         station.node.aggregation = aggregation;

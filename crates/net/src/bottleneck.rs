@@ -4,10 +4,10 @@
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 //!
-//! A packet is lost before it enters the queue, as netem does it, so random loss takes no capacity.
-//! The packet that is being sent has left the queue: a limit counts the packets that wait. A queue
-//! may drop a packet when it comes, when its turn has come, or for the sake of another one; the
-//! driver hears of all of them by [`Bottleneck::poll`], in the same way as of those that arrive.
+//! Random loss happens before the queue, as in netem, so lost packets use no capacity. The packet
+//! in transmission has left the queue, so a queue limit counts only the packets that wait. A queue
+//! may drop a packet on arrival, when it reaches the head, or to make room for another packet. The
+//! driver receives dropped packets from [`Bottleneck::poll`], as it does delivered ones.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,47 +23,48 @@ use crate::packet::{Delivery, DropCause, Fate, Header, Waiting};
 use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
 
-/// One direction of a link.
+/// Configuration of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LinkConfig {
-    /// What it carries.
+    /// Capacity.
     pub capacity: Capacity,
-    /// What may wait for it.
+    /// Queue limit.
     pub queue: QueueLimit,
-    /// What is dropped or marked before that.
+    /// Queue management: which packets are dropped or marked before the limit is reached.
     pub aqm: Aqm,
     /// Propagation delay.
     pub delay: Delay,
-    /// Variation of the propagation delay.
+    /// Jitter: random variation of the propagation delay.
     pub jitter: Jitter,
-    /// Loss that is not congestion.
+    /// Loss that is not caused by congestion.
     pub loss: LossModel,
-    /// Probability that a packet enters twice.
+    /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// What jitter and loss become later.
+    /// Later changes of jitter and loss.
     pub changes: Changes,
 }
 
-/// Steps of what has none of its own, as capacity and delay do: each list by rising time, after zero.
+/// Later changes of jitter and loss. Each list is ordered by time and starts after time zero.
+/// Capacity and delay contain their own steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Changes {
-    /// Of the jitter, for packets that leave the bottleneck from then on.
+    /// Changes of the jitter, for packets that leave the bottleneck from that time on.
     pub jitter: Vec<(Timestamp, Jitter)>,
-    /// Of the loss, for packets that come from then on.
+    /// Changes of the loss, for packets that arrive from that time on.
     pub loss: Vec<(Timestamp, LossModel)>,
 }
 
 impl Changes {
-    /// These steps of the jitter and of the loss.
+    /// Changes with these steps.
     pub const fn new(jitter: Vec<(Timestamp, Jitter)>, loss: Vec<(Timestamp, LossModel)>) -> Self {
         Self { jitter, loss }
     }
 }
 
 impl LinkConfig {
-    /// A link without limit, loss or jitter.
+    /// A link with unlimited capacity, without loss or jitter.
     pub fn unlimited(delay: impl Into<Delay>) -> Self {
         Self {
             capacity: Capacity::Unlimited,
@@ -88,14 +89,14 @@ impl LinkConfig {
         with_changes: changes: Changes,
     }
 
-    /// Every jitter that it will have.
+    /// All jitter settings over time, the first included.
     pub fn jitters(&self) -> impl Iterator<Item = Jitter> {
         let later = self.changes.jitter.iter().map(|step| step.1);
         std::iter::once(self.jitter).chain(later)
     }
 }
 
-/// Steps that have not come yet.
+/// Steps that are still to come.
 #[derive(Clone, Debug)]
 struct Steps<T>(VecDeque<(Timestamp, T)>);
 
@@ -104,7 +105,7 @@ impl<T: Copy> Steps<T> {
         Self(steps.iter().copied().collect())
     }
 
-    /// The last one whose time has come.
+    /// Removes the steps that are due and returns the last of them.
     fn take(&mut self, now: Timestamp) -> Option<T> {
         let mut last = None;
         while self.0.front().is_some_and(|step| step.0 <= now) {
@@ -118,45 +119,45 @@ impl<T: Copy> Steps<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Packets that came, duplicates that the link made not counted.
+    /// Packets enqueued. Duplicates made by the link do not count.
     pub offered_packets: u64,
-    /// Their bytes.
+    /// Bytes enqueued.
     pub offered: DataSize,
-    /// Packets that the loss model took.
+    /// Packets that the loss model dropped.
     pub lost_packets: u64,
     /// Packets dropped because the queue was full.
     pub dropped_packets: u64,
-    /// Packets dropped by the management of the queue.
+    /// Packets dropped by the queue management.
     pub managed_packets: u64,
-    /// Packets marked by the management of the queue.
+    /// Packets marked by the queue management.
     pub marked_packets: u64,
-    /// Packets that the link made a second time.
+    /// Packets that the link duplicated.
     pub duplicated_packets: u64,
-    /// Packets that arrived.
+    /// Packets delivered.
     pub delivered_packets: u64,
-    /// Bytes that arrived.
+    /// Bytes delivered.
     pub delivered: DataSize,
-    /// How long the packets that arrived had waited in the queue, all together.
+    /// Sum of the queuing delays of the packets delivered.
     pub waited: TimeDelta,
 }
 
-/// One direction of a bottleneck link, with the packets that are on it.
+/// One direction of a bottleneck link with the packets on it.
 #[derive(Debug)]
 pub struct Bottleneck<T> {
     config: LinkConfig,
     cursor: TraceCursor,
     queue: Queue<T>,
     log: Log<T>,
-    /// The latest time that anyone told.
+    /// The latest time that a caller has passed.
     now: Timestamp,
-    /// When the packet that is being sent will be through. It is on the line already: all that will
-    /// become of it was settled when its turn came.
+    /// When the current transmission ends; `None` if there is none. The packet is on the delay line
+    /// already, because its arrival time is determined when its transmission starts.
     busy_until: Option<Timestamp>,
-    /// The packet whose turn has come and that will never be through, because the capacity is zero from
-    /// some time on. Only a change by hand can send it.
+    /// A packet whose transmission never ends, because the capacity stays zero from some time on.
+    /// Only [`Bottleneck::set_capacity`] can release it.
     stuck: Option<Waiting<T>>,
     line: DelayLine<T>,
-    /// What no packet's delay is below.
+    /// Minimum one-way delay.
     least_delay: TimeDelta,
     order: Order,
     /// Whether there is jitter at any time.
@@ -170,7 +171,7 @@ pub struct Bottleneck<T> {
 }
 
 impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
-    /// An empty link. `name` tells its streams of chance from those of other links, e.g. `up`.
+    /// An empty link. Its random streams are derived from `name`, for example `up`.
     pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Self {
         Self {
             config: config.clone(),
@@ -195,7 +196,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         }
     }
 
-    /// A packet arrives at the near end.
+    /// A packet arrives at the near end of the link.
     pub fn enqueue(&mut self, now: Timestamp, header: Header, payload: T) {
         self.counters.offered_packets += 1;
         self.counters.offered += header.size;
@@ -229,7 +230,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         } else if matches!(self.queue, Queue::DropTail(_)) {
             self.start_service(now, packet);
         } else {
-            // Nothing waits, so there is room, but the management has to see every packet.
+            // Nothing waits, so there is room, but the queue management must see every packet.
             let limit = QueueLimit::Packets(usize::MAX);
             let room = Room { capacity: &self.config.capacity, limit };
             self.queue.enqueue(now, room, packet, &mut self.log);
@@ -256,7 +257,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         }
     }
 
-    /// Lets what waits have its turn, up to `now`.
+    /// Starts the transmissions that are due by `now`.
     fn serve_until(&mut self, now: Timestamp) {
         self.now = now;
         while let Some(finish) = self.busy_until.take_if(|finish| *finish <= now) {
@@ -272,7 +273,8 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         // A packet cannot arrive before it was sent, however large the jitter.
         let mut due = finish + delay.max(TimeDelta::ZERO);
         if self.varies && !self.config.jitter.may_reorder() {
-            // A packet that is being sent when the rate falls takes less than at the new rate alone.
+            // If the rate falls during a packet's transmission, it takes less time than at the new
+            // rate alone.
             let transmission = self.config.capacity.transmission_time(finish, packet.size());
             due = self.order.hold(due, transmission.min(finish - start));
         }
@@ -280,22 +282,22 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         self.line.push(Delivery { due, queuing_delay: start - since, size, ecn, payload });
     }
 
-    /// A time before which [`Bottleneck::poll`] gives nothing; `None` if nothing will arrive. It may be
-    /// early: poll, and ask again.
+    /// The earliest time at which [`Bottleneck::poll`] may return something; `None` if nothing will
+    /// arrive. It may be too early: poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
         if !self.log.dropped.is_empty() {
             return Some(self.now);
         }
         let due = self.line.next_due()?;
         match (&self.line, self.busy_until) {
-            // What waits may overtake what is on the line.
+            // A packet that still waits may overtake those on the line.
             (DelayLine::Heap { .. }, Some(finish)) => Some(due.min(finish + self.least_delay)),
             _ => Some(due),
         }
     }
 
-    /// The fate of the next packet that was dropped or has arrived by `now`, by time of arrival. Call
-    /// until `None`.
+    /// The fate of the next packet that was dropped, or that has arrived by `now`, in the order of
+    /// arrival. Call it until it returns `None`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
         self.serve_until(now);
         if let Some(dropped) = self.log.dropped.pop_front() {
@@ -308,24 +310,25 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         Some(Fate::Delivered(delivery))
     }
 
-    /// The capacity at a time, zero in an outage; `None` if unlimited.
+    /// The capacity at a time; zero in an outage, `None` if unlimited.
     pub fn capacity(&self, at: Timestamp) -> Option<Bitrate> {
         self.config.capacity.rate(at)
     }
 
-    /// The propagation delay at a time, without its variation.
+    /// The propagation delay at a time, without jitter.
     pub fn delay(&self, at: Timestamp) -> TimeDelta {
         self.config.delay.at(at)
     }
 
-    /// Bytes that wait at a time.
+    /// Bytes in the queue at a time.
     pub fn queued(&mut self, now: Timestamp) -> DataSize {
         self.serve_until(now);
         self.queue.bytes()
     }
 
-    /// How long what waits takes at the [nominal rate](Capacity::nominal_rate), so at most a limit that
-    /// is given as time. In an outage it tells how full the queue is, not when the outage will end.
+    /// Time to send the queued bytes at the [nominal rate](Capacity::nominal_rate). It does not
+    /// exceed a limit given as time. In an outage it shows how full the queue is, not how long the
+    /// outage lasts.
     pub fn queuing_delay(&mut self, now: Timestamp) -> TimeDelta {
         let queued = self.queued(now);
         self.config.capacity.nominal_rate(now).map_or(TimeDelta::ZERO, |rate| queued / rate)
@@ -343,10 +346,11 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     }
 }
 
-/// Changes by hand. They hold for the packets whose turn comes from then on: what becomes of the packet
-/// that is being sent was settled before. What the configuration had planned for later is gone.
+/// Changes during a run. They apply to packets whose transmission starts later; the packet in
+/// transmission is not affected. Changes that the configuration had planned for later are
+/// discarded.
 impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
-    /// Changes the capacity; zero is an outage until the next change.
+    /// Changes the capacity. Zero is an outage until the next change.
     pub fn set_capacity(&mut self, now: Timestamp, rate: Bitrate) {
         self.serve_until(now);
         self.config.capacity.set(now, rate);
@@ -359,12 +363,12 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     pub fn set_delay(&mut self, now: Timestamp, delay: TimeDelta) {
         self.serve_until(now);
         self.config.delay = delay.into();
-        // What follows may overtake packets with a longer delay.
+        // Later packets may overtake packets with a longer delay.
         self.line.allow_reordering();
         self.least_delay = least_delay(&self.config);
     }
 
-    /// Changes the variation of the delay.
+    /// Changes the jitter.
     pub fn set_jitter(&mut self, now: Timestamp, jitter: Jitter) {
         self.serve_until(now);
         self.config.jitter = jitter;
@@ -376,27 +380,28 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
         self.least_delay = least_delay(&self.config);
     }
 
-    /// Changes the loss that is not congestion, of the packets that come from now on.
+    /// Changes the loss model for packets that arrive from now on.
     pub fn set_loss(&mut self, loss: LossModel) {
         self.losses = Steps::new(&[]);
         self.loss.set(loss);
     }
 }
 
-/// What no packet's delay is below.
+/// Minimum one-way delay over all delays and jitters of a link.
 fn least_delay(config: &LinkConfig) -> TimeDelta {
     let jitter = config.jitters().map(|jitter| jitter.minimum()).min();
     (config.delay.minimum() + jitter.unwrap_or(TimeDelta::ZERO)).max(TimeDelta::ZERO)
 }
 
-/// Packets between the bottleneck and the far end: in order, or by time where they may overtake.
+/// Packets between the bottleneck and the far end: a FIFO, or a heap by time if they can be
+/// reordered.
 #[derive(Clone, Debug)]
 enum DelayLine<T> {
     Fifo(VecDeque<Delivery<T>>),
     Heap { heap: BinaryHeap<Reverse<Timed<T>>>, count: u64 },
 }
 
-/// A delivery ordered by time, ties by insertion.
+/// A delivery ordered by time; ties are ordered by insertion.
 #[derive(Clone, Debug)]
 struct Timed<T> {
     number: u64,
@@ -434,7 +439,7 @@ impl<T> DelayLine<T> {
         }
     }
 
-    /// From now on a packet may overtake those before it.
+    /// Allows later packets to overtake earlier ones.
     fn allow_reordering(&mut self) {
         if let Self::Fifo(fifo) = self {
             let mut line = Self::new(true);

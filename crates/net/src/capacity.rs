@@ -1,26 +1,26 @@
-//! How much a link carries over time: a schedule of rates, or a trace of delivery opportunities.
+//! Capacity of a link over time: a schedule of rates, or a trace of delivery opportunities.
 
 use std::fmt;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Bytes that one line of a mahimahi trace lets through.
+/// Bytes that one line of a mahimahi trace delivers.
 const OPPORTUNITY: DataSize = DataSize::from_bytes(1500);
 
-/// What a link carries.
+/// Capacity of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
-    /// Everything at once: no queue forms.
+    /// Unlimited: packets pass at once, and no queue forms.
     Unlimited,
-    /// Rates that hold from given times on.
+    /// Rates that change at given times.
     Schedule(Schedule),
     /// Recorded delivery opportunities.
-    Trace(Trace),
+    Trace(CapacityTrace),
 }
 
 impl Capacity {
-    /// The rate at a time, zero in an outage; for a trace its mean over the second that the time lies
-    /// in. `None` if unlimited.
+    /// The rate at a time; zero in an outage. For a trace it is the mean rate over the whole second
+    /// that contains the time. `None` if unlimited.
     pub fn rate(&self, at: Timestamp) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -29,10 +29,10 @@ impl Capacity {
         }
     }
 
-    /// The rate that turns a queue's limit in time into bytes. An outage does not change it, or a queue
-    /// would have no room exactly when packets must wait. Of a schedule it is the rate at that time, in
-    /// an outage the last one above zero (before any, the first); of a trace the mean over its whole
-    /// period. `None` if unlimited.
+    /// The rate that converts a queue limit in time into bytes. An outage does not change it;
+    /// otherwise the queue would have no room just when packets must wait. For a schedule it is the
+    /// rate at that time. In an outage it is the last rate above zero, or the first one if none
+    /// came before. For a trace it is the mean over its whole period. `None` if unlimited.
     pub fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -41,21 +41,22 @@ impl Capacity {
         }
     }
 
-    /// How long data whose last bit leaves at `finish` takes at the rate of that moment. Unlike the time
-    /// that its transmission took, this holds no outage.
+    /// How long data whose last bit leaves at `finish` takes at the rate of that moment. Unlike the
+    /// actual transmission time, this excludes outages.
     pub(crate) fn transmission_time(&self, finish: Timestamp, size: DataSize) -> TimeDelta {
         match self {
             Self::Unlimited => TimeDelta::ZERO,
-            // At the end of a step the last bit still left at the step's rate.
+            // At the boundary of a step, the last bit still left at the earlier step's rate.
             Self::Schedule(schedule) => size / schedule.rate(finish - TimeDelta::from_nanos(1)),
             Self::Trace(trace) => size / trace.rate(finish),
         }
     }
 
-    /// Sets the rate from a time on, in place of what was planned.
+    /// Sets the rate from a time on. All planned changes are discarded.
     pub(crate) fn set(&mut self, at: Timestamp, rate: Bitrate) {
         let steps = match self.nominal_rate(at) {
-            // Before it stands the rate by which a queue's limit is reckoned if the new one is zero.
+            // Keep the nominal rate before the change. It determines the queue limit if the new
+            // rate is zero.
             Some(before) => {
                 vec![(Timestamp::ZERO, before), (at.max(Timestamp::from_nanos(1)), rate)]
             }
@@ -65,14 +66,14 @@ impl Capacity {
     }
 }
 
-/// Rates in steps. The first holds from the beginning, the last for ever. At a rate of zero nothing
-/// leaves.
+/// Rates in steps. The first step applies from the start, and the last one applies forever. At a
+/// rate of zero no data leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     steps: Vec<(Timestamp, Bitrate)>,
 }
 
-/// Why a schedule or a trace was refused.
+/// The reason why a schedule or a trace was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleError(String);
 
@@ -90,12 +91,18 @@ impl fmt::Display for ScheduleError {
 impl std::error::Error for ScheduleError {}
 
 impl Schedule {
-    /// One rate for ever; it must be above zero.
+    /// One constant rate.
+    ///
+    /// # Errors
+    /// If the rate is zero.
     pub fn constant(rate: Bitrate) -> Result<Self, ScheduleError> {
         Self::new(vec![(Timestamp::ZERO, rate)])
     }
 
-    /// Steps by rising time, the first at zero, one rate at least above zero.
+    /// Builds a schedule from steps.
+    ///
+    /// # Errors
+    /// If the first step is not at zero, the times do not increase, or no rate is above zero.
     pub fn new(steps: Vec<(Timestamp, Bitrate)>) -> Result<Self, ScheduleError> {
         if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
             return Err(ScheduleError("a capacity schedule must start at 0s".into()));
@@ -114,7 +121,7 @@ impl Schedule {
         Ok(Self { steps })
     }
 
-    /// The steps, by rising time.
+    /// The steps, by increasing time.
     pub fn steps(&self) -> &[(Timestamp, Bitrate)] {
         &self.steps
     }
@@ -128,16 +135,16 @@ impl Schedule {
         self.steps[self.index(at)].1
     }
 
-    /// The rate at a time or, where that is zero, the last above zero; before any, the first. `None`
-    /// if all are zero.
+    /// The rate at a time. If it is zero, the last rate above zero before it, or else the first one
+    /// after it. `None` if all rates are zero.
     fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
         let (past, later) = self.steps.split_at(self.index(at) + 1);
         let nearest_first = past.iter().rev().chain(later);
         nearest_first.map(|step| step.1).find(|&rate| rate > Bitrate::ZERO)
     }
 
-    /// When data that starts to be sent at `start` is through; `None` if it never is, because the
-    /// rate is zero from some time on.
+    /// When the transmission of data that starts at `start` ends. `None` if it never ends, because
+    /// the rate stays zero from some time on.
     pub fn finish(&self, start: Timestamp, size: DataSize) -> Option<Timestamp> {
         let mut index = self.index(start);
         let (mut now, mut left) = (start, size);
@@ -157,16 +164,20 @@ impl Schedule {
     }
 }
 
-/// A mahimahi trace: a line a delivery opportunity of 1500 bytes, in milliseconds; it repeats after
-/// its last line's time.
+/// A mahimahi trace. Each line is the time in milliseconds of an opportunity to deliver 1500 bytes.
+/// The trace repeats after the time of its last line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
-    /// Milliseconds, never falling, the last above zero.
+pub struct CapacityTrace {
+    /// Times in milliseconds. They never decrease, and the last is above zero.
     opportunities_ms: Vec<i64>,
 }
 
-impl Trace {
-    /// Reads a trace. Empty lines and lines that start with `#` are skipped.
+impl CapacityTrace {
+    /// Parses a trace. Empty lines and lines that start with `#` are skipped.
+    ///
+    /// # Errors
+    /// Names the first line that is not a time in whole milliseconds or is earlier than the line
+    /// before. A trace without a time above zero is an error too.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut opportunities_ms: Vec<i64> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -196,7 +207,7 @@ impl Trace {
         *self.opportunities_ms.last().expect("a trace has lines: parse checked it")
     }
 
-    /// When opportunity number `index`, counted over all repetitions, comes.
+    /// The time of an opportunity; `index` counts over all repetitions.
     fn time(&self, index: u64) -> Timestamp {
         let lines = self.opportunities_ms.len() as u64;
         let (round, line) = (index / lines, index % lines);
@@ -205,18 +216,18 @@ impl Trace {
         )
     }
 
-    /// The first opportunity at or after a time.
+    /// Index of the first opportunity at or after a time.
     fn first_at(&self, at: Timestamp) -> u64 {
         let lines = self.opportunities_ms.len() as u64;
         let ms = TimeDelta::from_nanos(at.as_nanos().max(0) + 999_999).as_millis();
-        // A time on the seam belongs to the end of a round as well as to the start of the next.
+        // The end of one round is also the start of the next. Count such a time as the end.
         let round = (ms - 1).max(0) / self.period_ms();
         let within = ms - round * self.period_ms();
         let line = self.opportunities_ms.partition_point(|&opportunity| opportunity < within);
         round as u64 * lines + line as u64
     }
 
-    /// Mean rate over the second that a time lies in.
+    /// Mean rate over the whole second that contains a time.
     fn rate(&self, at: Timestamp) -> Bitrate {
         let second = Timestamp::from_secs(at.as_nanos().max(0) / 1_000_000_000);
         let end = second + TimeDelta::from_secs(1);
@@ -231,7 +242,7 @@ impl Trace {
     }
 }
 
-/// Position in a trace: which opportunity is being used up.
+/// Position in a trace: the current opportunity and what is left of it.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceCursor {
     index: u64,
@@ -243,9 +254,14 @@ impl TraceCursor {
         Self { index: 0, left: OPPORTUNITY }
     }
 
-    /// When data that waits since `start` is through. What an opportunity has left when nothing waits
-    /// is lost, as in mahimahi.
-    pub(crate) fn finish(&mut self, trace: &Trace, start: Timestamp, size: DataSize) -> Timestamp {
+    /// When the transmission of data that waits since `start` ends. Unused bytes of an opportunity
+    /// are lost if no packet waits, as in mahimahi.
+    pub(crate) fn finish(
+        &mut self,
+        trace: &CapacityTrace,
+        start: Timestamp,
+        size: DataSize,
+    ) -> Timestamp {
         if trace.time(self.index) < start {
             self.index = trace.first_at(start);
             self.left = OPPORTUNITY;
@@ -278,7 +294,8 @@ mod tests {
     fn a_packet_that_spans_a_step_is_sent_at_both_rates() {
         let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(10), Bitrate::from_kbps(100))];
         let schedule = Schedule::new(steps).unwrap();
-        // 1250 B are 10 ms at 1000 kbit/s: half of them pass before the step, half take 50 ms.
+        // 1250 B take 10 ms at 1000 kbit/s. Half of them pass before the step; the other half take
+        // 50 ms.
         assert_eq!(schedule.finish(ms(5), DataSize::from_bytes(1250)), Some(ms(60)));
         assert_eq!(schedule.finish(ms(0), DataSize::from_bytes(1250)), Some(ms(10)));
         assert_eq!(schedule.rate(ms(10)), Bitrate::from_kbps(100));
@@ -311,9 +328,10 @@ mod tests {
 
     #[test]
     fn the_nominal_rate_of_a_trace_is_the_mean_over_its_period() {
-        // 100 opportunities in the first second, none in the three that follow but the last.
+        // 100 opportunities in the first second. In the next three seconds there is only one, at
+        // the end.
         let lines: Vec<String> = (1..=100).chain([400]).map(|n| (n * 10).to_string()).collect();
-        let capacity = Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap());
+        let capacity = Capacity::Trace(CapacityTrace::parse(&lines.join("\n")).unwrap());
         let mean = Some(Bitrate::from_bps(101 * 12_000 / 4));
         assert_eq!([0, 500, 2_500, 7_000].map(|at| capacity.nominal_rate(ms(at))), [mean; 4]);
         assert_eq!(capacity.rate(ms(2_500)), Some(Bitrate::ZERO));
@@ -335,7 +353,7 @@ mod tests {
         assert_eq!(kbps(&capacity, 30), [Some(0), Some(300)]);
         capacity.set(ms(40), Bitrate::from_kbps(200));
         assert_eq!(kbps(&capacity, 40), [Some(200); 2]);
-        let mut capacity = Capacity::Trace(Trace::parse("1\n2\n3\n").unwrap());
+        let mut capacity = Capacity::Trace(CapacityTrace::parse("1\n2\n3\n").unwrap());
         capacity.set(ms(5), Bitrate::ZERO);
         assert_eq!(kbps(&capacity, 5), [Some(0), Some(12_000)]);
         let mut capacity = Capacity::Unlimited;
@@ -355,17 +373,17 @@ mod tests {
 
     #[test]
     fn a_trace_with_text_in_it_is_refused_with_its_line() {
-        let error = Trace::parse("1\n2\nthree\n").unwrap_err().to_string();
+        let error = CapacityTrace::parse("1\n2\nthree\n").unwrap_err().to_string();
         assert_eq!(error, "trace line 3: expected a time in whole milliseconds, not 'three'");
-        assert!(Trace::parse("").is_err());
-        assert!(Trace::parse("0\n0\n").is_err());
-        assert!(Trace::parse("5\n4\n").is_err());
-        assert!(Trace::parse("-5\n").is_err());
+        assert!(CapacityTrace::parse("").is_err());
+        assert!(CapacityTrace::parse("0\n0\n").is_err());
+        assert!(CapacityTrace::parse("5\n4\n").is_err());
+        assert!(CapacityTrace::parse("-5\n").is_err());
     }
 
     #[test]
     fn a_trace_gives_1500_bytes_a_line_and_repeats() {
-        let trace = Trace::parse("# comment\n2\n4\n4\n10\n").unwrap();
+        let trace = CapacityTrace::parse("# comment\n2\n4\n4\n10\n").unwrap();
         let times: Vec<i64> = (0..6).map(|index| trace.time(index).as_millis()).collect();
         assert_eq!(times, [2, 4, 4, 10, 12, 14]);
         assert_eq!(trace.rate(ms(1_000)), Bitrate::from_bps(400 * 1500 * 8));
@@ -378,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_large_packet_takes_several_opportunities_and_small_ones_share_one() {
-        let trace = Trace::parse("2\n4\n6\n").unwrap();
+        let trace = CapacityTrace::parse("2\n4\n6\n").unwrap();
         let mut cursor = TraceCursor::new();
         let mut finish = |start, bytes| {
             cursor.finish(&trace, ms(start), DataSize::from_bytes(bytes)).as_millis()
@@ -386,7 +404,7 @@ mod tests {
         assert_eq!(finish(0, 2000), 4);
         assert_eq!(finish(0, 900), 4);
         assert_eq!(finish(0, 200), 6);
-        // Idle until 7 ms: the rest of the opportunity at 6 ms is gone.
+        // Idle until 7 ms: the unused bytes of the opportunity at 6 ms are lost.
         assert_eq!(finish(7, 100), 8);
     }
 }

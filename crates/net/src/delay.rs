@@ -4,8 +4,9 @@ use weir::units::{TimeDelta, Timestamp};
 
 use crate::capacity::ScheduleError;
 
-/// A propagation delay in steps. The first holds from the beginning, the last for ever. Where it
-/// falls, packets that left later may arrive earlier, as on a new route.
+/// A propagation delay in steps. The first step applies from the start, and the last one applies
+/// forever. When the delay decreases, later packets can arrive before earlier ones, as on a new
+/// route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     steps: Vec<(Timestamp, TimeDelta)>,
@@ -18,7 +19,10 @@ impl From<TimeDelta> for Delay {
 }
 
 impl Delay {
-    /// Steps by rising time, the first at zero, no delay below zero.
+    /// Builds a delay from steps.
+    ///
+    /// # Errors
+    /// If the first step is not at zero, the times do not increase, or a delay is negative.
     pub fn new(steps: Vec<(Timestamp, TimeDelta)>) -> Result<Self, ScheduleError> {
         if steps.first().is_none_or(|step| step.0 != Timestamp::ZERO) {
             return Err(ScheduleError::new("a delay schedule must start at 0s"));
@@ -33,17 +37,17 @@ impl Delay {
         Ok(Self { steps })
     }
 
-    /// The steps, by rising time.
+    /// The steps, by increasing time.
     pub fn steps(&self) -> &[(Timestamp, TimeDelta)] {
         &self.steps
     }
 
-    /// The delay of a packet that leaves the bottleneck now.
+    /// The delay of a packet that leaves the bottleneck at `now`.
     pub fn at(&self, now: Timestamp) -> TimeDelta {
         self.steps[self.steps.partition_point(|step| step.0 <= now).saturating_sub(1)].1
     }
 
-    /// The lowest of the steps.
+    /// The smallest delay of all steps.
     pub(crate) fn minimum(&self) -> TimeDelta {
         self.steps.iter().map(|step| step.1).min().unwrap_or(TimeDelta::ZERO)
     }

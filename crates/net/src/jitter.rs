@@ -1,4 +1,4 @@
-//! Delay variation that is not queuing.
+//! Delay variation that is not caused by queuing.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -7,34 +7,35 @@ use crate::seed::Stream;
 /// A source of delay variation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
-    /// None.
+    /// No variation.
     #[default]
     None,
-    /// As the kernel's netem: each packet's delay moves by a uniform amount in `±amount`, on its own,
-    /// so packets overtake each other where `reorder` is set.
+    /// As in the kernel's netem: each packet's delay changes independently by a uniform amount
+    /// within `±amount`. With `reorder` set, packets can overtake each other.
     Uniform {
         /// Largest deviation from the link's delay.
         amount: TimeDelta,
         /// Whether packets may overtake each other.
         reorder: bool,
     },
-    /// As RFC 8868: the magnitude of a normal deviate, cut at three standard deviations, is added
-    /// [RFC8868 §4.1].
+    /// As in RFC 8868: adds the absolute value of a normal deviate, limited to three standard
+    /// deviations [RFC8868 §4.1].
     ///
     /// [RFC8868 §4.1]: https://www.rfc-editor.org/rfc/rfc8868#section-4.1
     HalfNormal {
         /// Standard deviation.
         sd: TimeDelta,
-        /// Whether packets may overtake each other (RBPDV), or not (NR-BPDV, which the RFC asks for).
+        /// Whether packets may overtake each other (RBPDV) or not (NR-BPDV, which the RFC
+        /// requires).
         reorder: bool,
     },
 }
 
-/// `N_STD`: where the normal deviate is cut, in standard deviations [RFC8868 §4.1].
+/// `N_STD`: limit of the normal deviate, in standard deviations [RFC8868 §4.1].
 const CUT: f64 = 3.0;
 
 impl Jitter {
-    /// The lowest that the variation can add to a delay.
+    /// The smallest variation that can be added to a delay; may be negative.
     pub(crate) fn minimum(&self) -> TimeDelta {
         match *self {
             Self::None | Self::HalfNormal { .. } => TimeDelta::ZERO,
@@ -58,19 +59,19 @@ impl Jitter {
     }
 }
 
-/// Keeps packets in order where the jitter may not reorder them: none arrives before its predecessor
-/// plus the transmission time of what follows.
+/// Keeps packets in order if the jitter may not reorder them. No packet arrives earlier than its
+/// predecessor's arrival plus its own transmission time.
 ///
-/// [RFC8868 §4.1, NR-BPDV] adds that of the predecessor, which is the same rule for the times of first
-/// bits. A time here is that of a last bit.
+/// [RFC8868 §4.1, NR-BPDV] adds the transmission time of the predecessor instead. That is the same
+/// rule for the arrival of first bits; the times here are those of last bits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    /// When the packet before arrives.
+    /// Arrival time of the previous packet.
     last: Option<Timestamp>,
 }
 
 impl Order {
-    /// When a packet arrives that is due at `due` and whose own transmission takes so long.
+    /// Returns the arrival time of a packet that would be due at `due` without this rule.
     pub(crate) fn hold(&mut self, due: Timestamp, transmission: TimeDelta) -> Timestamp {
         let due = self.last.map_or(due, |last| due.max(last + transmission));
         self.last = Some(due);

@@ -1,13 +1,15 @@
-//! Network models without input or output: packets go in with `now`, packets come out with a time.
+//! Network models without input or output: packets enter at a time `now` and leave at a later time.
 //!
-//! The simulator drives them in virtual time, the emulator at the wall clock with real packets; both
-//! get the same behaviour because nothing here knows which of the two it is.
+//! The simulator drives the models in virtual time. The emulator drives them in real time with real
+//! packets. Both get the same behaviour, because the models do not know which of the two drives
+//! them.
 //!
 //! ```text
 //! enqueue -> loss -> duplication -> queue -> capacity -> delay + jitter -> poll
 //! ```
 
-/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+/// Builder methods that set one field each, for `#[non_exhaustive]` structs that callers must
+/// build.
 macro_rules! with {
     ($($name:ident: $field:ident: $type:ty,)*) => {$(
         #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
@@ -19,22 +21,25 @@ macro_rules! with {
     )*};
 }
 
+pub mod access;
 pub mod bottleneck;
 pub mod capacity;
 pub mod delay;
 pub mod jitter;
 pub mod loss;
 pub mod packet;
+pub mod path;
 pub mod queue;
 pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, Schedule, ScheduleError, Trace};
+pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;
 pub use packet::{Delivery, DropCause, Dropped, Fate, FlowKey, Header};
+pub use path::Hop;
 pub use queue::{Aqm, CoDelConfig, DualPi2Config, PieConfig, QueueLimit, RedConfig};
 pub use seed::Seed;
 

@@ -1,36 +1,36 @@
-//! Loss that is not congestion: independent, or in bursts.
+//! Packet loss that is not caused by congestion: independent or in bursts.
 
 use crate::seed::Stream;
 
 /// A source of loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LossModel {
-    /// None.
+    /// No loss.
     #[default]
     None,
-    /// Each packet on its own with this probability [RFC8868 §4.2].
+    /// Each packet is lost independently with this probability [RFC8868 §4.2].
     ///
     /// [RFC8868 §4.2]: https://www.rfc-editor.org/rfc/rfc8868#section-4.2
     Random(f64),
-    /// Two states with a loss probability each.
+    /// Two states, each with its own loss probability.
     GilbertElliott(GilbertElliott),
 }
 
-/// Parameters of the Gilbert-Elliott model, each a probability a packet.
+/// Parameters of the Gilbert-Elliott model. Each is a probability per packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// From the good state to the bad one.
+    /// Transition from the good state to the bad one.
     pub to_bad: f64,
-    /// From the bad state to the good one.
+    /// Transition from the bad state to the good one.
     pub to_good: f64,
-    /// Loss in the good state.
+    /// Loss probability in the good state.
     pub loss_good: f64,
-    /// Loss in the bad state.
+    /// Loss probability in the bad state.
     pub loss_bad: f64,
 }
 
 impl GilbertElliott {
-    /// Loss ratio in the long run.
+    /// Mean loss ratio over a long time.
     pub fn mean_loss(&self) -> f64 {
         let bad = self.to_bad / (self.to_bad + self.to_good);
         bad * self.loss_bad + (1.0 - bad) * self.loss_good
@@ -50,12 +50,12 @@ impl Loss {
         Self { model, bad: false, stream }
     }
 
-    /// Goes on with another model, from its good state.
+    /// Switches to another model, which starts in its good state.
     pub(crate) fn set(&mut self, model: LossModel) {
         (self.model, self.bad) = (model, false);
     }
 
-    /// Whether the next packet is lost.
+    /// Decides whether the next packet is lost.
     pub(crate) fn draw(&mut self) -> bool {
         match self.model {
             LossModel::None => false,

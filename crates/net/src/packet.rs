@@ -1,13 +1,13 @@
-//! What a link sees of a packet, and what it tells of it afterwards.
+//! A packet as a link sees it, and the report of its fate.
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
-/// Tells the packets of one flow from those of another, as addresses and ports do.
+/// Identifies the flow of a packet, as addresses and ports do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowKey(pub u64);
 
-/// What a link sees of a packet.
+/// The properties of a packet that a link depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Size of the whole IP packet.
@@ -16,12 +16,12 @@ pub struct Header {
     ///
     /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     pub ecn: Ecn,
-    /// The flow that it belongs to.
+    /// The flow of the packet.
     pub flow: FlowKey,
 }
 
 impl Header {
-    /// A packet of this size that is not ECN-capable, of the flow with key 0.
+    /// A packet of this size that is not ECN-capable and belongs to flow 0.
     pub const fn new(size: DataSize) -> Self {
         Self { size, ecn: Ecn::NotEct, flow: FlowKey(0) }
     }
@@ -32,38 +32,38 @@ impl Header {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet on a link: delivered or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate<T> {
-    /// It is at the far end.
+    /// It has arrived at the far end.
     Delivered(Delivery<T>),
-    /// It is gone.
+    /// It was dropped on the way.
     Dropped(Dropped<T>),
 }
 
-/// A packet at the far end.
+/// A packet that has arrived at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Delivery<T> {
-    /// When it arrives, exactly.
+    /// Exact time of arrival.
     pub due: Timestamp,
-    /// How long it waited in the queue, its own serialisation not counted.
+    /// How long it waited in the queue, excluding its own transmission time.
     pub queuing_delay: TimeDelta,
     /// Its size.
     pub size: DataSize,
-    /// ECN bits on arrival.
+    /// ECN bits on arrival, with any mark that the link has set.
     pub ecn: Ecn,
     /// The packet.
     pub payload: T,
 }
 
-/// A packet that does not arrive.
+/// A packet that was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropped<T> {
     /// When it was dropped.
     pub at: Timestamp,
-    /// Why.
+    /// Why it was dropped.
     pub cause: DropCause,
     /// Its size.
     pub size: DataSize,
@@ -74,13 +74,13 @@ pub struct Dropped<T> {
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
-    /// The loss model took it.
+    /// The loss model dropped it.
     RandomLoss,
     /// The queue was full.
     QueueFull,
-    /// The queue's management took it, to tell its sender of congestion.
+    /// The queue management dropped it, to signal congestion to its sender.
     Managed,
-    /// A radio sent it as often as it may, and never had an answer.
+    /// A radio sent it the maximum number of times without an answer.
     RetryLimit,
 }
 

@@ -1,7 +1,7 @@
-//! Queue disciplines: what waits in which order, and what is dropped or marked.
+//! Queue disciplines: the order in which packets leave, and which packets are dropped or marked.
 //!
-//! Each is a file that reads as its standard's pseudo-code. All of them obey the link's limit; most
-//! of them drop or mark before it is reached, so that senders slow down in time.
+//! Each file follows the pseudo-code of its standard. All disciplines obey the link's limit. Most
+//! of them drop or mark packets before it is reached, so that senders slow down in time.
 
 mod codel;
 mod drop_tail;
@@ -33,37 +33,37 @@ use fq_codel::FqCoDel;
 use pie::Pie;
 use red::Red;
 
-/// Active queue management: which packets a queue drops or marks before it is full.
+/// Active queue management (AQM): which packets a queue drops or marks before it is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Aqm {
-    /// None: a newcomer that does not fit is dropped.
+    /// No management: a new packet that does not fit is dropped.
     #[default]
     DropTail,
-    /// Controlled delay, RFC 8289.
+    /// CoDel (controlled delay), RFC 8289.
     CoDel(CoDelConfig),
-    /// A queue under controlled delay for each flow, RFC 8290.
+    /// FQ-CoDel: one CoDel queue per flow, RFC 8290.
     FqCoDel(CoDelConfig),
-    /// Proportional integral controller, enhanced, RFC 8033.
+    /// PIE (proportional integral controller, enhanced), RFC 8033.
     Pie(PieConfig),
-    /// Random early detection, Floyd and Jacobson 1993.
+    /// RED (random early detection), Floyd and Jacobson 1993.
     Red(RedConfig),
-    /// Two queues under coupled controllers, for L4S, RFC 9332.
+    /// DualPI2: two queues with coupled controllers, for L4S, RFC 9332.
     DualPi2(DualPi2Config),
 }
 
 /// How much may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Bytes.
+    /// Number of bytes.
     Bytes(DataSize),
-    /// Packets of any size.
+    /// Number of packets of any size.
     Packets(usize),
-    /// As many bytes as the capacity's nominal rate carries in this time: see
+    /// Number of bytes that the capacity's nominal rate carries in this time; see
     /// [`Capacity::nominal_rate`].
     Time(TimeDelta),
 }
 
-/// What the link offers a newcomer.
+/// The link's capacity and queue limit, which decide whether a new packet fits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room<'a> {
     pub(crate) capacity: &'a Capacity,
@@ -71,7 +71,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Whether so much may wait.
+    /// Whether a queue with these totals is within the limit.
     pub(crate) fn holds(self, now: Timestamp, bytes: DataSize, packets: usize) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => packets <= limit,
@@ -83,27 +83,27 @@ impl Room<'_> {
     }
 }
 
-/// What a discipline does.
+/// A queue discipline.
 pub(crate) trait Discipline<T>: Debug {
-    /// A packet comes; it, or others, may be dropped.
+    /// Enqueues a packet. This packet or others may be dropped.
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>);
 
-    /// The next packet to be sent; `None` only if nothing waits.
+    /// Returns the next packet to send; `None` only if the queue is empty.
     fn dequeue(&mut self, now: Timestamp, log: &mut Log<T>) -> Option<Waiting<T>>;
 
-    /// Bytes that wait.
+    /// Bytes in the queue.
     fn bytes(&self) -> DataSize;
 }
 
-/// What happened to packets in a queue, until the driver hears of it.
+/// Drops and marks of a queue. Dropped packets stay here until the driver polls them.
 #[derive(Clone, Debug)]
 pub(crate) struct Log<T> {
     pub(crate) dropped: VecDeque<Dropped<T>>,
     /// Packets dropped because the queue was full.
     pub(crate) full: u64,
-    /// Packets dropped by the management.
+    /// Packets dropped by the queue management.
     pub(crate) managed: u64,
-    /// Packets that were marked.
+    /// Packets marked by the queue management.
     pub(crate) marked: u64,
 }
 
@@ -112,25 +112,25 @@ impl<T> Log<T> {
         Self { dropped: VecDeque::new(), full: 0, managed: 0, marked: 0 }
     }
 
-    /// A packet that found no room.
+    /// Drops a packet because the queue is full.
     pub(crate) fn drop_full(&mut self, now: Timestamp, packet: Waiting<T>) {
         self.full += 1;
         self.drop(now, DropCause::QueueFull, packet);
     }
 
-    /// A packet that the management takes out.
+    /// Drops a packet by decision of the queue management.
     pub(crate) fn drop_managed(&mut self, now: Timestamp, packet: Waiting<T>) {
         self.managed += 1;
         self.drop(now, DropCause::Managed, packet);
     }
 
-    /// Hands a packet back to the driver.
+    /// Queues a dropped packet for the driver.
     pub(crate) fn drop(&mut self, at: Timestamp, cause: DropCause, packet: Waiting<T>) {
         let Waiting { header, payload, .. } = packet;
         self.dropped.push_back(Dropped { at, cause, size: header.size, payload });
     }
 
-    /// Sets Congestion Experienced [RFC3168 §5].
+    /// Marks a packet with Congestion Experienced [RFC3168 §5].
     pub(crate) fn mark(&mut self, packet: &mut Waiting<T>) {
         debug_assert!(packet.header.is_ecn_capable(), "a mark would be lost on this packet");
         if packet.header.ecn != Ecn::Ce {
@@ -143,13 +143,13 @@ impl<T> Log<T> {
 /// The discipline of a link.
 #[derive(Debug)]
 pub(crate) enum Queue<T> {
-    /// By itself, because most links have it: its packets take no detour.
+    /// A separate variant without a box, for speed: most links use it.
     DropTail(DropTail<T>),
     Managed(Box<dyn Discipline<T> + Send>),
 }
 
 impl<T: Debug + Send + 'static> Queue<T> {
-    /// An empty queue; what it leaves to chance comes from the stream.
+    /// An empty queue. Its random decisions use `stream`.
     pub(crate) fn new(aqm: Aqm, mut stream: Stream) -> Self {
         match aqm {
             Aqm::DropTail => Self::DropTail(DropTail::new()),

@@ -1,4 +1,5 @@
-//! One seed a run, and from it one stream of chance a source, so that a new source shifts no other.
+//! One seed per run, and one random stream per source of chance. A new source does not change the
+//! others.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -8,14 +9,14 @@ use rand_pcg::Pcg64Mcg;
 pub struct Seed(u64);
 
 impl Seed {
-    /// A seed by number.
+    /// A seed with this number.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The stream of the source that has this name, e.g. `up/loss`.
+    /// The random stream of the source with this name, for example `up/loss`.
     pub fn stream(self, name: &str) -> Stream {
-        // FNV-1a over the name: short, and the same on every machine.
+        // FNV-1a hash of the name: short code, and the same result on every machine.
         let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
         });
@@ -23,17 +24,17 @@ impl Seed {
     }
 }
 
-/// A stream of random numbers, the same for equal seeds and names.
+/// A stream of random numbers. Equal seeds and names give equal streams.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// Uniform in [0, 1), with 53 bits.
+    /// Uniformly distributed in [0, 1), with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform over all numbers of 64 bits.
+    /// Uniformly distributed 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -43,16 +44,17 @@ impl Stream {
         self.uniform() < probability
     }
 
-    /// Standard normal, by Box and Muller.
+    /// Standard normal distribution, by the Box-Muller method.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(core::f64::consts::TAU * self.uniform())
     }
 
-    /// Laplace with mean zero and this scale, by inversion.
+    /// Laplace distribution with mean zero and this scale, by inversion.
     pub fn laplace(&mut self, scale: f64) -> f64 {
         let u = self.uniform() - 0.5;
-        // The argument stays above zero: |u| <= 0.5, and 0.5 itself gives the smallest float.
+        // For |u| = 0.5 the logarithm would be that of zero, so the smallest positive float is
+        // used.
         -scale * libm::copysign(1.0, u) * libm::log((1.0 - 2.0 * u.abs()).max(f64::MIN_POSITIVE))
     }
 }

@@ -1,5 +1,5 @@
-//! What every queue owes its packets, whatever comes: each is delivered or dropped once, in order, with
-//! no mark that its sender did not ask for, and the same again for the same seed.
+//! Properties of every queue for random input. Each packet is delivered or dropped exactly once and
+//! in order. Only ECN-capable packets are marked. Equal seeds give equal results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Bottleneck, Capacity, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey, Header,
-    Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed, Trace,
+    Aqm, Bottleneck, Capacity, CapacityTrace, CoDelConfig, DropCause, DualPi2Config, Fate, FlowKey,
+    Header, Jitter, LinkConfig, PieConfig, QueueLimit, RedConfig, Schedule, Seed,
 };
 
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
 const LARGEST: DataSize = DataSize::from_bytes(1_500);
 
-/// A packet, so long after the one before.
+/// A packet, and the time since the one before.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     after: TimeDelta,
@@ -22,7 +22,7 @@ struct Arrival {
     flow: u8,
 }
 
-/// The flow says how its packets are marked, so that packets of one flow stay in one queue.
+/// The flow determines the ECN codepoint, so that packets of one flow stay in one queue.
 fn ecn(flow: u8) -> Ecn {
     CODEPOINTS[usize::from(flow) % CODEPOINTS.len()]
 }
@@ -59,7 +59,7 @@ fn limits() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
-/// One rate but for outages, as many as there are times at which the capacity comes and goes.
+/// A constant rate with outages at random times.
 fn capacities() -> impl Strategy<Value = Capacity> {
     (200..20_000_u64, prop::collection::btree_set(1..3_000_i64, 0..3)).prop_map(|(kbps, times)| {
         let times = std::iter::once(0).chain(times.into_iter().flat_map(|ms| [ms, ms + 4_000]));
@@ -75,12 +75,14 @@ fn capacities() -> impl Strategy<Value = Capacity> {
     })
 }
 
-/// Opportunities of a second, with gaps.
+/// Random delivery opportunities within one second, with gaps.
 fn traces() -> impl Strategy<Value = Capacity> {
     prop::collection::vec(1..1_000_u32, 1..300).prop_map(|mut ms| {
         ms.sort_unstable();
         let lines: Vec<String> = ms.iter().map(u32::to_string).collect();
-        Capacity::Trace(Trace::parse(&lines.join("\n")).expect("times rise from above zero"))
+        Capacity::Trace(
+            CapacityTrace::parse(&lines.join("\n")).expect("times rise from above zero"),
+        )
     })
 }
 
@@ -91,7 +93,7 @@ fn links() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-/// Takes what has happened by a time, event by event.
+/// Collects the fates of all packets until a time, event by event.
 fn drain(link: &mut Bottleneck<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>) {
     while let Some(next) = link.next_event().filter(|&next| next <= until) {
         fates.extend(std::iter::from_fn(|| link.poll(next)));
@@ -136,7 +138,7 @@ fn what_waits_is_what_came_and_was_neither_sent_nor_dropped() {
             .with_capacity(capacity)
             .with_aqm(aqm)
             .with_queue(queue);
-        // 40 packets of 10 ms at once, and again when those that wait have left.
+        // 40 packets that take 10 ms each, all at once, and again when the first ones have left.
         let mut link = Bottleneck::new(&link, Seed::new(1), "up");
         let mut fates = Vec::new();
         for start in [Timestamp::ZERO, Timestamp::from_secs(1)] {
@@ -191,7 +193,7 @@ proptest! {
         }
     }
 
-    // However the capacity varies, the order costs no packet more than the largest draw.
+    // With any capacity, keeping the order delays no packet by more than the largest draw.
     #[test]
     fn jitter_in_order_moves_no_packet_by_more_than_its_amount(
         capacity in prop_oneof![capacities(), traces()],
@@ -234,7 +236,7 @@ proptest! {
                 marked += 1;
             }
         }
-        // A packet that PIE or RED marked may still be dropped by nobody: they mark what they admit.
+        // PIE and RED mark packets that they enqueue, so a marked packet is not dropped afterwards.
         prop_assert_eq!(bottleneck.counters().marked_packets, marked);
     }
 
@@ -243,7 +245,8 @@ proptest! {
         prop_assert_eq!(run(&link, &arrivals).0, run(&link, &arrivals).0);
     }
 
-    // Nothing is managed while nothing waits for long: each packet has left before the next one comes.
+    // Each packet leaves before the next one comes, so nothing waits and nothing is dropped or
+    // marked.
     #[test]
     fn a_link_that_is_never_busy_drops_and_marks_nothing(aqm in aqms(), gap_ms in 7..100_i64) {
         let schedule = Schedule::constant(Bitrate::from_kbps(2_000)).expect("above zero");

@@ -1,14 +1,14 @@
-//! A cell against numbers that others have measured or reckoned: saturation throughput, aggregation,
-//! and loss under a hidden terminal.
+//! Compares a cell with independent results: saturation throughput, aggregation, and loss beside a
+//! hidden terminal.
 //!
-//! The references are runs of ns-3 3.37, a Monte-Carlo simulation of the hidden terminal by the slot,
-//! and arithmetic; docs/reference/wifi.md has them with what they leave open.
+//! The references are runs of ns-3 3.37, a slot-based Monte-Carlo simulation of the hidden
+//! terminal, and arithmetic. See docs/reference/wifi.md for the references and the open questions.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
 use weir_net::wifi::{
-    Aggregation, Arrivals, Band, Cell, CellConfig, CongestionAware, DataRate, Link, Load, Mcs,
-    Neighbour, NodeConfig, NodeCounters, NodeId, RateControl, RetryPolicy, Station,
+    Aggregation, Arrivals, Band, Cell, CellConfig, CongestionAware, DataRate, Link, Mcs, Neighbour,
+    NodeConfig, NodeCounters, NodeId, RateControl, RetryPolicy, Station, StationLoad,
 };
 
 fn mcs(index: u8) -> RateControl {
@@ -17,7 +17,7 @@ fn mcs(index: u8) -> RateControl {
 
 /// Stations that always have packets of 1500 bytes for the access point.
 fn saturated(count: usize, rate: &RateControl, aggregation: Aggregation, band: Band) -> CellConfig {
-    let load = Load::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+    let load = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
     let station = |index| {
         let mut station = Station::new(format!("station-{index}"), rate.clone(), rate.clone());
         station.node.aggregation = aggregation;
@@ -27,7 +27,7 @@ fn saturated(count: usize, rate: &RateControl, aggregation: Aggregation, band: B
     CellConfig::new(band, (0..count).map(station).collect())
 }
 
-/// Bits a second that all stations delivered, in megabits, and the share of attempts that failed.
+/// Throughput of all stations together in Mbit/s, and the share of attempts that failed.
 fn throughput(config: &CellConfig, seconds: i64, seed: u64) -> (f64, f64) {
     let mut cell = Cell::<()>::new(config, Seed::new(seed));
     assert!(cell.poll(Timestamp::from_secs(seconds)).is_none());
@@ -45,7 +45,8 @@ fn throughput(config: &CellConfig, seconds: i64, seed: u64) -> (f64, f64) {
 fn a_station_alone_delivers_31_37_mbps_at_mcs_7() {
     for band in [Band::GHZ_2_4, Band::GHZ_5] {
         let (rate, failed) = throughput(&saturated(1, &mcs(7), Aggregation::NONE, band), 400, 1);
-        // 234 us of data, 10 + 34 us of answer, 37 us of AIFS, 67.5 us of backoff, or the same at 5 GHz.
+        // 234 us of data, 10 + 34 us of answer, 37 us of AIFS, and a mean backoff of 67.5 us. The
+        // sum is the same at 5 GHz.
         assert!((rate - 1_500.0 * 8.0 / 382.5).abs() < 0.01, "{rate}");
         assert_eq!(failed, 0.0);
     }
@@ -53,7 +54,7 @@ fn a_station_alone_delivers_31_37_mbps_at_mcs_7() {
 
 #[test]
 fn throughput_and_collisions_of_2_to_20_stations_are_those_of_ns_3() {
-    // Stations, Mbit/s, failed share of attempts, at 5 GHz.
+    // Stations, Mbit/s, and share of attempts that failed, at 5 GHz.
     let reference = [(2, 32.05, 0.110), (5, 31.02, 0.267), (10, 29.31, 0.379), (20, 27.09, 0.486)];
     for (count, rate, failed) in reference {
         let config = saturated(count, &mcs(7), Aggregation::NONE, Band::GHZ_5);
@@ -65,7 +66,7 @@ fn throughput_and_collisions_of_2_to_20_stations_are_those_of_ns_3() {
 
 #[test]
 fn aggregation_of_64_kb_delivers_what_ns_3_documents() {
-    // Mbit/s of UDP payload, 1472 bytes a packet, for MCS 0 to 7.
+    // Mbit/s of UDP payload, with 1472 bytes per packet, for MCS 0 to 7.
     let reference = [5.81, 11.83, 17.79, 23.80, 35.73, 47.62, 53.61, 59.55];
     for (index, rate) in (0..).zip(reference) {
         let config = saturated(1, &mcs(index), Aggregation::STANDARD, Band::GHZ_5);
@@ -77,25 +78,25 @@ fn aggregation_of_64_kb_delivers_what_ns_3_documents() {
 /// MPDUs of the hidden terminal's cell: 1224 bytes.
 const PACKET: DataSize = DataSize::from_bytes(1_224 - 38);
 
-/// A station whose packets come at random, `arrival` counting their MPDUs, and a neighbour that it does
-/// not hear and that sends so many packets each 33 ms.
+/// A station with Poisson arrivals, at a bitrate that counts MPDUs, and a neighbour that it does
+/// not hear. The neighbour sends `packets` packets every 33 ms.
 fn hidden(arrival: Bitrate, packets: u32, retry: RetryPolicy) -> CellConfig {
     let mut station = Station::new("station", mcs(7), mcs(7));
     station.node.retry = retry;
     let arrival = arrival * (PACKET.as_bytes() as f64 / 1_224.0);
-    station.up.loads.push(Load::new(Arrivals::Poisson(arrival), PACKET));
+    station.up.loads.push(StationLoad::new(Arrivals::Poisson(arrival), PACKET));
     let mut neighbour = Neighbour { node: NodeConfig::new("neighbour"), link: Link::new(mcs(7)) };
     let period = TimeDelta::from_millis(33);
-    neighbour.link.loads.push(Load::new(Arrivals::Bursts { period, packets }, PACKET));
+    neighbour.link.loads.push(StationLoad::new(Arrivals::Bursts { period, packets }, PACKET));
     let mut config = CellConfig::new(Band::GHZ_2_4, vec![station]);
     config.neighbours.push(neighbour);
     config.powers.hide(NodeId(1), NodeId(2));
-    // It does not defer to the access point's answers either.
+    // The neighbour does not hear the access point's answers either, so it does not defer to them.
     config.powers.between.push((NodeId(0), NodeId(2), f64::NEG_INFINITY));
     config
 }
 
-/// Percentage of packets given up, and attempts a packet.
+/// Percentage of packets given up, and attempts per packet.
 fn hidden_loss(config: &CellConfig) -> (f64, f64) {
     let mut cell = Cell::<()>::new(config, Seed::new(1));
     assert!(cell.poll(Timestamp::from_secs(600)).is_none());
@@ -107,7 +108,8 @@ fn hidden_loss(config: &CellConfig) -> (f64, f64) {
 /// Arrival rates, in kbit/s.
 const ARRIVALS: [u64; 3] = [500, 1_000, 4_000];
 
-/// Percentages of loss at these rates, within 15 % of theirs or 0.3 points.
+/// Asserts that the losses at these rates are within 15 % or 0.3 percentage points of the
+/// reference.
 fn assert_losses(packets: u32, retry: RetryPolicy, reference: [f64; 3]) {
     for (kbps, reference) in ARRIVALS.into_iter().zip(reference) {
         let loss = hidden_loss(&hidden(Bitrate::from_kbps(kbps), packets, retry));
@@ -117,7 +119,7 @@ fn assert_losses(packets: u32, retry: RetryPolicy, reference: [f64; 3]) {
 }
 
 fn extended(extension: u32, reset_window: bool) -> RetryPolicy {
-    // Never congested, whatever the losses: the effect of the attempts alone.
+    // Congestion never ends the extension, so the losses show the effect of the attempts alone.
     RetryPolicy::CongestionAware(CongestionAware {
         level_threshold: f64::INFINITY,
         queue_threshold: DataSize::MAX,

@@ -1,6 +1,5 @@
-//! What a cell owes its packets, whatever comes and however its nodes are set: each is delivered or
-//! dropped once, in order, by frames of which no node sends two at a time, and the same for the same
-//! seed.
+//! Properties of a cell for random input and random settings. Each packet is delivered or dropped
+//! exactly once and in order. No node sends two frames at a time. Equal seeds give equal results.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +7,16 @@ use proptest::prelude::*;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::wifi::{
     AccessCategory, Aggregation, AirtimeRecord, Arrivals, Band, Bursts, Cell, CellConfig,
-    CongestionAware, DataRate, Edca, EdcaParameters, Errors, Fading, GuardInterval, Link, Load,
-    Mcs, Neighbour, NodeConfig, NodeCounters, NodeId, NodeQueue, Noise, RateControl, RateSet,
-    RetryPolicy, Station, WaitLimit,
+    CongestionAware, DataRate, Edca, EdcaParameters, Errors, Fading, GuardInterval, Link, Mcs,
+    Neighbour, NodeConfig, NodeCounters, NodeId, NodeQueue, Noise, RateControl, RateSet,
+    RetryPolicy, Station, StationLoad, WaitLimit,
 };
 use weir_net::{CoDelConfig, Fate, Header, Seed};
 
-/// When loads stop. What they have brought is sent after that.
+/// When loads stop. Packets that they have queued are still sent after that.
 const STOP: Timestamp = Timestamp::from_millis(20);
 
-/// A packet, so long after the one before.
+/// A packet, and the time since the one before.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     after: TimeDelta,
@@ -83,7 +82,7 @@ fn errors() -> impl Strategy<Value = Errors> {
     prop_oneof![Just(Errors::NONE), (0.0..=1.0).prop_map(Errors::Ratio), bursts, noise]
 }
 
-fn load() -> impl Strategy<Value = Load> {
+fn load() -> impl Strategy<Value = StationLoad> {
     let rate = (100..20_000_u64).prop_map(Bitrate::from_kbps);
     let bursts = (micros(500..30_000), 0..20_u32);
     let arrivals = prop_oneof![
@@ -92,10 +91,10 @@ fn load() -> impl Strategy<Value = Load> {
         rate.prop_map(Arrivals::Poisson),
         bursts.prop_map(|(period, packets)| Arrivals::Bursts { period, packets }),
     ];
-    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| Load {
+    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| StationLoad {
         category,
         stop: STOP,
-        ..Load::new(arrivals, size)
+        ..StationLoad::new(arrivals, size)
     })
 }
 
@@ -125,7 +124,7 @@ fn retry() -> impl Strategy<Value = RetryPolicy> {
     ]
 }
 
-/// A node; its name is given later.
+/// A random node without its name, which is set later.
 fn node() -> impl Strategy<Value = NodeConfig> {
     let aggregation = (0..70_usize, bytes(0..70_000), micros(0..7_000))
         .prop_map(|(mpdus, bytes, duration)| Aggregation { mpdus, bytes, duration });
@@ -167,7 +166,7 @@ fn cells() -> impl Strategy<Value = CellConfig> {
     )
 }
 
-/// All that a run tells.
+/// All results of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     fates: Vec<Fate<usize>>,
@@ -175,7 +174,7 @@ struct Outcome {
     counters: Vec<NodeCounters>,
 }
 
-/// Takes what happens by a time, event by event.
+/// Collects the fates of all packets until a time, event by event.
 fn drain(cell: &mut Cell<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>) {
     let mut last = Timestamp::ZERO;
     while let Some(next) = cell.next_event().filter(|&next| next <= until) {
@@ -185,7 +184,7 @@ fn drain(cell: &mut Cell<usize>, until: Timestamp, fates: &mut Vec<Fate<usize>>)
     }
 }
 
-/// Sends packets numbered from 0, until there is nothing left to do.
+/// Sends packets numbered from 0, until nothing is left to do.
 fn run(config: &CellConfig, arrivals: &[Arrival]) -> Outcome {
     let mut cell = Cell::new(config, Seed::new(1));
     cell.record_airtime();

@@ -9,14 +9,14 @@
 //! SR     SenderReports  ------------------------------>  Reporter::on_sender_report
 //! ```
 //!
-//! [`Sender`] and [`Receiver`] tie these parts together, with bytes on both sides. A program that has an
-//! RTP stack of its own takes the parts it lacks: [`Message`] to read feedback (and [`rtcp_from_fci`],
-//! where the stack keeps the RTCP header), [`SenderReports`], [`Reporter`] and [`RembReporter`].
+//! [`Sender`] and [`Receiver`] combine these parts, with bytes on both sides. A program with its
+//! own RTP stack can use single parts: [`Message`] to read feedback (and [`rtcp_from_fci`], if the
+//! stack keeps the RTCP header), [`SenderReports`], [`Reporter`] and [`RembReporter`].
 //!
-//! Nothing here reads a clock or opens a socket: `now` is an argument everywhere, from any origin. All
-//! RTCP that is written is of reduced size: each packet stands alone, without the report and the
-//! canonical name that the first packet of a compound has to be followed by [RFC3550 §6.1]. The peer has
-//! to accept that (`a=rtcp-rsize`).
+//! Nothing here reads a clock or opens a socket: `now` is always an argument, counted from any
+//! origin. All RTCP packets written are of reduced size: each one stands alone, not in a compound
+//! packet that starts with a report and a canonical name [RFC3550 §6.1]. The peer has to accept
+//! that (`a=rtcp-rsize`).
 //!
 //! [RFC3550 §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.1
 #![no_std]

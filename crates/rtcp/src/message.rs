@@ -12,7 +12,7 @@ use weir_wire::{Error, ccfb, remb, twcc};
 
 use crate::rtp_packet::ecn_from_wire;
 
-/// An RTCP packet that has something to say to a congestion controller.
+/// An RTCP packet that matters to a congestion controller.
 #[derive(Clone, Copy, Debug)]
 pub enum Message<'a> {
     /// Transport-wide feedback.
@@ -21,16 +21,16 @@ pub enum Message<'a> {
     Ccfb(ccfb::View<'a>),
     /// A sender or receiver report.
     Report(report::View<'a>),
-    /// The highest bitrate that the receiver wants.
+    /// The receiver's upper limit of the bitrate (REMB).
     Remb(remb::View<'a>),
 }
 
 impl<'a> Message<'a> {
-    /// Reads one packet of a compound.
+    /// Parses one packet of a compound packet.
     ///
     /// # Errors
-    /// [`Error::PacketType`] if the packet is about something else, as NACK and PLI are; another error if
-    /// it is of one of these four kinds and damaged.
+    /// [`Error::PacketType`] if the packet is of another kind, such as NACK or PLI. Another error
+    /// if it is of one of the four kinds, but malformed.
     pub fn read(packet: Packet<'a>) -> Result<Self, Error> {
         let is_other = |error: &Error| matches!(error, Error::PacketType);
         let message = twcc::View::new(packet).map(Self::Twcc);
@@ -44,7 +44,7 @@ impl<'a> Message<'a> {
         message
     }
 
-    /// The highest bitrate that the receiver wants, if the message is about that. It goes to
+    /// The receiver's upper limit of the bitrate, if the message is a REMB. Pass it to
     /// [`MediaSender::on_receiver_limit`](weir::MediaSender::on_receiver_limit).
     pub fn limit(&self) -> Option<Bitrate> {
         match self {
@@ -53,17 +53,17 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Joins feedback with what was sent; `None` if it tells nothing new. A report counts as feedback
-    /// too, as far as it answers sender reports whose NTP times were made of the clock of `now`, as those
-    /// of [`SenderReports`](crate::SenderReports) are.
+    /// Joins feedback with the send history; `None` if it contains nothing new. Report blocks count
+    /// as feedback if they answer sender reports whose NTP times use the same clock as `now`. Those
+    /// of [`SenderReports`](crate::SenderReports) do.
     ///
-    /// It fits [`MediaSender::on_feedback`](weir::MediaSender::on_feedback):
+    /// Use it with [`MediaSender::on_feedback`](weir::MediaSender::on_feedback):
     /// `sender.on_feedback(now, |history| message.join(now, history))`.
     ///
-    /// A receiver that sends TWCC or CCFB and plain reports beside it uses two clocks at once. Joining
-    /// both would make the controller find its base delay anew at each change, so such reports should
-    /// only serve as [round-trip times](crate::SenderReports::round_trip_time). [`Sender`](crate::Sender)
-    /// does so.
+    /// A receiver that sends TWCC or CCFB as well as plain reports uses two clocks. If both were
+    /// joined, the controller would have to measure its base delay again at each change. Such
+    /// reports should only provide [round-trip times](crate::SenderReports::round_trip_time), as
+    /// [`Sender`](crate::Sender) does it.
     pub fn join<'h>(
         &self,
         now: Timestamp,
@@ -74,7 +74,8 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The same for a host that measures the round-trip times of report blocks itself.
+    /// Like [`join`](Message::join), for hosts that measure the round-trip times of report blocks
+    /// themselves.
     pub fn join_with<'h>(
         &self,
         history: &'h mut SendHistory,
@@ -116,26 +117,27 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A time in 1/65536 s.
+/// Converts a time in units of 1/65536 s.
 pub(crate) fn compact_ntp_to_time(units: u32) -> TimeDelta {
     TimeDelta::from_micros((i64::from(units) * 1_000_000) >> 16)
 }
 
-/// What a datagram of RTCP holds besides messages for congestion control.
+/// Parts of an RTCP datagram that are not messages for congestion control.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Ignored<'a> {
-    /// A whole packet about something else: a request for retransmission or for a key frame, a
-    /// description of the source. The host may want to read it.
+    /// A packet of another kind: a request for retransmission or for a key frame, or a source
+    /// description. The host may want to read it.
     Other(Packet<'a>),
-    /// A packet for congestion control with damaged content. The packets after it are read.
+    /// A packet for congestion control with malformed content. The packets after it are still read.
     Damaged(Packet<'a>, Error),
-    /// From here on the bytes are no RTCP; nothing after this is read.
+    /// From here on the bytes are not RTCP. The rest of the datagram is not read.
     Malformed(Error),
 }
 
-/// Walks the packets of one datagram, compound or of reduced size: messages for congestion control go to
-/// `take`, everything else to `ignore`, both in the order of the datagram. Takes any bytes.
+/// Reads the packets of one datagram, compound or of reduced size. Calls `take` for messages for
+/// congestion control and `ignore` for everything else, in the order of the datagram. Accepts any
+/// bytes.
 pub fn read_compound<'a>(
     bytes: &'a [u8],
     mut take: impl FnMut(Message<'a>),
@@ -151,11 +153,11 @@ pub fn read_compound<'a>(
     }
 }
 
-/// The feedback packet around its content ("feedback control information"), for hosts whose RTP stack
-/// hands out the fields one by one, as GStreamer's signal `on-feedback-rtcp` does. `packet_type` is 205
-/// or 206, `format` the FMT field [RFC4585 §6.1].
+/// Builds an RTCP feedback packet from its content ("feedback control information"). This is for
+/// hosts whose RTP stack provides the fields one by one, as GStreamer's signal `on-feedback-rtcp`
+/// does. `packet_type` is 205 or 206, `format` is the FMT field [RFC4585 §6.1].
 ///
-/// `None` if the format is above 31 or the content longer than an RTCP packet can be.
+/// `None` if the format is above 31 or the content is too long for an RTCP packet.
 ///
 /// [RFC4585 §6.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.1
 pub fn rtcp_from_fci(

@@ -1,4 +1,4 @@
-//! A receiver with bytes on both sides: RTP and RTCP in, RTCP out.
+//! A receiver that works on bytes: RTP and RTCP in, RTCP out.
 
 use alloc::boxed::Box;
 
@@ -13,21 +13,22 @@ use crate::message::{Ignored, Message, read_compound};
 use crate::remb_reporter::RembReporter;
 use crate::reporter::{Feedback, Reporter, ReporterConfig};
 
-/// How a [`Receiver`] reports.
+/// Configuration of a [`Receiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiverConfig {
     /// The receiver's own SSRC.
     pub ssrc: u32,
-    /// The ids agreed for the header extensions.
+    /// The negotiated ids of the header extensions.
     pub extensions: ExtensionIds,
-    /// Which feedback the sender gets.
+    /// The feedback format.
     pub feedback: Feedback,
     /// Time between TWCC or CCFB packets. The default is 100 ms.
     pub interval: TimeDelta,
-    /// Units of the RTP timestamps in a second. The default is 90,000: video.
+    /// Clock rate of the RTP timestamps, in Hz. The default is 90,000, as for video.
     pub clock_rate: u32,
-    /// Bytes around each RTP packet, as [`SenderConfig::overhead`](crate::SenderConfig::overhead).
+    /// Bytes that other layers add to each RTP packet, as
+    /// [`SenderConfig::overhead`](crate::SenderConfig::overhead).
     pub overhead: DataSize,
 }
 
@@ -53,7 +54,7 @@ impl ReceiverConfig {
     }
 }
 
-/// Reports what arrives to a congestion-controlled sender.
+/// Reports arrived packets to a congestion-controlled sender.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -62,15 +63,16 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that starts now. `random` spreads its receiver reports.
+    /// A receiver that starts at `now`. `random` spreads the times of its receiver reports.
     pub fn new(now: Timestamp, config: ReceiverConfig, random: Random) -> Self {
         let reporter = Reporter::new(now, config.feedback, config.reporter(), random);
         Self { config, reporter, remb: None }
     }
 
-    /// Adds the receiver's half of a controller that has one, as
-    /// [`Algorithm::build_receiver`](weir::Algorithm::build_receiver) makes it; its limit is sent as REMB.
-    /// Without an id for the absolute send time it cannot work, and is dropped.
+    /// Adds a receiver-side estimator, such as
+    /// [`Algorithm::build_receiver`](weir::Algorithm::build_receiver) returns; its limit is sent as
+    /// REMB. It needs the absolute send time; without an id for that header extension it is
+    /// ignored.
     #[must_use]
     pub fn with_estimator(mut self, estimator: Box<dyn ReceiverEstimator + Send>) -> Self {
         let id = self.config.extensions.abs_send_time;
@@ -78,11 +80,11 @@ impl Receiver {
         self
     }
 
-    /// An RTP packet arrived with these ECN bits in its IP header ([`Ecn::NotEct`] where the host cannot
-    /// read them). Gives `send` the RTCP that has to leave at once.
+    /// An RTP packet arrived with these ECN bits in its IP header ([`Ecn::NotEct`] if the host
+    /// cannot read them). Calls `send` with RTCP that must be sent at once.
     ///
     /// # Errors
-    /// If the bytes are no RTP packet; then nothing happens.
+    /// If the bytes are not an RTP packet. The receiver is then unchanged.
     pub fn on_rtp(
         &mut self,
         now: Timestamp,
@@ -90,7 +92,7 @@ impl Receiver {
         ecn: Ecn,
         send: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
-        // The payload may be encrypted.
+        // Only the header is parsed: the payload may be encrypted.
         let view = View::parse_header(bytes)?;
         self.reporter.on_packet(now, &view, ecn);
         if let Some(remb) = &mut self.remb {
@@ -100,8 +102,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// A datagram of RTCP arrived; it may hold any bytes. All but sender reports goes to `ignore`, in the
-    /// order of the datagram, except messages for a sender's congestion control.
+    /// An RTCP datagram arrived; it may contain any bytes. Sender reports are used. Messages for a
+    /// sender's congestion control are dropped. Everything else goes to `ignore`, in the order of
+    /// the datagram.
     pub fn on_rtcp<'a>(
         &mut self,
         now: Timestamp,
@@ -124,7 +127,8 @@ impl Receiver {
         remb.map_or(self.reporter.next_timeout(), |due| due.min(self.reporter.next_timeout()))
     }
 
-    /// Gives `send` the RTCP that is due. A call before [`Receiver::next_timeout`] does nothing.
+    /// Calls `send` with the RTCP that is due. A call before [`Receiver::next_timeout`] does
+    /// nothing.
     pub fn on_timeout(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
         self.reporter.on_timeout(now, &mut send);
         if let Some(remb) = &mut self.remb {
@@ -132,7 +136,7 @@ impl Receiver {
         }
     }
 
-    /// Goes over to another feedback format, after what arrived so far was reported in the old one.
+    /// Switches to another feedback format. Earlier arrivals are first reported in the old format.
     pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
         self.reporter.set_feedback(now, feedback, send);
     }

@@ -1,4 +1,4 @@
-//! The receiver's half of a controller that estimates there: packets in, REMB bytes out.
+//! Runs a receiver-side estimator: packets in, REMB bytes out.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -10,25 +10,25 @@ use weir::units::{DataSize, Timestamp};
 use weir_wire::remb::Remb;
 use weir_wire::rtp::{ExtensionId, View};
 
-/// Estimates at the receiver, and sends the limit whenever the estimator wants it.
+/// Feeds a receiver-side estimator, and sends its limit whenever the estimator requests it.
 pub struct RembReporter {
     estimator: Box<dyn ReceiverEstimator + Send>,
     send_times: AbsSendTimes,
     extension_id: ExtensionId,
     ssrc: u32,
-    /// Media sources that the estimate is for.
+    /// SSRCs of the media sources that the estimate covers.
     media_ssrcs: Vec<u32>,
-    /// Media sources join the list when they are received.
+    /// Whether the list grows by the media sources that are received.
     learns: bool,
 }
 
 impl RembReporter {
-    /// A reporter with this SSRC of its own. `extension_id` is that of the absolute send time, without
-    /// which a packet cannot be counted. `media_ssrcs` are the media sources that the estimate is for; if
-    /// there is none, the first 255 that are received.
+    /// A reporter whose own SSRC is `ssrc`. `extension_id` is the id of the absolute send time;
+    /// packets without it are not counted. `media_ssrcs` are the media sources that the estimate
+    /// covers. If it is empty, the estimate covers the first 255 sources that are received.
     ///
     /// # Panics
-    /// If there are more than 255, the most that the format can name.
+    /// If there are more than 255 media sources, the maximum of the format.
     pub fn new(
         estimator: Box<dyn ReceiverEstimator + Send>,
         ssrc: u32,
@@ -41,8 +41,8 @@ impl RembReporter {
         Self { estimator, send_times, extension_id, ssrc, media_ssrcs, learns }
     }
 
-    /// A packet of this size arrived: see [`SentPacket::size`](weir::SentPacket::size) for what counts.
-    /// Gives `send` the limit as REMB, if that is due.
+    /// A packet of this size arrived. [`SentPacket::size`](weir::SentPacket::size) says which
+    /// headers count. Calls `send` with the limit as REMB if it is due.
     pub fn on_packet(
         &mut self,
         now: Timestamp,
@@ -62,12 +62,13 @@ impl RembReporter {
         self.send(send);
     }
 
-    /// When [`RembReporter::on_timeout`] is due, if ever.
+    /// When [`RembReporter::on_timeout`] is due, or `None`.
     pub fn next_timeout(&self) -> Option<Timestamp> {
         self.estimator.next_timeout()
     }
 
-    /// Lets the estimator act on the time. A call before [`RembReporter::next_timeout`] does nothing.
+    /// Calls the estimator's timeout handler if it is due. A call before
+    /// [`RembReporter::next_timeout`] does nothing.
     pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
         if self.next_timeout().is_some_and(|due| due <= now) {
             self.estimator.on_timeout(now);

@@ -1,4 +1,4 @@
-//! Feedback of the receiver: notes which packets arrive, and reports them in the agreed format.
+//! Receiver feedback: records which packets arrive, and reports them in the negotiated format.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,43 +15,43 @@ use weir_wire::{ccfb, twcc};
 use crate::interval::{DEFAULT_MEAN, Interval, Random};
 use crate::rtp_packet::{ecn_to_wire, rtp_number};
 
-/// Largest feedback packet: with IP and UDP it fits every path.
+/// Maximum size of a feedback packet. With IP and UDP headers it fits the MTU of common paths.
 const MAX_SIZE: usize = 1_200;
-/// Streams that are counted, and sender reports that are remembered. A peer that makes up SSRCs costs no
-/// more memory than this.
+/// Maximum number of streams counted, and of sender reports remembered. It bounds the memory that a
+/// peer can use up with invented SSRCs.
 const MAX_STREAMS: usize = 64;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// What a receiver tells of the packets that arrived.
+/// Feedback format: how a receiver reports the packets that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feedback {
     /// Transport-wide feedback: `transport-cc` in SDP.
     Twcc,
     /// Congestion control feedback of RFC 8888: `ack ccfb` in SDP.
     Ccfb,
-    /// RTCP receiver reports alone: losses and round-trip times.
+    /// Only RTCP receiver reports: losses and round-trip times.
     ReceiverReports,
 }
 
-/// How a receiver reports.
+/// Configuration of a [`Reporter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReporterConfig {
     /// The receiver's own SSRC.
     pub ssrc: u32,
-    /// The id agreed for the transport-wide sequence number, which TWCC cannot do without.
+    /// The negotiated id of the transport-wide sequence number. TWCC needs it.
     pub transport_sequence_number: Option<ExtensionId>,
     /// Time between TWCC or CCFB packets. The default is 100 ms; between 50 and 200 ms is usual.
     pub interval: TimeDelta,
     /// Mean time between receiver reports. The default is one second.
     pub report_interval: TimeDelta,
-    /// Units of the RTP timestamps in a second, for the jitter in receiver reports. The default is
-    /// 90,000: video.
+    /// Clock rate of the RTP timestamps in Hz, for the jitter in receiver reports. The default is
+    /// 90,000, as for video.
     pub clock_rate: u32,
 }
 
 impl ReporterConfig {
-    /// The defaults, for a receiver with this SSRC that does without TWCC.
+    /// The defaults for a receiver with this SSRC, without TWCC.
     pub const fn new(ssrc: u32) -> Self {
         Self {
             ssrc,
@@ -63,34 +63,34 @@ impl ReporterConfig {
     }
 }
 
-/// Reports the packets of one transport in a format that may change.
+/// Reports the packets of one transport. The format can be changed while it runs.
 pub struct Reporter {
     config: ReporterConfig,
     report_interval: Interval,
     notes: Notes,
-    /// When the notes are reported next.
+    /// Time of the next report.
     next: Timestamp,
-    /// The newest of each stream.
+    /// The newest sender report of each stream.
     sender_reports: Vec<LastSenderReport>,
 }
 
-/// What a format needs to know of the packets that arrived.
+/// The records that a feedback format keeps about arrived packets.
 enum Notes {
     Twcc {
         recorder: ArrivalRecorder,
-        /// There is none before the first packet, whose SSRC it names.
+        /// `None` before the first packet, whose SSRC the feedback contains.
         builder: Option<twcc::Builder>,
     },
     Ccfb {
         recorder: RtpArrivalRecorder,
         builder: ccfb::Builder,
-        /// Streams that have packets in the recorder.
+        /// SSRCs of the streams with packets in the recorder.
         ssrcs: Vec<u32>,
     },
     Counts(Vec<Counts>),
 }
 
-/// What receiver reports tell of one stream.
+/// Reception statistics of one stream, for receiver reports.
 struct Counts {
     ssrc: u32,
     unwrapper: SeqUnwrapper,
@@ -98,7 +98,7 @@ struct Counts {
     last_arrival: Timestamp,
 }
 
-/// What tells how old the newest sender report of a stream is.
+/// The newest sender report of a stream, and when it arrived.
 struct LastSenderReport {
     ssrc: u32,
     compact_ntp: u32,
@@ -106,7 +106,7 @@ struct LastSenderReport {
 }
 
 impl Reporter {
-    /// A reporter that starts now. `random` spreads its receiver reports.
+    /// A reporter that starts at `now`. `random` spreads the times of its receiver reports.
     pub fn new(now: Timestamp, feedback: Feedback, config: ReporterConfig, random: Random) -> Self {
         let mut reporter = Self {
             config,
@@ -119,8 +119,8 @@ impl Reporter {
         reporter
     }
 
-    /// A packet arrived, with these ECN bits in its IP header. In TWCC a packet without a transport-wide
-    /// sequence number does not count.
+    /// A packet arrived with these ECN bits in its IP header. TWCC ignores packets without a
+    /// transport-wide sequence number.
     pub fn on_packet(&mut self, now: Timestamp, view: &View<'_>, ecn: Ecn) {
         match &mut self.notes {
             Notes::Twcc { recorder, builder } => {
@@ -143,7 +143,7 @@ impl Reporter {
                 recorder.on_packet(now, rtp, ecn);
             }
             Notes::Counts(streams) => {
-                // The low 32 bits: the RTP clock wraps there.
+                // The RTP clock wraps at 32 bits.
                 let clock_rate = i64::from(self.config.clock_rate);
                 let rtp_arrival = (now.as_micros() * clock_rate / MICROS_PER_SECOND) as u32;
                 count(streams, now, rtp_number(view), (view.timestamp(), rtp_arrival));
@@ -151,11 +151,11 @@ impl Reporter {
         }
     }
 
-    /// A sender report of the stream with this SSRC arrived: the next receiver report answers it.
+    /// A sender report of the stream with this SSRC arrived. The next receiver report answers it.
     pub fn on_sender_report(&mut self, now: Timestamp, ssrc: u32, info: SenderInfo) {
         self.sender_reports.retain(|known| known.ssrc != ssrc);
         if self.sender_reports.len() >= MAX_STREAMS {
-            // The one that arrived first.
+            // Remove the sender report that arrived first.
             self.sender_reports.remove(0);
         }
         let compact_ntp = compact_ntp(info.ntp_time);
@@ -167,8 +167,8 @@ impl Reporter {
         self.next
     }
 
-    /// Gives `send` the feedback that is due, in as many packets as it needs; none if there is nothing
-    /// to tell.
+    /// Calls `send` with the feedback that is due, once per packet. Sends nothing if there is
+    /// nothing to report.
     pub fn on_timeout(&mut self, now: Timestamp, send: impl FnMut(&[u8])) {
         if self.next <= now {
             self.report(now, send);
@@ -176,7 +176,7 @@ impl Reporter {
         }
     }
 
-    /// Goes over to another format. What arrived before is reported in the old one first.
+    /// Switches to another format. Earlier arrivals are first reported in the old format.
     pub fn set_feedback(&mut self, now: Timestamp, feedback: Feedback, send: impl FnMut(&[u8])) {
         self.report(now, send);
         self.notes = Notes::new(feedback, self.config.ssrc);
@@ -201,7 +201,7 @@ impl Reporter {
             Notes::Ccfb { recorder, builder, .. } => {
                 let streams = recorder.take_batches(now).map(|batch| ccfb::Stream {
                     ssrc: batch.ssrc,
-                    // The number on the wire is the low half.
+                    // Only the low 16 bits are sent.
                     begin_sequence_number: batch.begin as u16,
                     packets: batch.packets.iter().map(|packet| {
                         packet.map(|(arrival_us, ecn)| (arrival_us, ecn_to_wire(ecn)))
@@ -246,7 +246,7 @@ impl Notes {
     }
 }
 
-/// Counts a packet; `times` are its RTP timestamp and its arrival by the same clock.
+/// Counts a packet. `times` are its RTP timestamp and its arrival time, both in RTP clock units.
 fn count(streams: &mut Vec<Counts>, now: Timestamp, rtp: RtpNumber, times: (u32, u32)) {
     let number = u32::from(rtp.sequence_number);
     if let Some(stream) = streams.iter_mut().find(|stream| stream.ssrc == rtp.ssrc) {

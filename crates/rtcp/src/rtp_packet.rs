@@ -1,4 +1,4 @@
-//! RTP packets as bytes: the places in them that congestion control reads and writes.
+//! Access to the fields of RTP packets that congestion control reads and writes.
 
 use weir::feedback::{Ecn, RtpNumber};
 use weir_wire::ccfb;
@@ -11,19 +11,19 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [_, 192..=223, ..])
 }
 
-/// Writes `data` over the header extension element with this id; `false` if the packet has none of just
-/// this length.
+/// Overwrites the header extension element with this id. Returns `false` if the packet has no such
+/// element of the same length.
 pub(crate) fn write_element(packet: &mut [u8], id: ExtensionId, data: &[u8]) -> bool {
     let Some(at) = element_start(packet, id, data.len()) else { return false };
     packet[at..at + data.len()].copy_from_slice(data);
     true
 }
 
-/// Where the data of an element begins that has this id and length.
+/// Offset of the data of the element with this id and length.
 pub(crate) fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Option<usize> {
     let view = View::parse_header(packet).ok()?;
     let data = view.element(id).filter(|data| data.len() == length)?;
-    // The element borrows from the packet.
+    // `data` is a slice of `packet`, so the difference of their addresses is the offset.
     Some(data.as_ptr() as usize - packet.as_ptr() as usize)
 }
 

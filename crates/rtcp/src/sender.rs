@@ -1,4 +1,4 @@
-//! A sender with bytes on both sides: RTP packets and RTCP datagrams in, RTP packets and RTCP out.
+//! A sender that works on bytes: RTP packets and RTCP datagrams in, RTP packets and RTCP out.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,29 +17,30 @@ use crate::message::{Ignored, Message, read_compound};
 use crate::rtp_packet::{element_start, rtp_number, write_element};
 use crate::sender_reports::SenderReports;
 
-/// Bytes of padding in a padding packet: the most that its last byte can count [RFC3550 §5.1].
+/// Bytes of padding in a padding packet: the maximum that its last byte can express [RFC3550 §5.1].
 const PADDING: NonZeroU8 = NonZeroU8::MAX;
-/// Bytes of the extensions' data.
+/// Sizes of the extensions' data, in bytes.
 const NUMBER_SIZE: usize = 2;
 const TIME_SIZE: usize = 3;
 
-/// How a [`Sender`] looks on the wire.
+/// Wire-level configuration of a [`Sender`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SenderConfig {
-    /// The stream whose sender reports are sent.
+    /// SSRC of the media stream; sender reports are sent for it.
     pub ssrc: u32,
-    /// The header extensions that the sender fills in. Each packet needs room for all that have an id.
+    /// The header extensions that the sender fills in. Each packet must contain those that have an
+    /// id.
     pub extensions: ExtensionIds,
-    /// Bytes around each RTP packet that count against the rate. The default is 28: IPv4 and UDP.
-    /// Encryption adds to it.
+    /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
+    /// 28: IPv4 and UDP. Add the overhead of encryption.
     pub overhead: DataSize,
-    /// The stream that padding packets are sent in, and their payload type. Unless they are set, padding
-    /// has the SSRC next to `ssrc` and payload type 127. Media must not use this SSRC.
+    /// SSRC and payload type of padding packets. The defaults are `ssrc` plus one and payload type
+    /// 127. Media must not use this SSRC.
     pub padding: (u32, PayloadType),
-    /// Units of the RTP timestamps in a second. The default is 90,000: video.
+    /// Clock rate of the RTP timestamps, in Hz. The default is 90,000, as for video.
     pub clock_rate: u32,
-    /// Whether it sends sender reports; true unless the host sends its own.
+    /// Whether to send sender reports. Set it to false if the host sends its own.
     pub sender_reports: bool,
 }
 
@@ -56,8 +57,8 @@ impl SenderConfig {
         }
     }
 
-    /// The defaults for a stream whose packets have one extension, the transport-wide sequence number
-    /// under this id: what TWCC needs.
+    /// The defaults for TWCC: the packets have one extension, the transport-wide sequence number,
+    /// under this id.
     pub const fn twcc(ssrc: u32, id: ExtensionId) -> Self {
         let extensions = ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None };
         Self::new(ssrc, extensions)
@@ -68,9 +69,9 @@ impl SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EnqueueError {
-    /// The bytes are no RTP packet.
+    /// The bytes are not an RTP packet.
     NotRtp(Error),
-    /// The packet lacks a header extension that has to be filled in, with the right length.
+    /// The packet lacks a configured header extension, or the extension has the wrong length.
     NoExtension(ExtensionId),
 }
 
@@ -86,8 +87,9 @@ impl core::error::Error for EnqueueError {}
 
 /// Sends RTP packets at the rate that a controller allows.
 ///
-/// Packets go in as the host's RTP stack makes them, with room for the header extensions; they come out
-/// with the extensions filled in, when they may leave. Padding packets come out between them.
+/// The input is packets from the host's RTP stack, with space for the header extensions. When a
+/// packet may leave, it is returned with the extensions filled in. Padding packets come out between
+/// them.
 pub struct Sender<C = Box<dyn Controller + Send>> {
     media: MediaSender<Vec<u8>, C>,
     config: SenderConfig,
@@ -95,12 +97,12 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     padding_number: u16,
     /// When the last media packet was queued, and its RTP timestamp.
     last_media: Option<(Timestamp, u32)>,
-    /// Feedback on single packets has come: receiver reports tell round-trip times only.
+    /// TWCC or CCFB feedback has arrived; receiver reports now only provide round-trip times.
     hears_of_packets: bool,
 }
 
 impl<C: Controller> Sender<C> {
-    /// A sender that starts now. `random` spreads its sender reports.
+    /// A sender that starts at `now`. `random` spreads the times of its sender reports.
     pub fn new(now: Timestamp, controller: C, config: SenderConfig, random: Random) -> Self {
         let mut media = MediaSender::new(controller);
         let padding =
@@ -119,7 +121,7 @@ impl<C: Controller> Sender<C> {
     /// Puts the RTP packets of a frame at the end of the send queue.
     ///
     /// # Errors
-    /// If one of the packets cannot be sent; then none is queued.
+    /// If one of the packets cannot be sent. Then none of them is queued.
     pub fn enqueue(
         &mut self,
         now: Timestamp,
@@ -130,10 +132,10 @@ impl<C: Controller> Sender<C> {
         Ok(())
     }
 
-    /// Puts RTP packets before all media that wait: retransmissions.
+    /// Puts RTP packets before the queued media. Use it for retransmissions.
     ///
     /// # Errors
-    /// As [`Sender::enqueue`].
+    /// The same as [`Sender::enqueue`].
     pub fn enqueue_urgent(
         &mut self,
         now: Timestamp,
@@ -173,8 +175,9 @@ impl<C: Controller> Sender<C> {
         DataSize::from_bytes(packet.len() as u64) + self.config.overhead
     }
 
-    /// A datagram of RTCP arrived, compound or of reduced size, from whomever: it may hold any bytes.
-    /// What is not about congestion control goes to `ignore`, in the order of the datagram.
+    /// An RTCP datagram arrived, compound or of reduced size. It may come from anyone and contain
+    /// any bytes. Everything that is not for congestion control goes to `ignore`, in the order of
+    /// the datagram.
     pub fn on_rtcp<'a>(
         &mut self,
         now: Timestamp,
@@ -184,10 +187,10 @@ impl<C: Controller> Sender<C> {
         read_compound(bytes, |message| self.on_message(now, message), ignore);
     }
 
-    /// A message for congestion control arrived, which the host has read itself.
+    /// A message for congestion control arrived that the host parsed itself.
     ///
-    /// Receiver reports count as feedback until the first TWCC or CCFB packet comes; after that they
-    /// only tell round-trip times.
+    /// Receiver reports count as feedback until the first TWCC or CCFB packet arrives. After that
+    /// they only provide round-trip times.
     pub fn on_message(&mut self, now: Timestamp, message: Message<'_>) {
         match &message {
             Message::Remb(_) => self.media.on_receiver_limit(now, message.limit()),
@@ -214,13 +217,13 @@ impl<C: Controller> Sender<C> {
 
     /// When [`Sender::on_timeout`] and [`Sender::next_packet`] are due next.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        // Before the first packet there is nothing to report.
+        // No sender reports before the first media packet.
         let reports = self.reports.as_ref().filter(|_| self.last_media.is_some());
         let report = reports.map(SenderReports::next_timeout);
         [report, self.media.next_timeout()].into_iter().flatten().min()
     }
 
-    /// Lets the sender act on the time, and gives `send` the RTCP that is due. A call before
+    /// Handles timeouts, and calls `send` with the RTCP that is due. A call before
     /// [`Sender::next_timeout`] does nothing.
     pub fn on_timeout(&mut self, now: Timestamp, send: impl FnOnce(&[u8])) {
         self.media.on_timeout(now);
@@ -230,15 +233,15 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// `now` by the clock of the RTP timestamps; `None` before the first packet.
+    /// Converts `now` to an RTP timestamp; `None` before the first packet.
     fn rtp_time(&self, now: Timestamp) -> Option<u32> {
         let (queued, timestamp) = self.last_media?;
         let units = (now - queued).as_micros() * i64::from(self.config.clock_rate) / 1_000_000;
-        // The clock wraps at 32 bits.
+        // The RTP clock wraps at 32 bits.
         Some(timestamp.wrapping_add(units as u32))
     }
 
-    /// The next RTP packet to put on the wire, if one may leave now. Call it until it returns `None`.
+    /// Returns the next RTP packet to send, if one may leave now. Call it until it returns `None`.
     pub fn next_packet(&mut self, now: Timestamp) -> Option<PacedPacket<Vec<u8>>> {
         let (config, padding_number) = (&self.config, &mut self.padding_number);
         let timestamp = self.last_media.map_or(0, |(_, timestamp)| timestamp);
@@ -268,33 +271,33 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// What the controller asks for; its `bitrate` is for the encoder.
+    /// The controller's current target; its `bitrate` is for the encoder.
     pub fn target(&self) -> &Target {
         self.media.target()
     }
 
-    /// How the target bitrate changed since the last call, and why.
+    /// The change of the target bitrate since the last call, if any, and its reason.
     pub fn take_change(&mut self) -> Option<TargetChange> {
         self.media.take_change()
     }
 
-    /// The flow's share of what several flows of this sender have together changed:
-    /// see [`FlowGroup`](weir::coupled::FlowGroup).
+    /// Sets this flow's new share of the rate of several coupled flows: see
+    /// [`FlowGroup`](weir::coupled::FlowGroup).
     pub fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.media.on_shared_rate(now, share);
     }
 
-    /// The host's own RTP stack measured the round-trip time of the path.
+    /// The host's RTP stack measured the round-trip time of the path.
     pub fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         self.media.on_round_trip_time(now, rtt);
     }
 
-    /// Throws away all packets that wait.
+    /// Discards all queued packets.
     pub fn clear_queue(&mut self, now: Timestamp) {
         self.media.clear_queue(now);
     }
 
-    /// The queue, the pacer and the controller, to read what they are at.
+    /// The inner sender, to read the state of queue, pacer and controller.
     pub fn media(&self) -> &MediaSender<Vec<u8>, C> {
         &self.media
     }

@@ -1,4 +1,4 @@
-//! Sender reports: they let receivers answer with round-trip times [RFC3550 §6.4.1].
+//! Sender reports. Receivers answer them, and the answers give round-trip times [RFC3550 §6.4.1].
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use weir_wire::report::{
 use crate::interval::{DEFAULT_MEAN, Interval, Random};
 use crate::message::compact_ntp_to_time;
 
-/// Sender reports that may be answered: the receiver answers the newest one that it has.
+/// Number of sender reports remembered: the receiver answers the newest one that has arrived.
 const REMEMBERED: usize = 16;
 /// Bytes of a sender report without blocks.
 const SIZE: usize = 28;
@@ -22,16 +22,16 @@ pub struct SenderReports {
     next: Timestamp,
     packets: u32,
     octets: u64,
-    /// Compact NTP times of the newest reports; zero where there was none yet.
+    /// Ring buffer with the compact NTP times of the newest reports. Unused entries are zero.
     sent: [u32; REMEMBERED],
-    /// Where the next one goes.
+    /// Index of the next entry to write.
     next_slot: usize,
 }
 
 impl SenderReports {
-    /// For the stream with this SSRC, from now on. Reports follow each other after half a second to one
-    /// and a half, as `random` decides; the first comes after half of that, so that a newcomer is soon
-    /// known [RFC3550 §6.2].
+    /// Starts reports for the stream with this SSRC. The interval is 0.5 to 1.5 s, chosen by
+    /// `random`. The first interval is halved, so that receivers learn of a new stream soon
+    /// [RFC3550 §6.2].
     ///
     /// [RFC3550 §6.2]: https://www.rfc-editor.org/rfc/rfc3550#section-6.2
     pub fn new(now: Timestamp, ssrc: u32, random: Random) -> Self {
@@ -41,7 +41,7 @@ impl SenderReports {
         Self { ssrc, interval, next, packets: 0, octets: 0, sent, next_slot: 0 }
     }
 
-    /// A packet of the stream left with so many bytes of payload.
+    /// A packet of the stream with `payload` bytes was sent.
     pub fn on_packet_sent(&mut self, payload: DataSize) {
         self.packets = self.packets.wrapping_add(1);
         self.octets = self.octets.wrapping_add(payload.as_bytes());
@@ -52,7 +52,7 @@ impl SenderReports {
         self.next
     }
 
-    /// Sends the report if it is due. `rtp_time` is `now` by the clock of the stream's RTP timestamps.
+    /// Sends the report if it is due. `rtp_time` is `now` as an RTP timestamp of the stream.
     pub fn on_timeout(&mut self, now: Timestamp, rtp_time: u32, send: impl FnOnce(&[u8])) {
         if self.next > now {
             return;
@@ -62,7 +62,7 @@ impl SenderReports {
             ntp_time: ntp_from_micros(now.as_micros()),
             rtp_time,
             packet_count: self.packets,
-            // The field counts modulo 2^32.
+            // The field wraps at 32 bits.
             octet_count: self.octets as u32,
         };
         self.sent[self.next_slot] = compact_ntp(info.ntp_time);
@@ -73,8 +73,8 @@ impl SenderReports {
         send(&bytes);
     }
 
-    /// The round-trip time that a report block measured which arrived now; `None` unless it answers one
-    /// of the newest sixteen reports of this sender.
+    /// The round-trip time from a report block that arrived at `now`. `None` unless the block
+    /// answers one of the newest sixteen reports of this sender.
     pub fn round_trip_time(&self, now: Timestamp, block: &ReportBlock) -> Option<TimeDelta> {
         let answered = block.last_sender_report;
         if answered == 0 || !self.sent.contains(&answered) {

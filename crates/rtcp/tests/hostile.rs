@@ -1,4 +1,4 @@
-//! Any bytes may come from the network: nothing panics, and nothing that was refused changes a thing.
+//! The network may deliver any bytes. Nothing panics, and rejected packets change nothing.
 
 use proptest::prelude::*;
 use weir::feedback::Ecn;
@@ -37,7 +37,7 @@ fn rtp(number: u16) -> Vec<u8> {
     bytes
 }
 
-/// A sender that has sent fifty packets in a second, and a report of its own.
+/// A sender that has sent fifty packets in one second, and a sender report.
 fn sender(algorithm: Algorithm) -> Sender {
     let config = SenderConfig::new(SSRC, BOTH);
     let mut sender = Sender::new(Timestamp::ZERO, algorithm.build(limits()), config, middle());
@@ -57,7 +57,7 @@ fn check(sender: &Sender) {
     assert!((0.0..=1.0).contains(&metrics.loss_ratio));
 }
 
-/// A packet of each kind that a sender reads.
+/// One packet of each kind that a sender reads.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let arrivals: Vec<(i64, i64)> = (0..50).map(|n| (n, 20_000 * n + 700)).collect();
@@ -110,7 +110,7 @@ fn algorithms() -> impl Strategy<Value = Algorithm> {
     prop::sample::select(Algorithm::all().collect::<Vec<_>>())
 }
 
-/// A packet with some bytes overwritten, or any bytes at all.
+/// A packet with some bytes overwritten, or random bytes.
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8);
     let damaged = (prop::sample::select(packets()), damage).prop_map(|(mut packet, damage)| {
@@ -180,7 +180,7 @@ proptest! {
             receiver.on_rtp(now, &rtp(*number), Ecn::Ce, |_| ()).unwrap();
             let mut sent = Vec::new();
             receiver.on_timeout(now, |rtcp| sent.push(rtcp.to_vec()));
-            // What it makes of them is sound.
+            // The RTCP it sends must be valid.
             for rtcp in sent {
                 let mut sender = sender(Algorithm::Nada);
                 sender.on_rtcp(Timestamp::from_secs(1), &rtcp, |ignored| panic!("{ignored:?}"));

@@ -5,10 +5,9 @@ use std::ops::Range;
 use weir::ControllerFactory;
 use weir::controller::Settings;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::wifi::CellConfig;
-use weir_net::{LinkConfig, Schedule};
+use weir_net::Schedule;
+use weir_net::path::{AccessPlan, Attachment, Hop};
 
-pub use weir_net::wifi::Association;
 pub use weir_rtcp::Feedback;
 
 pub use crate::media::Repair;
@@ -19,32 +18,19 @@ use crate::tcp::Tcp;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// The Wi-Fi cell whose stations are host A and others on its side.
-    pub cell: Option<CellConfig>,
-    /// The bottlenecks between host A, or the cell's access point, and host B, in a row from A's side to
-    /// B's.
+    /// The access network, such as a Wi-Fi cell, whose terminals host A and others on its side are.
+    pub access: Option<AccessPlan>,
+    /// The bottlenecks between host A, or the access network, and host B, in a row from A's side to B's.
     pub hops: Vec<Hop>,
     /// The traffic.
-    pub flows: Vec<Flow>,
-    /// The time of which the trace tells who held the cell's channel when; may be empty.
-    pub airtime: Range<Timestamp>,
+    pub flows: Vec<FlowConfig>,
 }
 
 impl Config {
-    /// A network without a cell.
-    pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<Flow>) -> Self {
-        let airtime = Timestamp::ZERO..Timestamp::ZERO;
-        Self { duration, cell: None, hops, flows, airtime }
+    /// A network of hops alone.
+    pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
+        Self { duration, access: None, hops, flows }
     }
-}
-
-/// One bottleneck, both ways.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hop {
-    /// Towards host B.
-    pub up: LinkConfig,
-    /// Towards host A.
-    pub down: LinkConfig,
 }
 
 /// Which way a flow's data goes; its feedback goes the other way.
@@ -58,13 +44,14 @@ pub enum Direction {
 
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub struct FlowConfig {
     /// Its name; also names its streams of chance.
     pub name: String,
     /// Which way its data goes.
     pub direction: Direction,
-    /// The station that its end on A's side is; without one it does not cross the cell.
-    pub station: Option<Association>,
+    /// The terminal of the access network that its end on A's side is; without one it does not cross that
+    /// network.
+    pub attachment: Option<Attachment>,
     /// The hops that it crosses.
     pub hops: Range<usize>,
     /// Delay of its own way to the first hop, in each direction.
@@ -76,16 +63,16 @@ pub struct Flow {
     /// When it has nothing to send, in order and apart.
     pub pauses: Vec<Range<Timestamp>>,
     /// What it carries.
-    pub traffic: Traffic,
+    pub traffic: FlowKind,
 }
 
-impl Flow {
+impl FlowConfig {
     /// A flow from host A to host B over the first hop for so long from time zero.
-    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: Traffic) -> Self {
+    pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: FlowKind) -> Self {
         Self {
             name: name.into(),
             direction: Direction::Up,
-            station: None,
+            attachment: None,
             hops: 0..1,
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
@@ -95,15 +82,15 @@ impl Flow {
         }
     }
 
-    /// Whether its sender is a station, whose queue its packets wait in first.
-    pub(crate) fn sends_from_station(&self) -> bool {
-        self.station.is_some() && self.direction == Direction::Up
+    /// Whether its sender is a terminal of the access network, whose queue its packets wait in first.
+    pub(crate) fn sends_from_terminal(&self) -> bool {
+        self.attachment.is_some() && self.direction == Direction::Up
     }
 }
 
 /// What a flow carries.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Traffic {
+pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
     /// Data over TCP.

@@ -3,7 +3,7 @@
 use weir::coupled::{FlowGroup, FlowId};
 use weir::units::{Bitrate, Timestamp};
 
-use crate::config::{Config, Flow, Traffic};
+use crate::config::{Config, FlowConfig, FlowKind};
 
 /// The senders that have several flows.
 #[derive(Debug, Default)]
@@ -41,14 +41,14 @@ impl Coupling {
     pub(crate) fn exchange(
         &mut self,
         now: Timestamp,
-        flows: &[Flow],
+        flows: &[FlowConfig],
         flow: usize,
         target: Option<Bitrate>,
     ) -> Vec<(usize, Bitrate)> {
         let (Some(group), Some(target)) = (self.senders[flow], target) else { return Vec::new() };
         self.leave(now, flows, group);
         let (_, member) = *self.members[flow].get_or_insert_with(|| {
-            let Traffic::Media(media) = &flows[flow].traffic else {
+            let FlowKind::Media(media) = &flows[flow].traffic else {
                 unreachable!("only media flows have a sender")
             };
             let member = self.groups[group].join(media.settings.priority, media.settings.limits);
@@ -66,7 +66,7 @@ impl Coupling {
     }
 
     /// Flows that have ended give their shares to the others.
-    fn leave(&mut self, now: Timestamp, flows: &[Flow], group: usize) {
+    fn leave(&mut self, now: Timestamp, flows: &[FlowConfig], group: usize) {
         for (flow, member) in self.members.iter_mut().enumerate() {
             if let Some((of, id)) = *member
                 && of == group
@@ -88,9 +88,9 @@ impl Coupling {
     }
 }
 
-fn sender(flow: &Flow) -> Option<&str> {
+fn sender(flow: &FlowConfig) -> Option<&str> {
     match &flow.traffic {
-        Traffic::Media(media) => media.sender.as_deref(),
-        Traffic::Tcp(_) | Traffic::Udp(_) => None,
+        FlowKind::Media(media) => media.sender.as_deref(),
+        _ => None,
     }
 }

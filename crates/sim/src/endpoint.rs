@@ -15,13 +15,13 @@ use weir_rtcp::{Feedback, Message, RembReporter, SenderReports};
 use weir_wire::rtp::{self, AbsSendTime, RtpHeader};
 use weir_wire::{header, report, vp8};
 
-use crate::config::{Flow, Media};
+use crate::config::{FlowConfig, Media};
 use crate::feedback::{Plan, PlannedReporter, sender_reports};
 use crate::flow::{Body, Change, End, Ends, Outbox, Packet, State};
 use crate::media::{self, Ssrcs, VideoReceiver, VideoSender};
 use crate::rtp_format::{
-    EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER, SRTP_TAG,
-    rtp_timestamp,
+    Departure, EXTENSION_ID, IP_UDP, MAX_PACKET, OVERHEAD, PAYLOAD_TYPE, RTP_HEADER, SRTCP_TRAILER,
+    SRTP_TAG, rtp_timestamp,
 };
 use crate::source::MediaSource;
 use crate::trace::Video;
@@ -47,7 +47,7 @@ pub(crate) struct MediaEnds {
 }
 
 impl MediaEnds {
-    pub(crate) fn new(flow: &Flow, media: &Media, index: usize, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, media: &Media, index: usize, seed: Seed) -> Self {
         let ssrc = ssrc_of(index);
         let estimator = media.controller.build_receiver();
         let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
@@ -122,24 +122,6 @@ impl Ends for MediaEnds {
     }
 }
 
-/// What the extension of an RTP header says of the packet's departure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Departure {
-    /// The transport-wide sequence number.
-    Number(u16),
-    /// The absolute send time, for a receiver that estimates.
-    Time(AbsSendTime),
-}
-
-impl Departure {
-    pub(crate) fn write(self, header: &mut RtpHeader) {
-        (header.transport_sequence_number, header.abs_send_time) = match self {
-            Self::Number(number) => (Some((EXTENSION_ID, number)), None),
-            Self::Time(time) => (None, Some((EXTENSION_ID, time))),
-        };
-    }
-}
-
 /// The way of packets from the pacer to the socket, one by one.
 struct HandOver {
     /// What each takes on average, by an exponential distribution.
@@ -178,7 +160,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(flow: &Flow, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
+    fn new(flow: &FlowConfig, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
         // Among the flows of one sender, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.controller.build(media.settings.with_priority(priority));
@@ -398,7 +380,7 @@ struct Receiver {
 
 impl Receiver {
     fn new(
-        flow: &Flow,
+        flow: &FlowConfig,
         media: &Media,
         index: usize,
         (plan, remb): (&Plan, Option<RembReporter>),

@@ -41,7 +41,7 @@ pub(crate) trait Ends {
     /// A packet of the other end arrived.
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox);
 
-    /// A packet left the station that is the sender's host, or was dropped there. Only TCP holds back
+    /// A packet left the terminal that is the sender's host, or was dropped there. Only TCP holds back
     /// for the queue of its own host.
     fn on_left_host(&mut self, _now: Timestamp, _packet: &Packet, _out: &mut Outbox) {}
 

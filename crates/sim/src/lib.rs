@@ -17,9 +17,7 @@ mod tcp;
 pub mod trace;
 mod udp;
 
-pub use config::{
-    Association, Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Traffic, Udp,
-};
+pub use config::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Udp};
 pub use simulator::{run, run_in_parts, run_unless};
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;

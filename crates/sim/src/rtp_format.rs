@@ -1,7 +1,7 @@
 //! How media packets look on the wire: sizes of headers, numbers, the clock.
 
 use weir::units::Timestamp;
-use weir_wire::rtp::{ExtensionId, ExtensionIds, PayloadType};
+use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader};
 
 /// IPv4 and UDP headers.
 pub(crate) const IP_UDP: u64 = 20 + 8;
@@ -35,4 +35,22 @@ pub(crate) type MediaHeader = [u8; RTP_HEADER];
 /// The video clock: 32 bits, which wrap.
 pub(crate) fn rtp_timestamp(now: Timestamp) -> u32 {
     (now.as_secs_f64() * VIDEO_CLOCK_HZ) as u64 as u32
+}
+
+/// What the extension of an RTP header says of the packet's departure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Departure {
+    /// The transport-wide sequence number.
+    Number(u16),
+    /// The absolute send time, for a receiver that estimates.
+    Time(AbsSendTime),
+}
+
+impl Departure {
+    pub(crate) fn write(self, header: &mut RtpHeader) {
+        (header.transport_sequence_number, header.abs_send_time) = match self {
+            Self::Number(number) => (Some((EXTENSION_ID, number)), None),
+            Self::Time(time) => (None, Some((EXTENSION_ID, time))),
+        };
+    }
 }

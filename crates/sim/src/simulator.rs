@@ -1,14 +1,14 @@
 //! The simulation: one thread that always goes to the earliest deadline.
 
-mod cell;
-
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_net::{Bottleneck, Delivery, Fate, FlowKey, Header, LinkConfig, Seed};
+use weir_net::path::{Carried, Onward, Part, RouteId, Router, Site, Traveller};
+use weir_net::{Dropped, Fate, FlowKey, Header, Seed};
 
-use crate::config::{Config, Direction, Flow, Traffic};
+use crate::config::{Config, Direction, FlowConfig, FlowKind};
 use crate::coupling::Coupling;
 use crate::deadlines::Deadlines;
 use crate::endpoint::MediaEnds;
@@ -16,9 +16,8 @@ use crate::flow::{End, Ends, Outbox, Packet};
 use crate::tcp::TcpEnds;
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 use crate::udp::UdpEnds;
-use cell::TracedCell;
 
-/// The number of [`Part::Rows`].
+/// The number of [`Due::Rows`].
 const ROWS: usize = 0;
 /// Rows and changes in a part of a run that is handed over.
 const PART: usize = 1_024;
@@ -65,38 +64,30 @@ pub fn run_in_parts<E>(
     Ok(true)
 }
 
-/// A packet on its way.
-#[derive(Clone, Debug)]
-struct Traveller {
-    flow: usize,
-    from: End,
-    /// Legs of its route that lie behind it.
-    passed: usize,
-    /// Time it spent in their queues.
-    waited: TimeDelta,
-    packet: Packet,
-}
+impl Carried for Packet {
+    /// The two ways of a flow have addresses of their own: where they share a link they are two flows.
+    fn header(&self, route: RouteId) -> Header {
+        let Self { size, ecn, .. } = *self;
+        Header { size, ecn, flow: FlowKey(route.0 as u64) }
+    }
 
-impl Traveller {
-    /// What a link sees. The two ways of a flow have addresses of their own: where they share a link
-    /// they are two flows.
-    fn header(&self) -> Header {
-        let Packet { size, ecn, .. } = self.packet;
-        Header { size, ecn, flow: FlowKey(2 * self.flow as u64 + self.from as u64) }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 }
 
-/// A part of a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leg {
-    Link(usize),
-    Cell,
+/// The number of the route that what an end of a flow sends takes.
+const fn route(flow: usize, from: End) -> RouteId {
+    RouteId(2 * flow + from as usize)
+}
+
+/// The flow and the end that send over a route.
+const fn sender(RouteId(route): RouteId) -> (usize, End) {
+    (route / 2, End::BOTH[route % 2])
 }
 
 struct FlowState {
     ends: Box<dyn Ends>,
-    /// The way from the sender to the receiver, and back.
-    routes: [Vec<Leg>; 2],
     /// The row that is being filled, and what its mean is made of.
     row: Row,
     feedback: DataSize,
@@ -104,34 +95,21 @@ struct FlowState {
     arrived: i64,
 }
 
-impl FlowState {
-    fn route(&self, from: End) -> &[Leg] {
-        &self.routes[from as usize]
-    }
-
-    /// The links that its data crosses.
-    fn links(&self) -> impl Iterator<Item = usize> {
-        self.route(End::Sender).iter().filter_map(|leg| match leg {
-            Leg::Link(link) => Some(*link),
-            Leg::Cell => None,
-        })
-    }
-}
-
-/// A part of the simulation that has a deadline.
+/// What has a deadline.
 #[derive(Clone, Copy)]
-enum Part {
+enum Due {
+    /// The rows of the trace.
     Rows,
-    Link(usize),
+    /// A part of the network.
+    Network(Part),
+    /// An end of a flow.
     End(usize, End),
-    Cell,
 }
 
 struct Simulator<'a> {
     config: &'a Config,
     deadlines: Deadlines,
-    links: Vec<Bottleneck<Traveller>>,
-    cell: Option<TracedCell>,
+    router: Router<Packet>,
     flows: Vec<FlowState>,
     coupling: Coupling,
     outbox: Outbox,
@@ -140,36 +118,38 @@ struct Simulator<'a> {
 
 impl<'a> Simulator<'a> {
     fn new(config: &'a Config, seed: Seed) -> Self {
-        let mut links = hop_links(config, seed);
+        let mut router = Router::new(&config.hops, config.access.as_ref(), seed);
         let flows: Vec<_> = config
             .flows
             .iter()
             .enumerate()
-            .map(|(index, flow)| FlowState {
-                ends: ends(flow, index, seed),
-                routes: routes(flow, &mut links, seed),
-                row: Row::default(),
-                feedback: DataSize::ZERO,
-                waited: TimeDelta::ZERO,
-                arrived: 0,
+            .map(|(index, flow)| {
+                add_routes(&mut router, flow);
+                FlowState {
+                    ends: ends(flow, index, seed),
+                    row: Row::default(),
+                    feedback: DataSize::ZERO,
+                    waited: TimeDelta::ZERO,
+                    arrived: 0,
+                }
             })
             .collect();
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
-        let parts = 1 + links.len() + 2 * flows.len() + usize::from(config.cell.is_some());
+        let nodes = config.access.as_ref().map_or_else(Vec::new, |plan| plan.config.names());
         let rows = Vec::with_capacity(PART + config.flows.len());
-        let mut trace = Trace { flows: names, rows, ..Trace::default() };
         let mut simulator = Self {
             config,
-            deadlines: Deadlines::new(parts),
-            links,
-            cell: TracedCell::new(config, seed, &mut trace),
+            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len()),
+            router,
             flows,
             coupling: Coupling::new(config),
             outbox: Outbox::default(),
-            trace,
+            trace: Trace { flows: names, nodes, rows, ..Trace::default() },
         };
-        simulator.schedule_cell();
-        simulator.schedule(Part::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
+        if let Some(access) = simulator.router.access_part() {
+            simulator.schedule_part(access);
+        }
+        simulator.schedule(Due::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
         for flow in 0..config.flows.len() {
             let start = config.flows[flow].start;
             End::BOTH.into_iter().for_each(|end| simulator.schedule_end(start, flow, end));
@@ -177,47 +157,47 @@ impl<'a> Simulator<'a> {
         simulator
     }
 
-    fn number(&self, part: Part) -> usize {
-        match part {
-            Part::Rows => ROWS,
-            Part::Link(link) => 1 + link,
-            Part::End(flow, end) => 1 + self.links.len() + 2 * flow + end as usize,
-            Part::Cell => 1 + self.links.len() + 2 * self.flows.len(),
+    fn number(&self, due: Due) -> usize {
+        match due {
+            Due::Rows => ROWS,
+            Due::Network(Part(part)) => 1 + part,
+            Due::End(flow, end) => 1 + self.router.parts() + 2 * flow + end as usize,
         }
     }
 
-    fn part(&self, number: usize) -> Part {
-        let links = self.links.len();
+    fn due(&self, number: usize) -> Due {
+        let parts = self.router.parts();
         match number {
-            ROWS => Part::Rows,
-            number if number <= links => Part::Link(number - 1),
+            ROWS => Due::Rows,
+            number if number <= parts => Due::Network(Part(number - 1)),
             number => {
-                let index = number - 1 - links;
-                if index == 2 * self.flows.len() {
-                    return Part::Cell;
-                }
-                Part::End(index / 2, End::BOTH[index % 2])
+                let index = number - 1 - parts;
+                Due::End(index / 2, End::BOTH[index % 2])
             }
         }
     }
 
-    fn schedule(&mut self, part: Part, deadline: Option<Timestamp>) {
-        self.deadlines.set(self.number(part), deadline);
+    fn schedule(&mut self, due: Due, deadline: Option<Timestamp>) {
+        self.deadlines.set(self.number(due), deadline);
+    }
+
+    fn schedule_part(&mut self, part: Part) {
+        let next = self.router.next_event(part);
+        self.schedule(Due::Network(part), next);
     }
 
     fn schedule_end(&mut self, now: Timestamp, flow: usize, end: End) {
         let stop = self.config.flows[flow].stop;
         // A window that opens lets go what was due long ago.
         let deadline = self.flows[flow].ends.next_deadline(end).map(|deadline| deadline.max(now));
-        self.schedule(Part::End(flow, end), deadline.filter(|&deadline| deadline < stop));
+        self.schedule(Due::End(flow, end), deadline.filter(|&deadline| deadline < stop));
     }
 
     fn on_deadline(&mut self, now: Timestamp, number: usize) {
-        match self.part(number) {
-            Part::Rows => self.close_rows(now),
-            Part::Link(link) => self.deliver(now, link),
-            Part::Cell => self.deliver_cell(now),
-            Part::End(flow, end) => {
+        match self.due(number) {
+            Due::Rows => self.close_rows(now),
+            Due::Network(part) => self.deliver(now, part),
+            Due::End(flow, end) => {
                 self.flows[flow].ends.on_deadline(now, end, &mut self.outbox);
                 self.after_end(now, flow, end);
             }
@@ -265,8 +245,8 @@ impl<'a> Simulator<'a> {
                 }
                 End::Receiver => state.feedback += packet.size,
             }
-            let waited = TimeDelta::ZERO;
-            self.forward(now, Traveller { flow, from: end, passed: 0, waited, packet });
+            let onward = self.router.enter(now, route(flow, end), packet);
+            self.after_move(now, onward);
         }
         self.outbox.packets = packets;
     }
@@ -283,79 +263,52 @@ impl<'a> Simulator<'a> {
         }));
     }
 
-    /// Puts a packet onto the next leg of its route, or hands it over at the route's end.
-    fn forward(&mut self, now: Timestamp, traveller: Traveller) {
-        let Traveller { flow, from, passed, .. } = traveller;
-        match self.flows[flow].route(from).get(passed) {
-            None => self.arrive(now, traveller),
-            Some(&Leg::Link(link)) => {
-                self.links[link].enqueue(now, traveller.header(), traveller);
-                self.schedule_link(link);
+    /// Hands on what has come through a part of the network.
+    fn deliver(&mut self, now: Timestamp, part: Part) {
+        let is_access = self.router.access_part() == Some(part);
+        while let Some(fate) = self.router.poll(now, part) {
+            if is_access {
+                self.on_left_access(now, &fate);
             }
-            Some(Leg::Cell) => {
-                let cell = self.cell.as_mut().expect("a route leads through a cell that is there");
-                cell.enqueue(now, &self.config.flows[flow], traveller);
-                self.schedule_cell();
-            }
+            let onward = self.router.go_on(fate);
+            self.after_move(now, onward);
+        }
+        self.schedule_part(part);
+    }
+
+    /// Tells a sender that is a terminal of the access network that its packet has left its queue there.
+    fn on_left_access(&mut self, now: Timestamp, fate: &Fate<Traveller<Packet>>) {
+        let traveller = match fate {
+            Fate::Delivered(delivery) => &delivery.payload,
+            Fate::Dropped(dropped) => &dropped.payload,
+        };
+        let (flow, from) = sender(traveller.route);
+        let config = &self.config.flows[flow];
+        if from == End::Sender && config.sends_from_terminal() && now < config.stop {
+            let ends = &mut self.flows[flow].ends;
+            ends.on_left_host(now, &traveller.payload, &mut self.outbox);
+            self.do_wishes(now, flow, End::Sender);
         }
     }
 
-    fn schedule_link(&mut self, link: usize) {
-        let next = self.links[link].next_event();
-        self.schedule(Part::Link(link), next);
-    }
-
-    fn schedule_cell(&mut self) {
-        if let Some(cell) = &self.cell {
-            let next = cell.next_event();
-            self.schedule(Part::Cell, next);
-        }
-    }
-
-    fn deliver(&mut self, now: Timestamp, link: usize) {
-        while let Some(fate) = self.links[link].poll(now) {
-            self.go_on(now, fate);
-        }
-        self.schedule_link(link);
-    }
-
-    fn deliver_cell(&mut self, now: Timestamp) {
-        while let Some(fate) = self.cell.as_mut().and_then(|cell| cell.poll(now)) {
-            let traveller = match &fate {
-                Fate::Delivered(delivery) => &delivery.payload,
-                Fate::Dropped(dropped) => &dropped.payload,
-            };
-            let Traveller { flow, from, .. } = *traveller;
-            let config = &self.config.flows[flow];
-            if from == End::Sender && config.sends_from_station() && now < config.stop {
-                let ends = &mut self.flows[flow].ends;
-                ends.on_left_host(now, &traveller.packet, &mut self.outbox);
-                self.do_wishes(now, flow, End::Sender);
-            }
-            self.go_on(now, fate);
-        }
-        self.schedule_cell();
-    }
-
-    /// A packet is through a leg of its route, or gone.
-    fn go_on(&mut self, now: Timestamp, fate: Fate<Traveller>) {
-        match fate {
-            Fate::Delivered(Delivery { queuing_delay, ecn, mut payload, .. }) => {
-                payload.passed += 1;
-                payload.waited += queuing_delay;
-                payload.packet.ecn = ecn;
-                self.forward(now, payload);
-            }
-            // Lost feedback is part of the experiment; the controllers have to live with it.
-            Fate::Dropped(dropped) if dropped.payload.from == End::Receiver => {}
-            Fate::Dropped(dropped) => {
-                self.flows[dropped.payload.flow].row.lost_packets += 1;
+    /// Does what follows from the move of a packet.
+    #[inline]
+    fn after_move(&mut self, now: Timestamp, onward: Onward<Packet>) {
+        match onward {
+            Onward::Entered(part) => self.schedule_part(part),
+            Onward::Arrived(traveller) => self.arrive(now, traveller),
+            Onward::Dropped(Dropped { payload: traveller, .. }) => {
+                // Lost feedback is part of the experiment; the controllers have to live with it.
+                if let (flow, End::Sender) = sender(traveller.route) {
+                    self.flows[flow].row.lost_packets += 1;
+                }
             }
         }
     }
 
-    fn arrive(&mut self, now: Timestamp, traveller: Traveller) {
-        let Traveller { flow, from, waited, packet, .. } = traveller;
+    fn arrive(&mut self, now: Timestamp, traveller: Traveller<Packet>) {
+        let Traveller { route, waited, payload: packet, .. } = traveller;
+        let (flow, from) = sender(route);
         let state = &mut self.flows[flow];
         if from == End::Sender {
             state.row.received += packet.size;
@@ -375,12 +328,9 @@ impl<'a> Simulator<'a> {
                 continue;
             }
             let state = &mut self.flows[index];
-            let capacities =
-                state.links().filter_map(|link| self.links[link].capacity(now - ROW_INTERVAL));
-            let capacity = capacities.min();
-            let wired: DataSize = state.links().map(|link| self.links[link].queued(now)).sum();
-            let cell = self.cell.as_ref().filter(|_| flow.station.is_some());
-            let queue = wired + cell.map_or(DataSize::ZERO, |cell| cell.queued(flow));
+            let there = route(index, End::Sender);
+            let capacity = self.router.capacity(now - ROW_INTERVAL, there);
+            let queue = self.router.queued(now, there);
             let sender = state.ends.state();
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);
             let video = state.ends.take_video(now + ROW_INTERVAL > end);
@@ -401,7 +351,7 @@ impl<'a> Simulator<'a> {
                     ..video
                 }),
                 transfer: state.ends.take_transfer(),
-                feedback: matches!(flow.traffic, Traffic::Media(_)).then_some(state.feedback),
+                feedback: matches!(flow.traffic, FlowKind::Media(_)).then_some(state.feedback),
                 ..state.row
             });
             state.row = Row::default();
@@ -409,63 +359,39 @@ impl<'a> Simulator<'a> {
             state.waited = TimeDelta::ZERO;
             state.arrived = 0;
         }
-        if let Some(cell) = &mut self.cell {
-            cell.write_rows(now);
+        if let Some(access) = self.router.access() {
+            access.note(now);
         }
-        self.schedule(Part::Rows, Some(now + ROW_INTERVAL));
+        self.schedule(Due::Rows, Some(now + ROW_INTERVAL));
     }
 
     /// What was noted and not handed over yet.
     fn trace(&mut self) -> &mut Trace {
-        if let Some(cell) = &mut self.cell {
-            cell.move_log(&mut self.trace);
-        }
+        self.router.move_log(&mut self.trace.access);
         &mut self.trace
     }
 }
 
-/// The links of the hops: for each hop the one up, then the one down.
-fn hop_links(config: &Config, seed: Seed) -> Vec<Bottleneck<Traveller>> {
-    let mut links = Vec::with_capacity(2 * config.hops.len());
-    for (index, hop) in config.hops.iter().enumerate() {
-        let prefix = if index == 0 { String::new() } else { format!("hop-{}/", index + 1) };
-        links.push(Bottleneck::new(&hop.up, seed, &format!("{prefix}up")));
-        links.push(Bottleneck::new(&hop.down, seed, &format!("{prefix}down")));
-    }
-    links
-}
-
-/// Makes the links of a flow's own access, and lists what its packets cross each way.
-fn routes(flow: &Flow, links: &mut Vec<Bottleneck<Traveller>>, seed: Seed) -> [Vec<Leg>; 2] {
-    let up = flow.hops.clone().map(|hop| Leg::Link(2 * hop));
-    let down = flow.hops.clone().rev().map(|hop| Leg::Link(2 * hop + 1));
-    let [mut there, mut back]: [Vec<Leg>; 2] = match flow.direction {
-        Direction::Up => [up.collect(), down.collect()],
-        Direction::Down => [down.collect(), up.collect()],
+/// Adds the links of a flow's own and its two routes: from its sender, then from its receiver.
+fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
+    let name = format!("{}/access", flow.name);
+    // A flow's own delay is at its sender's end, whichever side that is on.
+    let own = router.add_own_links(flow.access_delay, [&name, &name]);
+    let near = Site { node: flow.hops.start, own: None, attachment: flow.attachment };
+    let far = Site { node: flow.hops.end, ..Site::default() };
+    let [sender, receiver] = match flow.direction {
+        Direction::Up => [Site { own, ..near }, far],
+        Direction::Down => [Site { own, ..far }, near],
     };
-    if flow.access_delay > TimeDelta::ZERO {
-        let access = LinkConfig::unlimited(flow.access_delay);
-        for (way, at) in [(&mut there, 0), (&mut back, flow.hops.len())] {
-            way.insert(at, Leg::Link(links.len()));
-            links.push(Bottleneck::new(&access, seed, &format!("{}/access", flow.name)));
-        }
-    }
-    if flow.station.is_some() {
-        let (up, down) = match flow.direction {
-            Direction::Up => (&mut there, &mut back),
-            Direction::Down => (&mut back, &mut there),
-        };
-        up.insert(0, Leg::Cell);
-        down.push(Leg::Cell);
-    }
-    [there, back]
+    router.add_route(sender.route_to(&receiver));
+    router.add_route(receiver.route_to(&sender));
 }
 
-fn ends(flow: &Flow, index: usize, seed: Seed) -> Box<dyn Ends> {
+fn ends(flow: &FlowConfig, index: usize, seed: Seed) -> Box<dyn Ends> {
     match &flow.traffic {
-        Traffic::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
-        Traffic::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
-        Traffic::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
+        FlowKind::Media(media) => Box::new(MediaEnds::new(flow, media, index, seed)),
+        FlowKind::Tcp(tcp) => Box::new(TcpEnds::new(flow, tcp, seed)),
+        FlowKind::Udp(udp) => Box::new(UdpEnds::new(flow, udp)),
     }
 }
 

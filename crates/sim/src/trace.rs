@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-pub use weir_net::wifi::{AirtimeRecord, NODE_INTERVAL, NodeRow};
+use weir_net::path::{AccessLog, NOTE_INTERVAL};
 
 /// Time between two rows of a flow.
-pub const ROW_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-const _: () = assert!(NODE_INTERVAL.as_nanos() % ROW_INTERVAL.as_nanos() == 0);
+pub const ROW_INTERVAL: TimeDelta = NOTE_INTERVAL;
 
 /// All that was noted of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,13 +18,10 @@ pub struct Trace {
     pub rows: Vec<Row>,
     /// Rate changes, by time.
     pub events: Vec<RateChange>,
-    /// Names of the nodes of the Wi-Fi cell: the access point, the stations, the neighbours; none
-    /// without a cell.
+    /// Names of the nodes of the access network, by number; none without such a network.
     pub nodes: Vec<String>,
-    /// A row a node and [`NODE_INTERVAL`], by time, then by node.
-    pub node_rows: Vec<NodeRow>,
-    /// Frames on the air, in the time in which the configuration wants them.
-    pub frames: Vec<AirtimeRecord>,
+    /// What the access network noted.
+    pub access: AccessLog,
 }
 
 impl Trace {
@@ -41,16 +37,14 @@ impl Trace {
         }
         self.rows.append(&mut part.rows);
         self.events.append(&mut part.events);
-        self.node_rows.append(&mut part.node_rows);
-        self.frames.append(&mut part.frames);
+        self.access.append(&mut part.access);
     }
 
     /// Forgets all but the names.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.events.clear();
-        self.node_rows.clear();
-        self.frames.clear();
+        self.access.clear();
     }
 }
 

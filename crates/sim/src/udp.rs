@@ -5,7 +5,7 @@ use std::ops::Range;
 use weir::feedback::Ecn;
 use weir::units::Timestamp;
 
-use crate::config::{Flow, Udp};
+use crate::config::{FlowConfig, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 
 /// Both ends of the flow; the receiving one only receives.
@@ -17,7 +17,7 @@ pub(crate) struct UdpEnds {
 }
 
 impl UdpEnds {
-    pub(crate) fn new(flow: &Flow, config: &Udp) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, config: &Udp) -> Self {
         let mut ends =
             Self { config: config.clone(), pauses: flow.pauses.clone(), next: flow.start };
         ends.skip_pauses();
@@ -58,20 +58,20 @@ mod tests {
     use weir_net::Schedule;
 
     use super::*;
-    use crate::{Direction, Traffic};
+    use crate::{Direction, FlowKind};
 
     /// When packets leave until a time.
     fn departures(config: &Udp, pauses: &[Range<Timestamp>], until_ms: i64) -> Vec<i64> {
-        let flow = Flow {
+        let flow = FlowConfig {
             name: "udp-1".into(),
             direction: Direction::Up,
-            station: None,
+            attachment: None,
             hops: 0..1,
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
             stop: Timestamp::MAX,
             pauses: pauses.to_vec(),
-            traffic: Traffic::Udp(config.clone()),
+            traffic: FlowKind::Udp(config.clone()),
         };
         let mut ends = UdpEnds::new(&flow, config);
         let mut times = Vec::new();

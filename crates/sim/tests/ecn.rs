@@ -5,9 +5,10 @@ use weir::Algorithm;
 use weir::controller::{EcnMode, RateLimits, Settings};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{
-    Aqm, Capacity, CoDelConfig, DualPi2Config, LinkConfig, LossModel, QueueLimit, Schedule, Seed,
+    Aqm, Capacity, CoDelConfig, DualPi2Config, Hop, LinkConfig, LossModel, QueueLimit, Schedule,
+    Seed,
 };
-use weir_sim::{Config, Direction, Feedback, Flow, Hop, Media, Source, Trace, Traffic, run};
+use weir_sim::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Source, Trace, run};
 
 /// Ramp-up, which is not judged.
 const SETTLED: Timestamp = Timestamp::from_secs(20);
@@ -39,16 +40,16 @@ fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled
         repair: None,
         sender: None,
     };
-    let flow = Flow {
+    let flow = FlowConfig {
         name: "media-1".into(),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: END,
         pauses: Vec::new(),
-        traffic: Traffic::Media(media),
+        traffic: FlowKind::Media(media),
     };
     let hops = vec![Hop { up, down: LinkConfig::unlimited(TimeDelta::from_millis(25)) }];
     let duration = END - Timestamp::ZERO;

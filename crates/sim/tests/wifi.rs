@@ -1,38 +1,39 @@
 //! Flows through a Wi-Fi cell.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::path::AccessPlan;
 use weir_net::wifi::{
-    AccessCategory, Band, CellConfig, DataRate, Mcs, NodeId, RateControl, Station,
+    AccessCategory, Association, Band, CellConfig, DataRate, Mcs, NODE_INTERVAL, NodeId,
+    RateControl, Station,
 };
-use weir_net::{LinkConfig, Schedule, Seed};
-use weir_sim::trace::{NODE_INTERVAL, Row, Trace};
-use weir_sim::{
-    Association, Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic, Udp, run,
-};
+use weir_net::{Hop, LinkConfig, Schedule, Seed};
+use weir_sim::trace::{Row, Trace};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp, Udp, run};
 
 const SECS: i64 = 10;
 
 /// Two stations at MCS 7 before a path of 10 ms each way.
-fn config(flows: Vec<Flow>) -> Config {
+fn config(flows: Vec<FlowConfig>) -> Config {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
     let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
     let hops = vec![Hop { up: link.clone(), down: link }];
+    let cell = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
     Config {
-        cell: Some(CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")])),
+        access: Some(AccessPlan::new(cell)),
         ..Config::wired(TimeDelta::from_secs(SECS), hops, flows)
     }
 }
 
-fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: Traffic) -> Flow {
+fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: FlowKind) -> FlowConfig {
     let associate = |index| {
         let category = AccessCategory::BestEffort;
-        Association { station: NodeId::station(index), category }
+        Association { station: NodeId::station(index), category }.into()
     };
-    Flow {
+    FlowConfig {
         name: name.into(),
         direction,
-        station: station.map(associate),
+        attachment: station.map(associate),
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
@@ -42,13 +43,13 @@ fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: Traff
     }
 }
 
-fn tcp() -> Traffic {
-    Traffic::Tcp(Tcp::new(Congestion::Cubic(Cubic::Rfc9438)))
+fn tcp() -> FlowKind {
+    FlowKind::Tcp(Tcp::new(Congestion::Cubic(Cubic::Rfc9438)))
 }
 
-fn udp(kbps: u64) -> Traffic {
+fn udp(kbps: u64) -> FlowKind {
     let rate = Schedule::constant(Bitrate::from_kbps(kbps)).unwrap();
-    Traffic::Udp(Udp { rate, packet: DataSize::from_bytes(1_500) })
+    FlowKind::Udp(Udp { rate, packet: DataSize::from_bytes(1_500) })
 }
 
 fn rows(trace: &Trace, flow: usize) -> impl Iterator<Item = &Row> {
@@ -68,7 +69,7 @@ fn packets_cross_the_cell_and_the_path_behind_it_both_ways() {
         assert!((0.98..=1.0).contains(&rate), "{direction:?}: {rate}");
         let sender = if direction == Direction::Up { "near" } else { "ap" };
         let node = trace.nodes.iter().position(|node| node == sender).unwrap();
-        let own = trace.node_rows.iter().filter(|row| row.node == node);
+        let own = trace.access.wifi.rows.iter().filter(|row| row.node == node);
         let delivered: u64 = own.map(|row| row.delivered_packets).sum();
         let received: u64 = rows(&trace, 0).map(|row| row.received.as_bytes() / 1_500).sum();
         // The path behind the cell holds the last packet or two.
@@ -80,7 +81,7 @@ fn packets_cross_the_cell_and_the_path_behind_it_both_ways() {
 fn a_flow_that_is_at_no_station_does_not_cross_the_cell() {
     let trace = run(&config(vec![flow("udp-1", Direction::Up, None, udp(1_000))]), Seed::new(1));
     assert!(mbps(&trace, 0) > 0.98);
-    assert!(trace.node_rows.iter().all(|row| row.attempts == 0));
+    assert!(trace.access.wifi.rows.iter().all(|row| row.attempts == 0));
 }
 
 #[test]
@@ -104,18 +105,18 @@ fn tcp_from_behind_the_access_point_fills_its_queue() {
 
 #[test]
 fn equal_seeds_give_equal_traces_and_another_seed_another() {
-    let config = Config {
-        airtime: Timestamp::from_secs(5)..Timestamp::from_millis(5_050),
-        ..config(vec![
-            flow("tcp-1", Direction::Up, Some(0), tcp()),
-            flow("udp-1", Direction::Up, Some(1), udp(1_000)),
-        ])
-    };
+    let noted = Timestamp::from_secs(5)..Timestamp::from_millis(5_050);
+    let mut config = config(vec![
+        flow("tcp-1", Direction::Up, Some(0), tcp()),
+        flow("udp-1", Direction::Up, Some(1), udp(1_000)),
+    ]);
+    config.access.as_mut().unwrap().noted = noted.clone();
     let first = run(&config, Seed::new(1));
     assert_eq!(first, run(&config, Seed::new(1)));
     assert_ne!(first, run(&config, Seed::new(2)));
-    assert!(!first.frames.is_empty());
-    assert!(first.frames.iter().all(|frame| config.airtime.contains(&frame.start)));
+    let notes = &first.access.wifi;
+    assert!(!notes.frames.is_empty());
+    assert!(notes.frames.iter().all(|frame| noted.contains(&frame.start)));
     let rows = SECS * 1_000 / NODE_INTERVAL.as_millis() * 3;
-    assert_eq!(first.node_rows.len() as i64, rows);
+    assert_eq!(notes.rows.len() as i64, rows);
 }

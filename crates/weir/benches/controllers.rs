@@ -1,7 +1,7 @@
-//! What a controller costs for each packet: sending it and hearing back of it.
+//! Cost of a controller per packet: sending the packet and receiving feedback on it.
 //!
-//! The packets are those of a 2 Mbit/s flow with feedback every 50 ms and 1 % loss; the joined reports
-//! are made beforehand, so that only the controller is timed.
+//! The packets are those of a 2 Mbit/s flow with feedback every 50 ms and 1 % loss. The joined
+//! reports are made in advance, so that only the controller is timed.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! What feedback costs for each packet, without a controller: the receiver's note of it, its part of
-//! the feedback's bytes, and the sender's joining of them with what was sent.
+//! Cost of feedback per packet, without a controller: recording the arrival at the receiver,
+//! writing and reading the feedback, and joining it with the send history.
 //!
 //! The packets are those of a 2 Mbit/s flow with feedback every 50 ms and 1 % loss.
 
@@ -22,7 +22,7 @@ const SPACING: TimeDelta = TimeDelta::from_millis(5);
 const MAX_SIZE: usize = 1_200;
 const SSRC: u32 = 7;
 
-/// Packets in the order of sending: when each leaves, its number, and when it arrives, if it does.
+/// Packets in send order: send time, number, and arrival time unless the packet is lost.
 fn packets() -> impl Iterator<Item = (Timestamp, RtpNumber, Option<Timestamp>)> {
     (0..PACKETS).map(|number| {
         let send_time = Timestamp::ZERO + SPACING * number;
@@ -33,7 +33,7 @@ fn packets() -> impl Iterator<Item = (Timestamp, RtpNumber, Option<Timestamp>)> 
     })
 }
 
-/// A sender and a receiver of one format.
+/// Sender and receiver of one feedback format.
 trait Ends {
     fn on_arrival(&mut self, now: Timestamp, rtp: RtpNumber);
     fn feed_back(&mut self, now: Timestamp, history: &mut SendHistory);
@@ -46,7 +46,7 @@ struct Twcc {
 
 impl Ends for Twcc {
     fn on_arrival(&mut self, now: Timestamp, rtp: RtpNumber) {
-        // One stream: its numbers are those of the transport.
+        // There is only one stream, so its numbers are also those of the transport.
         self.recorder.on_packet(now, rtp.sequence_number);
     }
 

@@ -1,4 +1,4 @@
-//! The contract between a congestion controller and the sender that drives it.
+//! The interface between a congestion controller and the sender that drives it.
 
 mod metrics;
 
@@ -13,16 +13,16 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// A sender-side congestion controller: a pure state machine.
 ///
-/// Drive it so: call the `on_*` handlers with a `now` that never goes backwards, read [`target`] after
-/// each of them, and call [`on_timeout`] once the time given by [`next_timeout`] has passed. Equal
-/// calls give equal results.
+/// To drive a controller, call the `on_*` handlers with a `now` that never goes backwards. Read
+/// [`target`] after each call. Call [`on_timeout`] once the time given by [`next_timeout`] has
+/// passed. The same calls give the same results.
 ///
 /// [`target`]: Controller::target
 /// [`on_timeout`]: Controller::on_timeout
 /// [`next_timeout`]: Controller::next_timeout
 pub trait Controller {
-    /// The media source put `added` bytes into the send queue, which now holds `queued` bytes.
-    /// Both count as the packets will: see [`SentPacket::size`].
+    /// The media source put `added` bytes into the send queue, which now contains `queued` bytes.
+    /// Both sizes count the same headers as [`SentPacket::size`].
     fn on_media_queued(&mut self, _now: Timestamp, _added: DataSize, _queued: DataSize) {}
 
     /// A packet left the pacer.
@@ -31,24 +31,26 @@ pub trait Controller {
     /// A feedback report arrived from the receiver.
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport);
 
-    /// A receiver report measured this round-trip time of the path [RFC3550 §6.4.1]; feedback takes longer,
-    /// since the receiver waits before it sends some. For controllers that tell the two apart.
+    /// A receiver report gave this round-trip time of the path [RFC3550 §6.4.1]. Feedback may take
+    /// longer than that, because the receiver waits before it sends feedback. Only controllers that
+    /// distinguish the two use this value.
     ///
     /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     fn on_round_trip_time(&mut self, _now: Timestamp, _rtt: TimeDelta) {}
 
-    /// The receiver says what it wants at most (REMB); `None` takes that back. It caps the target
-    /// bitrate from now on, down to the lowest that the limits allow.
+    /// The receiver set (REMB) or lifted (`None`) an upper limit. From now on the target bitrate is
+    /// at most this limit, but never below the minimum of the [`RateLimits`].
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>);
 
-    /// Another flow of the same sender moved this one's share of their rate ([`crate::coupled`]): the
-    /// controller goes on from this target bitrate.
+    /// The coupled flows of this sender ([`crate::coupled`]) gave this flow a new share of their
+    /// total rate. The controller continues from this target bitrate.
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate);
 
     /// The time given by [`Controller::next_timeout`] has passed.
     fn on_timeout(&mut self, now: Timestamp);
 
-    /// When [`Controller::on_timeout`] is due, if ever. After that call it lies later than its `now`.
+    /// When [`Controller::on_timeout`] is due, or `None`. After that call, this is later than its
+    /// `now`.
     fn next_timeout(&self) -> Option<Timestamp>;
 
     /// What the sender should do now.
@@ -101,12 +103,12 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 }
 
 impl Target {
-    /// `burst_time`: the burst of a controller that does not ask for another one [GCC §4].
+    /// `burst_time`: the default burst [GCC §4].
     ///
     /// [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
     pub const BURST: Burst = Burst::Ahead(TimeDelta::from_millis(5));
 
-    /// A target of two rates alone: no window, no padding, no probe.
+    /// A target with these two rates, the default burst, and no window, padding or probe.
     pub const fn new(bitrate: Bitrate, pacing_rate: Bitrate) -> Self {
         Self {
             bitrate,
@@ -136,49 +138,52 @@ pub struct Target {
     /// Bitrate the media source should produce, headers included (see [`SentPacket::size`]).
     /// Always within the [`RateLimits`].
     pub bitrate: Bitrate,
-    /// What is left of it while too much is in flight: a source that can leaves frames out. The bitrate
-    /// itself at all other times.
+    /// Target bitrate after congestion window push-back: lower than `bitrate` while too much is in
+    /// flight, equal to it otherwise. Sources that can drop frames should follow it.
     pub source_bitrate: Bitrate,
     /// Rate at which the pacer releases queued packets.
     pub pacing_rate: Bitrate,
-    /// What may leave ahead of that rate.
+    /// How much may be sent ahead of the pacing rate.
     pub burst: Burst,
-    /// The congestion window and what is left of it; `None` for a purely rate-based controller.
+    /// The congestion window and its unused part; `None` for a purely rate-based controller.
     pub window: Option<Window>,
-    /// Padding fills what the send rate lacks to this rate; zero for none.
+    /// Padding is sent while the send rate is below this rate. Zero means no padding.
     pub padding_rate: Bitrate,
-    /// A burst by which the controller wants to learn what the path carries. The sender starts it when
-    /// it sees a new id, and is done with it once `size` has left in at least `packets` packets.
+    /// A packet burst that measures the capacity of the path. The sender starts it when a new id
+    /// appears. It is complete when at least `size` bytes in at least `packets` packets have been
+    /// sent.
     pub probe: Option<Probe>,
 }
 
-/// How packets may leave ahead of the pacing rate, by what it allows in this time.
+/// How far sending may run ahead of the pacing rate, as a duration at that rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Burst {
-    /// Always, so that a queue leaves packet by packet once the burst is used up.
+    /// Sending may always be this far ahead. Once the burst is used up, a queue leaves packet by
+    /// packet.
     Ahead(TimeDelta),
-    /// Then not until all that left is paid off, so that a queue leaves burst by burst.
+    /// After a burst, wait until the pacing budget has recovered. A queue then leaves burst by
+    /// burst.
     Whole(TimeDelta),
 }
 
-/// A burst of packets at a rate of its own, media first, then padding.
+/// A burst of packets sent at its own rate: queued media first, then padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Probe {
-    /// Tells it from all others of this controller.
+    /// Unique among the probes of this controller.
     pub id: ProbeId,
-    /// Rate at which its packets leave.
+    /// Rate at which the pacer releases the probe's packets.
     pub rate: Bitrate,
-    /// Bytes that it takes at least.
+    /// Minimum number of bytes.
     pub size: DataSize,
-    /// Packets that it takes at least.
+    /// Minimum number of packets.
     pub packets: u32,
 }
 
 impl Probe {
-    /// A probe at this rate of at least so many bytes in at least so many packets.
+    /// A probe of at least `size` bytes in at least `packets` packets, sent at `rate`.
     pub const fn new(id: ProbeId, rate: Bitrate, size: DataSize, packets: u32) -> Self {
         Self { id, rate, size, packets }
     }
@@ -191,18 +196,19 @@ impl Probe {
 pub struct Window {
     /// Bytes that may be in flight.
     pub congestion_window: DataSize,
-    /// Bytes that may be sent now; a packet may leave while this is not zero.
+    /// Bytes that may be sent now. Any packet may leave while this is above zero, even a larger
+    /// one.
     pub available: DataSize,
 }
 
 impl Window {
-    /// A window of which this much is left.
+    /// A window of this size, of which `available` bytes are unused.
     pub const fn new(congestion_window: DataSize, available: DataSize) -> Self {
         Self { congestion_window, available }
     }
 }
 
-/// The range a target bitrate moves in, and where it starts.
+/// The range of the target bitrate, and its start value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -215,7 +221,7 @@ pub struct RateLimits {
     max: Bitrate,
 }
 
-/// Why limits were refused: they must satisfy `0 < min <= start <= max`.
+/// Error of [`RateLimits::new`]: limits must satisfy `0 < min <= start <= max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitsError;
 
@@ -227,7 +233,7 @@ impl fmt::Display for LimitsError {
 impl core::error::Error for LimitsError {}
 
 impl RateLimits {
-    /// Limits with `0 < min <= start <= max`.
+    /// Limits; an error unless `0 < min <= start <= max`.
     pub fn new(min: Bitrate, start: Bitrate, max: Bitrate) -> Result<Self, LimitsError> {
         if min == Bitrate::ZERO || min > start || start > max {
             return Err(LimitsError);
@@ -246,17 +252,17 @@ impl RateLimits {
     pub const fn max(&self) -> Bitrate {
         self.max
     }
-    /// The bitrate moved into the limits.
+    /// The bitrate, clamped to the limits.
     pub fn clamp(&self, bitrate: Bitrate) -> Bitrate {
         bitrate.clamp(self.min, self.max)
     }
-    /// The bitrate cut to what the receiver allows, but not below the lowest.
+    /// The bitrate, reduced to the receiver's limit, but not below the minimum.
     pub fn cap(&self, bitrate: Bitrate, receiver_limit: Option<Bitrate>) -> Bitrate {
         receiver_limit.map_or(bitrate, |limit| bitrate.min(limit.max(self.min)))
     }
 }
 
-/// What a product tells a controller before the first packet.
+/// Configuration of a controller.
 ///
 /// ```
 /// use weir::controller::{EcnMode, Settings};
@@ -278,22 +284,23 @@ impl RateLimits {
 pub struct Settings {
     /// Range of the target bitrate.
     pub limits: RateLimits,
-    /// What the sender puts into the ECN bits of its packets, and so what a mark means.
+    /// ECN codepoint of the sent packets. It also decides what a mark means.
     pub ecn: EcnMode,
-    /// Weight against the other flows of a bottleneck, above zero; 1 is usual.
+    /// Weight relative to other flows at the bottleneck. Must be above zero; 1 is usual.
     pub priority: f64,
-    /// Switches on the controller's documented deviation for paths that lose packets at random.
+    /// Enables the controller's documented deviation for paths with random packet loss, if it has
+    /// one.
     pub tolerate_random_loss: bool,
-    /// Switches on the controller's documented deviation against starvation by loss-based flows, where
-    /// it has one.
+    /// Enables the controller's documented deviation against starvation by loss-based flows, if it
+    /// has one.
     pub compete_with_tcp: bool,
-    /// Whether a controller that probes does so again and again while the source makes less than it
-    /// may; browsers leave it out for cameras (GOOGCC-D6).
+    /// Whether a controller that probes repeats its probes while the source sends less than the
+    /// target. Browsers turn this off for cameras (GOOGCC-D6).
     pub probe_when_limited: bool,
 }
 
 impl Settings {
-    /// These limits, no ECN, priority 1, the standard's response to loss.
+    /// These limits, no ECN, priority 1, no optional deviations, repeated probes.
     pub const fn new(limits: RateLimits) -> Self {
         Self {
             limits,
@@ -323,14 +330,15 @@ impl Settings {
     serde(rename_all = "lowercase")
 )]
 pub enum EcnMode {
-    /// Packets are Not-ECT: queues drop them instead of marking.
+    /// Packets are Not-ECT: queues drop them instead of marking them.
     #[default]
     Off,
-    /// Packets are ECT(0): a mark weighs as a loss does [RFC3168 §5].
+    /// Packets are ECT(0): a mark means the same as a loss [RFC3168 §5].
     ///
     /// [RFC3168 §5]: https://www.rfc-editor.org/rfc/rfc3168#section-5
     Classic,
-    /// Packets are ECT(1): marks are frequent, and their share counts [RFC9331 §4].
+    /// Packets are ECT(1): marks are frequent, and the controller reacts to the share of marked
+    /// packets [RFC9331 §4].
     ///
     /// [RFC9331 §4]: https://www.rfc-editor.org/rfc/rfc9331#section-4
     L4s,
@@ -343,7 +351,7 @@ impl From<RateLimits> for Settings {
 }
 
 impl EcnMode {
-    /// The codepoint of the packets.
+    /// The ECN codepoint of sent packets.
     pub const fn codepoint(self) -> Ecn {
         match self {
             Self::Off => Ecn::NotEct,

@@ -1,17 +1,18 @@
 //! Coupled congestion control: the flows of one sender share the sum of their rates by priority.
 //!
-//! The flow state exchange of [RFC8699 §5.3.1]. Each flow keeps its own controller, which goes on as if it
-//! were alone; after each move of one of them all are told their share of the sum:
+//! Implements the flow state exchange of [RFC8699 §5.3.1]. Each flow keeps its own controller,
+//! which works as if it were alone. After each rate change of one controller, all controllers get
+//! their share of the sum:
 //!
 //! ```text
 //! controller of f -> CC_R(f) -> S_CR += CC_R(f) - FSE_R(f) -> FSE_R(i) = P(i) / S_P * S_CR -> all controllers
 //! ```
 //!
-//! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of it, then
-//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate) on each controller with a share
-//! [to tell](FlowGroup::share_to_tell), and [`FlowGroup::on_told`] with the target that this one has then.
-//! The priority belongs to the group alone: the controllers of its flows are built with priority 1, or one
-//! that knows priorities itself would count them twice.
+//! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of that
+//! controller. For each flow with a [new share](FlowGroup::share_to_tell), it then calls
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and [`FlowGroup::on_told`]
+//! with the controller's target after that. Only the group knows the priorities. Build its
+//! controllers with priority 1: a controller that uses priorities itself would apply them twice.
 //!
 //! [RFC8699 §5.3.1]: https://www.rfc-editor.org/rfc/rfc8699#section-5.3.1
 
@@ -24,7 +25,7 @@ use crate::units::Bitrate;
 #[derive(Clone, Debug, Default)]
 pub struct FlowGroup {
     flows: Vec<Member>,
-    /// `S_CR`: sum of what the controllers calculated.
+    /// `S_CR`: sum of the rates calculated by the controllers.
     sum: f64,
 }
 
@@ -34,22 +35,23 @@ pub struct FlowId(usize);
 
 #[derive(Clone, Debug)]
 struct Member {
-    /// `P`; zero once the flow has left.
+    /// `P`; zero after the flow has left.
     priority: f64,
     limits: RateLimits,
     /// `FSE_R`, in bit/s.
     share: f64,
-    /// The target bitrate that the flow's controller had when it was last heard or told, in bit/s.
+    /// Target bitrate of the flow's controller at the last `update` or `on_told`, in bit/s.
     target: f64,
-    /// The rate that the controller goes by: the share that it was told, or where it moved since.
+    /// The rate that the controller now uses: its last share, or the target to which it moved
+    /// since.
     followed: Bitrate,
 }
 
 impl FlowGroup {
-    /// A flow starts, at its start bitrate.
+    /// Adds a flow at its start bitrate.
     ///
     /// # Panics
-    /// If the priority is not above zero and finite.
+    /// If the priority is not positive and finite.
     pub fn join(&mut self, priority: f64, limits: RateLimits) -> FlowId {
         assert!(priority > 0.0 && priority.is_finite(), "a priority is above zero");
         let followed = limits.start();
@@ -60,14 +62,15 @@ impl FlowGroup {
         FlowId(self.flows.len() - 1)
     }
 
-    /// A flow ends; the others take over what it had.
+    /// Removes a flow. The others share its rate.
     pub fn leave(&mut self, flow: FlowId) {
         let member = &mut self.flows[flow.0];
         (member.priority, member.share) = (0.0, 0.0);
         self.distribute();
     }
 
-    /// The controller of a flow has this target bitrate now: what it moved of itself, it moves of the sum.
+    /// Reports the target bitrate of a flow's controller. The sum changes by as much as the
+    /// controller changed its target.
     pub fn update(&mut self, flow: FlowId, target: Bitrate) {
         let member = &mut self.flows[flow.0];
         let moved =
@@ -79,33 +82,34 @@ impl FlowGroup {
         }
     }
 
-    /// The controller of a flow was told its share, and has this target bitrate since. That may be less
-    /// than the share, where a send queue or a receiver's limit holds it back.
+    /// Confirms that a flow's controller got its share, and reports its target bitrate since then.
+    /// The target may be below the share, because of a send queue or a receiver's limit.
     pub fn on_told(&mut self, flow: FlowId, target: Bitrate) {
         self.flows[flow.0].followed = self.share(flow);
         self.flows[flow.0].target = target.as_bps_f64();
     }
 
-    /// The flow's share, if its controller goes by another rate: the share moved, or the controller moved
-    /// away from it. The second alone is so where the share is one of the limits, which the sum can
-    /// exceed: a flow that moved on its own there would leave its priority behind.
+    /// The flow's share, if its controller uses another rate: the share changed, or the controller
+    /// moved away from it. Only the latter occurs if the share is at one of the flow's limits,
+    /// because the sum can exceed the limit. If such a flow kept its own rate, it would no longer
+    /// obey its priority.
     pub fn share_to_tell(&self, flow: FlowId) -> Option<Bitrate> {
         let member = &self.flows[flow.0];
         let share = self.share(flow);
         (member.priority > 0.0 && share != member.followed).then_some(share)
     }
 
-    /// `FSE_R`: the flow's share, within its limits; zero once it has left.
+    /// `FSE_R`: the flow's share, within its limits; zero after it has left.
     pub fn share(&self, flow: FlowId) -> Bitrate {
         Bitrate::from_bps_f64(self.flows[flow.0].share)
     }
 
-    /// Shares the sum by priority. What one flow cannot use, or must have, is the others' gain or loss:
-    /// the flow at its limit is set aside and the rest is shared again.
+    /// Shares the sum by priority. A flow whose part is outside its limits gets the limit, and the
+    /// others share the rest again.
     fn distribute(&mut self) {
         let bounds =
             |member: &Member| (member.limits.min().as_bps_f64(), member.limits.max().as_bps_f64());
-        // What lies beyond all limits is no rate, and would have to be worked off first.
+        // A sum beyond all limits is not usable as a rate, and would have to be worked off first.
         let present = self.flows.iter().filter(|member| member.priority > 0.0).map(bounds);
         let (least, most) = present.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         self.sum = self.sum.clamp(least, most);
@@ -115,8 +119,8 @@ impl FlowGroup {
         while !open.is_empty() {
             let priorities: f64 = open.iter().map(|&index| self.flows[index].priority).sum();
             let part = |member: &Member| left * member.priority / priorities;
-            // Which bound binds first: those below their least are served before those above their
-            // most give up what they have too much.
+            // Choose which limits to apply first: the minima if the clamped parts together exceed
+            // what is left, otherwise the maxima.
             let lacking: f64 = open
                 .iter()
                 .map(|&index| &self.flows[index])
@@ -161,7 +165,7 @@ mod tests {
         RateLimits::new(kbps(min), kbps(min.max(300.min(max))), kbps(max)).unwrap()
     }
 
-    /// A flow's controller goes on from its share to this rate; all follow their shares.
+    /// Every controller uses its share; then this flow's controller moves to `rate`.
     fn moves(group: &mut FlowGroup, flow: FlowId, rate: Bitrate) {
         let all: Vec<_> = (0..group.flows.len()).map(FlowId).collect();
         all.iter().for_each(|&each| group.on_told(each, group.share(each)));
@@ -212,7 +216,7 @@ mod tests {
         assert_eq!(of(&group), [266, 133, 300]);
     }
 
-    // [RFC8699 §5.3.1]: only what a controller moves of itself counts.
+    // [RFC8699 §5.3.1]: only a controller's own rate changes count.
     #[test]
     fn a_controller_that_is_held_below_its_share_does_not_pull_the_sum_down() {
         let mut group = FlowGroup::default();
@@ -226,7 +230,7 @@ mod tests {
         assert_eq!(shares(&group, flows), [350, 350]);
     }
 
-    // [RFC8699 §5.3.1]: all are told, the flow that moved among them.
+    // [RFC8699 §5.3.1]: all controllers get their share, including the one that changed its rate.
     #[test]
     fn a_controller_is_told_its_share_where_the_share_or_the_controller_moved() {
         let mut group = FlowGroup::default();

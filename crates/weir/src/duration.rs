@@ -12,7 +12,7 @@ impl From<Duration> for TimeDelta {
     }
 }
 
-/// A [`TimeDelta`] below zero has no [`Duration`].
+/// Error: a [`TimeDelta`] below zero cannot be converted to a [`Duration`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NegativeDuration;
 

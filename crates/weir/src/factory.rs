@@ -1,4 +1,4 @@
-//! What makes controllers: one of the library's algorithms, or anybody's own.
+//! Factories of controllers: for the library's algorithms, or for your own.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,10 +13,11 @@ type Build = dyn Fn(Settings) -> Box<dyn Controller + Send> + Send + Sync;
 type BuildReceiver = dyn Fn() -> Box<dyn ReceiverEstimator + Send> + Send + Sync;
 type EcnRule = dyn Fn(EcnMode) -> EcnMode + Send + Sync;
 
-/// Makes controllers of one kind. Whoever drives controllers takes one of these, so that a controller of
-/// your own runs wherever the library's do.
+/// Builds controllers of one kind. Programs that drive controllers take a factory, so your own
+/// controller runs wherever the library's do.
 ///
-/// An [`Algorithm`] becomes a factory by `into`. Your own controller needs a name and a function:
+/// Convert an [`Algorithm`] to a factory with `into`. For your own controller, give a name and a
+/// function:
 ///
 /// ```
 /// use weir::controllers::nada::Nada;
@@ -50,8 +51,8 @@ struct Own {
 }
 
 impl ControllerFactory {
-    /// A factory of a controller that works at the sender alone and does not use ECN. The name stands in
-    /// records and reports.
+    /// A factory of a controller that works only at the sender and does not use ECN. The name
+    /// appears in records and reports.
     pub fn new(
         name: impl Into<String>,
         build: impl Fn(Settings) -> Box<dyn Controller + Send> + Send + Sync + 'static,
@@ -64,19 +65,19 @@ impl ControllerFactory {
         })))
     }
 
-    /// The same with a rule for ECN: which mode the controller uses when a sender asks for one. See
-    /// [`Algorithm::ecn_mode`].
+    /// Returns the factory with a rule for ECN: the mode that the controller uses if a sender
+    /// requests one. See [`Algorithm::ecn_mode`].
     ///
-    /// A factory that was made of an [`Algorithm`] keeps its own rule.
+    /// A factory made from an [`Algorithm`] keeps the algorithm's rule.
     #[must_use]
     pub fn with_ecn(self, rule: impl Fn(EcnMode) -> EcnMode + Send + Sync + 'static) -> Self {
         self.change(|own| own.ecn = Arc::new(rule))
     }
 
-    /// The same with a receiver's half: receivers then send its limit as REMB, and packets carry their
-    /// absolute send time.
+    /// Returns the factory with a receiver-side estimator. Receivers then send its limit as REMB,
+    /// and packets carry their absolute send time.
     ///
-    /// A factory that was made of an [`Algorithm`] keeps that algorithm's.
+    /// A factory made from an [`Algorithm`] keeps the algorithm's estimator.
     #[must_use]
     pub fn with_receiver(
         self,
@@ -100,7 +101,7 @@ impl ControllerFactory {
         }
     }
 
-    /// How its controllers use ECN where `wanted` is asked for.
+    /// How its controllers use ECN if `wanted` is requested.
     pub fn ecn_mode(&self, wanted: EcnMode) -> EcnMode {
         match &self.0 {
             Kind::BuiltIn(algorithm) => algorithm.ecn_mode(wanted),
@@ -108,7 +109,7 @@ impl ControllerFactory {
         }
     }
 
-    /// A fresh controller. It hears of the ECN mode that it uses, not of the one that was asked for.
+    /// A new controller. Its settings contain the ECN mode that it uses, not the requested one.
     pub fn build(&self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
         let settings = settings.into();
         match &self.0 {
@@ -117,7 +118,7 @@ impl ControllerFactory {
         }
     }
 
-    /// A fresh receiver's half, for controllers that have one.
+    /// A new receiver-side estimator, for controllers that have one.
     pub fn build_receiver(&self) -> Option<Box<dyn ReceiverEstimator + Send>> {
         match &self.0 {
             Kind::BuiltIn(algorithm) => algorithm.build_receiver(),
@@ -138,7 +139,7 @@ impl From<&Self> for ControllerFactory {
     }
 }
 
-/// Equal are factories of the same algorithm, and an own factory and its clones.
+/// Factories of the same algorithm are equal. A custom factory equals only its clones.
 impl PartialEq for ControllerFactory {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

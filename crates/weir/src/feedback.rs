@@ -1,4 +1,4 @@
-//! Feedback: what a receiver notes, and what a sender learns when it joins it with what it sent.
+//! Feedback: the receiver records arrivals; the sender joins the feedback with what it sent.
 //!
 //! ```text
 //! receiver: ArrivalRecorder, RtpArrivalRecorder -> batch of arrivals -> (weir-wire: bytes) ->
@@ -44,7 +44,7 @@ pub enum Ecn {
     Ce,
 }
 
-/// A probe's number: rises by one with each probe of a controller.
+/// Number of a probe: increases by one with each probe of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct ProbeId(pub u32);
@@ -53,21 +53,21 @@ pub struct ProbeId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentPacket {
-    /// Transport-wide sequence number, unwrapped: rises by one with each packet.
+    /// Transport-wide sequence number, unwrapped: increases by one with each packet.
     pub sequence_number: i64,
-    /// Its size. The driver chooses what counts, the same everywhere; the lab counts whole IP packets,
-    /// because those fill the bottleneck.
+    /// Size of the packet. The driver decides which headers count, but must count the same ones
+    /// everywhere. The lab counts whole IP packets, because those fill the bottleneck.
     pub size: DataSize,
-    /// What was left in the send queue behind it.
+    /// Data left in the send queue after this packet.
     pub queued: DataSize,
-    /// The probe that it belongs to.
+    /// The probe to which the packet belongs.
     pub probe: Option<ProbeId>,
-    /// It carries no media and no repair of media.
+    /// True if the packet carries neither media nor repair of media.
     pub padding: bool,
 }
 
 impl SentPacket {
-    /// A media packet that belongs to no probe and has nothing behind it in the send queue.
+    /// A media packet that belongs to no probe, with an empty send queue after it.
     pub const fn new(sequence_number: i64, size: DataSize) -> Self {
         Self { sequence_number, size, queued: DataSize::ZERO, probe: None, padding: false }
     }
@@ -78,13 +78,13 @@ impl SentPacket {
         with_padding: padding: bool,
     }
 
-    /// The transport-wide sequence number as the header extension carries it: the low 16 bits.
+    /// The low 16 bits of the transport-wide sequence number, as in the header extension.
     pub const fn transport_sequence_number(&self) -> u16 {
         self.sequence_number as u16
     }
 }
 
-/// The fate of one packet, as far as feedback told.
+/// Fate of one packet, as far as feedback reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketReport {
@@ -92,13 +92,14 @@ pub struct PacketReport {
     pub sequence_number: i64,
     /// As in [`SentPacket::size`].
     pub size: DataSize,
-    /// When it left the pacer, by the sender's clock.
+    /// Time at which the packet left the pacer, on the sender's clock.
     pub send_time: Timestamp,
-    /// When it arrived, by the receiver's clock; `None` if the receiver does not have it.
+    /// Time at which the packet arrived, on the receiver's clock; `None` if the receiver does not
+    /// have it.
     pub arrival_time: Option<Timestamp>,
     /// ECN bits on arrival.
     pub ecn: Ecn,
-    /// An earlier report called it lost: it was only late.
+    /// True if an earlier report called the packet lost, but it was only late.
     pub recovered: bool,
     /// As in [`SentPacket::probe`].
     pub probe: Option<ProbeId>,
@@ -125,43 +126,43 @@ impl PacketReport {
         with_probe: probe: Option<ProbeId>,
     }
 
-    /// Arrival minus send time: the one-way delay plus an unknown clock offset.
+    /// Arrival time minus send time: the one-way delay plus an unknown clock offset.
     pub fn one_way_delay(&self) -> Option<TimeDelta> {
         self.arrival_time.map(|arrival| arrival - self.send_time)
     }
 }
 
-/// What one feedback packet told about packets that were sent. Each packet's fate is told once, and a
-/// second time only if it was called lost and then arrived.
+/// The news in one feedback packet about sent packets. Each packet is reported once. It is reported
+/// a second time only if it was called lost and then arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedbackReport {
-    /// By rising sequence number.
+    /// Packets by increasing sequence number.
     pub packets: Vec<PacketReport>,
-    /// Feedback packets that were sent and did not arrive since the last report, where that is known.
+    /// Number of feedback packets lost since the last report, if the format shows it.
     pub missing_feedback: u32,
-    /// What the arrival times are worth.
+    /// Origin of the arrival times, which determines their use.
     pub arrival_times: ArrivalTimes,
-    /// The arrival times are by another clock than those of the last report, so that one-way delays
-    /// of the two cannot be compared: a base delay has to be found anew.
+    /// The arrival times are on another clock than those of the last report. One-way delays of the
+    /// two cannot be compared, so a new base delay is needed.
     pub new_clock: bool,
 }
 
-/// Where the arrival times of a report come from.
+/// Origin of the arrival times in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalTimes {
-    /// The receiver measured each packet.
+    /// The receiver measured the arrival of each packet.
     #[default]
     Measured,
-    /// From RTCP receiver reports alone: the send time plus the last round-trip time, the same for all
-    /// packets of a report. Which packets were lost is a guess, how many is not. Good for delays,
-    /// worthless for gradients.
+    /// Derived from RTCP receiver reports: the send time plus the last round-trip time, which is
+    /// the same for all packets of a report. The number of lost packets is exact, but which ones is
+    /// a guess. Usable for delays, useless for gradients.
     RoundTrip,
 }
 
 impl FeedbackReport {
-    /// A report on these packets, by rising sequence number, with measured arrival times of one clock and
-    /// no feedback packet missing.
+    /// A report on these packets, which must be in order of sequence number. The arrival times are
+    /// measured and on the same clock as before; no feedback packet is missing.
     pub fn new(packets: Vec<PacketReport>) -> Self {
         Self { packets, ..Self::default() }
     }
@@ -172,19 +173,18 @@ impl FeedbackReport {
         with_new_clock: new_clock: bool,
     }
 
-    /// Time from the sending of the newest received packet to now: round-trip time plus the time the
-    /// receiver held the feedback back ("feedback response time").
+    /// Time since the newest received packet was sent: the round-trip time plus the time for which
+    /// the receiver held the feedback back ("feedback response time").
     pub fn rtt(&self, now: Timestamp) -> Option<TimeDelta> {
         self.received().map(|packet| packet.send_time).max().map(|sent| now - sent)
     }
 
-    /// Packets that arrived.
+    /// The packets that arrived.
     pub fn received(&self) -> impl Iterator<Item = &PacketReport> {
         self.packets.iter().filter(|packet| packet.arrival_time.is_some())
     }
 
-    /// Packets newly called lost, those that turned out to be only late, and all that were newly
-    /// judged (received for the first time or called lost).
+    /// Counts the packets received for the first time, newly called lost, and recovered.
     pub fn loss_counts(&self) -> LossCounts {
         let mut counts = LossCounts::default();
         for packet in &self.packets {
@@ -201,10 +201,10 @@ impl FeedbackReport {
 /// Numbers of packets in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossCounts {
-    /// Received, and not called lost before.
+    /// Packets received, and not called lost before.
     pub received: u64,
-    /// Newly called lost.
+    /// Packets newly called lost.
     pub lost: u64,
-    /// Called lost by an earlier report, received after all.
+    /// Packets called lost by an earlier report, but received now.
     pub recovered: u64,
 }

@@ -1,19 +1,20 @@
-//! A queue whose items lie in one piece.
+//! A queue whose items are contiguous in memory.
 //!
-//! The controllers walk their windows of packets at each report. `VecDeque` asks at each access where its
-//! two pieces meet; here the items are a slice, and what has left the front makes room from time to time.
+//! The controllers iterate over their windows of packets at each report. `VecDeque` must check at
+//! each access where its two halves meet. Here the items are one slice. The space of removed items
+//! is freed from time to time.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// So many places at the front stay empty, however short the queue is.
+/// The space of up to this many removed items is kept, however short the queue is.
 const MIN_EMPTY: usize = 32;
 
-/// First in, first out. Takes at most twice the room of its items, and a little more.
+/// First in, first out. Allocates at most about twice the space of its items.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<T> {
     items: Vec<T>,
-    /// Where the oldest item is; those before it have left.
+    /// Index of the oldest item. The items before it have been removed.
     first: usize,
 }
 
@@ -24,13 +25,13 @@ impl<T> Default for Fifo<T> {
 }
 
 impl<T: Copy> Fifo<T> {
-    /// Puts an item behind the others.
+    /// Appends an item.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         self.items.push(item);
     }
 
-    /// Removes this many of the oldest items; there must be so many.
+    /// Removes the `count` oldest items. There must be at least that many.
     #[inline]
     pub(crate) fn remove_first(&mut self, count: usize) {
         self.first += count;
@@ -39,21 +40,22 @@ impl<T: Copy> Fifo<T> {
         }
     }
 
-    /// Each item moves once on average: at least as many have left as are moved.
+    /// Frees the space of removed items. At most as many items are moved as were removed, so on
+    /// average each item moves at most once.
     #[cold]
     fn make_room(&mut self) {
         self.items.drain(..self.first);
         self.first = 0;
     }
 
-    /// Keeps only the items of which this holds.
+    /// Keeps only the items for which `keep` returns true.
     pub(crate) fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.items.drain(..self.first);
         self.first = 0;
         self.items.retain(keep);
     }
 
-    /// Puts an item before the one at this place.
+    /// Inserts an item before the one at index `at`.
     pub(crate) fn insert(&mut self, at: usize, item: T) {
         self.items.insert(self.first + at, item);
     }
@@ -86,7 +88,7 @@ mod tests {
         for step in 0..5_000_usize {
             fifo.push(step);
             expected.push_back(step);
-            // Grows for a while, shrinks for a while, and is empty in between.
+            // The queue grows for a while, then shrinks for a while, and becomes empty in between.
             for _ in 0..if step / 300 % 2 == 0 { step % 2 } else { 2 } {
                 assert_eq!(fifo.first(), expected.front());
                 fifo.remove_first(usize::from(expected.pop_front().is_some()));

@@ -1,8 +1,9 @@
 //! Congestion controllers for real-time media.
 //!
-//! Each controller is a pure state machine behind the [`Controller`] trait: packets sent and feedback
-//! go in with the time `now`, a [`Target`] comes out. Nothing here reads a clock, opens a socket or
-//! starts a thread, so the same object can run in a simulator, in a media pipeline or behind a C header.
+//! Each controller is a pure state machine behind the [`Controller`] trait. Its inputs are sent
+//! packets and feedback, each with the time `now`; its output is a [`Target`]. Nothing here reads a
+//! clock, opens a socket or starts a thread. The same object can therefore run in a simulator, in a
+//! media pipeline or behind a C header.
 //!
 //! [`MediaSender`] ties the parts of a sender together and calls them in the right order:
 //!
@@ -12,10 +13,12 @@
 //!                 -> Controller::target -> media source (bitrate), Pacer (pacing rate, send window)
 //! ```
 //!
-//! The receiver's half is [`feedback::ArrivalRecorder`]; for an algorithm that estimates at the receiver
-//! it is a [`ReceiverEstimator`]. The crate `weir-rtcp` has both ends with RTCP as bytes.
+//! On the receiving side, [`feedback::ArrivalRecorder`] records arrivals for feedback. Algorithms
+//! that estimate at the receiver use a [`ReceiverEstimator`] instead. The crate `weir-rtcp`
+//! implements both ends with RTCP packets as bytes.
 //!
-//! Two seconds of NADA over a path of 20 ms that carries everything, with feedback every 100 ms:
+//! This example runs NADA for two seconds. The path has a one-way delay of 20 ms and unlimited
+//! capacity; feedback arrives every 100 ms.
 //!
 //! ```
 //! use weir::feedback::{Outgoing, TwccHeader};
@@ -38,7 +41,7 @@
 //!         now += size / controller.target().bitrate;
 //!     }
 //!     let header = TwccHeader { reference_time: 0, feedback_count };
-//!     let report = history.on_twcc(header, arrivals.into_iter()).expect("it tells of new packets");
+//!     let report = history.on_twcc(header, arrivals.into_iter()).expect("it has new packets");
 //!     controller.on_feedback(now, report);
 //! }
 //! assert!(controller.target().bitrate > kbps(1_000));
@@ -53,7 +56,8 @@ extern crate std;
 #[doc = include_str!("../README.md")]
 struct ReadmeExample;
 
-/// Methods that return the value with one field changed: how a type whose fields may grow is built.
+/// Defines `with_*` methods, which return the value with one field changed. Callers build types
+/// that are `non_exhaustive` with these.
 macro_rules! with {
     ($($name:ident: $field:ident: $type:ty,)*) => {$(
         #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]

@@ -1,18 +1,18 @@
 //! The sending half of a media flow: send history, pacer and controller in one object.
 //!
-//! The three must be called in a certain order: a packet that leaves the [`Pacer`] is numbered by the
-//! [`SendHistory`], then told to the [`Controller`], whose new [`Target`] goes back to the pacer before
-//! the next packet may leave. [`MediaSender`] does that, so its caller cannot get it wrong. It is driven
-//! by three kinds of events:
+//! The three must be called in a fixed order. The [`SendHistory`] numbers a packet that leaves the
+//! [`Pacer`]. The packet is then reported to the [`Controller`]. The new [`Target`] must reach the
+//! pacer before the next packet may leave. [`MediaSender`] ensures this order. Three kinds of
+//! events drive it:
 //!
 //! ```text
 //! media   -> enqueue, enqueue_urgent
 //! network -> on_feedback, on_receiver_limit, on_round_trip_time
-//! time    -> on_timeout, then next_packet until it gives none     (when next_timeout says so)
+//! time    -> on_timeout, then next_packet until it returns None   (when next_timeout says so)
 //! ```
 //!
-//! and it answers with packets and with a target bitrate for the encoder. It knows nothing of wire
-//! formats: the crate `weir-rtcp` reads feedback packets and offers this same sender with bytes on both
+//! Its outputs are packets and a target bitrate for the encoder. It does not handle wire formats.
+//! The crate `weir-rtcp` parses feedback packets and offers the same sender with bytes on both
 //! sides.
 
 #[cfg(test)]
@@ -27,12 +27,12 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Sends media at the rate that its congestion controller allows.
 ///
-/// `M` is what waits in the send queue: a packet, a buffer, a handle. `C` is the controller.
+/// `M` is the type of the queued items: a packet, a buffer or a handle. `C` is the controller.
 ///
-/// Every method that takes a `now` takes the time of the caller's own clock, from any origin. A `now`
-/// before that of an earlier call counts as the earlier one.
+/// Each `now` is read from the caller's clock, which may have any origin. If `now` is earlier than
+/// in an earlier call, the earlier call's value is used.
 ///
-/// A second of media of 1200 bytes each 10 ms, over a network that this example leaves out:
+/// This example sends one packet of 1200 bytes every 10 ms for a second. It omits the network.
 ///
 /// ```
 /// use weir::{Algorithm, Bitrate, DataSize, MediaSender, RateLimits, TimeDelta, Timestamp};
@@ -58,14 +58,14 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// ```
 #[derive(Clone, Debug)]
 pub struct MediaSender<M, C = Box<dyn Controller + Send>> {
-    /// The latest `now` of all calls.
+    /// The latest `now` of all calls so far.
     now: Timestamp,
     history: SendHistory,
     control: Control<M, C>,
     uncounted: DataSize,
 }
 
-/// The controller with the pacer that obeys it.
+/// The controller and the pacer that follows its target.
 #[derive(Clone, Debug)]
 struct Control<M, C> {
     controller: C,
@@ -75,15 +75,15 @@ struct Control<M, C> {
     change: Option<TargetChange>,
 }
 
-/// A packet that leaves now.
+/// A packet to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacedPacket<P> {
-    /// What leaves.
+    /// The queued item, or a request for padding.
     pub content: P,
-    /// The size with which it was put into the queue, or the size of the padding that is asked for.
+    /// The size given when it was enqueued, or the size of the padding to send.
     pub size: DataSize,
-    /// Its transport-wide number, the probe that it belongs to, whether it is padding.
+    /// Its transport-wide sequence number, its probe if any, and whether it is padding.
     pub sent: SentPacket,
 }
 
@@ -91,16 +91,16 @@ pub struct PacedPacket<P> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TargetChange {
-    /// The target bitrate when changes were last taken.
+    /// The target bitrate at the previous call of [`MediaSender::take_change`].
     pub from: Bitrate,
     /// The target bitrate after the newest change.
     pub to: Bitrate,
-    /// Why it changed, and the controller's internal signals at that time.
+    /// The controller's metrics at the newest change, including its reason.
     pub metrics: Metrics,
 }
 
 impl<M, C: Controller> MediaSender<M, C> {
-    /// A sender with an empty queue whose first packet gets the transport-wide number 0.
+    /// A sender with an empty queue. Its first packet gets the transport-wide sequence number 0.
     pub fn new(controller: C) -> Self {
         let target = controller.target();
         let control = Control { pacer: Pacer::new(&target), controller, target, change: None };
@@ -112,7 +112,7 @@ impl<M, C: Controller> MediaSender<M, C> {
         }
     }
 
-    /// Sets the size of the padding packets that the caller makes. The default is
+    /// Sets the size of the padding packets that the caller sends. The default is
     /// [`PADDING_PACKET`](crate::pacer::PADDING_PACKET).
     ///
     /// # Panics
@@ -121,22 +121,23 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.pacer.set_padding_size(size);
     }
 
-    /// Hides this many bytes of each packet from the controller, but not from the pacer. A browser, for
-    /// instance, does not count the authentication tag that encryption adds later.
+    /// Subtracts this many bytes from each packet's size for the controller, but not for the pacer.
+    /// A browser, for instance, does not count the authentication tag that encryption adds later.
     pub fn set_uncounted(&mut self, bytes: DataSize) {
         self.uncounted = bytes;
     }
 
-    /// Puts packets at the end of the send queue, each with its size: see [`SentPacket::size`] for what
-    /// counts. Packets of one frame belong into one call, since controllers look at the queue after it.
+    /// Puts packets at the end of the send queue, each with its size. [`SentPacket::size`] says
+    /// which headers count. Pass all packets of a frame in one call: the controller looks at the
+    /// queue once per call.
     pub fn enqueue(&mut self, now: Timestamp, packets: impl IntoIterator<Item = (DataSize, M)>) {
         self.change_queue(now, |pacer| {
             packets.into_iter().for_each(|(size, packet)| pacer.enqueue(size, packet));
         });
     }
 
-    /// Puts packets before all that wait, but behind earlier urgent ones. Retransmissions belong here:
-    /// their media is late already.
+    /// Puts packets before the other queued packets, but behind earlier urgent ones. Use it for
+    /// retransmissions, whose media is already late.
     pub fn enqueue_urgent(
         &mut self,
         now: Timestamp,
@@ -147,13 +148,14 @@ impl<M, C: Controller> MediaSender<M, C> {
         });
     }
 
-    /// Puts a packet at the end of the queue that was made of packets which have just left, as parity
-    /// is. It is not new media: the controller learns of it by [`SentPacket::queued`] of the next packet.
+    /// Puts a packet at the end of the queue that was computed from packets already sent, such as
+    /// parity. It does not count as new media: the controller learns of it only from
+    /// [`SentPacket::queued`] of the next packet.
     pub fn enqueue_parity(&mut self, size: DataSize, packet: M) {
         self.control.pacer.enqueue(size, packet);
     }
 
-    /// Throws away all packets that wait.
+    /// Discards all queued packets.
     pub fn clear_queue(&mut self, now: Timestamp) {
         self.change_queue(now, Pacer::clear);
     }
@@ -174,13 +176,14 @@ impl<M, C: Controller> MediaSender<M, C> {
         [timer, self.next_send_time()].into_iter().flatten().min()
     }
 
-    /// When the next packet may leave; `None` while there is none, or the controller's congestion window
-    /// is full.
+    /// When the next packet may leave. `None` if the queue is empty or the congestion window is
+    /// full.
     pub fn next_send_time(&self) -> Option<Timestamp> {
         self.control.pacer.next_send_time()
     }
 
-    /// Lets the controller act on the time. A call before [`MediaSender::next_timeout`] does nothing.
+    /// Calls the controller's timeout handler if it is due. A call before
+    /// [`MediaSender::next_timeout`] does nothing.
     pub fn on_timeout(&mut self, now: Timestamp) {
         let now = self.advance(now);
         if self.control.controller.next_timeout().is_some_and(|due| due <= now) {
@@ -189,20 +192,22 @@ impl<M, C: Controller> MediaSender<M, C> {
         }
     }
 
-    /// The next packet, if one may leave now. Call it until it returns `None`.
+    /// Returns the next packet if one may leave now. Call it until it returns `None`.
     ///
-    /// Content `None` asks the caller for a padding packet of the given size: a probe needs more than
-    /// the media at hand, or the controller wants a rate that media do not fill. A caller that cannot
-    /// send padding throws it away; feedback will then call it lost.
+    /// If the content is `None`, the caller should send a padding packet of the given size. This
+    /// happens when a probe needs more than the queued media, or when media does not reach the
+    /// requested padding rate. A caller that cannot send padding ignores it; feedback will then
+    /// report this packet as lost.
     ///
-    /// Feedback by RTP stream (CCFB, receiver reports) needs
+    /// For feedback per RTP stream (CCFB, receiver reports), use
     /// [`next_packet_with`](MediaSender::next_packet_with).
     pub fn next_packet(&mut self, now: Timestamp) -> Option<PacedPacket<Option<M>>> {
         self.next_packet_with(now, |release| (release.media, None))
     }
 
-    /// The same for callers that know the RTP sequence number of what leaves. `make` gets what comes out
-    /// of the queue, or a request for padding, and returns what leaves and its number.
+    /// Like [`next_packet`](MediaSender::next_packet), for callers that assign RTP sequence
+    /// numbers. `make` receives the released item or padding request, and returns the content and
+    /// its RTP number.
     pub fn next_packet_with<P>(
         &mut self,
         now: Timestamp,
@@ -222,8 +227,9 @@ impl<M, C: Controller> MediaSender<M, C> {
         Some(PacedPacket { content, size, sent })
     }
 
-    /// Feedback arrived. `join` lays it beside what was sent, and its report goes to the controller;
-    /// returns the report. If `join` returns `None`, the feedback told nothing new and nothing happens.
+    /// Processes feedback. `join` combines it with the send history into a report, which goes to
+    /// the controller. Returns that report. If `join` returns `None`, the feedback contains nothing
+    /// new and is ignored.
     ///
     /// ```
     /// # use weir::feedback::TwccHeader;
@@ -247,8 +253,8 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.on_feedback_with(now, join, |_| None)
     }
 
-    /// The same for feedback that came with a round-trip time, as a compound packet brings it: the
-    /// controller hears of both before it changes anything.
+    /// Like [`on_feedback`](MediaSender::on_feedback), for a compound packet that also contains a
+    /// round-trip time. The controller gets both before its target is read.
     pub fn on_feedback_with(
         &mut self,
         now: Timestamp,
@@ -265,45 +271,45 @@ impl<M, C: Controller> MediaSender<M, C> {
         Some(report)
     }
 
-    /// A receiver report measured the round-trip time of the path.
+    /// A receiver report gave a round-trip time of the path.
     pub fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         let now = self.advance(now);
         self.control.controller.on_round_trip_time(now, rtt);
         self.control.obey(now);
     }
 
-    /// The receiver wants at most this bitrate (REMB); `None` lifts its limit.
+    /// The receiver limits the bitrate (REMB); `None` lifts the limit.
     pub fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         let now = self.advance(now);
         self.control.controller.on_receiver_limit(now, limit);
         self.control.obey(now);
     }
 
-    /// The flow's share of what several flows of this sender have together changed:
-    /// see [`FlowGroup`](crate::coupled::FlowGroup).
+    /// Sets this flow's new share of the rate of several coupled flows: see
+    /// [`FlowGroup`](crate::coupled::FlowGroup).
     pub fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         let now = self.advance(now);
         self.control.controller.on_shared_rate(now, share);
         self.control.obey(now);
     }
 
-    /// What the controller asks for: the bitrate for the encoder, and what the pacer keeps to.
+    /// The controller's current target: the bitrate for the encoder, and the limits for the pacer.
     pub fn target(&self) -> &Target {
         &self.control.target
     }
 
-    /// How the target bitrate differs from what it was at the last call of this method, if it does.
-    /// Several changes count as one, with the reason of the last.
+    /// The change of the target bitrate since the last call of this method, if any. Several changes
+    /// are merged into one, with the metrics of the last.
     pub fn take_change(&mut self) -> Option<TargetChange> {
         self.control.change.take()
     }
 
-    /// Bytes that wait in the send queue.
+    /// Bytes in the send queue.
     pub fn queued(&self) -> DataSize {
         self.control.pacer.queued()
     }
 
-    /// The controller, to read its metrics or its own timer.
+    /// The controller, for its metrics and its own timer.
     pub fn controller(&self) -> &C {
         &self.control.controller
     }
@@ -315,7 +321,7 @@ impl<M, C: Controller> MediaSender<M, C> {
 }
 
 impl<M, C: Controller> Control<M, C> {
-    /// Reads the controller's target, hands it to the pacer, and notes a change of the bitrate.
+    /// Reads the controller's target, passes it to the pacer, and records a change of the bitrate.
     fn obey(&mut self, now: Timestamp) {
         let target = self.controller.target();
         self.pacer.set_target(now, &target);

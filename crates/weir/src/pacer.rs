@@ -1,9 +1,10 @@
 //! Pacer: spreads the packets of a frame over time at the controller's pacing rate, and sends the
-//! probes and the padding that a controller asks for.
+//! probes and the padding that the controller requests.
 //!
-//! Packets leave in groups of the target's burst, as [GCC §4] describes; how one group follows another is
-//! the controller's choice. A congestion window, where it has one, holds packets back as well. The packets of a probe leave one by one at the
-//! probe's rate. Padding is made by the driver, one packet each time the pacer asks for it.
+//! Packets leave in bursts, as [GCC §4] describes; the controller chooses how one burst follows
+//! another. If there is a congestion window, it also holds packets back. The packets of a probe
+//! leave one by one at the probe's rate. The driver makes padding packets: one each time the pacer
+//! asks for it.
 //!
 //! [GCC §4]: https://datatracker.ietf.org/doc/html/draft-ietf-rmcat-gcc-02#section-4
 
@@ -12,14 +13,14 @@ use alloc::collections::VecDeque;
 use crate::controller::{Burst, Probe, ProbeId, Target};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Size of a padding packet as the lab counts it: RTP counts padding in one byte, so 255 bytes
-/// [RFC3550 §5.1], with the headers of IP, UDP, RTP and SRTP before and behind them.
+/// Size of a padding packet as the lab counts it. RTP counts padding in one byte, so it has 255
+/// bytes [RFC3550 §5.1]; the headers and trailers of IP, UDP, RTP and SRTP are added.
 ///
 /// A pacer asks for padding packets of this size unless [`Pacer::set_padding_size`] says otherwise.
 ///
 /// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
 pub const PADDING_PACKET: DataSize = DataSize::from_bytes(255 + 58);
-/// What media sends above the padding rate keeps padding away for no longer than this.
+/// Media sent above the padding rate delays padding by at most this time.
 const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
 /// A first-in first-out send queue with a rate.
@@ -27,37 +28,38 @@ const MAX_PADDING_DEBT: TimeDelta = TimeDelta::from_millis(500);
 pub struct Pacer<T> {
     queue: VecDeque<(DataSize, T)>,
     queued: DataSize,
-    /// Packets at the front of the queue that overtook others.
+    /// Number of urgent packets at the front of the queue.
     urgent: usize,
-    /// What leaves at the pacing rate.
+    /// Budget of the pacing rate.
     paced: Account,
-    /// How far ahead of it packets may leave.
+    /// Time by which packets may leave ahead of the pacing rate.
     burst: Burst,
-    /// A whole burst has left and more waits: the next one begins when it is paid off.
+    /// A whole burst has left and packets wait. The next burst begins when the budget has
+    /// recovered.
     resting: bool,
-    /// What leaves at the padding rate: all packets count, padding waits for it.
+    /// Budget of the padding rate. All packets count; padding waits until the budget has recovered.
     padded: Account,
-    /// Size of the padding packets that it asks for.
+    /// Size of the padding packets.
     padding_size: DataSize,
-    /// Whether the controller's send window has room for a packet.
+    /// True if the controller's window has room for a packet.
     window_open: bool,
     probing: Option<Probing>,
-    /// The newest probe that was begun.
+    /// The last probe that was started.
     last_probe: Option<ProbeId>,
 }
 
-/// A packet that leaves now.
+/// A packet that should be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release<T> {
     /// Its size.
     pub size: DataSize,
-    /// What was put into the queue; `None` asks the driver for a padding packet of this size.
+    /// The queued packet; `None` if the driver should make a padding packet of this size.
     pub media: Option<T>,
-    /// The probe that it belongs to.
+    /// The probe to which the packet belongs.
     pub probe: Option<ProbeId>,
 }
 
-/// When all that was sent would have left at exactly a rate.
+/// Budget of a rate: the time at which everything sent would have left at exactly that rate.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     rate: Bitrate,
@@ -65,14 +67,14 @@ struct Account {
 }
 
 impl Account {
-    /// What was sent ahead of the old rate is paid off at the new one.
+    /// Changes the rate. Data sent ahead of the old rate is paid off at the new rate.
     fn set_rate(&mut self, now: Timestamp, rate: Bitrate) {
         if rate == self.rate {
             return;
         }
         if self.paid_until > now {
             let ahead = self.rate * (self.paid_until - now);
-            // A rate of zero sends nothing, so there is nothing to pay off.
+            // Nothing is sent at rate zero, so there is nothing to pay off.
             let time = if rate == Bitrate::ZERO { TimeDelta::ZERO } else { ahead / rate };
             self.paid_until = now + time;
         }
@@ -86,11 +88,11 @@ impl Account {
     }
 }
 
-/// A probe at work.
+/// The probe in progress.
 #[derive(Clone, Copy, Debug)]
 struct Probing {
     probe: Probe,
-    /// When its next packet leaves.
+    /// Time at which its next packet leaves.
     due: Timestamp,
     sent: DataSize,
     packets: u32,
@@ -121,7 +123,7 @@ impl<T> Pacer<T> {
         }
     }
 
-    /// Sets the size of the padding packets that the driver makes, counted as media packets are.
+    /// Sets the size of the driver's padding packets, counted like media packets.
     ///
     /// # Panics
     /// If the size is zero: padding would never reach its rate.
@@ -130,7 +132,7 @@ impl<T> Pacer<T> {
         self.padding_size = size;
     }
 
-    /// Takes over a controller's new target. A probe with a new id takes the place of an older one.
+    /// Adopts a new target of the controller. A probe with a newer id replaces the current one.
     pub fn set_target(&mut self, now: Timestamp, target: &Target) {
         self.window_open = target.window.is_none_or(|window| window.available > DataSize::ZERO);
         self.paced.set_rate(now, target.pacing_rate);
@@ -152,15 +154,15 @@ impl<T> Pacer<T> {
         self.queue.push_back((size, packet));
     }
 
-    /// Puts a packet before all that wait but those that were put there: a repair of media that left
-    /// long ago is late already.
+    /// Puts a packet before all others except urgent ones that wait. For repair of media that was
+    /// sent long ago, because it is already late.
     pub fn enqueue_urgent(&mut self, size: DataSize, packet: T) {
         self.queued += size;
         self.queue.insert(self.urgent, (size, packet));
         self.urgent += 1;
     }
 
-    /// Throws away all packets that wait. What has left still counts against the pacing rate.
+    /// Drops all packets that wait. Packets sent before still count against the pacing rate.
     pub fn clear(&mut self) {
         self.queue.clear();
         self.queued = DataSize::ZERO;
@@ -172,7 +174,8 @@ impl<T> Pacer<T> {
         self.queued
     }
 
-    /// When the next packet may leave; `None` while there is none or the window is closed.
+    /// Time at which the next packet may leave; `None` if there is no packet or the window is
+    /// closed.
     pub fn next_send_time(&self) -> Option<Timestamp> {
         if !self.window_open {
             return None;
@@ -187,7 +190,7 @@ impl<T> Pacer<T> {
             .then(|| self.padded.paid_until.max(self.paced.paid_until))
     }
 
-    /// How far ahead of the pacing rate the next packet may leave.
+    /// Time by which the next packet may leave ahead of the pacing rate.
     fn ahead(&self) -> TimeDelta {
         match self.burst {
             Burst::Whole(_) if self.resting => TimeDelta::ZERO,
@@ -195,7 +198,7 @@ impl<T> Pacer<T> {
         }
     }
 
-    /// The next packet, if one may leave now.
+    /// Returns the next packet if one may leave now.
     pub fn dequeue(&mut self, now: Timestamp) -> Option<Release<T>> {
         if self.next_send_time()? > now {
             return None;
@@ -216,7 +219,7 @@ impl<T> Pacer<T> {
         self.padded.charge(now, size);
         self.padded.paid_until = self.padded.paid_until.min(now + MAX_PADDING_DEBT);
         if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
-            // A driver that comes late sends the probe slower than asked, not in bursts.
+            // If the driver is late, the probe is sent slower than requested, but not in bursts.
             probing.due = probing.due.max(now) + size / probing.probe.rate;
             probing.sent += size;
             probing.packets += 1;
@@ -225,7 +228,7 @@ impl<T> Pacer<T> {
         Some(Release { size, media, probe })
     }
 
-    /// A probe begins with a media packet: before the first one there is nothing to pad.
+    /// A probe starts with a media packet, because there is nothing to pad before the first one.
     fn running_probe(&self) -> Option<&Probing> {
         self.probing.as_ref().filter(|probing| probing.packets > 0 || !self.queue.is_empty())
     }
@@ -257,7 +260,8 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// What leaves until a time in ms: when, the packet or none for padding, and the probe.
+    /// The packets that leave up to a time: their time in ms, the media (`None` for padding), the
+    /// probe.
     fn sent_until(pacer: &mut Pacer<u32>, until_ms: i64) -> Vec<(i64, Option<u32>, Option<u32>)> {
         let mut sent = Vec::new();
         let mut now = Timestamp::ZERO;
@@ -290,7 +294,7 @@ mod tests {
         (0..7).for_each(|packet| pacer.enqueue(SIZE, packet));
         let sent = drain(&mut pacer);
         assert_eq!(sent, [(0, 0), (0, 1), (0, 2), (30, 3), (30, 4), (30, 5), (60, 6)]);
-        // Until 70 ms is paid for: a packet that comes at 61 ms is 9 ms ahead.
+        // Paid up to 70 ms: a packet at 61 ms is 9 ms ahead.
         pacer.enqueue(SIZE, 7);
         assert_eq!(pacer.next_send_time(), Some(at(45)));
     }
@@ -339,7 +343,7 @@ mod tests {
         assert!(pacer.dequeue(Timestamp::from_secs(1)).is_some());
     }
 
-    // 1250 B at 5 Mbit/s take 2 ms, a padding packet of 313 B half a millisecond.
+    // At 5 Mbit/s, 1250 B take 2 ms, a padding packet of 313 B half a ms.
     #[test]
     fn a_probe_sends_media_first_and_then_padding_at_its_own_rate() {
         let mut pacer = Pacer::new(&target(1000, None));
@@ -387,7 +391,7 @@ mod tests {
         pacer.set_target(at(0), &wanted(probe(2, 5_000, 9_000, 9)));
         assert_eq!(pacer.dequeue(at(0)).unwrap().probe, Some(ProbeId(2)));
         pacer.set_target(at(0), &wanted(None));
-        // Two packets of 10 ms are paid for; the burst lets the third leave 5 ms earlier.
+        // Two packets of 10 ms have been sent. The burst lets the third one leave 5 ms earlier.
         assert_eq!(sent_until(&mut pacer, 1_000), [(15, Some(2), None)]);
     }
 
@@ -413,7 +417,7 @@ mod tests {
         assert_eq!(pacer.next_send_time(), Some(at(1)));
     }
 
-    // 313 B at 626 kbit/s take 4 ms; media counts as well.
+    // At 626 kbit/s, 313 B take 4 ms. Media counts too.
     #[test]
     fn padding_fills_up_to_the_padding_rate() {
         let padding_rate = Bitrate::from_kbps(626);

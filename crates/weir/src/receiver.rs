@@ -1,16 +1,17 @@
-//! The contract between a receiver-side estimator and the receiver that drives it.
+//! The contract between an estimator at the receiver and the driver of the receiver.
 //!
-//! Most controllers live at the sender and hear of each packet's arrival. An older kind estimates at the
-//! receiver and sends back one number, the highest bitrate it wants (REMB), which reaches the sender's
-//! half as [`Controller::on_receiver_limit`](crate::Controller::on_receiver_limit).
+//! Most controllers run at the sender and use the arrival of each packet. An older kind estimates
+//! at the receiver. It sends back only the maximum bitrate it wants (REMB), which the sender's half
+//! gets through [`Controller::on_receiver_limit`](crate::Controller::on_receiver_limit).
 
 use crate::feedback::Unwrapper;
 use crate::units::{Bitrate, DataSize, Timestamp};
 
 /// The receiver's half of a controller: a pure state machine.
 ///
-/// Drive it as a [`Controller`](crate::Controller): `now` never goes backwards, equal calls give equal
-/// results, and after each call [`take_limit`](ReceiverEstimator::take_limit) says what to send.
+/// Drive it like a [`Controller`](crate::Controller): `now` never goes backwards, and equal calls
+/// give equal results. After each call, [`take_limit`](ReceiverEstimator::take_limit) returns what
+/// to send.
 pub trait ReceiverEstimator {
     /// A packet arrived.
     fn on_packet(&mut self, now: Timestamp, packet: &ReceivedPacket);
@@ -18,27 +19,27 @@ pub trait ReceiverEstimator {
     /// The time given by [`ReceiverEstimator::next_timeout`] has passed.
     fn on_timeout(&mut self, now: Timestamp);
 
-    /// When [`ReceiverEstimator::on_timeout`] is due, if ever. After that call it lies later than its
-    /// `now`.
+    /// Time at which [`ReceiverEstimator::on_timeout`] is due, if any. After that call it is later
+    /// than the `now` of the call.
     fn next_timeout(&self) -> Option<Timestamp>;
 
-    /// The limit to send to the sender now; each is handed out once.
+    /// The limit to send to the sender now. Each limit is returned once.
     fn take_limit(&mut self) -> Option<Bitrate>;
 }
 
-/// A packet as its receiver sees it.
+/// A packet as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedPacket {
-    /// When it left the sender, by the sender's clock: see [`AbsSendTimes`].
+    /// Time at which the packet was sent, on the sender's clock: see [`AbsSendTimes`].
     pub send_time: Timestamp,
-    /// RTP timestamp: the packets of a frame have the same.
+    /// RTP timestamp, which all packets of a frame share.
     pub rtp_timestamp: u32,
     /// As in [`SentPacket::size`](crate::SentPacket::size).
     pub size: DataSize,
 }
 
-/// Turns the absolute send times of received packets, which wrap every 64 s on the wire [REMB §3], into
-/// times that do not.
+/// Unwraps the absolute send times of received packets, which wrap every 64 s on the wire
+/// [REMB §3].
 ///
 /// [REMB §3]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-3
 #[derive(Clone, Debug, Default)]
@@ -47,10 +48,10 @@ pub struct AbsSendTimes {
 }
 
 impl AbsSendTimes {
-    /// Ticks in a second on the wire: 18 bits behind the point.
+    /// Ticks per second on the wire: the time has 18 bits of fraction.
     const TICKS_PER_SECOND: i128 = 1 << 18;
 
-    /// The time of the next packet: the one nearest to the last.
+    /// The time of the next packet: the candidate nearest to the last time.
     pub fn unwrap(&mut self, ticks: u32) -> Timestamp {
         let nanos = i128::from(self.ticks.unwrap(ticks)) * 1_000_000_000 / Self::TICKS_PER_SECOND;
         Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))

@@ -1,8 +1,9 @@
-//! What serde cannot derive (feature `serde`).
+//! Serde implementations that cannot be derived (feature `serde`).
 //!
-//! Times are integers of nanoseconds, sizes of bytes, bitrates of bits per second; an algorithm is its
-//! name. Settings are read with the checks and the defaults of their constructors. What a controller
-//! tells ([`Target`](crate::Target), [`Metrics`](crate::Metrics)) is written and not read.
+//! Times are integers in nanoseconds, sizes in bytes, bitrates in bits per second. An algorithm is
+//! represented by its name. Settings are deserialized with the checks and defaults of their
+//! constructors. The outputs of a controller ([`Target`](crate::Target),
+//! [`Metrics`](crate::Metrics)) can only be serialized.
 
 use alloc::string::String;
 
@@ -14,7 +15,7 @@ use crate::controller::{EcnMode, LimitsError, RateLimits, Reason, Settings, Sign
 use crate::controllers::Algorithm;
 use crate::units::Bitrate;
 
-/// Limits that nobody has checked.
+/// Unchecked limits.
 #[derive(Deserialize)]
 pub(crate) struct AnyRateLimits {
     min: Bitrate,
@@ -29,7 +30,7 @@ impl TryFrom<AnyRateLimits> for RateLimits {
     }
 }
 
-/// Settings of which only the limits must be given.
+/// Settings in which only the limits are required.
 #[derive(Deserialize)]
 pub(crate) struct AnySettings {
     limits: RateLimits,

@@ -1,14 +1,14 @@
-//! Conversions with `std::time`, for drivers whose clock is the system's (feature `std`).
+//! Conversions from and to `std::time`, for drivers that use the system clock (feature `std`).
 //!
-//! A driver takes one `Instant` when it starts, the origin, and turns all others into time since then.
-//! Nothing here reads a clock.
+//! A driver records one `Instant` at its start, the origin, and converts all later instants to the
+//! time since then. Nothing here reads a clock.
 
 use std::time::{Duration, Instant};
 
 use crate::units::{TimeDelta, Timestamp};
 
 impl Timestamp {
-    /// The time of an instant, counted from `origin`; negative for an instant before it.
+    /// The time from `origin` to `instant`; negative if `instant` is earlier.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ impl Timestamp {
         Self::ZERO + since - TimeDelta::from(origin.saturating_duration_since(instant))
     }
 
-    /// The instant of a time counted from `origin`; `None` if the system cannot tell it, as of
+    /// The instant at this time after `origin`. `None` if the system cannot represent it, as with
     /// [`Timestamp::MAX`] on some systems.
     pub fn to_instant(self, origin: Instant) -> Option<Instant> {
         let nanos = self.as_nanos();

@@ -1,15 +1,15 @@
-//! What every controller must keep to, as a check for your own.
+//! Checks that a controller satisfies the contract of [`Controller`](crate::Controller).
 //!
-//! [`check_controller`] draws scripts of packets, feedback, silence and jumping clocks, and holds a
-//! controller against the contract of [`Controller`](crate::Controller). A [`Driver`] applies one script,
-//! for tests with a property-testing library of your choice.
+//! [`check_controller`] generates random scripts of packets, feedback, silence and clock jumps, and
+//! checks the controller after each step. A [`Driver`] applies one script; use it with a
+//! property-testing library of your choice.
 //!
 //! ```
 //! use weir::testing::check_controller;
 //! use weir::{Algorithm, ControllerFactory};
 //!
 //! let nada = ControllerFactory::from(Algorithm::Nada);
-//! check_controller(&nada, 4, 1).expect("it keeps to the contract");
+//! check_controller(&nada, 4, 1).expect("it satisfies the contract");
 //! ```
 
 mod driver;
@@ -27,11 +27,11 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 use driver::ensure;
 use script::Dice;
 
-/// Longest script of the rules that must hold after each step.
+/// Maximum script length for rules that are checked after each step.
 const LONG: u64 = 300;
-/// Longest script before a path heals; the run behind it takes most of the time.
+/// Maximum script length before a path heals. Most of the time goes into the clean run after it.
 const SHORT: u64 = 120;
-/// Of so many scripts one is followed by a healed path.
+/// One in this many scripts is followed by a healed path.
 const HEALED: u32 = 8;
 
 /// A rule that a controller broke, and the shortest script found that shows it.
@@ -40,7 +40,7 @@ const HEALED: u32 = 8;
 pub struct Failure {
     /// The rule, as a sentence.
     pub rule: &'static str,
-    /// What the controller did.
+    /// The violation of the rule.
     pub violation: Violation,
     /// The settings that it was built with.
     pub settings: Settings,
@@ -62,23 +62,32 @@ impl core::error::Error for Failure {}
 
 type Outcome = Result<(), Violation>;
 
-/// Holds controllers of this kind against the contract, with so many drawn scripts. Equal seeds draw
-/// equal scripts.
+/// A rule that needs no random script.
+type Check = fn(&ControllerFactory, Settings) -> Outcome;
+
+/// Checks controllers of this kind against the contract with `scripts` random scripts. Equal seeds
+/// give equal scripts.
 ///
-/// The rules: the target starts at the start bitrate and stays within the limits; pacing, padding, probes
-/// and windows are sane; timeouts lie in the future; loss ratio and signals are numbers; equal calls give
-/// equal results; limits that allow one bitrate give that bitrate; a path that heals is used again; the
-/// target sinks while feedback stays away, and the sender still sends; the receiver's limit holds.
+/// The rules:
+/// - The target starts at the start bitrate and stays within the limits.
+/// - Pacing rate, padding, probes and windows are valid.
+/// - Timeouts lie in the future.
+/// - Loss ratio and signals are finite numbers.
+/// - Equal calls give equal results.
+/// - If minimum and maximum are equal, the target is constant.
+/// - After a bad period, a clean path is used again.
+/// - Without feedback, the target falls, but the sender still sends.
+/// - The target obeys the receiver's limit.
 ///
 /// # Errors
 ///
-/// The first rule that was broken, with a script that shows it.
+/// The first broken rule, with a script that reproduces it.
 pub fn check_controller(
     factory: &ControllerFactory,
     scripts: u32,
     seed: u64,
 ) -> Result<(), Failure> {
-    let plain: [(&'static str, fn(&ControllerFactory, Settings) -> Outcome); 5] = [
+    let plain: [(&'static str, Check); 5] = [
         ("the target starts at the start bitrate", starts_at_start),
         ("a fresh controller waits for nothing or for the future", waits_for_the_future),
         ("silence lowers the target", silence_lowers),
@@ -108,7 +117,8 @@ pub fn check_controller(
     Ok(())
 }
 
-/// Holds one rule against one script; a script that breaks it is made as short as its steps allow.
+/// Checks one rule with one script. If the script breaks the rule, it is shortened as far as
+/// possible.
 fn hold(
     factory: &ControllerFactory,
     rule: &'static str,
@@ -145,7 +155,7 @@ fn waits_for_the_future(factory: &ControllerFactory, settings: Settings) -> Outc
     Ok(())
 }
 
-/// Feedback that stays away must not freeze the estimate [RFC8836 §2, requirement 10].
+/// Missing feedback must not freeze the estimate [RFC8836 §2, requirement 10].
 fn silence_lowers(factory: &ControllerFactory, settings: Settings) -> Outcome {
     let mut driver = Driver::new(factory, settings);
     driver.try_run_clean_link(Bitrate::from_kbps(1_000), TimeDelta::from_secs(30), None)?;
@@ -159,7 +169,8 @@ fn silence_lowers(factory: &ControllerFactory, settings: Settings) -> Outcome {
     Ok(())
 }
 
-/// A closed window must open again without feedback, or one lost batch ends the call.
+/// A closed window must open again without feedback. Otherwise the loss of all packets in flight
+/// would stop the flow for ever.
 fn still_sends(factory: &ControllerFactory, settings: Settings) -> Outcome {
     let (mut driver, mut sent) = (Driver::new(factory, settings), 0);
     for _ in 0..200 {
@@ -215,8 +226,9 @@ fn constant_target(factory: &ControllerFactory, settings: Settings, script: &[Op
     invariants(factory, settings, script)
 }
 
-/// Whatever happened: two minutes on a clean link of 1 Mbit/s bring the rate back to at least half. A
-/// round-trip time counts the wait for feedback as a queue, which costs a controller by delay more.
+/// After any script, two minutes on a clean link of 1 Mbit/s bring the rate back to at least half
+/// the capacity. The bound is lower for feedback without arrival times: the round-trip time
+/// includes the wait for feedback, which a delay-based controller takes for a queue.
 fn healed_path(factory: &ControllerFactory, settings: Settings, script: &[Op]) -> Outcome {
     let mut driver = Driver::new(factory, settings);
     script.iter().try_for_each(|op| driver.try_apply(op))?;

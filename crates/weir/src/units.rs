@@ -1,8 +1,8 @@
-//! Quantities with their unit in the type: time, duration, data size, bitrate.
+//! Quantities with their unit in the type: point in time, duration, data size, bitrate.
 //!
-//! All are integers, so that equal inputs give equal outputs on every machine. Arithmetic saturates:
-//! a hostile peer must not be able to overflow a controller. Raw numbers enter and leave only through
-//! `from_*` and `as_*`, which carry the unit in their name.
+//! All are integers, so that equal inputs give equal outputs on every machine. Arithmetic
+//! saturates, so that a hostile peer cannot overflow a controller. Raw numbers enter and leave only
+//! through `from_*` and `as_*`, whose names contain the unit.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -31,8 +31,8 @@ pub struct DataSize(u64);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Bitrate(u64);
 
-/// The sum; times beyond the range end at it. Times overflow only when a peer lies, so the fast path is
-/// an addition and a jump that is never taken.
+/// Saturating sum. Only false times from a peer overflow, so the fast path is an addition and a
+/// branch that is never taken.
 #[inline]
 const fn add(one: i64, other: i64) -> i64 {
     match one.checked_add(other) {
@@ -41,7 +41,7 @@ const fn add(one: i64, other: i64) -> i64 {
     }
 }
 
-/// The difference; as [`add`].
+/// Saturating difference, like [`add`].
 #[inline]
 const fn sub(one: i64, other: i64) -> i64 {
     match one.checked_sub(other) {
@@ -50,25 +50,25 @@ const fn sub(one: i64, other: i64) -> i64 {
     }
 }
 
-/// Where a sum or a difference that left the range ends: one that overflows has the sign of its operand.
+/// The limit at which a sum or difference saturates. An overflow has the sign of its operand.
 #[cold]
 #[inline(never)]
 const fn limit_with_sign_of(operand: i64) -> i64 {
     if operand < 0 { i64::MIN } else { i64::MAX }
 }
 
-/// What to add to a number before its fraction is cut off, so that it is rounded with halves away from
-/// zero. It is the last number below a half, because 0.49999999999999994 + 0.5 would give 1.
+/// Added to a number before its fraction is truncated, to round halves away from zero. It is the
+/// largest number below one half, because 0.49999999999999994 + 0.5 would give 1.
 const ALMOST_HALF: f64 = 0.5 - f64::EPSILON / 4.0;
 
-/// To the nearest integer, halves away from zero; beyond the range its end, for NaN zero.
-/// As `libm::round` and a cast, which both cut the fraction off.
+/// Rounds to the nearest integer, halves away from zero. Saturates; NaN gives zero. The result
+/// equals `libm::round` followed by a cast; both truncate the fraction.
 #[inline]
 fn round_to_i64(value: f64) -> i64 {
     (value + ALMOST_HALF.copysign(value)) as i64
 }
 
-/// As [`round_to_i64`]; negative values give zero.
+/// Like [`round_to_i64`], but negative values give zero.
 #[inline]
 fn round_to_u64(value: f64) -> u64 {
     (value + ALMOST_HALF.copysign(value)) as u64
@@ -77,9 +77,9 @@ fn round_to_u64(value: f64) -> u64 {
 macro_rules! time_conversions {
     ($type:ident) => {
         impl $type {
-            /// Zero: the origin, or no duration.
+            /// Zero: the origin of time, or a duration of nothing.
             pub const ZERO: Self = Self(0);
-            /// The largest value; stands for "never" in a deadline.
+            /// The largest value. In a deadline it means "never".
             pub const MAX: Self = Self(i64::MAX);
 
             /// From nanoseconds.
@@ -98,11 +98,11 @@ macro_rules! time_conversions {
             pub const fn from_secs(secs: i64) -> Self {
                 Self(secs.saturating_mul(NANOS_PER_SEC))
             }
-            /// From fractional seconds, to the nearest nanosecond; NaN gives zero.
+            /// From fractional seconds, rounded to the nearest nanosecond. NaN gives zero.
             pub fn from_secs_f64(secs: f64) -> Self {
                 Self(round_to_i64(secs * NANOS_PER_SEC as f64))
             }
-            /// From fractional milliseconds, to the nearest nanosecond; NaN gives zero.
+            /// From fractional milliseconds, rounded to the nearest nanosecond. NaN gives zero.
             pub fn from_millis_f64(millis: f64) -> Self {
                 Self(round_to_i64(millis * NANOS_PER_MILLI as f64))
             }
@@ -110,11 +110,11 @@ macro_rules! time_conversions {
             pub const fn as_nanos(self) -> i64 {
                 self.0
             }
-            /// In whole microseconds, toward zero.
+            /// In whole microseconds, rounded toward zero.
             pub const fn as_micros(self) -> i64 {
                 self.0 / NANOS_PER_MICRO
             }
-            /// In whole milliseconds, toward zero.
+            /// In whole milliseconds, rounded toward zero.
             pub const fn as_millis(self) -> i64 {
                 self.0 / NANOS_PER_MILLI
             }
@@ -200,7 +200,7 @@ impl Div for TimeDelta {
     }
 }
 impl TimeDelta {
-    /// The magnitude.
+    /// The absolute value.
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())
     }
@@ -224,7 +224,7 @@ impl DataSize {
     pub const fn as_bits(self) -> u64 {
         self.0.saturating_mul(8)
     }
-    /// The difference, or zero where `rhs` is larger.
+    /// The difference; zero if `rhs` is larger.
     pub const fn saturating_sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }
@@ -253,12 +253,12 @@ impl Mul<f64> for DataSize {
 }
 impl Div<TimeDelta> for DataSize {
     type Output = Bitrate;
-    /// The bitrate that carries this size in `rhs`; zero where `rhs` is not positive.
+    /// The bitrate that carries this size in time `rhs`; zero if `rhs` is not positive.
     fn div(self, rhs: TimeDelta) -> Bitrate {
         if rhs.0 <= 0 {
             return Bitrate::ZERO;
         }
-        // As below, 64 bits are enough for all but absurd sizes.
+        // 64 bits are enough for all realistic sizes.
         if let Some(scaled) = self.0.checked_mul(8 * NANOS_PER_SEC as u64) {
             return Bitrate(scaled / rhs.0 as u64);
         }
@@ -268,12 +268,13 @@ impl Div<TimeDelta> for DataSize {
 }
 impl Div<Bitrate> for DataSize {
     type Output = TimeDelta;
-    /// The time that this size takes at bitrate `rhs`, rounded up; `MAX` at bitrate zero.
+    /// The time to send this size at bitrate `rhs`, rounded up; `MAX` if the bitrate is zero.
     fn div(self, rhs: Bitrate) -> TimeDelta {
         if rhs.0 == 0 {
             return TimeDelta::MAX;
         }
-        // 64 bits hold every packet and frame; only absurd sizes pay for 128-bit division.
+        // 64 bits are enough for every packet and frame. Only unrealistic sizes need 128-bit
+        // division.
         if let Some(scaled) = self.0.checked_mul(8 * NANOS_PER_SEC as u64) {
             return TimeDelta(i64::try_from(scaled.div_ceil(rhs.0)).unwrap_or(i64::MAX));
         }
@@ -283,9 +284,9 @@ impl Div<Bitrate> for DataSize {
 }
 
 impl Bitrate {
-    /// Nothing.
+    /// No data at all.
     pub const ZERO: Self = Self(0);
-    /// The largest bitrate; stands for "no limit".
+    /// The largest bitrate. As a limit it means "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
     /// From bits per second.
@@ -296,7 +297,7 @@ impl Bitrate {
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps.saturating_mul(1_000))
     }
-    /// From fractional bits per second, rounded; negative and NaN give zero.
+    /// From fractional bits per second, rounded. Negative values and NaN give zero.
     pub fn from_bps_f64(bps: f64) -> Self {
         Self(round_to_u64(bps))
     }
@@ -304,7 +305,7 @@ impl Bitrate {
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// In bits per second, for formulas.
+    /// In bits per second as a float, for formulas.
     pub const fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
@@ -316,7 +317,7 @@ impl Bitrate {
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// The difference, or zero where `rhs` is larger.
+    /// The difference; zero if `rhs` is larger.
     pub const fn saturating_sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }
@@ -335,13 +336,14 @@ impl Mul<f64> for Bitrate {
 }
 impl Mul<TimeDelta> for Bitrate {
     type Output = DataSize;
-    /// The data carried in `rhs`, rounded down; zero where `rhs` is not positive.
+    /// The data carried in time `rhs`, rounded down; zero if `rhs` is not positive.
     fn mul(self, rhs: TimeDelta) -> DataSize {
         if rhs.0 <= 0 {
             return DataSize::ZERO;
         }
         const NANOS_PER_BYTE: u64 = 8 * NANOS_PER_SEC as u64;
-        // 64 bits hold 18 Gbit/s over a second; only absurd products pay for 128-bit division.
+        // 64 bits are enough for 18 Gbit/s over a second. Only unrealistic products need 128-bit
+        // division.
         if let Some(product) = self.0.checked_mul(rhs.0 as u64) {
             return DataSize(product / NANOS_PER_BYTE);
         }

@@ -1,4 +1,5 @@
-//! Flows of one sender on one bottleneck, each with its controller, coupled and not.
+//! Flows of one sender over one bottleneck, each with its own controller, with and without
+//! coupling.
 
 use std::collections::VecDeque;
 
@@ -28,7 +29,7 @@ struct Flow {
     delivered: DataSize,
 }
 
-/// Three flows, in steps of 1 ms.
+/// Three flows, simulated in steps of 1 ms.
 struct Sender {
     now: Timestamp,
     flows: Vec<Flow>,
@@ -57,7 +58,7 @@ impl Sender {
         Self { now: Timestamp::from_secs(1), flows, group, busy_until: Timestamp::ZERO }
     }
 
-    /// Runs for `secs` and returns what each flow delivered meanwhile, in kbit/s.
+    /// Runs for `secs` and returns the delivered bitrate of each flow in kbit/s.
     fn run(&mut self, secs: u64) -> [u64; 3] {
         self.flows.iter_mut().for_each(|flow| flow.delivered = DataSize::ZERO);
         for step in 0..secs as i64 * 1_000 {
@@ -92,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// The flow's own move goes to the group, the group's to all flows.
+    /// Reports the flow's own rate change to the group, and the resulting shares to all flows.
     fn exchange(&mut self, index: usize) {
         let flow = &self.flows[index];
         let Some(member) = flow.member else { return };
@@ -144,11 +145,11 @@ impl Flow {
     }
 }
 
-// [RFC8867 §6.1]: twice the priority is about twice the rate.
+// [RFC8867 §6.1]: a flow of twice the priority gets about twice the rate.
 #[test]
 fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
-    // The rate of gcc-2013 is its receivers': each bounds its flow by what it got, and no sender can
-    // move that.
+    // gcc-2013 is left out: its receivers set the rate, each from what its flow received, and no
+    // sender can change that.
     for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
         let mut sender = Sender::new(algorithm, 3_000, Some([2.0, 1.0, 1.0]));
         sender.run(30);
@@ -163,7 +164,7 @@ fn coupled_flows_share_two_to_one_to_one_and_use_the_path() {
     }
 }
 
-// [RFC8699 §5.3.1]: a share that stands at the flow's maximum is the flow's rate all the same.
+// [RFC8699 §5.3.1]: a share at the flow's maximum is used as the flow's rate like any other.
 #[test]
 fn a_flow_whose_share_is_its_maximum_keeps_to_it() {
     for algorithm in Algorithm::all().filter(|a| *a != Algorithm::Gcc2013) {
@@ -178,7 +179,7 @@ fn a_flow_whose_share_is_its_maximum_keeps_to_it() {
     }
 }
 
-// [RFC8699 §1]: without the exchange, priorities are nobody's.
+// [RFC8699 §1]: without the exchange of rates, priorities have no effect.
 #[test]
 fn flows_that_are_not_coupled_do_not_know_of_priorities() {
     let mut sender = Sender::new(Algorithm::ScreamV2, 3_000, None);

@@ -1,4 +1,4 @@
-//! Hostile feedback of every format into one send history.
+//! Hostile feedback in all formats, joined with one send history.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ enum Op {
         ssrc: u32,
         packets: u16,
     },
-    /// A stream goes on from another number.
+    /// A stream continues from another number.
     Jump {
         ssrc: u32,
         by: u16,
@@ -41,7 +41,7 @@ fn any_ssrc() -> impl Strategy<Value = u32> {
     0_u32..3
 }
 
-/// Near the numbers in use or anywhere.
+/// A number near those in use, or any number.
 fn any_number() -> impl Strategy<Value = u16> {
     prop_oneof![4 => (0_u16..300).prop_map(|n| n.wrapping_sub(50)), 1 => any::<u16>()]
 }
@@ -78,10 +78,10 @@ fn any_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What was told of the packets so far.
+/// The fates reported so far.
 #[derive(Default)]
 struct Told {
-    /// By sequence number: whether the packet counts as received.
+    /// By sequence number: true if the packet was reported as received.
     fates: BTreeMap<i64, bool>,
     next_number: i64,
 }
@@ -163,8 +163,9 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever comes in whatever format: every packet's fate is told once, a second time only if it
-    /// was called lost and turned up, in the order of sending, and of no packet that was not sent.
+    /// Whatever feedback arrives in whatever format, each packet's fate is reported once. It is
+    /// reported again only if the packet was called lost and then arrived. Reports are in send
+    /// order and contain only packets that were sent.
     #[test]
     fn a_fate_is_told_once_whatever_the_formats(ops in prop::collection::vec(any_op(), 0..120)) {
         let mut sender = Sender {

@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, a sender keeps its promises under every controller.
+//! Properties that a sender keeps with every controller, whatever happens in whatever order.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use weir::{Algorithm, Bitrate, DataSize, MediaSender, RateLimits, TimeDelta, Tim
 /// One step of a script.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Time passes; everything that falls due is done when it is due.
+    /// Time passes, and each due task runs on time.
     Advance(i64),
-    /// Time passes, and nobody looked: everything is done late.
+    /// Time passes, and due tasks run late, all at the end.
     Sleep(i64),
     Enqueue {
         packets: u64,
@@ -26,7 +26,7 @@ enum Op {
         bytes: u64,
     },
     Clear,
-    /// TWCC on this many of the packets that have none, each `lost_each`-th lost.
+    /// TWCC feedback on this many of the unreported packets, of which every `lost_each`-th is lost.
     Feedback {
         packets: usize,
         lost_each: usize,
@@ -61,9 +61,9 @@ struct Driver {
     sender: MediaSender<u64>,
     limits: RateLimits,
     now: Timestamp,
-    /// What should be in the queue: sizes and names.
+    /// Packets expected in the queue: size and name.
     queue: VecDeque<(u64, u64)>,
-    /// Urgent packets at its front.
+    /// Number of urgent packets at the front of `queue`.
     urgent: usize,
     next_name: u64,
     next_number: i64,
@@ -146,7 +146,7 @@ impl Driver {
         self.now = until;
     }
 
-    /// Does all that is due.
+    /// Runs all tasks that are due.
     fn drain(&mut self) {
         self.sender.on_timeout(self.now);
         while let Some(packet) = self.sender.next_packet(self.now) {

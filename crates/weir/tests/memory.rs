@@ -1,5 +1,5 @@
-//! Memory stays flat: over a simulated hour a sender and a receiver hold no more in the second half
-//! than in the first, which is longer than any controller remembers.
+//! Memory does not grow: over a simulated hour, a sender and a receiver use no more memory in the
+//! second half than in the first. Half an hour is longer than any controller remembers.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ops::Range;
@@ -17,16 +17,16 @@ static LIVE_BYTES: AtomicIsize = AtomicIsize::new(0);
 
 struct Counting;
 
-// SAFETY: every call is passed on to the system's allocator unchanged; only a counter is kept beside it.
+// SAFETY: every call is passed on to the system's allocator unchanged; only a counter is updated.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE_BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is this one's.
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same as this one's.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE_BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the pointer came from `alloc` above, that is from the system's.
+        // SAFETY: the pointer came from `alloc` above, and so from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -37,8 +37,8 @@ static ALLOCATOR: Counting = Counting;
 const SIZE: DataSize = DataSize::from_bytes(1_250);
 const MINUTE_STEPS: i64 = 60 * 20;
 
-/// 2 Mbit/s and a feedback packet every 50 ms, with a lost packet in each hundred. The format of the
-/// feedback changes every minute.
+/// Sends 2 Mbit/s with a feedback packet every 50 ms; every hundredth packet is lost. The feedback
+/// format changes every minute.
 fn step(step: i64, parts: &mut Parts) {
     let now = Timestamp::ZERO + TimeDelta::from_millis(50) * step;
     for index in 0..10 {
@@ -90,7 +90,7 @@ struct Parts {
     controller: Box<dyn weir::Controller + Send>,
 }
 
-// One test alone in this program: another one's allocations would count as well.
+// The only test in this program, because allocations of other tests would count too.
 #[test]
 fn the_second_half_hour_holds_no_more_than_the_first() {
     let kbps = Bitrate::from_kbps;

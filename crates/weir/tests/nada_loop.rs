@@ -1,4 +1,4 @@
-//! NADA around a drop-tail bottleneck: the evidence behind docs/reference/controllers/nada.md.
+//! NADA over a drop-tail bottleneck: the evidence for docs/reference/controllers/nada.md.
 
 use std::collections::VecDeque;
 
@@ -15,25 +15,25 @@ const PACKET: DataSize = DataSize::from_bytes(1200);
 const FRAME_MS: i64 = 33;
 const FEEDBACK_MS: i64 = 50;
 
-/// A pseudo-random number by packet, 0..1000: the same in each run.
+/// A pseudo-random number in 0..1000 for each packet, the same in each run.
 fn dice(number: i64) -> i64 {
     let mixed = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32) as i64 % 1000
 }
 
-/// What the path does at a millisecond.
+/// State of the path at a given millisecond.
 #[derive(Clone, Copy)]
 struct Path {
     capacity: Bitrate,
     one_way_ms: i64,
-    /// Packets lost of 1000.
+    /// Packets lost of every 1000.
     loss: i64,
-    /// Packets that meet a queue of 10 ms are marked.
+    /// Packets that find a queue of 10 ms are marked.
     ecn: bool,
-    /// Largest extra delay, uniform a packet: reorders.
+    /// Largest extra delay of a packet, uniformly distributed; causes reordering.
     jitter_ms: i64,
     feedback_lost: bool,
-    /// Most that the source makes.
+    /// Maximum bitrate of the source.
     source: Bitrate,
 }
 
@@ -47,16 +47,16 @@ const MBPS: Path = Path {
     source: Bitrate::MAX,
 };
 
-/// One sender with its queue, the feedback it gets, and what was seen of it each second.
+/// One sender with its queue and its feedback, and the measurements of each second.
 struct Flow {
     controller: Nada,
     limits: RateLimits,
-    /// Target bitrate at the last check, and how often it changed this second.
+    /// Target bitrate at the last check, and number of changes in this second.
     bitrate: Bitrate,
     changes: u64,
     pacer: Pacer<()>,
     next_number: i64,
-    /// Sent and not judged: number, send time, arrival or lost, CE.
+    /// Packets sent and not reported yet, with their arrival or loss and CE mark.
     in_flight: VecDeque<PacketReport>,
     called_lost: Vec<PacketReport>,
     reports: VecDeque<(Timestamp, FeedbackReport)>,
@@ -69,7 +69,7 @@ struct Second {
     delivered_kbps: f64,
     max_queue_ms: f64,
     lost: u64,
-    /// Changes of the target bitrate.
+    /// Number of changes of the target bitrate.
     changes: u64,
 }
 
@@ -91,7 +91,7 @@ impl Flow {
         }
     }
 
-    /// Source and pacer at `now`; `queue_end` is when the shared bottleneck will be empty.
+    /// Runs source and pacer at `now`; `queue_end` is when the shared bottleneck will be empty.
     fn send(
         &mut self,
         now: Timestamp,
@@ -137,7 +137,7 @@ impl Flow {
         }
     }
 
-    /// The receiver's report every 50 ms, and its way back.
+    /// Sends the receiver's report every 50 ms, and delivers it to the sender.
     fn receive(&mut self, now: Timestamp, path: &Path) {
         if now.as_millis() % FEEDBACK_MS == 0 {
             let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= now);
@@ -174,7 +174,7 @@ impl Flow {
         }
     }
 
-    /// What holds after every call: bounds, and a reason that fits the change.
+    /// Checks the invariants after every call: bounds, and a reason that fits the change.
     fn check(&mut self, now: Timestamp) {
         let (target, metrics) = (self.controller.target(), self.controller.metrics());
         let range = self.limits.min()..=self.limits.max();
@@ -202,7 +202,7 @@ impl Flow {
     }
 }
 
-/// Runs flows over one bottleneck; returns what each saw in each second.
+/// Runs flows over one bottleneck. Returns the measurements of each flow for each second.
 fn run<const N: usize>(
     controllers: [(RateLimits, Parameters); N],
     seconds: i64,
@@ -238,7 +238,7 @@ fn limits(min: u64, start: u64, max: u64) -> RateLimits {
     let [min, start, max] = [min, start, max].map(Bitrate::from_kbps);
     RateLimits::new(min, start, max).expect("in order")
 }
-/// One flow of 150 kbit/s to 2.5 Mbit/s from 300 kbit/s.
+/// One flow with limits of 150 kbit/s to 2.5 Mbit/s, starting at 300 kbit/s.
 fn alone(seconds: i64, path: impl Fn(i64) -> Path) -> Vec<Second> {
     let [seen] = run([(limits(150, 300, 2500), Parameters::DEFAULT)], seconds, path);
     seen
@@ -271,11 +271,11 @@ fn it_reaches_1_mbps_within_four_seconds_and_keeps_it_with_a_short_queue() {
     let seen = alone(60, |_| MBPS);
     assert_within(seconds_until(&seen, 950.0), 0.0..4.0);
     assert_within(mean(&seen[5..], |s| s.delivered_kbps), 980.0..1001.0);
-    // The ramp-up may add QBOUND, 50 ms, and a frame's burst lies above that.
+    // The ramp-up may add QBOUND, 50 ms; the burst of a frame comes on top.
     assert!(seen[5..].iter().all(|second| second.max_queue_ms < 90.0 && second.lost == 0));
 }
 
-// The contract: a drop and a return of the capacity. The losses: NADA-D6.
+// The contract: the capacity drops and returns. The losses: NADA-D6.
 #[test]
 fn it_follows_a_drop_to_300_kbps_and_recovers() {
     let seen = alone(90, |ms| capacity(if (30_000..60_000).contains(&ms) { 300 } else { 1000 }));
@@ -285,7 +285,7 @@ fn it_follows_a_drop_to_300_kbps_and_recovers() {
     assert_within(seconds_until(&seen[60..], 900.0), 0.0..5.0);
 }
 
-// [NADA §4.3]: flows that see the same signal settle at rates proportional to PRIO * RMAX.
+// [NADA §4.3]: flows that see the same signal converge to rates proportional to PRIO * RMAX.
 #[test]
 fn two_flows_share_by_their_priorities() {
     let flow = (limits(150, 300, 2500), Parameters::DEFAULT);
@@ -303,13 +303,13 @@ fn small_random_loss_leaves_the_rate_and_5_percent_takes_most_of_it() {
         |loss| alone(60, |ms| Path { loss: if ms < 40_000 { loss } else { 0 }, ..MBPS });
     assert_within(mean_target(&with_loss(10)[10..40]), 950.0..1050.0);
     assert_within(mean_target(&with_loss(20)[10..40]), 900.0..1050.0);
-    // x_curr = 250 ms asks for RMAX / 25 = 100 kbit/s, below the minimum.
+    // x_curr = 250 ms gives RMAX / 25 = 100 kbit/s, below the minimum.
     let heavy = with_loss(50);
     assert_within(mean_target(&heavy[10..40]), 150.0..300.0);
     assert_within(seconds_until(&heavy[40..], 900.0), 0.0..5.0);
 }
 
-// [NADA §4.2]: the queue that ends the ramp-up is that of the filtered delay, which jitter is not in.
+// [NADA §4.2]: the queue that ends the ramp-up is measured on the filtered delay, without jitter.
 #[test]
 fn jitter_of_30_ms_does_not_keep_it_from_the_ramp_up() {
     let seen = alone(60, |_| Path { jitter_ms: 30, ..MBPS });
@@ -324,7 +324,7 @@ fn jitter_that_reorders_does_not_drive_it_to_the_minimum() {
     assert_within(target(20), 950.0..1050.0);
 }
 
-// NADA-D3, NADA-D6: the capacity steps of a staircase, 20 s each.
+// NADA-D3, NADA-D6: the capacity changes in steps of 20 s each.
 #[test]
 fn on_a_staircase_it_fills_each_step_and_loses_few_packets() {
     let steps = [2000, 1500, 1000, 500, 1000, 1500, 2000, 1500, 1000, 500];
@@ -346,7 +346,7 @@ fn a_source_that_sends_less_than_it_may_does_not_inflate_the_target() {
         assert_within(seen[29].target_kbps, 300.0..350.0);
         assert_within(seconds_until(&seen[30..], 900.0), 0.0..15.0);
     }
-    // What reorders keeps it out of the ramp-up, whose growth is bounded anyway.
+    // Reordering keeps it out of the ramp-up, whose growth is limited anyway.
     let seen = alone(30, |ms| Path { source: source(ms), jitter_ms: 80, ..MBPS });
     assert_within(seen[29].target_kbps, 300.0..350.0);
 }
@@ -360,7 +360,7 @@ fn lost_feedback_lowers_it_to_the_minimum_and_its_return_restores_it() {
     assert_within(seconds_until(&seen[30..], 900.0), 0.0..5.0);
 }
 
-// The contract: a long pause of the source.
+// The contract: the source pauses for a long time.
 #[test]
 fn it_keeps_its_rate_over_a_pause_of_20_seconds() {
     let paused = |ms: i64| (20_000..40_000).contains(&ms);

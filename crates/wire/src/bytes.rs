@@ -1,11 +1,11 @@
 //! Big-endian fields at named offsets.
 //!
-//! Reads and writes panic when the field lies outside the bytes: a view reads only what its `parse`
-//! has measured.
+//! Reads and writes panic if the field lies outside the bytes. A view therefore reads only fields
+//! whose presence its `parse` has checked.
 
 use core::ops::Range;
 
-/// Where a field lies in its packet.
+/// Byte range of a field in its packet.
 pub(crate) type Field = Range<usize>;
 
 pub(crate) fn read_u16(bytes: &[u8], field: Field) -> u16 {

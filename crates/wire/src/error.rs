@@ -1,18 +1,18 @@
 use core::fmt;
 
-/// Why bytes are not the packet they were read as.
+/// Reason why bytes could not be parsed as the requested packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes end before what they announce.
+    /// The bytes end before the length or counts in the packet say.
     Truncated,
-    /// There is more than the packet announces.
+    /// Bytes remain after the end that the packet gives.
     Surplus,
     /// The version is not 2.
     Version,
     /// The packet is well-formed, but of another type.
     PacketType,
-    /// The padding count is zero, or larger than what could be padding.
+    /// The padding count is zero or exceeds the bytes available for padding.
     Padding,
     /// A TWCC packet without a packet status, or a FlexFEC header that protects no packet.
     NoStatus,
@@ -20,9 +20,9 @@ pub enum Error {
     ReservedSymbol,
     /// A REMB packet whose bitrate needs more than 64 bits.
     Overflow,
-    /// A CCFB block with more reports than half the sequence-number space has room for.
+    /// A CCFB block with more reports than half the sequence-number space.
     TooManyReports,
-    /// A FlexFEC header of a variant other than the one with masks.
+    /// A FlexFEC header of a variant that is not supported: only the one with flexible masks is.
     Variant,
 }
 

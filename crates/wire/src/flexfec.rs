@@ -1,4 +1,4 @@
-//! The header of flexible FEC with masks [RFC8627 §4.2.2.1].
+//! The header of flexible FEC with flexible masks [RFC8627 §4.2.2.1].
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -17,10 +17,10 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! It is the front of the payload of an RTP packet whose CSRC list names the media source. What
-//! follows it is the parity of what follows the first twelve bytes of each protected packet. Of the
-//! standard's variants this is the one for a single media source: others begin with other bits, or
-//! have a base and a mask for each CSRC.
+//! The header is at the front of the payload of an RTP packet whose CSRC list names the media
+//! source. After it comes the parity of the protected packets, without their first twelve bytes. Of
+//! the standard's variants, only the one with flexible masks and a single media source is
+//! supported. Other variants begin with other bits, or have a base and a mask for each CSRC.
 //!
 //! [RFC8627 §4.2.2.1]: https://www.rfc-editor.org/rfc/rfc8627#section-4.2.2.1
 
@@ -40,26 +40,26 @@ mod field {
     pub const MASK_64: Field = 16..24;
 }
 
-/// The two bits that tell the variants apart; both are zero here.
+/// The two bits that select the variant; both are zero here.
 const VARIANT_MASK: u16 = 0b11 << 14;
 const MORE_15: u16 = 1 << 15;
 const MORE_31: u32 = 1 << 31;
 
-/// Which packets a repair packet protects: places after its base number, at most 110.
+/// Mask of the packets that a repair packet protects: at most 110 offsets from its base number.
 ///
-/// The first place is the most significant bit, as on the wire.
+/// Offset 0 is the most significant bit, as on the wire. Offsets are called places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask(u128);
 
 impl Mask {
-    /// Places that a mask has.
+    /// Number of places in a mask.
     pub const PLACES: u32 = 110;
     const FIRST: u128 = 1 << 127;
-    /// Where the parts of 31 and 64 bits begin.
+    /// First places of the parts of 31 and 64 bits.
     const PART_31: u32 = 15;
     const PART_64: u32 = 46;
 
-    /// The mask with these places; `None` without any, or for one beyond the last.
+    /// The mask with these places. Returns `None` if there is no place, or one beyond the last.
     pub fn new(places: impl IntoIterator<Item = u32>) -> Option<Self> {
         let mut bits = 0;
         for place in places {
@@ -71,7 +71,7 @@ impl Mask {
         (bits != 0).then_some(Self(bits))
     }
 
-    /// The places, rising.
+    /// The places in increasing order.
     pub fn places(self) -> impl Iterator<Item = u32> {
         (0..Self::PLACES).filter(move |place| self.0 & Self::FIRST >> place != 0)
     }
@@ -96,52 +96,52 @@ impl Mask {
     }
 }
 
-/// The parity of the fixed header fields of the protected packets, and which packets those are.
+/// Parity of the fixed header fields of the protected packets, and the mask of those packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Parity of the first 16 bits of the RTP headers: padding, extension, CSRC count, marker and
-    /// payload type. The version's two bits are not part of it.
+    /// payload type. The two version bits are left out.
     flags: u16,
-    /// Parity of the sizes of what follows the first twelve bytes of each packet.
+    /// Parity of the packet sizes without the first twelve bytes of each.
     pub length: u16,
     /// Parity of the RTP timestamps.
     pub timestamp: u32,
-    /// The RTP sequence number from which the mask counts.
+    /// The RTP sequence number of place 0.
     pub base_sequence_number: u16,
     /// The protected packets.
     pub mask: Mask,
 }
 
 impl Header {
-    /// Bytes of the largest header.
+    /// Size in bytes of the largest header.
     pub const MAX_SIZE: usize = field::MASK_64.end;
 
-    /// The header that protects nothing yet: add packets with [`Header::protect`].
+    /// A header whose parity covers no packet yet. Add packets with [`Header::protect`].
     pub const fn new(base_sequence_number: u16, mask: Mask) -> Self {
         Self { flags: 0, length: 0, timestamp: 0, base_sequence_number, mask }
     }
 
-    /// Adds a packet to the parity, or takes one out again: what is left after all but one packet are
-    /// taken out is that packet's. `rtp_flags` are the first 16 bits of its RTP header, `length` the
-    /// bytes after the first twelve.
+    /// Adds a packet to the parity, or removes one that was added before. Once all packets but one
+    /// are removed, the parity equals the fields of that packet. `rtp_flags` are the first 16 bits
+    /// of its RTP header, `length` is its size without the first twelve bytes.
     pub const fn protect(&mut self, rtp_flags: u16, length: u16, timestamp: u32) {
         self.flags ^= rtp_flags & !VARIANT_MASK;
         self.length ^= length;
         self.timestamp ^= timestamp;
     }
 
-    /// Parity of the first 16 bits of the RTP headers, without the version.
+    /// Parity of the first 16 bits of the RTP headers, without the version bits.
     pub const fn flags(&self) -> u16 {
         self.flags
     }
 
-    /// The sequence numbers of the protected packets, rising modulo 2^16.
+    /// The sequence numbers of the protected packets, increasing modulo 2^16.
     pub fn sequence_numbers(&self) -> impl Iterator<Item = u16> + use<> {
         let base = self.base_sequence_number;
         self.mask.places().map(move |place| base.wrapping_add(place as u16))
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the header.
     pub fn size(&self) -> usize {
         match (self.mask.part_31(), self.mask.part_64()) {
             (0, 0) => field::MASK_15.end,
@@ -173,7 +173,7 @@ impl Header {
         size
     }
 
-    /// Reads the header at the front of a payload, and returns the parity that follows it.
+    /// Reads the header at the front of a payload. Also returns the parity after it.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Error> {
         if payload.len() < field::MASK_15.end {
             return Err(Error::Truncated);
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Protects 65535, 0 and 13 after it: the first part of the mask is enough.
+    /// Protects 65535, 0 and 13, which fit the first part of the mask.
     const SHORT: [u8; 12] = [
         0x10, 0xe0, 0x00, 0x30, // extension, marker and type; length
         0x00, 0x00, 0x0b, 0xb8, // timestamp

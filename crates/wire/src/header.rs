@@ -8,7 +8,7 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! `count` is the number of report blocks in a report and the format (FMT) in a feedback packet.
+//! `count` is the number of report blocks in a report, and the format (FMT) in a feedback packet.
 //!
 //! [RFC3550 §6.4.1, §6.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
 
@@ -39,23 +39,23 @@ pub const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// Bytes in the common header.
 pub(crate) const SIZE: usize = 4;
-/// The protocol version that RTP and RTCP packets carry in their first two bits.
+/// Protocol version in the first two bits of RTP and RTCP packets.
 pub(crate) const VERSION: u8 = 2;
 const WORD: usize = 4;
 const PADDING_FLAG: u8 = 1 << 5;
 const COUNT_MASK: u8 = (1 << 5) - 1;
 
-/// One RTCP packet: its header, length and padding are checked, its content is not.
+/// One RTCP packet. Its header, length and padding are checked; its content is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// As long as the header says.
+    /// The whole packet, up to the length in its header.
     bytes: &'a [u8],
-    /// Where the padding begins.
+    /// Offset at which the padding begins.
     content_end: usize,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads bytes that hold exactly one packet.
+    /// Reads bytes that contain exactly one packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         match Self::split_first(bytes)? {
             (packet, []) => Ok(packet),
@@ -63,7 +63,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Reads the first packet of a compound, and returns what follows it.
+    /// Reads the first packet of a compound. Also returns the bytes after it.
     pub fn split_first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         if bytes.len() < SIZE {
             return Err(Error::Truncated);
@@ -75,8 +75,8 @@ impl<'a> Packet<'a> {
         let (bytes, rest) = bytes.split_at_checked(size).ok_or(Error::Truncated)?;
         let mut content_end = size;
         if bytes[field::FLAGS] & PADDING_FLAG != 0 {
-            // [RFC3550 §6.4.1] wants a multiple of four; TWCC writers count single bytes, so any
-            // count that leaves the header whole is good.
+            // [RFC3550 §6.4.1] requires a multiple of four, but TWCC writers pad by single bytes.
+            // Any count that leaves the header intact is accepted.
             let padding = usize::from(bytes[size - 1]);
             if padding == 0 || padding > size - SIZE {
                 return Err(Error::Padding);
@@ -114,7 +114,7 @@ impl fmt::Display for Packet<'_> {
     }
 }
 
-/// Writes the common header of the packet that fills `packet`, a whole number of words.
+/// Writes the common header of the packet that fills `packet`, which must be whole words long.
 pub(crate) fn emit(packet: &mut [u8], packet_type: u8, count: u8, is_padded: bool) {
     debug_assert!(count <= COUNT_MASK && packet.len().is_multiple_of(WORD));
     let length =
@@ -124,14 +124,14 @@ pub(crate) fn emit(packet: &mut [u8], packet_type: u8, count: u8, is_padded: boo
     write_u16(packet, field::LENGTH, length);
 }
 
-/// The packets of a compound, in order; ends after the first error.
+/// Iterator over the packets of a compound, in order. It ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Packets<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Packets<'a> {
-    /// Walks the compound packet in one datagram.
+    /// Iterates over the packets of one datagram.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -150,7 +150,8 @@ impl<'a> Iterator for Packets<'a> {
                 Some(Ok(packet))
             }
             Err(error) => {
-                // The length that would lead to the next packet cannot be trusted.
+                // The length of a broken packet cannot be trusted, so the next packet cannot be
+                // found.
                 self.rest = &[];
                 Some(Err(error))
             }

@@ -41,25 +41,25 @@ mod entry_field {
     pub const SIZE: usize = 8;
 }
 
-/// A decoder cannot go on: the media source should send a picture that it can.
+/// Picture loss indication: a decoder lacks data and asks the media source for a decodable picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureLoss {
-    /// Who asks.
+    /// The receiver that sends the request.
     pub sender_ssrc: u32,
-    /// Who is asked.
+    /// The media source that should respond.
     pub media_ssrc: u32,
 }
 
 impl PictureLoss {
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the packet.
     pub const SIZE: usize = field::ENTRIES;
 
-    /// Reads bytes that hold exactly one packet.
+    /// Reads bytes that contain exactly one packet.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
-    /// Reads one packet of a compound. It is all value, so it needs no view.
+    /// Reads one packet of a compound. Its few fields are copied, so it has no view.
     pub fn new(packet: Packet<'_>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != PICTURE_LOSS_FORMAT {
             return Err(Error::PacketType);
@@ -97,13 +97,13 @@ impl fmt::Display for PictureLoss {
 /// One request in a [`FullIntra`] packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntraRequest {
-    /// Who is asked.
+    /// The media source that should respond.
     pub media_ssrc: u32,
-    /// Rises by one with each new request to this source; a repeated one keeps its number.
+    /// Increases by one with each new request to this source; a repeated request keeps its number.
     pub number: u8,
 }
 
-/// Requests to media sources to send a key frame, whatever was lost.
+/// Full intra request: asks media sources for a key frame, whether or not a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullIntra<'a> {
     sender_ssrc: u32,
@@ -111,10 +111,10 @@ pub struct FullIntra<'a> {
 }
 
 impl<'a> FullIntra<'a> {
-    /// Most requests in one packet.
+    /// Maximum number of requests in one packet.
     pub const MAX_REQUESTS: usize = 1 << 12;
 
-    /// `None` for no request, or for more than `MAX_REQUESTS`.
+    /// Returns `None` if there is no request, or more than `MAX_REQUESTS`.
     pub const fn new(sender_ssrc: u32, requests: &'a [IntraRequest]) -> Option<Self> {
         if requests.is_empty() || requests.len() > Self::MAX_REQUESTS {
             return None;
@@ -122,7 +122,7 @@ impl<'a> FullIntra<'a> {
         Some(Self { sender_ssrc, requests })
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the packet.
     pub const fn size(&self) -> usize {
         field::ENTRIES + self.requests.len() * entry_field::SIZE
     }
@@ -154,12 +154,12 @@ pub struct FullIntraView<'a> {
 }
 
 impl<'a> FullIntraView<'a> {
-    /// Reads bytes that hold exactly one packet.
+    /// Reads bytes that contain exactly one packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
-    /// Reads one packet of a compound. It holds at least one request.
+    /// Reads one packet of a compound. The packet must contain at least one request.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != FULL_INTRA_FORMAT {
             return Err(Error::PacketType);
@@ -171,12 +171,12 @@ impl<'a> FullIntraView<'a> {
         Ok(Self { packet, entries })
     }
 
-    /// Who asks.
+    /// The receiver that sends the requests.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SENDER_SSRC)
     }
 
-    /// The requests, in the order of the packet.
+    /// The requests in packet order.
     pub fn requests(&self) -> impl ExactSizeIterator<Item = IntraRequest> + use<'a> {
         self.entries.chunks_exact(entry_field::SIZE).map(|entry| IntraRequest {
             media_ssrc: read_u32(entry, entry_field::SSRC),

@@ -1,14 +1,14 @@
-//! RTP and RTCP on the wire: bytes to values and back, without allocation on the way in.
+//! RTP and RTCP wire formats: converts between bytes and values. Reading never allocates.
 //!
-//! Two layers. A *view* (`rtp::View`, `twcc::View`, `ccfb::View`, ...) borrows bytes that its `parse`
-//! has checked once, so that its getters cannot fail; `parse` is total on hostile input. A *value*
-//! (`RtpHeader`, `Report`, `Remb`, or the arrivals given to `twcc::Builder`) cannot say what the format
-//! cannot carry, and its `emit` writes the exact bytes. A packet that is only a few numbers, as a
-//! picture loss indication is, is read straight into its value. All fields are big-endian; bit 0 is
-//! the most significant.
+//! Two layers. A *view* (`rtp::View`, `twcc::View`, `ccfb::View`, ...) borrows bytes. Its `parse`
+//! checks them once, accepts any input without a panic, and leaves getters that cannot fail. A
+//! *value* (`RtpHeader`, `Report`, `Remb`, or the arrivals given to `twcc::Builder`) can represent
+//! only what the format can carry; its `emit` writes the exact bytes. A packet of only a few
+//! numbers, such as a picture loss indication, has no view: its bytes are read straight into the
+//! value. All fields are big-endian; bit 0 is the most significant.
 //!
-//! Sequence numbers leave this crate as they are on the wire, modulo 2^16; unwrapping needs history
-//! and belongs to who keeps it.
+//! Sequence numbers stay modulo 2^16, as on the wire. Unwrapping needs history, so the caller does
+//! it.
 
 #![no_std]
 #![warn(missing_docs)]

@@ -1,4 +1,5 @@
-//! Generic negative acknowledgement: RTP packets that a receiver misses [RFC4585 §6.2.1].
+//! Generic negative acknowledgement (NACK): lists the RTP packets that a receiver misses
+//! [RFC4585 §6.2.1].
 //!
 //! ```text
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -13,7 +14,7 @@
 //! |  more such pairs                                              |
 //! ```
 //!
-//! The mask's least significant bit is the packet next to the number.
+//! The least significant bit of the mask stands for the packet right after the sequence number.
 //!
 //! [RFC4585 §6.2.1]: https://www.rfc-editor.org/rfc/rfc4585#section-6.2.1
 
@@ -40,7 +41,7 @@ mod pair_field {
     pub const SIZE: usize = 4;
 }
 
-/// Packets that the mask of a pair reaches beyond its number.
+/// Number of packets that the mask of a pair covers after its sequence number.
 const MASK_BITS: u16 = 16;
 
 /// The packets of one media source that a receiver misses.
@@ -52,11 +53,11 @@ pub struct Nack<'a> {
 }
 
 impl<'a> Nack<'a> {
-    /// Most sequence numbers in one packet.
+    /// Maximum number of sequence numbers in one packet.
     pub const MAX_SEQUENCE_NUMBERS: usize = 1 << 15;
 
-    /// The numbers should rise, modulo 2^16: those that do share masks. `None` for none, or for more
-    /// than half the number space.
+    /// The numbers should increase modulo 2^16, so that neighbours share a mask. Returns `None` if
+    /// there are none, or more than half the number space.
     pub const fn new(
         sender_ssrc: u32,
         media_ssrc: u32,
@@ -68,7 +69,7 @@ impl<'a> Nack<'a> {
         Some(Self { sender_ssrc, media_ssrc, sequence_numbers })
     }
 
-    /// Pairs of a number and the mask of those after it.
+    /// The pairs to write: a sequence number, and the mask of those after it.
     fn pairs(&self) -> impl Iterator<Item = (u16, u16)> {
         let mut rest = self.sequence_numbers;
         core::iter::from_fn(move || {
@@ -77,7 +78,7 @@ impl<'a> Nack<'a> {
             let (mut mask, mut reach) = (0, 0);
             while let Some((&next, after)) = rest.split_first() {
                 let distance = next.wrapping_sub(number);
-                // A mask lists its packets by rising number.
+                // Within one mask the packets increase; otherwise start a new pair.
                 if distance <= reach || distance > MASK_BITS {
                     break;
                 }
@@ -89,7 +90,7 @@ impl<'a> Nack<'a> {
         })
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the packet.
     pub fn size(&self) -> usize {
         field::PAIRS + self.pairs().count() * pair_field::SIZE
     }
@@ -121,12 +122,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one packet.
+    /// Reads bytes that contain exactly one packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
-    /// Reads one packet of a compound. It names at least one sequence number.
+    /// Reads one packet of a compound. The packet must list at least one sequence number.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);
@@ -138,17 +139,17 @@ impl<'a> View<'a> {
         Ok(Self { packet, pairs })
     }
 
-    /// Who misses the packets.
+    /// The receiver that misses the packets.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SENDER_SSRC)
     }
 
-    /// Whose packets they are.
+    /// The media source of the missing packets.
     pub fn media_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::MEDIA_SSRC)
     }
 
-    /// The missing sequence numbers, in the order of the packet.
+    /// The missing sequence numbers, in packet order.
     pub fn sequence_numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.pairs.chunks_exact(pair_field::SIZE).flat_map(|pair| {
             let number = read_u16(pair, pair_field::NUMBER);

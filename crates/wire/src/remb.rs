@@ -47,7 +47,7 @@ const SSRC_SIZE: usize = 4;
 const MANTISSA_BITS: u32 = 18;
 const MANTISSA_MASK: u32 = (1 << MANTISSA_BITS) - 1;
 
-/// A receiver's estimate for some media sources.
+/// A receiver's bitrate estimate for a set of media sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remb<'a> {
     sender_ssrc: u32,
@@ -56,11 +56,11 @@ pub struct Remb<'a> {
 }
 
 impl<'a> Remb<'a> {
-    /// Most SSRCs in one packet.
+    /// Maximum number of SSRCs in one packet.
     pub const MAX_SSRCS: usize = u8::MAX as usize;
 
-    /// The estimate for all of `ssrcs` together. The field has 18 significant bits: what it cannot
-    /// carry is rounded down. `None` if there are more than `MAX_SSRCS`.
+    /// Makes an estimate for the sum of `ssrcs`. The mantissa has 18 bits, so the bitrate is
+    /// rounded down to 18 significant bits. Returns `None` if there are more than `MAX_SSRCS`.
     pub const fn new(sender_ssrc: u32, bitrate_bps: u64, ssrcs: &'a [u32]) -> Option<Self> {
         if ssrcs.len() > Self::MAX_SSRCS {
             return None;
@@ -69,7 +69,7 @@ impl<'a> Remb<'a> {
         Some(Self { sender_ssrc, bitrate_bps: bitrate_bps >> shift << shift, ssrcs })
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the packet.
     pub const fn size(&self) -> usize {
         field::SSRCS + self.ssrcs.len() * SSRC_SIZE
     }
@@ -98,7 +98,7 @@ impl<'a> Remb<'a> {
     }
 }
 
-/// The least exponent with which the mantissa fits its field.
+/// The smallest exponent for which the mantissa fits its field.
 const fn exponent(bitrate_bps: u64) -> u32 {
     (u64::BITS - bitrate_bps.leading_zeros()).saturating_sub(MANTISSA_BITS)
 }
@@ -112,12 +112,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one REMB packet.
+    /// Reads bytes that contain exactly one REMB packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
-    /// Reads one packet of a compound. Application-layer feedback of another kind is another type.
+    /// Reads one packet of a compound. Other application-layer feedback is an `Error::PacketType`.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != PAYLOAD_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
         Ok(Self { packet, bitrate_bps, ssrcs })
     }
 
-    /// Who sends the estimate.
+    /// The receiver that sends the estimate.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SENDER_SSRC)
     }
@@ -154,7 +154,7 @@ impl<'a> View<'a> {
         self.bitrate_bps
     }
 
-    /// The media sources that share the estimate.
+    /// The media sources that the estimate covers.
     pub fn ssrcs(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
         self.ssrcs.chunks_exact(SSRC_SIZE).map(|ssrc| read_u32(ssrc, 0..SSRC_SIZE))
     }
@@ -211,7 +211,7 @@ mod tests {
         bytes
     }
 
-    /// The packet with these bits of exponent and mantissa.
+    /// The packet with the three bytes of exponent and mantissa replaced.
     fn with_bitrate(bits: [u8; 3]) -> [u8; 28] {
         let mut bytes = BYTES;
         bytes[field::BITRATE].copy_from_slice(&bits);
@@ -263,7 +263,7 @@ mod tests {
         for len in 0..BYTES.len() {
             assert_eq!(View::parse(&BYTES[..len]), Err(Error::Truncated), "{len}");
         }
-        // Shorter packets whose header tells the truth.
+        // Shorter packets with a matching length in the header.
         for words in 1..BYTES.len() / 4 {
             let mut short = BYTES[..words * 4].to_vec();
             short[3] = words as u8 - 1;

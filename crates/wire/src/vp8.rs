@@ -1,4 +1,4 @@
-//! VP8 in RTP: what begins the payload of each packet [RFC7741 §4.2, §4.3].
+//! VP8 in RTP: the first bytes of each packet's payload [RFC7741 §4.2, §4.3].
 //!
 //! ```text
 //!      +-+-+-+-+-+-+-+-+
@@ -16,8 +16,8 @@
 //!      +-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! A view skips over all that may be there. The value, [`Descriptor`], has no extension: frames that
-//! each need the one before are told apart well enough by their start.
+//! Parsing skips all optional fields. [`Descriptor`] writes none of them: in a stream where each
+//! frame depends on the one before, the start bit is enough to separate the frames.
 //!
 //! [RFC7741 §4.2, §4.3]: https://www.rfc-editor.org/rfc/rfc7741#section-4.2
 
@@ -32,20 +32,20 @@ const LAYER_FLAGS: u8 = 1 << 5 | 1 << 4;
 const LONG_PICTURE_ID_FLAG: u8 = 1 << 7;
 const INTER_FRAME_FLAG: u8 = 1 << 0;
 
-/// What a packet says of its frame.
+/// Role of a packet in its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descriptor {
-    /// The first packet of a frame that needs no other.
+    /// The first packet of a key frame, which depends on no other frame.
     KeyFrameStart,
-    /// The first packet of a frame that needs the one before it.
+    /// The first packet of a frame that depends on the frame before it.
     InterFrameStart,
-    /// A later packet of either.
+    /// Any later packet of a frame.
     Continuation,
 }
 
 impl Descriptor {
-    /// Bytes that `emit` writes: the payload descriptor, and the first byte of what it describes. In a
-    /// continuation that byte is any of the frame's.
+    /// Size in bytes of what `emit` writes: the payload descriptor and the first byte after it. In
+    /// a continuation that byte is ordinary frame data.
     pub const SIZE: usize = 2;
 
     /// Writes the beginning of a payload.

@@ -1,20 +1,20 @@
-//! Random arrivals through `twcc::Builder`, `twcc::View` and back.
+//! Writes random arrivals with `twcc::Builder` and reads them back with `twcc::View`.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use weir_wire::twcc::{Builder, ReferenceTime, TICK_US, View};
 
-/// What happens between two arrivals.
+/// Losses and time between two arrivals.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Packets lost in between.
+    /// Packets lost between the two arrivals.
     lost: i64,
-    /// Difference of the arrival times; negative when reordered.
+    /// Difference of the arrival times; negative if reordered.
     gap_us: i64,
 }
 
-/// Mostly quiet, sometimes each of the things that end a chunk or a packet.
+/// Mostly small steps; sometimes one of those that end a chunk or a packet.
 fn step() -> impl Strategy<Value = Step> {
     let lost = prop_oneof![20 => Just(0), 5 => 1..20_i64, 1 => 8_000..40_000_i64];
     let gap_us = prop_oneof![
@@ -38,13 +38,14 @@ fn arrivals() -> impl Strategy<Value = Vec<(i64, i64)>> {
     })
 }
 
-/// The nearest number to `near` that is `wrapped` modulo 2^16.
+/// The number nearest to `near` that equals `wrapped` modulo 2^16.
 fn unwrap(wrapped: u16, near: i64) -> i64 {
     near + i64::from(wrapped.wrapping_sub(near as u16).cast_signed())
 }
 
 proptest! {
-    /// Every arrival is reported once, at the tick nearest to it; everything else reported is lost.
+    /// Every arrival is reported once, at the tick nearest to it. Every other number is reported
+    /// lost.
     #[test]
     fn feedback_says_what_arrived(arrivals in arrivals(), max_size in 32..1500_usize) {
         let mut unreported: BTreeMap<i64, i64> = arrivals.iter().copied().collect();
@@ -66,7 +67,8 @@ proptest! {
                 prop_assert_eq!(statuses.len(), usize::from(view.packet_status_count()));
                 prop_assert!(statuses.clone().last().unwrap().1.is_some());
                 for (wrapped, ticks) in statuses {
-                    // Between two packets, the builder may skip more than half the number space.
+                    // From one packet to the next, the builder may skip more than half the number
+                    // space.
                     let first_left = *unreported.keys().next().unwrap();
                     number = if first_left - number > 0x7fff { first_left } else { number };
                     number = unwrap(wrapped, number);
@@ -86,7 +88,7 @@ proptest! {
         prop_assert!(unreported.is_empty());
     }
 
-    /// Reports of successive calls continue each other.
+    /// The reports of successive calls leave no gap and do not overlap.
     #[test]
     fn calls_continue_each_other(
         received in prop::collection::vec(any::<bool>(), 1..300),
@@ -114,7 +116,7 @@ proptest! {
         prop_assert_eq!(read, expected);
     }
 
-    /// Reading is total, whatever the bytes behind a header that fits.
+    /// Any bytes after a valid header are read without a panic.
     #[test]
     fn hostile_bytes_do_not_panic(body in prop::collection::vec(any::<u8>(), 16..400)) {
         let words = body.len() / 4;

@@ -1,4 +1,4 @@
-// Who held the channel of a Wi-Fi cell: a lane a node, a bar a frame.
+// Use of the channel of a Wi-Fi cell: one lane for each node, one bar for each frame.
 
 import { airtimeData } from "../data";
 import { command, el, scroller } from "../dom";
@@ -11,19 +11,19 @@ const LABEL = 92;
 const LANE = 30;
 const BAR = 20;
 const AXIS = 34;
-/** Pixels a microsecond, so that an ACK of 34 us can be seen. */
+/** Pixels per microsecond: an ACK of 34 us must be visible. */
 const SCALE = 0.22;
 const TICK_US = 500;
 /** Width of a character of the bars' text. */
 const CHARACTER = 6.2;
-/** Least width of a saved picture, for the text under it. */
+/** Minimum width of a saved picture, for the text under it. */
 const EXPORT_MIN = 960;
-/** What the style sheet says of the picture's parts. */
+/** Style properties that are copied into a saved picture. */
 const LOOK = ["fill", "stroke", "font-family", "font-size", "text-anchor", "dominant-baseline"];
 
 export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   const { nodes, frames } = airtime;
-  // Nodes that say nothing in this time take no lane.
+  // Nodes that send nothing in this time get no lane.
   const lanes = nodes.map((_, i) => i).filter((i) => frames.some((frame) => frame.node === i));
   const end = Math.max(...frames.map((frame) => frame.end_us));
   const [width, height] = [LABEL + end * SCALE + 16, lanes.length * LANE + AXIS];
@@ -46,7 +46,7 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   const caption =
     `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames. ` +
     "Numbers are packets: those that arrived, of those sent.";
-  // Its foot says which colour is what, since a file has no legend beside it.
+  // The text under the picture explains the colours, because a file has no legend.
   const foot = [`${scenario}: ${TITLE}`, caption, KINDS_IN_WORDS, airtime.command];
   const file = () => {
     const most = width + (EXPORT_MIN - innerWidth(EXPORT_MIN));
@@ -67,7 +67,7 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
   );
 }
 
-/** The picture as text that carries its look with it: a file has no style sheet. */
+/** The picture as text with its styles as attributes, because a file has no style sheet. */
 function styled(picture: SVGElement): string {
   const copy = picture.cloneNode(true) as SVGElement;
   const copies = copy.querySelectorAll("*");

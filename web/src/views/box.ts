@@ -206,7 +206,7 @@ function boxTip(name: string, panel: BoxPanel, box: BoxPlot): HTMLElement {
   );
 }
 
-/** The boxes in words. */
+/** Text alternative of the boxes. */
 export function describeBoxes(scenario: Scenario): string {
   const flows = flowsOf(scenario).length;
   const clauses = boxPanels(scenario).shown.map((panel) => {

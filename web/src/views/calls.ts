@@ -1,4 +1,5 @@
-// What only real calls have: set-up, browsers, what captures saw, and whether the witnesses agree.
+// Values that only real calls have: set-up, browsers, packet captures, and agreement of the
+// witnesses.
 
 import {
   baseOption,
@@ -44,7 +45,7 @@ const BODY = 130;
 const GAP = 16;
 const X_AXIS = 46;
 
-/** Nothing for a scenario without real calls. */
+/** Empty for a scenario without real calls. */
 export function callsView(scenario: Scenario): HTMLElement[] {
   const calls = scenario.calls;
   if (calls === null) return [];
@@ -234,7 +235,7 @@ function describeRate(plot: RatePlot): string {
   return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % an interval.`;
 }
 
-/** Short enough for a narrow screen. */
+/** Title of a rate plot, short enough for a narrow screen. */
 function rateTitle(plot: RatePlot): string {
   const [whole, each] = errorsOf(plot);
   return `${plot.peer} ${plot.what.replace(" and ", " + ")}: ${whole} % (${each} %)`;
@@ -254,13 +255,13 @@ function describeDelays(plot: DelayPlot): string {
   return `${plot.stream}: half of the packets ${up(0.5)}, 95 % ${up(0.95)}.`;
 }
 
-/** What is thick, and what is thin. */
+/** Colours of the thick and of the thin curve. */
 function colours(): [string, string] {
   const { palette, text } = theme();
   return [palette[0] ?? text, palette[1] ?? text];
 }
 
-/** A panel a plot, one below the other. */
+/** One panel for each plot, one below the other. */
 function stack(titles: string[], names: string[], surface: Surface) {
   const { legend, height } = legendOption(names, surface.width);
   const tops = titles.map((_, i) => height + 6 + TITLE + i * (TITLE + BODY + GAP));
@@ -361,7 +362,7 @@ function delaysPlot(plots: DelayPlot[], surface: Surface): Plot {
     xAxis: plots.map(({ counts }, gridIndex) => {
       const labelled = gridIndex === plots.length - 1;
       const axis = valueAxis(labelled ? "One-way delay (ms)" : "", 28);
-      // By its upper edge: there is no room for both.
+      // A bin is labelled by its upper edge: there is no room for both edges.
       const data = counts.map((_, i) => binName(counts, i).replace(/^\d+–/, ""));
       const axisLabel = { ...axis.axisLabel, show: labelled };
       return { ...axis, type: "category" as const, gridIndex, data, axisLabel };

@@ -1,5 +1,6 @@
 // Contents of the report: at the side of a wide screen, behind a bar at the top of a narrow one. It
-// lists the scenarios, and the parts of the one that is read; hundreds of scenarios stay one list.
+// lists the scenarios, and the parts of the current scenario only, so that hundreds of scenarios
+// fit in one list.
 
 import { el } from "../dom";
 import type { Report } from "../format";
@@ -13,14 +14,17 @@ interface Entry {
   text: string;
 }
 
-/** From here on a list is filtered sooner than it is read. */
+/** Number of entries from which on the list has a filter. */
 const FILTER_FROM = 10;
-/** A heading is read once it stands this far below the top, in pixels. */
+/** A section is current once its heading is at most this far below the top, in pixels. */
 const READING_LINE = 90;
-/** As in the style sheet. */
+/** Media query of a wide screen, as in the style sheet. */
 const WIDE = "(min-width: 1200px)";
 
-/** `sections` are the page's, in order; each has an id. Parts without an id get theirs here. */
+/**
+ * Builds the contents. `sections` are the page's, in order; each has an id. Parts get their ids
+ * here.
+ */
 export function contentsView(report: Report, sections: HTMLElement[]): HTMLElement {
   const titles = new Map(report.scenarios.map(({ id, title }) => [id, title]));
   const entries = sections.map((section) => entryOf(section, titles));
@@ -90,7 +94,7 @@ function filterBox(entries: Entry[]): HTMLElement {
   return el("div", { class: "filter" }, input, count, none);
 }
 
-/** The bar of a narrow screen closes behind a choice, and by Escape. */
+/** Keeps the list open on a wide screen. On a narrow one, a choice or Escape closes it. */
 function keepOpenWhereWide(details: HTMLDetailsElement, summary: HTMLElement): void {
   const wide = matchMedia(WIDE);
   const fit = () => {
@@ -108,7 +112,7 @@ function keepOpenWhereWide(details: HTMLDetailsElement, summary: HTMLElement): v
   });
 }
 
-/** Up, down, Home and End move among the links that are shown. */
+/** Lets Up, Down, Home and End move between the visible links. */
 function walkByArrows(nav: HTMLElement): void {
   nav.addEventListener("keydown", (event) => {
     const links = [...nav.querySelectorAll("a")].filter((link) => link.offsetParent !== null);
@@ -124,9 +128,9 @@ function walkByArrows(nav: HTMLElement): void {
   });
 }
 
-/** Calls back with the section and part that are read, at first and whenever they change. */
+/** Calls `changed` with the current section and part, at first and whenever they change. */
 function follow(entries: Entry[], changed: (entry: Entry, part: string | null) => void): void {
-  // What a link led to is read, even where the page ends before it can come to the top.
+  // The target of a link is current, even if the page ends before the target reaches the top.
   let chosen: string | null = null;
   let last = "";
   const update = () => {
@@ -160,7 +164,7 @@ function follow(entries: Entry[], changed: (entry: Entry, part: string | null) =
   addEventListener("scroll", soon, { passive: true });
   addEventListener("resize", soon);
   if (location.hash !== "") chosen = location.hash;
-  // The page is in the document after this task.
+  // The page is added to the document after this task.
   soon();
 }
 
@@ -187,7 +191,7 @@ function readPlace(entries: Entry[]): Place {
   return [entry, part?.id ?? null];
 }
 
-/** Shows the parts of the section that is read, and which of them it is. */
+/** Shows the parts of the current section, and marks the current part. */
 function mark(entry: Entry, part: string | null): void {
   const nav = entry.item.closest("nav");
   for (const link of nav?.querySelectorAll("[aria-current]") ?? [])
@@ -206,7 +210,7 @@ function mark(entry: Entry, part: string | null): void {
   current.setAttribute("aria-current", "location");
 }
 
-/** Scrolls the list alone, never the page. */
+/** Scrolls the list to an item, without scrolling the page. */
 function show(panel: HTMLElement, item: HTMLElement): void {
   const [box, frame] = [item.getBoundingClientRect(), panel.getBoundingClientRect()];
   const above = box.top - frame.top - 40;

@@ -1,4 +1,4 @@
-// How late the emulator released packets in a call.
+// Release lateness of the emulator in a call.
 
 import {
   baseOption,
@@ -34,7 +34,7 @@ export function latenessPlot(histogram: Histogram, color: string, surface: Surfa
         data: histogram.counts.map((_, i) => binName(histogram, i)),
         axisLabel: { ...lateness.axisLabel, interval: "auto" },
       },
-      // From one half, so that a bin of one packet has a bar.
+      // The axis starts at one half, so that a bin with one packet has a bar.
       yAxis: {
         ...count,
         type: "log",
@@ -56,7 +56,7 @@ export function latenessPlot(histogram: Histogram, color: string, surface: Surfa
           name: NAME,
           barCategoryGap: "8%",
           itemStyle: { color, borderColor: theme().background },
-          // A logarithm has no place for zero: an empty bin has no bar.
+          // A logarithmic axis cannot show zero, so an empty bin has no bar.
           data: histogram.counts.map((n) => (n > 0 ? n : null)),
         },
       ],

@@ -1,4 +1,4 @@
-// Views of what only one kind of network has. A new kind adds a line here.
+// Views that exist only for one kind of network. A new kind adds a line here.
 
 import type { Scenario } from "../format";
 import { airtimeView } from "./airtime";

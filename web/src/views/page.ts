@@ -1,4 +1,4 @@
-// The whole page: what was run, the overview, a section per scenario, and the definitions.
+// The whole page: the runs, the overview, a section for each scenario, and the definitions.
 
 import { command, el, empty, table } from "../dom";
 import { figure } from "../figure";
@@ -84,10 +84,10 @@ function warningNote(scenarios: Scenario[]): HTMLElement {
   return el("p", { class: "warning" }, text, ...links);
 }
 
-/** Rows that stand near the top; the others are behind a click. */
+/** Number of rows that are shown at first; a click shows the others. */
 const WORST_FREEZES = 8;
 
-/** Nothing where no picture froze: the tables of each scenario say so where one was shown. */
+/** Null if no picture froze. The tables of each scenario show zero freezes. */
 function freezesView(report: Report): HTMLElement | null {
   const videos = freezesOf(report);
   const frozen = videos.filter(({ freezes }) => freezes > 0);

@@ -1,4 +1,5 @@
-// Rate against p95 queuing delay, a dot a media flow and run: colour is the controller, symbol the engine.
+// Rate against p95 queuing delay, one dot for each media flow and run. The colour is the
+// controller, the symbol the engine.
 
 import {
   baseOption,
@@ -12,11 +13,11 @@ import { el } from "../dom";
 import { formatNumber, plural, type ScatterPoint, type ScatterSeries } from "../model";
 import { theme, type Palette } from "../theme";
 
-/** What a dot is, in every scatter's caption. */
+/** Caption of every scatter: the meaning of a dot. */
 export const DOT =
   "A dot is one media flow in one run. Circle: simulated; diamond: real call or command. " +
   "Better is up and to the left.";
-/** The horizontal axis as a column. */
+/** Column of the horizontal axis. */
 export const X_COLUMN = "p95_queuing_delay_ms";
 
 export interface ScatterView {
@@ -74,7 +75,7 @@ function tip(view: ScatterView, item: unknown): HTMLElement {
   );
 }
 
-/** The scatter in words. */
+/** Text alternative of the scatter. */
 export function describeScatter(view: ScatterView): string {
   const average = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;
   const clauses = view.series.map(({ label, points }) => {

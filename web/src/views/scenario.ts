@@ -1,4 +1,4 @@
-// One scenario: its words, plots, tables and findings, in the order in which they are read.
+// One scenario: its description, plots, tables and findings, in reading order.
 
 import { boxData, latenessData, scatterData } from "../data";
 import { el, empty } from "../dom";
@@ -158,7 +158,7 @@ function selectors(scenario: Scenario, selection: Selection, redraw: () => void)
   ) => {
     const options = values.map((value) => el("option", {}, value));
     const select = el("select", {}, ...first, ...options);
-    // By index, since a name from the data may equal the value of "all".
+    // Use the index, because a name from the data may equal the value of "all".
     select.addEventListener("change", () => {
       set(select.selectedIndex - first.length);
       redraw();
@@ -252,7 +252,7 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
 
 // Lateness
 
-/** One for all flows of a run, whose packets the same emulator released. */
+/** One view for all flows of a run, because the same emulator released their packets. */
 function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
   const first = (group: Group, i: number) =>
     scenario.groups.findIndex((other) => groupLabel(other, 1) === groupLabel(group, 1)) === i;

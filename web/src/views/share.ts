@@ -1,4 +1,4 @@
-// How the flows of a scenario share its path: one controller at a time, a curve per flow.
+// How the flows of a scenario share its path: one controller at a time, one curve for each flow.
 
 import { el } from "../dom";
 import { figure, type Figure } from "../figure";
@@ -9,7 +9,7 @@ import { DELAY, RECEIVED, steerByKeys, timeData, timePlot, type TimeView } from 
 
 const TITLE = "How the flows share";
 
-/** Nothing where no flow shares its way with another. */
+/** Empty if no flows share a path. */
 export function shareView(scenario: Scenario): HTMLElement[] {
   const flows = flowsOf(scenario);
   const groups = scenario.groups.filter((group) => group.engine === "sim" && hasSeries(group));
@@ -18,7 +18,7 @@ export function shareView(scenario: Scenario): HTMLElement[] {
   if (!shares || flows.length < 2 || controllers.length === 0) return [];
   let chosen = controllers[0] as string;
   const shown = () => groups.filter((group) => group.controller === chosen);
-  // A curve takes its colour and its name from the flow: here that is what differs.
+  // Curves are coloured and named by their flow, because all are of one controller.
   const byFlow = (): Group[] => shown().map((group) => ({ ...group, controller: group.flow }));
   const view = (): TimeView => ({
     groups: byFlow(),

@@ -1,4 +1,4 @@
-// What the rate of each flow was: video, retransmissions, parity, and the rest of its packets.
+// The rate of each flow, split into video, retransmissions, parity, and the rest of its packets.
 
 import {
   baseOption,
@@ -22,7 +22,7 @@ const TITLE = "Utilization by video, retransmission and parity";
 const ROW = 26;
 const X_AXIS = 50;
 
-/** Nothing where no receiver told what it got. */
+/** Empty if no receiver reported what it received. */
 export function splitView(scenario: Scenario): HTMLElement[] {
   const rows = scenario.split;
   if (rows.length === 0) return [];
@@ -43,7 +43,7 @@ function isOf(row: SplitRow, { controller, engine }: Group): boolean {
   return row.controller === controller && row.engine === engine;
 }
 
-/** What a reader must know of the parts that are there, and of one that is not. */
+/** Notes on the meaning of the parts, and on a part that is missing. */
 function notes(rows: SplitRow[]): string[] {
   const real = rows.filter((row) => row.engine === "call");
   const texts: string[] = [];
@@ -65,7 +65,7 @@ function describe(row: SplitRow): string {
   return `${groupLabel(row, 2)}: ${parts.join(", ")} Mbit/s.`;
 }
 
-/** In per cent of the capacity where every row has one, else as rates. */
+/** Draws shares of the capacity in per cent if every row has a capacity, else rates. */
 function splitPlot(rows: SplitRow[], surface: Surface): Plot {
   const shares = rows.every((row) => row.capacity_mbps !== null);
   const scaled = (row: SplitRow, rate: number | null) =>

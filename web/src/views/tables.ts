@@ -1,4 +1,4 @@
-// The tables and lists of a scenario: published values beside ours, findings, sections, errors.
+// The tables and lists of a scenario: published and measured values, findings, sections, errors.
 
 import { el, empty, table } from "../dom";
 import type {
@@ -29,7 +29,7 @@ import {
   type Warning,
 } from "../model";
 
-/** A section and its flow, each in one piece. */
+/** A section and its flow; lines break only between the two. */
 function pieces(text: string): HTMLElement {
   const parts = text
     .split(", ")
@@ -37,12 +37,12 @@ function pieces(text: string): HTMLElement {
   return el("span", {}, ...parts);
 }
 
-/** A name in one piece: a line may break at its hyphens otherwise. */
+/** A name that is not broken at its hyphens. */
 export function name(text: string): HTMLElement {
   return el("span", { class: "name" }, text);
 }
 
-/** A published value, and ours by controller. */
+/** A published value, and the measured value of each controller. */
 interface Published {
   row: PaperRow;
   ours: Map<string, PaperRow>;
@@ -73,7 +73,7 @@ export function paperTable(rows: PaperRow[]): HTMLElement {
   );
 }
 
-/** Rows that differ by their controller alone are one. */
+/** Merges rows that differ only in their controller. */
 function publishedValues(rows: PaperRow[]): Published[] {
   const values = new Map<string, Published>();
   for (const row of rows) {
@@ -263,7 +263,10 @@ export function fairnessTable(rows: FairnessRow[]): HTMLElement {
   );
 }
 
-/** Requirements of RFC 8836 by controllers with the figure that decides; under the pointer, of what. */
+/**
+ * Requirements of RFC 8836 by controllers, with the deciding value. The tooltip names its
+ * expectation.
+ */
 export function verdictTable(report: Report): HTMLElement {
   const { controllers, rows } = verdictsOf(report);
   const words = ({ met, held, tested }: Verdict) =>

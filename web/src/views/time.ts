@@ -72,14 +72,14 @@ export interface TimeView {
   groups: Group[];
   panels: Panel[];
   duration_s: number;
-  /** Number of flows in the scenario, which decides whether names carry the flow. */
+  /** Number of flows in the scenario. With more than one, names contain the flow. */
   flows: number;
-  /** Whether rate changes are marked on the curves and told in full. */
+  /** Whether rate changes are marked on the curves and described in the tooltip. */
   events: boolean;
   palette: Palette;
 }
 
-/** A curve has no symbols, yet the legend would draw one. */
+/** Hides the symbol of a curve in the legend: curves have no symbols. */
 const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
 const CAPACITY = "capacity";
 const LEFT = 72;
@@ -88,7 +88,7 @@ const TITLE = 20;
 const PANEL_GAP = 14;
 const X_AXIS = 46;
 const SLIDER = 40;
-/** Width in pixels that one rate-change marker has for itself. */
+/** Width in pixels that is reserved for one rate-change marker. */
 const MARKER_SPACE = 8;
 /** Share of the visible time within which a rate change counts as near the pointer. */
 const NEAR = 0.01;
@@ -124,7 +124,7 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
   return { option, height };
 }
 
-/** The columns that the panels draw, over the time that is zoomed to. */
+/** The columns that the panels draw, over the visible time. */
 export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]): CsvTable {
   const drawn = view.panels.flatMap((panel) => [
     ...(panel.capacity ? (["capacity_mbps"] as const) : []),
@@ -179,7 +179,7 @@ function zoomOption(view: TimeView, surface: Surface): NonNullable<Option["dataZ
     filterMode: "none" as const,
     ...surface.zoom,
   };
-  // The wheel scrolls the page; only with Ctrl does it zoom.
+  // The wheel scrolls the page. With Ctrl it zooms.
   const inside = {
     ...shared,
     type: "inside" as const,
@@ -271,7 +271,7 @@ function timeOf(parameters: unknown): number {
   return Number((first as { axisValue?: unknown } | undefined)?.axisValue);
 }
 
-/** What the pointer shows: every value at that time, and the rate changes near it. */
+/** Tooltip: every value at that time, and the rate changes near it. */
 function tip(view: TimeView, surface: Surface, time: number): HTMLElement {
   const span = (view.duration_s * (surface.zoom.end - surface.zoom.start)) / 100;
   const capacity = capacityOf(view.groups).length > 0 ? capacityAt(view.groups, time) : null;
@@ -345,7 +345,7 @@ function changeLine(view: TimeView, group: Group, event: Group["events"][number]
   );
 }
 
-/** Lets the arrow keys move the pointer, and tells what it shows to a screen reader. */
+/** Lets the arrow keys move the pointer, and reads its values to a screen reader. */
 export function steerByKeys(chart: Chart, surface: HTMLElement, duration_s: number): void {
   const spoken = el("p", { class: "spoken", "aria-live": "polite" });
   surface.after(spoken);

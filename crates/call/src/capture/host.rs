@@ -1,4 +1,4 @@
-//! A host's capture in memory: its media packet by packet, everything else as counts.
+//! A host's capture in memory: each media packet, and counts of everything else.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,30 +14,31 @@ use super::pcapng::Reader;
 use super::recorder::Recorded;
 use crate::error::CallError;
 
-/// Streams that a capture is searched for; a peer that makes up more is not followed.
+/// Maximum number of streams in a capture. Further SSRCs, which only a hostile peer sends, are
+/// ignored.
 const STREAMS_MAX: usize = 256;
 
-/// One media packet at one host.
+/// A media packet observed at one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// When the host's interface had it.
+    /// When it passed the host's interface.
     pub time: Timestamp,
-    /// Position in its stream, which does not wrap.
+    /// Unwrapped sequence number.
     pub sequence: i64,
-    /// Bytes of the IP packet, without what is around it on its way to and from a relay.
+    /// Bytes of the IP packet, without the headers that a relay adds.
     pub size: u32,
-    /// What the payload is.
+    /// RTP payload type.
     pub payload_type: u8,
-    /// Bytes of payload with the tag of SRTP; `None` of a packet of padding, which has no payload.
+    /// Bytes of payload with the SRTP tag. `None` for a padding packet, which has no payload.
     pub payload: Option<u32>,
 }
 
 /// A count of IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
@@ -48,13 +49,13 @@ impl Count {
     }
 }
 
-/// IP packets between two hosts, those near the edges of the window apart: another witness may have
-/// counted these on the other side of the edge.
+/// IP packets between two hosts. Packets near the edges of the window are also counted separately,
+/// because another witness may have counted them on the other side of the edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windowed {
     /// Within the window.
     pub within: Count,
-    /// Within the edge's width of either end of it, on both sides of it.
+    /// Within the edge's width of either end of the window, inside and outside.
     pub at_edges: Count,
 }
 
@@ -78,7 +79,7 @@ impl Windowed {
         Self::by(sightings, window, |sighting| sighting.size)
     }
 
-    /// The same, with `bytes` of each.
+    /// Like [`of`](Self::of), but `bytes` gives the size of each packet.
     pub(crate) fn by(
         sightings: &[Sighting],
         window: &Window,
@@ -89,7 +90,7 @@ impl Windowed {
         count
     }
 
-    /// Counts of several streams together.
+    /// The sum of two counts.
     pub(crate) fn plus(self, other: Self) -> Self {
         let sum =
             |a: Count, b: Count| Count { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
@@ -103,14 +104,14 @@ impl Windowed {
 /// A span of scenario time over which witnesses are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Exclusive.
+    /// Start of the window, exclusive.
     pub start: Timestamp,
-    /// Inclusive.
+    /// End of the window, inclusive.
     pub end: Timestamp,
-    /// How far the clocks of two witnesses can be apart.
+    /// Maximum clock difference between two witnesses.
     pub edge: TimeDelta,
-    /// What arrives so soon after the start may have left before it, and then a log that begins with
-    /// the start does not have it.
+    /// Packets that arrive within this time after the start may have left before it. A log that
+    /// begins with the start does not contain those.
     pub travel: TimeDelta,
 }
 
@@ -127,32 +128,32 @@ impl Window {
     }
 }
 
-/// What one host sent, or received.
+/// Packets that one host sent, or received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Media by the address of the other host and SSRC, each stream by the time of its packets.
+    /// Media streams, by the other host's address and SSRC. Packets are sorted by time.
     pub streams: BTreeMap<(Ipv4Addr, u32), Vec<Sighting>>,
     /// All IP packets by the address of the other host.
     pub hosts: BTreeMap<Ipv4Addr, Windowed>,
 }
 
-/// What one host saw.
+/// The packets of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostCapture {
     /// The host's address.
     pub address: Ipv4Addr,
-    /// What it sent.
+    /// Sent packets.
     pub sent: Side,
-    /// What it received.
+    /// Received packets.
     pub received: Side,
 }
 
 impl HostCapture {
-    /// Reads a capture file. `zero` is when the scenario's time began, since 1970; all traffic is
+    /// Reads a capture file. `zero` is the start of the scenario, as time since 1970. Traffic is
     /// counted over the window.
     ///
     /// # Errors
-    /// Where the file cannot be read or is no capture.
+    /// If the file cannot be read or is not a capture.
     pub fn open(recorded: &Recorded, zero: Duration, window: &Window) -> io::Result<Self> {
         let file = BufReader::new(File::open(&recorded.path)?);
         Self::read(file, recorded.address, zero, window)
@@ -186,10 +187,10 @@ fn scenario_time(time: Duration, zero: Duration) -> Timestamp {
     Timestamp::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
 }
 
-/// Reads captures. `zero` is when the scenario began, since 1970.
+/// Reads captures. `zero` is the start of the scenario, as time since 1970.
 ///
 /// # Errors
-/// Where a file cannot be read.
+/// If a file cannot be read.
 pub fn read(
     recorded: &[Recorded],
     zero: Duration,

@@ -1,7 +1,7 @@
-//! What a captured IP packet is, and how much of it is headers.
+//! Parses a captured IP packet: what it carries, and how many of its bytes are headers.
 //!
-//! Kept are the headers of IP, UDP or TCP, and RTP with its extensions: all that goes in the clear
-//! under SRTP [RFC3711 §3.1]. Of RTCP that is the first eight bytes [RFC3711 §3.4].
+//! Captures keep the headers of IP, UDP or TCP, and RTP with its extensions. SRTP leaves all of
+//! these unencrypted [RFC3711 §3.1]. Of RTCP, the first eight bytes are unencrypted [RFC3711 §3.4].
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -15,30 +15,30 @@ const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
-/// Fragment offset: a datagram's later fragments have no ports [RFC791 §3.1].
+/// Mask of the fragment offset. Later fragments of a datagram have no ports [RFC791 §3.1].
 const FRAGMENT_OFFSET: u16 = 0x1FFF;
-/// Packet type and sender of the first packet of a compound.
+/// Unencrypted bytes of RTCP: the header of the first packet of a compound, and its sender's SSRC.
 const RTCP_IN_THE_CLEAR: usize = 8;
 const DTLS_RECORD_HEADER: usize = 13;
-/// Channel number and length, before what a relay passes on [RFC8656 §12.4].
+/// Channel number and length, in front of data that a relay forwards [RFC8656 §12.4].
 const CHANNEL_HEADER: usize = 4;
 
 /// Message types of the indications that carry data to and from a relay before a channel is bound
-/// [RFC8656 §11], and their attribute that holds it [RFC8656 §18.4].
+/// [RFC8656 §11], and the attribute that contains the data [RFC8656 §18.4].
 const SEND_INDICATION: u16 = 0x0016;
 const DATA_INDICATION: u16 = 0x0017;
 const DATA: u16 = 0x0013;
 
-/// The longest headers that [`Packet::parse`] can ask for: IP, UDP, a relay's, and RTP with all sources
-/// and an extension block of a kind that no browser fills.
+/// Maximum size of the headers that [`Packet::parse`] keeps: IP, UDP, a relay's header, and RTP
+/// with all contributing sources and a header extension larger than those of browsers.
 pub(super) const LONGEST_HEADERS: usize = 512;
 
-/// A packet as its headers tell it.
+/// The information in a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Who sent it; port 0 for protocols without ports.
+    /// Source address. Port 0 for protocols without ports.
     pub source: SocketAddrV4,
-    /// To whom.
+    /// Destination address.
     pub destination: SocketAddrV4,
     /// Bytes of the IP packet.
     pub size: u32,
@@ -49,18 +49,18 @@ pub struct Packet {
 /// What an IP packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Media.
+    /// A media packet.
     Rtp(Rtp),
     /// Reports and feedback.
     Rtcp {
-        /// Of the first packet of the compound.
+        /// Packet type of the first packet of the compound.
         packet_type: u8,
-        /// Its sender.
+        /// SSRC of the sender of that packet.
         ssrc: u32,
     },
     /// A connectivity check, or a message to a relay.
     Stun,
-    /// The agreement on keys.
+    /// Key exchange.
     Dtls,
     /// A segment of TCP.
     Tcp,
@@ -71,24 +71,24 @@ pub enum Content {
 /// An RTP packet under SRTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtp {
-    /// The stream.
+    /// SSRC of the stream.
     pub ssrc: u32,
-    /// Position in the stream, as it is on the wire.
+    /// Sequence number, as on the wire.
     pub sequence_number: u16,
-    /// What the payload is.
+    /// RTP payload type.
     pub payload_type: u8,
     /// Bytes of the RTP header with its extensions.
     pub header_size: u32,
-    /// Bytes that follow it: payload, padding and the tag of SRTP.
+    /// Bytes after the header: payload, padding and the SRTP authentication tag.
     pub payload_size: u32,
-    /// Its padding flag. How much of what follows is padding is encrypted; browsers set it in packets that
-    /// hold nothing else.
+    /// The padding flag. The amount of padding is encrypted. Browsers set the flag only in packets
+    /// that contain nothing but padding.
     pub is_padding: bool,
 }
 
 impl Rtp {
-    /// Bytes of the IP packet that carries it from peer to peer: without what goes around it on the
-    /// way to and from a relay, of which a browser's statistics know nothing.
+    /// Size of the IP packet between the peers, without the headers that a relay adds. A browser's
+    /// statistics do not include those.
     pub fn size_between_peers(&self) -> u32 {
         const HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
         HEADERS + self.header_size + self.payload_size
@@ -96,8 +96,8 @@ impl Rtp {
 }
 
 impl Packet {
-    /// Reads a packet of `length` bytes of which `bytes` are the first, and how many of these are
-    /// headers. `None` if it is not IPv4.
+    /// Parses a packet of `length` bytes, of which `bytes` are the first. Also returns how many of
+    /// these are headers. `None` if the packet is not IPv4.
     pub fn parse(bytes: &[u8], length: usize) -> Option<(Self, usize)> {
         let header_size = usize::from(bytes.first()? & 0xF) * 4;
         if bytes[0] >> 4 != IP_VERSION_4 || header_size < IP_HEADER || bytes.len() < header_size {
@@ -134,8 +134,8 @@ impl Packet {
     }
 }
 
-/// Tells what shares the port of media by its first byte [RFC7983 §7], and how much of it is headers.
-/// `length` bytes were on the wire.
+/// Classifies a datagram on the port of media by its first byte [RFC7983 §7], and returns how much
+/// of it is headers. It had `length` bytes on the wire.
 fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
     match payload.first() {
         Some(0..=3) if length >= stun::HEADER_BYTES => {
@@ -155,7 +155,7 @@ fn datagram(payload: &[u8], length: usize) -> (Content, usize) {
     }
 }
 
-/// Where the data of an indication begins, and how long it is; `None` of any other message.
+/// Offset and length of the data in an indication; `None` for any other message.
 fn indicated(message: &[u8]) -> Option<(usize, usize)> {
     if !matches!(stun::u16_at(message, 0)?, SEND_INDICATION | DATA_INDICATION) {
         return None;
@@ -164,7 +164,7 @@ fn indicated(message: &[u8]) -> Option<(usize, usize)> {
 }
 
 fn media(payload: &[u8], length: usize) -> (Content, usize) {
-    // Where RTCP shares the port, its packet types are those of no RTP payload type [RFC5761 §4].
+    // On a shared port, RTCP packet types do not overlap with RTP payload types [RFC5761 §4].
     let is_rtcp = payload.get(1).is_some_and(|kind| (192..=223).contains(kind));
     if !matches!(payload.first(), Some(128..=191)) {
         return (Content::Other, 0);
@@ -245,7 +245,7 @@ pub(super) mod tests {
         };
         assert_eq!(parsed.content, Content::Rtp(expected));
         assert_eq!(kept, 20 + 8 + 20);
-        // What was cut is read as the whole was.
+        // A truncated packet parses to the same result as the whole packet.
         assert_eq!(Packet::parse(&packet[..kept], packet.len()).unwrap(), (parsed, kept));
         let mut padding = packet;
         padding[28] |= 0x20;
@@ -274,7 +274,7 @@ pub(super) mod tests {
         let Content::Rtp(media) = content else { panic!("{content:?}") };
         assert_eq!((media.ssrc, media.payload_size), (7, 100));
         assert_eq!(kept, 28 + 4 + 20);
-        // As it would be without the relay.
+        // The same size as without the relay.
         assert_eq!(media.size_between_peers(), 28 + 20 + 100);
     }
 
@@ -294,7 +294,7 @@ pub(super) mod tests {
         assert_eq!((media.ssrc, media.payload_size), (7, 101));
         assert_eq!(kept, 28 + 20 + 12 + 4 + 20);
         assert_eq!(media.size_between_peers(), 28 + 20 + 101);
-        // Keys are agreed on in the same way, and are a message to the relay here.
+        // A DTLS packet in an indication counts as a message to the relay.
         message[36] = 22;
         assert_eq!(parse(&udp(&message)), (Content::Stun, 48));
         for end in 0..message.len() {
@@ -330,7 +330,7 @@ pub(super) mod tests {
         let mut ipv6 = packet.clone();
         ipv6[0] = 0x60;
         assert_eq!(Packet::parse(&ipv6, ipv6.len()), None);
-        // A length that the bytes contradict, as no kernel gives.
+        // A length that contradicts the bytes; no kernel reports this.
         assert!(Packet::parse(&packet, 0).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! The pcapng file format [PCAPNG §3.1], as much of it as a capture of one interface needs.
+//! The part of the pcapng file format [PCAPNG §3.1] that a capture of one interface needs.
 //!
 //! ```text
 //! +------------+--------------+---------------------------+--------------+
@@ -7,7 +7,7 @@
 //! section header, interface description, then a block a packet; statistics of the interface last
 //! ```
 //!
-//! A file ends well after any block, so that a capture which was cut short can be read. Numbers are
+//! A file may end after any block, so a capture that was interrupted can still be read. Numbers are
 //! little-endian, timestamps count nanoseconds, and packets begin with their IP header.
 
 use std::io::{self, Read, Write};
@@ -19,7 +19,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Tells the byte order of a section.
+/// Identifies the byte order of a section.
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const VERSION: [u16; 2] = [1, 0];
 const UNKNOWN_SECTION_LENGTH: u64 = u64::MAX;
@@ -36,27 +36,27 @@ const PACKET_FLAGS: u16 = 2;
 const STATISTICS_RECEIVED: u16 = 4;
 const STATISTICS_DROPPED: u16 = 5;
 
-/// The exponent of ten that a tick of a timestamp is one over.
+/// Timestamp resolution: units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// The direction in the lowest bits of a packet's flags.
+/// Direction of a packet, in the lowest bits of its flags.
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// Bytes of a block beside its body: type and length, and the length once more.
+/// Bytes of a block besides its body: type, length, and length again.
 const FRAME: usize = 12;
-/// No block of ours is longer; one that claims to be is damage.
+/// Maximum length of a block that this module writes. A longer one is a sign of damage.
 const LONGEST_BLOCK: usize = 1 << 17;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Since 1970.
+    /// Time since 1970.
     pub time: Duration,
-    /// Whether the host sent it; else it received it.
+    /// True if the host sent the packet, false if it received it.
     pub is_sent: bool,
-    /// Bytes that it had on the wire, IP header included.
+    /// Size on the wire, including the IP header.
     pub length: u32,
-    /// Its first bytes.
+    /// The captured first bytes.
     pub data: &'a [u8],
 }
 
@@ -68,7 +68,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the head of the file. A comment says which run this is.
+    /// Writes the file header. The comment names the run.
     pub fn new(out: W, interface: &str, comment: &str) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.put_u32(BYTE_ORDER_MAGIC);
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
         writer.end_block(SECTION_HEADER)?;
         writer.put_u16(LINK_TYPE_RAW);
         writer.put_u16(0);
-        // No limit that is the same for all packets: each is cut after its headers.
+        // No fixed capture length: each packet is truncated after its headers.
         writer.put_u32(0);
         writer.option(INTERFACE_NAME, interface.as_bytes());
         writer.option(INTERFACE_RESOLUTION, &[NANOSECONDS]);
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
         self.end_block(ENHANCED_PACKET)
     }
 
-    /// Writes the end of the file: how many packets came, and how many of these were missed.
+    /// Writes the end of the file with the numbers of received and of missed packets.
     pub fn finish(mut self, time: Duration, received: u64, dropped: u64) -> io::Result<()> {
         self.put_interface_and_time(time);
         self.option(STATISTICS_RECEIVED, &received.to_le_bytes());
@@ -110,7 +110,7 @@ impl<W: Write> Writer<W> {
         self.flush()
     }
 
-    /// Hands all packets so far to the system.
+    /// Writes all buffered packets to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -131,7 +131,7 @@ impl<W: Write> Writer<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// The only interface, then the ticks, the upper half first.
+    /// Writes the index of the only interface and the timestamp, upper half first.
     fn put_interface_and_time(&mut self, time: Duration) {
         let ticks = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.put_u32(0);
@@ -147,7 +147,8 @@ impl<W: Write> Writer<W> {
         self.pad();
     }
 
-    /// Ends the options and frames the block. Every block of ours has options.
+    /// Ends the options and writes the block with its frame. All blocks of this module have
+    /// options.
     fn end_block(&mut self, kind: u32) -> io::Result<()> {
         self.put_u16(OPTION_END);
         self.put_u16(0);
@@ -161,7 +162,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Reads the packets of a capture that [`Writer`] wrote, whole or cut short.
+/// Reads the packets of a capture that [`Writer`] wrote. The file may be truncated.
 #[derive(Debug)]
 pub struct Reader<R> {
     from: R,
@@ -169,7 +170,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Checks the head of the file.
+    /// Checks the file header.
     pub fn new(from: R) -> io::Result<Self> {
         let mut reader = Self { from, body: Vec::new() };
         if reader.next_block()? != Some(SECTION_HEADER)
@@ -196,7 +197,7 @@ impl<R: Read> Reader<R> {
         packet.map(Some).ok_or_else(|| damaged("a packet that is not whole"))
     }
 
-    /// Reads a block into `body` and tells its type; a last one that was cut short is none.
+    /// Reads a block into `body` and returns its type. A truncated block at the end is ignored.
     fn next_block(&mut self) -> io::Result<Option<u32>> {
         let mut head = [0; 8];
         if !self.fill(&mut head)? {
@@ -274,7 +275,7 @@ mod tests {
         bytes
     }
 
-    /// What can be read of these bytes; `false` if it ended in an error.
+    /// Number of packets read from these bytes, and `false` if reading ended with an error.
     fn packets(bytes: &[u8]) -> (usize, bool) {
         let Ok(mut reader) = Reader::new(bytes) else { return (0, false) };
         let mut count = 0;
@@ -318,7 +319,7 @@ mod tests {
         let counts: Vec<usize> = (0..bytes.len()).map(|end| packets(&bytes[..end]).0).collect();
         assert!(counts.is_sorted());
         assert_eq!((counts[0], counts[bytes.len() - 1]), (0, 2));
-        // From the first whole block on a cut is no error.
+        // After the first complete block, truncation is not an error.
         let from = counts.iter().position(|count| *count == 1).unwrap();
         assert!((from..bytes.len()).all(|end| packets(&bytes[..end]).1));
     }

@@ -1,4 +1,4 @@
-//! Writes what a host sends and receives to a file, while it happens.
+//! Records the packets that a host sends and receives in a file.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -15,7 +15,7 @@ use super::packet::{LONGEST_HEADERS, Packet};
 use super::pcapng::{self, Writer};
 use crate::error::CallError;
 
-/// How often the file is brought up to date: what a machine that loses its power takes along.
+/// How often the file is flushed. If the machine loses power, up to this much is lost.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where captures are kept.
@@ -23,21 +23,21 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 pub struct CapturePlan {
     /// An empty folder.
     pub folder: PathBuf,
-    /// Says in each file which run it is of.
+    /// Comment in each file that names the run.
     pub comment: String,
 }
 
-/// One recorder a host.
+/// The recorders of all hosts.
 #[derive(Debug)]
 pub struct Recording {
     recorders: Vec<Recorder>,
 }
 
 impl Recording {
-    /// Records all hosts, each into a file of its own: `host-1.pcapng` of the first.
+    /// Records each host into its own file; the first is `host-1.pcapng`.
     ///
     /// # Errors
-    /// As [`Recorder::start`].
+    /// The same as [`Recorder::start`].
     pub fn start(hosts: &[Host], plan: &CapturePlan) -> Result<Self, CallError> {
         let recorder = |(index, host): (usize, &Host)| {
             let name = format!("host-{}", index + 1);
@@ -51,13 +51,13 @@ impl Recording {
     /// Ends all captures.
     ///
     /// # Errors
-    /// As [`Recorder::stop`].
+    /// The same as [`Recorder::stop`].
     pub fn stop(self) -> Result<Vec<Recorded>, CallError> {
         self.recorders.into_iter().map(Recorder::stop).collect()
     }
 }
 
-/// A capture that runs. Dropping it ends it; the file stays, and is whole.
+/// A running capture. Dropping it ends the capture; the file remains and is complete.
 #[derive(Debug)]
 pub struct Recorder {
     stop: Arc<AtomicBool>,
@@ -73,15 +73,15 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Packets in it.
     pub packets: u64,
-    /// Packets that the kernel saw and the recorder was too late for.
+    /// Packets that the kernel dropped because the recorder was too slow.
     pub missed_packets: u64,
 }
 
 impl Recorder {
-    /// Records the packets of a host from now on. The comment goes into the file.
+    /// Starts recording the packets of a host. The comment is written to the file.
     ///
     /// # Errors
-    /// Where the kernel refuses, or the file cannot be written.
+    /// If the kernel refuses, or the file cannot be written.
     pub fn start(host: &Host, path: &Path, comment: &str) -> Result<Self, CallError> {
         let tap = host.tap()?;
         let file = File::create(path).map_err(writing())?;
@@ -99,10 +99,10 @@ impl Recorder {
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Ends the capture with the packets up to now.
+    /// Ends the capture.
     ///
     /// # Errors
-    /// What went wrong meanwhile.
+    /// Errors that occurred during the capture.
     pub fn stop(mut self) -> Result<Recorded, CallError> {
         self.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -116,13 +116,13 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // Nobody is left to hear of an error.
+            // An error cannot be reported here.
             let _ = self.join();
         }
     }
 }
 
-/// The packets written, and those that were missed.
+/// Records until stopped. Returns the numbers of written and of missed packets.
 fn record(
     mut tap: Tap,
     mut writer: Writer<BufWriter<File>>,
@@ -147,7 +147,7 @@ fn record(
         }
         last = seen.time;
         let bytes = &buffer[..seen.length.min(buffer.len())];
-        // What is not IPv4 the emulator drops.
+        // Packets other than IPv4 are skipped; the emulator drops them, too.
         let Some((_, kept)) = Packet::parse(bytes, seen.length) else { continue };
         let length = u32::try_from(seen.length).unwrap_or(u32::MAX);
         let data = &bytes[..kept];

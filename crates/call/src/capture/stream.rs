@@ -1,7 +1,8 @@
-//! A media stream as the captures of both ends saw it: what arrived of it, in which order, how late.
+//! A media stream in the captures of both ends: which packets arrived, in which order, and how
+//! late.
 //!
-//! Packets are matched by SSRC and sequence number, which SRTP leaves in the clear. Both hosts stamp
-//! packets by one clock, so that the difference of their stamps is the one-way delay.
+//! Packets are matched by SSRC and sequence number, which SRTP does not encrypt. Both captures use
+//! the same clock, so the difference of the timestamps is the one-way delay.
 
 use std::ops::Range;
 
@@ -12,33 +13,33 @@ use super::host::{Sighting, Window, Windowed};
 
 /// Width of a bin of the delay distribution (aalto, chapter 6).
 pub const DELAY_BIN: TimeDelta = TimeDelta::from_millis(10);
-/// Bins up to 300 ms, and one for all that is later.
+/// Number of bins: up to 300 ms, and one for longer delays.
 pub const DELAY_BINS: usize = 31;
 
 /// One stream between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Its source.
+    /// SSRC of the stream.
     pub ssrc: u32,
-    /// The payload types that it had, by number.
+    /// Payload types in the stream, in rising order.
     pub payload_types: Vec<u8>,
-    /// What left the sender within the window.
+    /// Packets sent within the window.
     pub sent: Windowed,
-    /// What reached the receiver within the window.
+    /// Packets received within the window.
     pub received: Windowed,
-    /// Packets that left within the window and never arrived. Those behind the last one that arrived
-    /// may have been on their way at the end, and do not count.
+    /// Packets sent within the window that never arrived. Packets after the last one that arrived
+    /// do not count, because they may still have been in flight at the end.
     pub lost: u64,
-    /// Packets that arrived after one that had left later.
+    /// Packets that arrived after a packet that was sent later.
     pub reordered: u64,
-    /// Packets that arrived more often than they had left.
+    /// Packets that arrived more often than they were sent.
     pub duplicates: u64,
-    /// How long each packet took that left within the window, by rising time.
+    /// One-way delay of each packet sent within the window, in rising order.
     pub delays: Vec<TimeDelta>,
 }
 
 impl Stream {
-    /// Matches what left with what arrived; both are by time.
+    /// Matches sent with received packets. Both lists are sorted by time.
     pub fn of(ssrc: u32, sent: &[Sighting], received: &[Sighting], window: &Window) -> Self {
         let mut departures = Departures::of(sent);
         let shift = departures.shift_of(sent, received);
@@ -72,7 +73,7 @@ impl Stream {
         }
     }
 
-    /// Packets by delay, in bins of [`DELAY_BIN`].
+    /// Histogram of the delays, in bins of [`DELAY_BIN`].
     pub fn delay_bins(&self) -> [u64; DELAY_BINS] {
         let mut bins = [0; DELAY_BINS];
         for delay in &self.delays {
@@ -90,9 +91,9 @@ impl Stream {
     }
 }
 
-/// What left, by sequence number, and what of it has been found at the other end.
+/// Sent packets by sequence number, and which of them have arrived.
 struct Departures {
-    /// A packet may leave twice under one number: in order of time then.
+    /// Sorted by number. A packet may be sent twice with the same number; then by time.
     by_sequence: Vec<(i64, Timestamp)>,
     taken: Vec<bool>,
 }
@@ -106,8 +107,8 @@ impl Departures {
         Self { by_sequence, taken }
     }
 
-    /// What to add to the sequence numbers of the receiver, which may have missed a wrap before its
-    /// first packet: that one is near to what had left last by then.
+    /// Offset to add to the receiver's unwrapped sequence numbers. The receiver may have missed a
+    /// wrap before its first packet. That packet must be near the last one sent by then.
     fn shift_of(&self, sent: &[Sighting], received: &[Sighting]) -> i64 {
         let Some(first) = received.first() else { return 0 };
         let before = sent.partition_point(|packet| packet.time <= first.time);
@@ -128,14 +129,15 @@ impl Departures {
         !self.with(sequence).is_empty()
     }
 
-    /// When the packet left that now arrives; `None` if all of that number have arrived.
+    /// Send time of the packet that arrives now; `None` if all packets with this number have
+    /// arrived.
     fn take(&mut self, sequence: i64) -> Option<Timestamp> {
         let index = self.with(sequence).find(|index| !self.taken[*index])?;
         self.taken[index] = true;
         Some(self.by_sequence[index].1)
     }
 
-    /// Packets before the highest that arrived which left within the window and did not.
+    /// Number of packets below `highest` that were sent within the window and did not arrive.
     fn left_below(&self, highest: i64, window: &Window) -> u64 {
         let packets = self.by_sequence.iter().zip(&self.taken);
         let lost = packets.filter(|((sequence, time), taken)| {
@@ -145,9 +147,9 @@ impl Departures {
     }
 }
 
-/// Packets lost over packets expected in a span of time, from the receiver's packets alone, as
-/// Equation 1 of aalto (section 4.1) has it: the growth of the lost over the growth of received and
-/// lost. A late packet can make it negative; `None` if nothing was expected.
+/// Lost packets divided by expected packets in a span of time, from the receiver's packets only, by
+/// Equation 1 of aalto (section 4.1): growth of lost packets divided by growth of received plus
+/// lost packets. A late packet can make it negative. `None` if no packet was expected.
 pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Option<f64> {
     let until = |time: Timestamp| {
         let seen = &received[..received.partition_point(|packet| packet.time <= time)];
@@ -162,7 +164,7 @@ pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Opti
     (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
-/// Packets after the beginning of a span of time, up to its end; packets are by time.
+/// Packets after `from` up to and including `to`. The packets must be sorted by time.
 pub fn between(packets: &[Sighting], from: Timestamp, to: Timestamp) -> &[Sighting] {
     let index = |time: Timestamp| packets.partition_point(|packet| packet.time <= time);
     packets.get(index(from)..index(to)).unwrap_or_default()
@@ -251,9 +253,9 @@ mod tests {
             loss_ratio(&received, Timestamp::from_millis(from), Timestamp::from_millis(to))
         };
         assert_eq!(loss(0, 20), Some(0.0));
-        // 3, 4 and 5 were expected, 5 came.
+        // 3, 4 and 5 were expected; only 5 arrived.
         assert_eq!(loss(20, 35), Some(2.0 / 3.0));
-        // 6 was expected, 6 and the late 4 came.
+        // 6 was expected; 6 and the late 4 arrived.
         assert_eq!(loss(35, 60), Some(-1.0));
         assert_eq!(loss(60, 90), None);
     }

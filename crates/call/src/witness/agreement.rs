@@ -1,72 +1,72 @@
-//! Three witnesses of one call, and whether they agree: what the browsers report, what the hosts'
-//! interfaces saw, and what the emulator did.
+//! Checks whether three witnesses of one call agree: the browsers' reports, the captures at the
+//! hosts' interfaces, and the emulator's log.
 //!
 //! ```text
 //!   getStats -- packets, bytes, loss by stream -- capture -- packets, bytes, loss, delay -- emulator
 //! ```
 //!
-//! Each counts on its own. A limit is what they may differ by because one of them cannot see all;
-//! none of it is fitted:
+//! Each witness counts independently. A limit is the allowed difference between two witnesses. It
+//! exists because one of them cannot see everything. No limit is fitted to data:
 //!
-//! - A packet near either edge of the window counts on this side for one and on that side for the
-//!   other: the limit is what the capture saw there.
-//! - getStats counts payload and RTP headers. The headers of IP and UDP and the tag of SRTP are added to
-//!   it by their known sizes; STUN, DTLS and RTCP are in neither count of media.
-//! - The emulator's losses have no stream. Those of packets that are not media are taken off by the
-//!   share of losses, with three standard deviations for their chance. Of a full queue that share is
-//!   the most: a single small packet finds room where a burst of video does not, so half of it is
-//!   taken off, and the other half is part of the limit.
-//! - The emulator's delay is that of its model: propagation, waiting, transmission. The capture's holds
-//!   the emulator's lateness at both of its ends too, and that of media alone.
+//! - A packet near an edge of the window may be inside for one witness and outside for the other.
+//!   The limit is the number of packets that the capture saw there.
+//! - getStats counts payload and RTP headers. IP and UDP headers and the SRTP tag are added with
+//!   their known sizes. Counts of media exclude STUN, DTLS and RTCP.
+//! - The emulator's losses are not per stream. The losses of non-media packets are estimated from
+//!   the loss ratio and subtracted, with three standard deviations as tolerance. For a full queue,
+//!   this estimate is an upper bound: a single small packet finds room where a burst of video does
+//!   not. So half of it is subtracted, and the other half is added to the limit.
+//! - The emulator's delay is that of its model: propagation, queuing and transmission. The
+//!   capture's delay also contains the emulator's lateness at both ends, and covers only media.
 
 use serde::Serialize;
 
 use super::counted::Compared;
-use super::ends::{Ends, PeerStream, report_window};
+use super::ends::{CallEnds, PeerStream, report_window};
 use super::link_log::LinkLog;
-use super::sources::{Role, Way};
+use super::sources::{StreamRole, Way};
 use crate::capture::{Count, Stream, Windowed};
 use crate::derive::{self, Total};
 use crate::message::Peer;
 use crate::stats::Kind;
 
-/// Two witnesses of one quantity.
+/// One quantity, measured by two witnesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Of what, and where: `audio a to b, at a`.
+pub struct WitnessComparison {
+    /// What was measured, and where: `audio a to b, at a`.
     pub subject: String,
     /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
     pub quantity: &'static str,
-    /// Who else saw it beside the capture: `getStats` or `emulator`.
+    /// The witness compared with the capture: `getStats` or `emulator`.
     pub witness: &'static str,
-    /// What this one saw.
+    /// Value of this witness.
     pub witnessed: f64,
-    /// What the capture saw.
+    /// Value of the capture.
     pub captured: f64,
     /// Witnessed minus captured.
     pub error: f64,
-    /// How large the error can be without contradiction.
+    /// Maximum error that is not a contradiction.
     pub limit: f64,
-    /// Whether it is not larger.
+    /// Whether the error is within the limit.
     pub agrees: bool,
 }
 
 impl Compared {
-    /// Whether the two witnesses agree. `path` says from whom to whom.
-    pub(super) fn rows(&self, path: &str) -> Vec<Row> {
+    /// Compares the two witnesses. `path` names sender and receiver.
+    pub(super) fn rows(&self, path: &str) -> Vec<WitnessComparison> {
         let subject = format!("{} {path}, at {}", self.counted.name(), self.peer.name());
         stream(&subject, self.reported, self.captured, self.knows_payload)
     }
 }
 
-impl Ends<'_> {
-    /// Whether the witnesses agree, a row a quantity that two of them saw.
-    pub fn agreement(&self) -> Vec<Row> {
+impl CallEnds<'_> {
+    /// Compares the witnesses: one row per quantity that two of them measured.
+    pub fn agreement(&self) -> Vec<WitnessComparison> {
         Peer::ALL.into_iter().flat_map(|from| self.agreement_of(from)).collect()
     }
 
-    /// Of what one peer sends to the other.
-    fn agreement_of(&self, from: Peer) -> Vec<Row> {
+    /// The rows for the packets that one peer sends to the other.
+    fn agreement_of(&self, from: Peer) -> Vec<WitnessComparison> {
         let to = from.other();
         let path = format!("{} to {}", from.name(), to.name());
         let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
@@ -88,12 +88,12 @@ impl Ends<'_> {
         rows
     }
 
-    /// Sizes of the IP packets of a kind at both ends, and the losses between them.
-    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<Row> {
+    /// The rows for one kind of media: size of the IP packets at both ends, and the losses.
+    fn totals(&self, from: Peer, kind: Kind, path: &str) -> Vec<WitnessComparison> {
         let to = from.other();
         let (name, source) = match kind {
-            Kind::Video => ("video and retransmissions", Role::Video),
-            Kind::Audio => ("audio", Role::Audio),
+            Kind::Video => ("video and retransmissions", StreamRole::Video),
+            Kind::Audio => ("audio", StreamRole::Audio),
         };
         let at = |what: &str, peer: Peer| format!("{what} {path}, at {}", peer.name());
         let reports = |peer: Peer| self.peers[peer.index()].reports.as_slice();
@@ -116,7 +116,12 @@ impl Ends<'_> {
         rows
     }
 
-    fn link_agreement(&self, from: Peer, log: &LinkLog, subjects: [String; 2]) -> Vec<Row> {
+    fn link_agreement(
+        &self,
+        from: Peer,
+        log: &LinkLog,
+        subjects: [String; 2],
+    ) -> Vec<WitnessComparison> {
         let [near, far] = [from, from.other()].map(Peer::index);
         let sent = Windowed::with(&self.captures[near].sent, self.destinations[near]);
         let received = Windowed::with(&self.captures[far].received, self.destinations[far]);
@@ -129,42 +134,63 @@ impl Ends<'_> {
     }
 }
 
-/// The streams whose headers `getStats` counts together: a video, and what of it is sent again.
+/// Sums the streams whose headers `getStats` counts together: a video and its retransmissions.
 fn sum(streams: &[PeerStream], kind: Kind, of: impl Fn(&Stream) -> Windowed) -> Windowed {
     let counted = streams.iter().filter(|stream| stream.role.kind() == Some(kind));
     counted.fold(Windowed::default(), |sum, stream| sum.plus(of(&stream.stream)))
 }
 
-/// Packets and payload of what one end counts on its own. `captured` is over the span of its reports.
-pub fn stream(subject: &str, reported: Count, captured: Windowed, knows_payload: bool) -> Vec<Row> {
+/// Packets and payload of one count at one end. `captured` covers the time of its reports.
+pub fn stream(
+    subject: &str,
+    reported: Count,
+    captured: Windowed,
+    knows_payload: bool,
+) -> Vec<WitnessComparison> {
     let mut rows = counts(subject, "getStats", ["packets", "payload bytes"], reported, captured);
     rows.truncate(if knows_payload { 2 } else { 1 });
     rows
 }
 
-/// Bytes of IP packets, of all streams that have one count of headers.
-pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Option<Row> {
+/// Bytes of IP packets of all streams whose headers are counted together.
+pub fn media(subject: &str, reported: &Total, captured: Windowed) -> Option<WitnessComparison> {
     let (bytes, limit) = (captured.within.bytes as f64, captured.at_edges.bytes as f64);
     let row = row(subject, "bytes", "getStats", reported.count.bytes as f64, bytes, limit);
     reported.knows_bytes.then_some(row)
 }
 
-/// The receiver's losses. Packets at the edges may be lost or not.
-pub fn media_loss(subject: &str, reported: i64, captured_lost: u64, captured: Windowed) -> Row {
+/// The receiver's losses. Packets at the edges may or may not count as lost.
+pub fn media_loss(
+    subject: &str,
+    reported: i64,
+    captured_lost: u64,
+    captured: Windowed,
+) -> WitnessComparison {
     let limit = captured.at_edges.packets as f64;
     row(subject, "lost packets", "getStats", reported as f64, captured_lost as f64, limit)
 }
 
-/// All traffic from one host to another, at both of them.
-pub fn link(subject: [&str; 2], log: &LinkLog, sent: Windowed, received: Windowed) -> Vec<Row> {
+/// All traffic from one host to another, measured at both hosts.
+pub fn link(
+    subject: [&str; 2],
+    log: &LinkLog,
+    sent: Windowed,
+    received: Windowed,
+) -> Vec<WitnessComparison> {
     const QUANTITIES: [&str; 2] = ["packets", "bytes"];
     let mut rows = counts(subject[0], "emulator", QUANTITIES, log.offered, sent);
     rows.extend(counts(subject[1], "emulator", QUANTITIES, log.delivered, received));
     rows
 }
 
-/// Losses and delay of the media from one host to another. `all` is what left the sender.
-pub fn link_media(subject: &str, log: &LinkLog, streams: &[Stream], all: Windowed) -> Vec<Row> {
+/// Losses and delay of the media from one host to another. `all` is all traffic that left the
+/// sender.
+pub fn link_media(
+    subject: &str,
+    log: &LinkLog,
+    streams: &[Stream],
+    all: Windowed,
+) -> Vec<WitnessComparison> {
     let lost: u64 = streams.iter().map(|stream| stream.lost).sum();
     let media: u64 = streams.iter().map(|stream| stream.sent.within.packets).sum();
     let others = all.within.packets.saturating_sub(media) as f64;
@@ -199,7 +225,7 @@ fn counts(
     quantities: [&'static str; 2],
     other: Count,
     captured: Windowed,
-) -> Vec<Row> {
+) -> Vec<WitnessComparison> {
     let Windowed { within, at_edges } = captured;
     let of = |quantity, other: u64, within: u64, limit: u64| {
         row(subject, quantity, witness, other as f64, within as f64, limit as f64)
@@ -217,10 +243,19 @@ fn row(
     witnessed: f64,
     captured: f64,
     limit: f64,
-) -> Row {
+) -> WitnessComparison {
     let error = witnessed - captured;
     let agrees = error.abs() <= limit;
-    Row { subject: subject.into(), quantity, witness, witnessed, captured, error, limit, agrees }
+    WitnessComparison {
+        subject: subject.into(),
+        quantity,
+        witness,
+        witnessed,
+        captured,
+        error,
+        limit,
+        agrees,
+    }
 }
 
 #[cfg(test)]
@@ -264,7 +299,7 @@ mod tests {
         Total { start: Timestamp::ZERO, end: Timestamp::ZERO, count, knows_bytes, lost: 0 }
     }
 
-    fn agree(rows: &[Row]) -> Vec<bool> {
+    fn agree(rows: &[WitnessComparison]) -> Vec<bool> {
         rows.iter().map(|row| row.agrees).collect()
     }
 
@@ -293,7 +328,7 @@ mod tests {
 
     #[test]
     fn losses_of_other_packets_are_taken_off_the_emulators() {
-        // 100 of 1000 packets were other than media: 10 of the losses, 9.5 more or less.
+        // 100 of 1000 packets were not media: they account for 10 of the losses, plus or minus 9.5.
         let lost = |lost| link_media("", &LOG, &[stream(900, lost, 30)], windowed(1_000, 0));
         assert!(lost(90)[0].agrees && lost(81)[0].agrees);
         assert!(!lost(80)[0].agrees);
@@ -302,7 +337,8 @@ mod tests {
 
     #[test]
     fn a_full_queue_may_have_spared_other_packets() {
-        // A fifth of 1000 packets was dropped, and a tenth of all was not media: at most 20 of those.
+        // 200 of 1000 packets were dropped. A tenth of all packets was not media, so at most 20 of
+        // these.
         let log = LinkLog { lost: 0, dropped: 200, ..LOG };
         let row =
             |lost| link_media("", &log, &[stream(900, lost, 30)], windowed(1_000, 0)).remove(0);

@@ -1,61 +1,61 @@
-//! What getStats counts of each stream, beside what the capture at the same host saw of it.
+//! Compares the counts of getStats for each stream with the capture at the same host.
 //!
 //! ```text
 //!   sender    outbound-rtp   video + retransmissions + padding       one count
 //!   receiver  inbound-rtp    video | retransmissions and padding     two counts
 //! ```
 //!
-//! Retransmissions have an SSRC of their own, and padding goes under it. A sender tells how much it has
-//! sent again, but counts the padding with the video, so that the two streams are held against one count
-//! there. A receiver's counts are what came under each SSRC.
+//! Retransmissions have their own SSRC, which is also used for padding. A sender reports how much
+//! it has retransmitted, but counts the padding with the video. Therefore both streams together are
+//! compared with one count there. A receiver counts each SSRC separately.
 //!
-//! Compared are packets and RTP payload. Of headers getStats has but the sum over a video and its
-//! retransmissions, which is compared in a row of its own.
+//! Packets and RTP payload are compared. For headers, getStats has only the sum over a video and
+//! its retransmissions; that sum is compared in a separate row.
 
 use weir::units::{Bitrate, DataSize, Timestamp};
 
-use super::ends::{Ends, report_window};
+use super::ends::{CallEnds, report_window};
 use super::sources::{Counted, Way};
 use crate::capture::{Count, Sighting, Windowed, between};
 use crate::derive::TimedReport;
 use crate::message::{Peer, printable};
 use crate::stats::{Kind, StatsReport};
 
-/// One count of a browser beside the capture at its host.
+/// One count of a browser, and the same count from the capture at its host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Whose browser.
+    /// The peer whose browser counted.
     pub peer: Peer,
     /// Whether the peer sends it.
     pub way: Way,
-    /// What is counted.
+    /// The kind of count.
     pub counted: Counted,
-    /// The streams of the count, which the capture tells apart.
+    /// SSRCs of the streams in the count, which the capture distinguishes.
     pub ssrcs: Vec<u32>,
     /// The media section of the session description.
     pub mid: Option<String>,
-    /// Packets and payload by getStats, from the first report that knows of the stream to the last.
+    /// Packets and payload by getStats, from the first report that contains the stream to the last.
     pub reported: Count,
-    /// Packets and payload by the capture over the same time.
+    /// Packets and payload by the capture in the same time.
     pub captured: Windowed,
-    /// Whether payload can be compared: some browsers do not say what SRTP adds to it.
+    /// Whether payload can be compared. Some browsers do not report what SRTP adds to it.
     pub knows_payload: bool,
-    /// Between two reports each; empty where payload cannot be compared.
+    /// Intervals between successive reports; empty if payload cannot be compared.
     pub intervals: Vec<ComparedInterval>,
 }
 
-/// Payload between two reports.
+/// Payload rates between two reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedInterval {
-    /// When the later one was made.
+    /// Time of the later report.
     pub end: Timestamp,
-    /// By getStats.
+    /// Rate by getStats.
     pub reported: Bitrate,
-    /// By the capture.
+    /// Rate by the capture.
     pub captured: Bitrate,
 }
 
-/// A count at one time: its bytes are payload. `None` in a report that does not know of it.
+/// A count in one report; its bytes are payload. `None` if the report does not contain it.
 fn reading(report: &StatsReport, way: Way, counted: Counted) -> Option<Count> {
     let kind = counted.kind();
     if way == Way::Sent {
@@ -82,7 +82,7 @@ fn mid(report: &StatsReport, way: Way, kind: Kind) -> Option<&str> {
     }
 }
 
-/// Growth; a counter that a hostile page turns back did not grow.
+/// Growth of a count; zero if a hostile page decreases it.
 fn since(before: Count, after: Count) -> Count {
     Count {
         packets: after.packets.saturating_sub(before.packets),
@@ -90,20 +90,20 @@ fn since(before: Count, after: Count) -> Count {
     }
 }
 
-/// Payload of a packet without the tag of SRTP.
+/// Payload of a packet without the SRTP tag.
 fn payload(packet: &Sighting, tag: u64) -> u32 {
     let tag = u32::try_from(tag).unwrap_or(u32::MAX);
     packet.payload.map_or(0, |bytes| bytes.saturating_sub(tag))
 }
 
-impl Ends<'_> {
-    /// Each count of each browser that its reports hold at least twice.
+impl CallEnds<'_> {
+    /// Each count of each browser that at least two of its reports contain.
     pub fn compared(&self) -> Vec<Compared> {
         let ways = |peer| [Way::Sent, Way::Received].map(|way| self.compared_at(peer, way));
         Peer::ALL.into_iter().flat_map(ways).flatten().collect()
     }
 
-    /// Of one peer, one way.
+    /// The counts of one peer in one direction.
     pub(super) fn compared_at(&self, peer: Peer, way: Way) -> Vec<Compared> {
         let from = if way == Way::Sent { peer } else { peer.other() };
         let reports = &self.peers[peer.index()].reports;
@@ -128,7 +128,7 @@ impl Ends<'_> {
         compared.collect()
     }
 
-    /// Counts; `None` if fewer than two reports know of the streams.
+    /// Fills in the counts. `None` if fewer than two reports contain the streams.
     fn fill(&self, mut compared: Compared) -> Option<Compared> {
         let Compared { peer, way, counted, .. } = compared;
         let reports = &self.peers[peer.index()].reports;
@@ -150,13 +150,13 @@ impl Ends<'_> {
             let intervals = pairs.filter_map(|((start, before), (end, after))| {
                 interval(&streams, tag, [start.time, end.time], since(*before, *after))
             });
-            // As those of the peer: within the scenario's time.
+            // Only intervals within the scenario's time, as for the peer's own intervals.
             compared.intervals = intervals.filter(|it| it.end > Timestamp::ZERO).collect();
         }
         Some(compared)
     }
 
-    /// What the capture at a peer's host holds of a stream.
+    /// Packets of a stream in the capture at a peer's host.
     fn sightings(&self, peer: Peer, way: Way, ssrc: u32) -> &[Sighting] {
         let capture = self.captures[peer.index()];
         let side = if way == Way::Sent { &capture.sent } else { &capture.received };
@@ -165,7 +165,7 @@ impl Ends<'_> {
     }
 }
 
-/// `None` where the clock did not move on.
+/// `None` if the second report is not later than the first.
 fn interval(
     streams: &[&[Sighting]],
     tag: u64,
@@ -195,7 +195,7 @@ mod tests {
     const AGAIN: u32 = 0x11;
     const AUDIO: u32 = 0x20;
 
-    /// Peer a's reports at 0 and 1 s, and peer b's, as Chromium writes them.
+    /// Reports of peer a at 0 and 1 s, in Chromium's format. Those of peer b follow.
     const SENDER: [&str; 2] = [
         r#"{"outbound":{"timestamp":0,"ssrc":16,"rtxSsrc":17,"mid":"1","packetsSent":0,"bytesSent":0,
             "headerBytesSent":0},"audioOutbound":{"timestamp":0,"ssrc":32,"mid":"0","packetsSent":0,
@@ -225,7 +225,8 @@ mod tests {
         PeerOutcome { setup: None, first_frame_ms: None, pair: None, reports }
     }
 
-    /// Packets of 16 bytes of tag behind this much payload, or of padding, from 100 ms on every 100 ms.
+    /// Packets every 100 ms, starting at 100 ms. Each has this much payload and a tag of 16 bytes,
+    /// or is padding.
     fn packets(payloads: &[Option<u32>]) -> Vec<Sighting> {
         let packet = |(index, payload): (usize, &Option<u32>)| Sighting {
             time: Timestamp::from_millis(100 * (index as i64 + 1)),
@@ -242,7 +243,8 @@ mod tests {
         Side { streams: streams.collect(), ..Side::default() }
     }
 
-    /// Of three packets of video one was lost and came again; a packet of padding went under the same SSRC.
+    /// One of three video packets was lost and retransmitted. A padding packet used the same SSRC
+    /// as the retransmission.
     fn compared(sender: [&str; 2], receiver: [&str; 2]) -> Vec<Compared> {
         compared_of([peer(sender), peer(receiver)])
     }
@@ -260,7 +262,7 @@ mod tests {
         };
         let a = HostCapture { sent: side(HOSTS[1], streams(sent)), ..capture(0) };
         let b = HostCapture { received: side(HOSTS[0], streams(received)), ..capture(1) };
-        let ends = Ends {
+        let ends = CallEnds {
             peers: [&peers[0], &peers[1]],
             captures: [&a, &b],
             destinations: [HOSTS[1], HOSTS[0]],

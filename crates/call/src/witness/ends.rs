@@ -1,4 +1,4 @@
-//! The two ends of a call: what each peer reported, and what the capture at its host saw.
+//! The two ends of a call: the reports of each peer, and the captures at the hosts.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_lab::scenario::call::Relay;
 
 use super::link_log::{LinkLog, link_log, link_window};
-use super::sources::{Role, Sources};
+use super::sources::{Sources, StreamRole};
 use crate::capture::{HostCapture, Side, Sighting, Stream, Window, between, loss_ratio};
 use crate::derive::Interval;
 use crate::message::Peer;
@@ -14,56 +14,58 @@ use crate::outcome::{CallOutcome, CallResult, PeerOutcome};
 use crate::plan::{Call, CallConfig};
 use crate::stats::Kind;
 
-/// How old the counters of a `getStats` report can be beside its time stamp: Chromium hands out one
-/// report for so long.
+/// How much older than its timestamp the counters of a `getStats` report can be: Chromium returns a
+/// cached report for this long.
 const REPORT_EDGE: TimeDelta = TimeDelta::from_millis(50);
 
 /// A stream from one peer to the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerStream {
-    /// Who sent it.
+    /// The sending peer.
     pub from: Peer,
-    /// What for.
-    pub role: Role,
-    /// What became of it.
+    /// Purpose of the stream.
+    pub role: StreamRole,
+    /// The stream in both captures.
     pub stream: Stream,
 }
 
 /// Captured rates of the video in the interval between two reports of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapturedInterval {
-    /// Its beginning.
+    /// Start of the interval: time of the earlier report.
     pub start: Timestamp,
-    /// End of the interval, as the peer's report has it.
+    /// End of the interval: time of the later report.
     pub end: Timestamp,
     /// Bytes of the IP packets that the peer sent, retransmissions included.
     pub sent_bytes: u64,
     /// Bytes of the IP packets that it received.
     pub received_bytes: u64,
-    /// Loss of the video that it received, by Equation 1 of aalto.
+    /// Loss ratio of the received video, by Equation 1 of aalto.
     pub loss_ratio: Option<f64>,
 }
 
-/// The two ends of a call, with the captures of their hosts, and what the emulator did with what each
-/// of them sent to the other.
+/// The two ends of a call, the captures of their hosts, and the emulator's log of the packets
+/// between them.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends<'a> {
+pub struct CallEnds<'a> {
     /// Peer a, peer b.
     pub peers: [&'a PeerOutcome; 2],
-    /// At the host of each.
+    /// The capture at the host of each peer.
     pub captures: [&'a HostCapture; 2],
-    /// Where each sends: to the other, or to the relay of both.
+    /// Destination of each peer's media: the other peer, or the relay of both.
     pub destinations: [Ipv4Addr; 2],
-    /// Of what each sent; `None` where it does not go over one hop from one host to the other.
+    /// The emulator's log of each peer's packets; `None` unless they cross exactly one hop between
+    /// the two hosts.
     pub logs: [Option<LinkLog>; 2],
-    /// Whether media shows its headers: inside TCP to a relay it does not.
+    /// Whether the captures show media headers. They do not if media is sent over TCP to a relay.
     pub shows_media: bool,
-    /// Over which emulator and captures are compared.
+    /// The time over which emulator and captures are compared.
     pub window: Window,
 }
 
-impl<'a> Ends<'a> {
-    /// Of a call; `None` if the captures of an end are missing, or the reports of both.
+impl<'a> CallEnds<'a> {
+    /// The ends of a call. `None` if a capture of either end is missing, or if neither peer has
+    /// reports.
     pub fn of(
         config: &CallConfig,
         call: &Call,
@@ -87,7 +89,7 @@ impl<'a> Ends<'a> {
             peers: [a, b],
             captures,
             destinations: [destination(captures[1]), destination(captures[0])],
-            // Between a participant and a server go several calls.
+            // Several calls run between a participant and a server.
             logs: if relay.is_none() && reporting == 2 { logs } else { [None; 2] },
             shows_media: config.relay.is_none_or(|relay| relay.transport == Relay::Udp),
             window,
@@ -112,21 +114,21 @@ impl<'a> Ends<'a> {
             let stream = Stream::of(ssrc, sent, at_far_end(ssrc), window);
             PeerStream { from, role: sources.role(ssrc), stream }
         });
-        // To and from a relay or a server go the streams of other calls too.
+        // A relay or server also carries the streams of other calls.
         let is_alone = self.peers.iter().all(|peer| !peer.reports.is_empty());
         let is_of_call = |it: &PeerStream| {
-            it.role != Role::Other || (is_alone && it.stream.received.within.packets > 0)
+            it.role != StreamRole::Other || (is_alone && it.stream.received.within.packets > 0)
         };
         streams.filter(is_of_call).collect()
     }
 
-    /// What the capture at a peer's host says of each interval between two of its reports.
+    /// Captured rates at a peer's host for each interval between two of its reports.
     pub fn intervals(&self, peer: Peer) -> Vec<CapturedInterval> {
         let capture = self.captures[peer.index()];
         let sent = self.media(&capture.sent, peer);
         let received = self.media(&capture.received, peer.other());
-        let video = received.iter().find(|(role, _)| *role == Role::Video);
-        let bytes = |streams: &[(Role, &[Sighting])], from, to| -> u64 {
+        let video = received.iter().find(|(role, _)| *role == StreamRole::Video);
+        let bytes = |streams: &[(StreamRole, &[Sighting])], from, to| -> u64 {
             let packets = streams.iter().flat_map(|(_, packets)| between(packets, from, to));
             packets.map(|packet| u64::from(packet.size)).sum()
         };
@@ -141,22 +143,22 @@ impl<'a> Ends<'a> {
         captured.collect()
     }
 
-    /// The streams of the video of `from`, at one side of a host.
-    fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(Role, &'s [Sighting])> {
+    /// The video streams of `from` in the sent or received packets of a host.
+    fn media<'s>(&self, side: &'s Side, from: Peer) -> Vec<(StreamRole, &'s [Sighting])> {
         let sources = self.sources(from);
         let streams = side.streams.iter();
         let streams = streams.map(|((_, ssrc), it)| (sources.role(*ssrc), it.as_slice()));
         streams.filter(|(role, _)| role.kind() == Some(Kind::Video)).collect()
     }
 
-    /// The streams of what a peer sends.
+    /// The SSRCs of the streams that a peer sends.
     pub(super) fn sources(&self, from: Peer) -> Sources {
         let [sender, receiver] = [from, from.other()].map(|peer| &self.peers[peer.index()].reports);
         Sources::of(sender, receiver)
     }
 }
 
-/// From one report to a later one.
+/// The window from one report to a later one.
 pub(super) fn report_window(start: Timestamp, end: Timestamp) -> Window {
     Window { start, end, edge: REPORT_EDGE, travel: TimeDelta::ZERO }
 }

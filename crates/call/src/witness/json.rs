@@ -1,16 +1,16 @@
-//! What the captures of a call say, as `call.json` has it.
+//! Converts the captures of a call to the format of `call.json`.
 
 use weir::units::TimeDelta;
 use weir_lab::calls::file;
 
 use super::agreement;
 use super::counted::Compared;
-use super::ends::{CapturedInterval, Ends, PeerStream};
+use super::ends::{CallEnds, CapturedInterval, PeerStream};
 use crate::capture::{Stream, Windowed};
 use crate::message::Peer;
 
-/// The captures of the call with this number.
-pub fn emit(call: usize, ends: &Ends<'_>) -> file::Capture {
+/// Returns the captures of the call with this number.
+pub fn emit(call: usize, ends: &CallEnds<'_>) -> file::Capture {
     let streams = Peer::ALL.into_iter().flat_map(|from| ends.streams(from));
     let intervals = |peer| ends.intervals(peer).iter().map(interval).collect();
     file::Capture {
@@ -59,7 +59,7 @@ fn compared_entry(compared: &Compared) -> file::Compared {
     }
 }
 
-fn agreement_entry(row: agreement::Row) -> file::Agreement {
+fn agreement_entry(row: agreement::WitnessComparison) -> file::Agreement {
     file::Agreement {
         subject: row.subject,
         quantity: row.quantity.into(),

@@ -1,4 +1,4 @@
-//! What the emulator did with the packets between two hosts of a call.
+//! The emulator's log of the packets between two hosts of a call.
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{Emulation, Plan};
@@ -7,29 +7,30 @@ use weir_net::Jitter;
 use crate::capture::{Count, Window};
 use crate::plan::CallConfig;
 
-/// Beside its lateness, the time from when a packet left a host until the emulator reads it.
+/// Maximum time, in addition to the lateness, between a packet leaving a host and the emulator
+/// reading it.
 const READ_EDGE: TimeDelta = TimeDelta::from_millis(2);
 
-/// What the emulator did with the packets from one host to another within a window.
+/// The emulator's log of the packets from one host to another within a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkLog {
-    /// What came.
+    /// Packets offered to the link.
     pub offered: Count,
-    /// What it delivered.
+    /// Packets delivered.
     pub delivered: Count,
-    /// Packets that it lost by chance.
+    /// Packets lost at random.
     pub lost: u64,
-    /// Packets that its queue dropped.
+    /// Packets dropped by the queue.
     pub dropped: u64,
-    /// Mean of propagation, waiting and transmission; `None` where the model draws it by chance.
+    /// Mean of propagation, queuing and transmission delay; `None` if the model randomizes it.
     pub delay: Option<TimeDelta>,
-    /// The longest mean wait of an interval.
+    /// Maximum over the intervals of the mean queuing delay.
     pub longest_wait: TimeDelta,
-    /// 99 % of the packets were released no later than this.
+    /// The 99th percentile of the release lateness.
     pub lateness: TimeDelta,
 }
 
-/// The window over which emulator and captures are compared: that of the scenario.
+/// The window over which emulator and captures are compared: the scenario's time.
 pub fn link_window(config: &CallConfig, emulation: &Emulation) -> Window {
     let latest = TimeDelta::from_secs_f64(emulation.lateness.max().as_secs_f64());
     let network = &config.network;
@@ -40,8 +41,8 @@ pub fn link_window(config: &CallConfig, emulation: &Emulation) -> Window {
     Window { start, end: start + config.duration, edge: latest + READ_EDGE, travel }
 }
 
-/// What the emulator's log says of the packets from one host to another; `None` if there were none, or
-/// if they do not cross exactly one hop.
+/// The emulator's log of the packets from one host to another. `None` if there were none, or if
+/// they do not cross exactly one hop.
 pub(super) fn link_log(
     emulation: &Emulation,
     network: &Plan,
@@ -51,7 +52,7 @@ pub(super) fn link_log(
     let flow = emulation.flow(from, to)?;
     let [start, end] = [&network.hosts[from], &network.hosts[to]];
     let hop = start.node.min(end.node);
-    let is_on_air = start.station.is_some() || end.station.is_some();
+    let is_on_air = start.attachment.is_some() || end.attachment.is_some();
     if start.node.abs_diff(end.node) != 1 || is_on_air {
         return None;
     }
@@ -82,8 +83,8 @@ pub(super) fn link_log(
         delay_s += traffic.waited.as_secs_f64() + transmission_s;
         delay_s += propagation_s * traffic.delivered_packets as f64;
     }
-    // Changes by hand are not in the configuration. In an outage a packet's transmission takes longer
-    // than any capacity tells.
+    // Changes by hand are not in the configuration. During an outage, transmission takes longer
+    // than the capacity suggests.
     let is_fixed =
         !has_outage && link.jitters().all(|it| it == Jitter::None) && emulation.changes.is_empty();
     let is_fixed = is_fixed && sum.delivered.packets > 0;

@@ -1,23 +1,23 @@
-//! The streams of a peer: what each is for, and what getStats counts together.
+//! The streams of a peer: the purpose of each, and which of them getStats counts together.
 
 use crate::derive::TimedReport;
 use crate::stats::{Kind, StatsReport};
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Video as the encoder made it.
+pub enum StreamRole {
+    /// Original video packets.
     Video,
-    /// Video that is sent again, and padding.
+    /// Retransmitted video, and padding.
     Retransmission,
     /// Audio.
     Audio,
-    /// What no browser of the call knows of.
+    /// A stream that no browser of the call reports.
     Other,
 }
 
-impl Role {
-    /// As records have it.
+impl StreamRole {
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Video => "video",
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// What getStats counts it as.
+    /// The kind under which getStats counts it.
     pub(super) fn kind(self) -> Option<Kind> {
         match self {
             Self::Video | Self::Retransmission => Some(Kind::Video),
@@ -37,21 +37,21 @@ impl Role {
     }
 }
 
-/// What a count of getStats is of.
+/// Streams that a count of getStats includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Video as the encoder made it.
+    /// Original video packets.
     Video,
-    /// What of it is sent again, and padding.
+    /// Retransmitted video, and padding.
     Retransmissions,
-    /// Both together.
+    /// Video and its retransmissions together.
     VideoAndRetransmissions,
     /// Audio.
     Audio,
 }
 
 impl Counted {
-    /// As records have it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Video => "video",
@@ -66,17 +66,17 @@ impl Counted {
     }
 }
 
-/// Which way a stream goes at a peer.
+/// Direction of a stream at a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Away from it.
+    /// The peer sends it.
     Sent,
-    /// To it.
+    /// The peer receives it.
     Received,
 }
 
 impl Way {
-    /// As records have it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -85,7 +85,8 @@ impl Way {
     }
 }
 
-/// The SSRCs of what a peer sends: by its own reports, or, of a forwarding server, by the receiver's.
+/// The SSRCs of the streams that a peer sends: from its own reports, or, for a forwarding server,
+/// from the receiver's reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     video: Option<u32>,
@@ -110,13 +111,13 @@ impl Sources {
         }
     }
 
-    /// What a stream is for.
-    pub(super) fn role(&self, ssrc: u32) -> Role {
+    /// Purpose of a stream.
+    pub(super) fn role(&self, ssrc: u32) -> StreamRole {
         match Some(ssrc) {
-            it if it == self.video => Role::Video,
-            it if it == self.retransmissions => Role::Retransmission,
-            it if it == self.audio => Role::Audio,
-            _ => Role::Other,
+            it if it == self.video => StreamRole::Video,
+            it if it == self.retransmissions => StreamRole::Retransmission,
+            it if it == self.audio => StreamRole::Audio,
+            _ => StreamRole::Other,
         }
     }
 
@@ -130,7 +131,7 @@ impl Sources {
         of.into_iter().flatten().collect()
     }
 
-    /// What the last report of a peer counts on its own.
+    /// The separate counts in the last report of a peer.
     pub(super) fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         let (video, audio) = (self.video.is_some(), self.audio.is_some());

@@ -1,8 +1,10 @@
-//! `weir validate emulator`: how exact the emulator is on this machine, beside the kernel's own tbf.
+//! `weir validate emulator`: how exact the emulator is on this machine, compared with the kernel's
+//! tbf.
 //!
-//! A sender on one host stamps each packet, the kernel stamps its arrival on the other. What should
-//! have happened is what the model says in virtual time of packets that were sent at these times, so
-//! an error is the emulator's (or tbf's), and that of the two kernels' stacks. Prints a page.
+//! A sender on one host stamps each packet, and the kernel stamps its arrival on the other. The
+//! expected arrivals come from the model in virtual time, for packets sent at the same times. An
+//! error is therefore that of the emulator (or of tbf) and of the two network stacks. Prints a
+//! page.
 
 mod ceiling;
 
@@ -25,24 +27,24 @@ use crate::output;
 const RATES_KBPS: [u64; 4] = [500, 2_000, 10_000, 100_000];
 /// Of a thread that is awake before it is due: as long as an emulator on its own processor.
 const AWAKE: Duration = Duration::from_micros(150);
-/// Of the probes, as IP packets.
+/// Size of the probes, as IP packets.
 const PACKET: DataSize = DataSize::from_bytes(1_250);
 const DELAY: TimeDelta = TimeDelta::from_millis(20);
-/// What may wait.
+/// Longest queue, as time.
 const QUEUE: TimeDelta = TimeDelta::from_millis(100);
-/// Shares of the capacity that the probes send: one that leaves no queue, one that fills it.
+/// Rates of the probes as shares of the capacity: one leaves no queue, one fills it.
 const LIGHT: f64 = 0.6;
 const HEAVY: f64 = 1.5;
 const LOSS: f64 = 0.05;
 const JITTER: TimeDelta = TimeDelta::from_millis(10);
-/// tbf counts the header that Ethernet puts before a packet.
+/// Size of the Ethernet header, which tbf counts.
 const ETHERNET: DataSize = DataSize::from_bytes(14);
 
-// The goals, on a machine that does nothing else.
+// The goals, on an otherwise idle machine.
 const RATE_GOAL: f64 = 0.005;
 const DELAY_GOAL_MS: f64 = 0.3;
 
-/// Measures, prints the page, and says whether the goals are met.
+/// Measures and prints the page. The exit code says whether the goals are met.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let time = if args.quick { TimeDelta::from_secs(2) } else { TimeDelta::from_secs(5) };
     if args.rates_only {
@@ -58,7 +60,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
         eprintln!("weir: {:.1} Mbit/s", rate.as_mbps_f64());
         measure(rate, time)
     });
-    let rows = rows.into_iter().collect::<anyhow::Result<Vec<Row>>>()?;
+    let rows = rows.into_iter().collect::<anyhow::Result<Vec<RateResult>>>()?;
     eprintln!("weir: packets a second");
     let steps = ceiling::measure(time / 2)?;
     let (page, met) = page(&machine, &rows, &steps);
@@ -66,13 +68,13 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How late a thread wakes on this machine without any emulator, in ms.
+/// How late a thread wakes on this machine without an emulator, in ms.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
     idle: Spread,
     /// The same for a thread that is awake for some time before it is due.
     awake: Spread,
-    /// While a thread computes for each processor.
+    /// While each processor is kept busy by a computing thread.
     busy: Spread,
 }
 
@@ -103,25 +105,26 @@ impl Machine {
     }
 }
 
-/// What was measured at one capacity.
+/// Results at one capacity.
 #[derive(Clone, Debug)]
-struct Row {
+struct RateResult {
     rate: Bitrate,
     emulator: Link,
     tbf: Link,
-    /// Packets that the model loses, that were lost, and whether they are the same ones.
+    /// Number of packets lost in the model, number lost in fact, and whether they are the same
+    /// packets.
     lost: (usize, usize, bool),
-    /// Packets that overtook another one, in the model and in fact.
+    /// Number of packets overtaken by a later one, in the model and in fact.
     overtook: (usize, usize),
-    bent: Vec<String>,
+    disturbances: Vec<String>,
 }
 
-/// What both the emulator and tbf do.
+/// Measurements of a link through the emulator or through tbf.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     /// Lateness against the model of packets that meet no queue, in ms.
     delay: Spread,
-    /// What a full link carried, relative to its capacity, less one.
+    /// Relative error of the rate of a full link against its capacity.
     rate_error: f64,
     /// The longest wait in a full queue, in ms.
     queue_ms: f64,
@@ -134,7 +137,7 @@ struct Spread {
     max: f64,
 }
 
-fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
+fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<RateResult> {
     let queue = QueueLimit::Bytes(rate * QUEUE);
     let capacity = Capacity::Schedule(Schedule::constant(rate)?);
     let plain = LinkConfig::unlimited(DELAY).with_capacity(capacity).with_queue(queue);
@@ -142,10 +145,10 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
         .clone()
         .with_loss(LossModel::Random(LOSS))
         .with_jitter(Jitter::Uniform { amount: JITTER, reorder: true });
-    let mut bent = Vec::new();
+    let mut disturbances = Vec::new();
     let mut run = |link: &LinkConfig, load: f64| -> anyhow::Result<Probed> {
         let (probed, emulation) = through_emulator(link, &stream(rate * load, PACKET, time))?;
-        bent.extend(emulation.bent().iter().map(|bent| bent.to_string()));
+        disturbances.extend(emulation.disturbances().iter().map(|cause| cause.to_string()));
         Ok(probed)
     };
     let (light, heavy) = (run(&plain, LIGHT)?, run(&plain, HEAVY)?);
@@ -158,13 +161,13 @@ fn measure(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Row> {
     };
     let (in_model, in_fact) = (gone(&model), gone(&chance));
     let count = |gone: &[bool]| gone.iter().filter(|gone| **gone).count();
-    Ok(Row {
+    Ok(RateResult {
         rate,
         emulator: Link::of(&plain, PACKET, &light, &heavy),
         tbf: through_tbf(rate, time)?,
         lost: (count(&in_model), count(&in_fact), in_model == in_fact),
         overtook: (overtakers(&model), overtakers(&chance)),
-        bent,
+        disturbances,
     })
 }
 
@@ -193,12 +196,13 @@ fn seed() -> Seed {
     Seed::new(1)
 }
 
-/// The same streams from host to host over an Ethernet cable of the kernel with tbf at its end.
+/// Sends the same streams between two hosts over a virtual Ethernet cable (veth) with tbf at its
+/// end.
 fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
     let unused = LinkConfig::unlimited(TimeDelta::ZERO);
     let emulator = Emulator::new(&Plan::two_hosts(&unused, &unused), seed())?;
     let (from, to) = (emulator.host(0), emulator.host(1));
-    // The first process of the hosts, whose number is 1 on all of them, is on the last host.
+    // The hosts share one PID namespace. Its process 1 is on the last host.
     run(from, "ip", "link add tbf0 type veth peer name tbf0 netns 1")?;
     for (host, number) in [(from, 1), (to, 2)] {
         run(host, "ip", &format!("address add 10.46.0.{number}/24 dev tbf0"))?;
@@ -209,7 +213,8 @@ fn through_tbf(rate: Bitrate, time: TimeDelta) -> anyhow::Result<Link> {
     let tbf = format!("qdisc add dev tbf0 root tbf rate {bps}bit burst {burst} limit {limit}");
     run(from, "tc", &tbf)?;
     let target = std::net::Ipv4Addr::new(10, 46, 0, 2);
-    // The first packet finds the address of its neighbour, behind which the others wait.
+    // The first packet triggers the look-up of its neighbour's address, and later packets wait for
+    // that.
     probe(from, to, target, &Probe { count: 3, ..stream(rate, frame, time) })?;
     let probed = |load: f64| {
         let stream = Probe { packet: PACKET, ..stream(rate * load, frame, time) };
@@ -232,7 +237,7 @@ fn run(host: &Host, program: &str, arguments: &str) -> anyhow::Result<()> {
 }
 
 impl Link {
-    /// `size` is what the link counts of a packet.
+    /// `size` is the size of a packet as the link counts it.
     fn of(link: &LinkConfig, size: DataSize, light: &Probed, heavy: &Probed) -> Self {
         let expected = replay(link, size, light);
         let times = |probed: &Probed| {
@@ -242,7 +247,7 @@ impl Link {
         };
         let pairs = times(&expected).into_iter().zip(times(light));
         let errors = pairs.filter_map(|(model, fact)| Some((fact? - model?).as_millis_f64()));
-        // Half of the time is enough for any queue to fill.
+        // Skip the first half of the time: any queue fills in it.
         let half = heavy.sent.last().copied().unwrap_or_default() - Timestamp::ZERO;
         let steady = heavy.received.iter().filter(|(_, at)| *at - Timestamp::ZERO > half / 2);
         let steady: Vec<(usize, Timestamp)> = steady.copied().collect();
@@ -277,9 +282,9 @@ impl Spread {
     }
 }
 
-/// What the model makes of packets that were sent at these times.
+/// The arrivals in the model of packets sent at the same times.
 fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
-    // The name of the emulator's first hop: the chances are the same.
+    // The name of the emulator's first hop, so that both use the same random numbers.
     let mut model = Bottleneck::new(link, seed(), "up");
     let mut received = Vec::new();
     let mut take = |model: &mut Bottleneck<usize>, until: Timestamp| {
@@ -297,7 +302,7 @@ fn replay(link: &LinkConfig, size: DataSize, probed: &Probed) -> Probed {
     Probed { sent: probed.sent.clone(), received }
 }
 
-/// Packets that came after one that was sent later.
+/// Number of packets that arrived after one that was sent later.
 fn overtakers(probed: &Probed) -> usize {
     let mut latest = 0;
     let late = probed.received.iter().filter(|(number, _)| {
@@ -308,9 +313,9 @@ fn overtakers(probed: &Probed) -> usize {
     late.count()
 }
 
-/// The page, and whether the goals are met.
-fn page(machine: &Machine, rows: &[Row], steps: &[ceiling::Step]) -> (String, bool) {
-    let worst = |of: fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
+/// The text of the page, and whether the goals are met.
+fn page(machine: &Machine, rows: &[RateResult], steps: &[ceiling::Step]) -> (String, bool) {
+    let worst = |of: fn(&RateResult) -> f64| rows.iter().map(of).fold(0.0, f64::max);
     let rate = worst(|row| row.emulator.rate_error.abs());
     let delay = worst(|row| row.emulator.delay.p99);
     let same_lost = rows.iter().all(|row| row.lost.2);
@@ -326,7 +331,7 @@ fn page(machine: &Machine, rows: &[Row], steps: &[ceiling::Step]) -> (String, bo
     line(&format!("| idle | {idle} |\n| idle, awake | {awake} |\n| computing | {busy} |"));
     line(RATES_HEAD);
     for row in rows {
-        let Row { rate, emulator, tbf, lost, overtook, .. } = row;
+        let RateResult { rate, emulator, tbf, lost, overtook, .. } = row;
         line(&format!(
             "| {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} / {} | {} / {} |",
             rate.as_mbps_f64(),
@@ -349,8 +354,8 @@ fn page(machine: &Machine, rows: &[Row], steps: &[ceiling::Step]) -> (String, bo
         line(&format!("| {measured} | {goal} | {} |", if *met { "yes" } else { "no" }));
     }
     for row in rows {
-        for bent in &row.bent {
-            line(&format!("\nNot to be trusted at {} Mbit/s: {bent}.", row.rate.as_mbps_f64()));
+        for cause in &row.disturbances {
+            line(&format!("\nNot to be trusted at {} Mbit/s: {cause}.", row.rate.as_mbps_f64()));
         }
     }
     (page, goals.iter().all(|goal| goal.2))
@@ -413,7 +418,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// 1000 kbit/s, so that 1250 B take 10 ms, and 20 ms of delay.
+    /// A link of 1000 kbit/s, so that 1250 B take 10 ms, with 20 ms of delay.
     fn link() -> LinkConfig {
         let schedule = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
         LinkConfig::unlimited(DELAY).with_capacity(Capacity::Schedule(schedule))
@@ -439,7 +444,7 @@ mod tests {
         let heavy = probed(&[0, 10, 20, 30], &[(0, 30), (1, 40), (2, 50), (3, 61)]);
         let measured = Link::of(&link(), PACKET, &light, &heavy);
         assert_eq!((measured.delay.median, measured.delay.max), (1.0, 2.0));
-        // Ten milliseconds a packet, but for the last; of 1 Mbit/s, in whole bits a second.
+        // Ten milliseconds for each packet but the last, at 1 Mbit/s, in whole bits per second.
         assert!((measured.rate_error - (30.0 / 31.0 - 1.0)).abs() <= 1e-6, "{measured:?}");
         assert_eq!(measured.queue_ms, 1.0);
     }
@@ -454,13 +459,13 @@ mod tests {
     fn a_goal_that_is_missed_is_said_so() {
         let spread = Spread { median: 0.05, p99: 0.2, max: 0.4 };
         let link = Link { delay: spread, rate_error: -0.001, queue_ms: 100.0 };
-        let row = Row {
+        let row = RateResult {
             rate: Bitrate::from_kbps(2_000),
             emulator: link,
             tbf: link,
             lost: (3, 3, true),
             overtook: (5, 6),
-            bent: vec!["late".into()],
+            disturbances: vec!["late".into()],
         };
         let step = |late_ms| ceiling::Step {
             way: ceiling::Way::OwnProcessor,
@@ -477,7 +482,7 @@ mod tests {
         assert!(text.contains("| 2 | 0.050 / 0.200 / 0.400 |"), "{text}");
         assert!(text.contains("Not to be trusted at 2 Mbit/s: late."), "{text}");
         assert!(!page(&machine, std::slice::from_ref(&row), &[step(0.11)]).1);
-        let off = Row { emulator: Link { rate_error: 0.006, ..link }, ..row };
+        let off = RateResult { emulator: Link { rate_error: 0.006, ..link }, ..row };
         assert!(!page(&machine, &[off], &[step(0.09)]).1);
     }
 }

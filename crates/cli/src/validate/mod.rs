@@ -1,4 +1,4 @@
-//! `weir validate`: a model held against the real thing, or against figures that others made.
+//! `weir validate`: compares a model with the real thing, or with published figures.
 
 mod emulator;
 mod tcp;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::args::{Model, Validate};
 
-/// Measures, prints the table, and says whether all is within the limits.
+/// Measures and prints the table. The exit code says whether all values are within the limits.
 pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let is_tcp = matches!(args.model, Model::Tcp);
     anyhow::ensure!(

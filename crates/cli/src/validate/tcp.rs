@@ -1,10 +1,10 @@
 //! `weir validate tcp`: the simulator's TCP against the kernel's, on the same network.
 //!
 //! The kernel's TCP runs in real time through the emulator, ours in virtual time through the
-//! simulator; both drive the same model of the bottleneck. The emulator releases packets a little
-//! late, and now and then the machine stands still; the simulated network and its hosts do as much.
-//! Goodput is what the receiving application got; the queue is the mean time that packets waited, by
-//! bytes.
+//! simulator. Both use the same model of the bottleneck. The emulator releases packets a little
+//! late, and sometimes the whole machine stalls; the simulated network and hosts imitate both.
+//! Goodput is the rate that the receiving application got. The queue is the mean waiting time of
+//! packets, weighted by bytes.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use weir_emu::{
 };
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
-use weir_net::{Capacity, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, Flow, Hop, Tcp, Traffic};
+use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -27,24 +27,24 @@ use crate::table;
 const GOODPUT_LIMIT: f64 = 0.05;
 /// Largest error of the mean time in the queue.
 const QUEUE_LIMIT: f64 = 0.15;
-/// A smaller error of the queue is within the emulator's own: it may release packets so late.
+/// A smaller error of the queue is ignored: it may be the emulator's release lateness.
 const LATENESS_MS: f64 = 1.0;
-/// Median and 99th percentile of a half-normal deviate, in its standard deviations.
+/// Median and 99th percentile of a half-normal distribution, in standard deviations.
 const HALF_NORMAL_MEDIAN: f64 = 0.674;
 const HALF_NORMAL_P99: f64 = 2.576;
-/// A stall holds a packet for what is left of it, to so many parts.
+/// A stall delays a packet for the rest of the stall. The rest is modelled in this many steps.
 const STALL_STEPS: i64 = 8;
-/// Two steps of a schedule are at least this far apart.
+/// Smallest distance between two steps of a schedule.
 const TINY: TimeDelta = TimeDelta::from_nanos(1);
-/// A run that the machine has bent is made again, at most so often.
+/// Maximum number of attempts: a run that the machine disturbed is repeated.
 const ATTEMPTS: u32 = 3;
-/// Runs of a network: no two of the kernel's are alike.
+/// Runs of a network: no two runs of the kernel are equal.
 const RUNS: u64 = 3;
-/// Simulated runs beside each of the kernel's: by chance a flow starts anywhere between two ticks of its
-/// hosts.
+/// Simulated runs for each run of the kernel: a flow starts at a random time between two ticks of
+/// its hosts.
 const SEEDS: u64 = 20;
 
-/// A bottleneck and what crosses it from host A to host B.
+/// A bottleneck and the flows through it from host A to host B.
 #[derive(Clone, Copy)]
 struct Network {
     mbps: u64,
@@ -69,11 +69,11 @@ const NETWORKS: [Network; 8] = [
     Network { loss: 0.01, secs: 60, ..one(10, 50, 100) },
     Network { flows: 2, secs: 60, ..one(10, 50, 100) },
 ];
-/// Of `--quick`: what shows a broken stack in a minute and a half.
+/// Networks for `--quick`, enough to detect a broken stack in a minute and a half.
 const QUICK: [Network; 2] =
     [Network { secs: 12, ..one(2, 50, 100) }, Network { secs: 12, ..one(10, 50, 100) }];
 
-/// Name in the kernel, and ours.
+/// Congestion controls: name in the kernel, and our implementation.
 const CONTROLS: [(&str, Congestion); 3] = [
     ("cubic", Congestion::Cubic(Cubic::Linux)),
     ("reno", Congestion::Reno),
@@ -92,14 +92,14 @@ const HEAD: [&str; 9] = [
     "verdict",
 ];
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     goodput_mbps: f64,
     queue_ms: f64,
 }
 
-/// How ours stands to the kernel's.
+/// Result of comparing ours with the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Within,
@@ -108,14 +108,14 @@ enum Verdict {
     Miss,
 }
 
-/// The runs of a network: of the kernel's each with several of ours.
+/// The runs of a network: those of the kernel, and several of ours for each.
 #[derive(Clone, Debug, Default)]
 struct Runs {
     kernel: Vec<Measured>,
     ours: Vec<Measured>,
 }
 
-/// Measures, prints the table, and says whether all is within the limits.
+/// Measures and prints the table. Returns whether all values are within the limits.
 pub fn validate(args: &Validate) -> anyhow::Result<bool> {
     let networks: &[Network] = if args.quick { &QUICK } else { &NETWORKS };
     let runs = args.runs.unwrap_or(if args.quick { 1 } else { RUNS });
@@ -134,8 +134,8 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                 if measured.is_empty() && number == 1 {
                     notes.extend(settings(&run));
                 }
-                notes.extend(run.emulation.bent().iter().map(|bent| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {bent}")
+                notes.extend(run.emulation.disturbances().iter().map(|cause| {
+                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
                 }));
                 kernel.push((value, run.emulation.lateness));
             }
@@ -143,7 +143,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
         }
     }
     anyhow::ensure!(!measured.is_empty(), "nothing to compare: {}", notes.join("; "));
-    // Not before: the kernel's runs want the machine for themselves.
+    // Simulate only now, because the kernel's runs need the machine for themselves.
     eprintln!("weir: simulating the same");
     let runs = measured.into_iter().map(|(name, control, network, kernel)| {
         (name, network, Runs::beside(network, control, kernel))
@@ -175,7 +175,7 @@ fn settings(run: &KernelTcp) -> Option<String> {
 }
 
 impl Runs {
-    /// The kernel's, and of ours several with the lateness of each.
+    /// Adds several simulated runs for each run of the kernel, with the same release lateness.
     fn beside(network: &Network, control: Congestion, kernel: Vec<(Measured, Lateness)>) -> Self {
         let mut runs = Self::default();
         for ((value, lateness), first) in kernel.into_iter().zip((1..).step_by(SEEDS as usize)) {
@@ -196,7 +196,8 @@ impl Runs {
         }
     }
 
-    /// Of one value: its error may be a share of the kernel's, or so much.
+    /// Compares one value. The error may be at most the share `share` of the kernel's value, or
+    /// `much`.
     fn judge(&self, value: fn(&Measured) -> f64, share: f64, much: f64) -> Verdict {
         let (kernel, ours) = self.values(value);
         let difference = (average(&ours) - average(&kernel)).abs();
@@ -265,7 +266,7 @@ impl Network {
     }
 }
 
-/// The kernel's TCP, again where the machine has bent the run.
+/// Measures the kernel's TCP. Repeats the run if the machine disturbed it.
 fn measure_kernel(
     network: &Network,
     control: &str,
@@ -277,7 +278,7 @@ fn measure_kernel(
     let run = loop {
         let emulator = Emulator::new(&Plan::two_hosts(&up, &down), seed)?;
         let run = kernel_tcp(emulator, control, network.flows, duration)?;
-        if run.emulation.bent().is_empty() || attempt == ATTEMPTS {
+        if run.emulation.disturbances().is_empty() || attempt == ATTEMPTS {
             break run;
         }
         attempt += 1;
@@ -292,7 +293,7 @@ fn measure_kernel(
     Ok((measured, run))
 }
 
-/// Ours, where packets are released as late as in the kernel's run.
+/// Measures our TCP, with packets released as late as in the kernel's run.
 fn measure_ours(
     network: &Network,
     control: Congestion,
@@ -303,16 +304,16 @@ fn measure_ours(
     let release = release(lateness);
     let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| Flow {
+    let flow = |index: usize| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..2,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::ZERO,
         stop: Timestamp::ZERO + duration,
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = (0..network.flows).map(flow).collect();
     let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];
@@ -323,8 +324,8 @@ fn measure_ours(
     Measured { goodput_mbps: mbps(goodput.sum(), network), queue_ms: mean_by_bytes(waits) }
 }
 
-/// What stands for the emulator's thread behind the link: it hands over packets late, in order, and
-/// none while it stands still.
+/// A model of the emulator's thread behind the link: it releases packets late but in order, and
+/// none during a stall.
 fn release(lateness: &Lateness) -> LinkConfig {
     let quantile = |share| time_delta(lateness.quantile(share).unwrap_or_default());
     let (median, most) = (quantile(0.5), quantile(0.99));
@@ -344,8 +345,8 @@ fn release(lateness: &Lateness) -> LinkConfig {
         .with_jitter(Jitter::HalfNormal { sd, reorder: false })
 }
 
-/// When the machine stood still: the hosts' timers run on the processor that the emulator runs on, and what was
-/// read after a stall is mostly no more than one burst.
+/// The stalls of the machine. They stop the hosts too: the hosts' timers run on the emulator's
+/// processor, and after a stall usually no more than one burst is read.
 fn stalls(lateness: &Lateness) -> Vec<Range<Timestamp>> {
     let range = |stall: &Stall| {
         let start = Timestamp::ZERO + time_delta(stall.start);
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_the_interval_of_the_kernel_s_own_mean_decides() {
-        // Mean 10 ms, standard error 1/sqrt(3) ms: 2.5 ms either way.
+        // Mean 10 ms, standard error 1/sqrt(3) ms: an interval of ±2.5 ms.
         let kernel = [(10.0, 9.0), (10.0, 10.0), (10.0, 11.0)];
         assert_eq!(runs_of(&kernel, (10.0, 7.6)).verdict(), Verdict::WithinSpread);
         assert_eq!(runs_of(&kernel, (10.0, 7.4)).verdict(), Verdict::Miss);

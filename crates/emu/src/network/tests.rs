@@ -1,11 +1,13 @@
 use weir::units::Bitrate;
+use weir_net::path::{AccessPlan, Hop};
 use weir_net::wifi::{
-    Arrivals, Band, CellConfig, DataRate, Errors, FrameKind, Load, Mcs, RateControl, Station,
+    AccessCategory, Arrivals, Association, Band, Cell, CellConfig, DataRate, Errors, FrameKind,
+    Mcs, NodeId, RateControl, Station, StationLoad,
 };
-use weir_net::{Capacity, LossModel, QueueLimit, Schedule};
+use weir_net::{Capacity, Delivery, LossModel, QueueLimit, Schedule};
 
 use super::*;
-use crate::plan::{Hop, HostPlan};
+use crate::plan::HostPlan;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -24,7 +26,7 @@ fn link() -> LinkConfig {
 
 fn network(hops: usize, hosts: &[HostPlan]) -> Network {
     let plan = Plan {
-        cell: None,
+        access: None,
         hops: vec![Hop { up: link(), down: link() }; hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
@@ -79,7 +81,10 @@ fn a_packet_crosses_the_hops_between_its_hosts_in_its_direction() {
         let mut network = network(2, &nodes.map(at));
         network.enqueue(ms(0), from, &packet(HOSTS[from], HOSTS[to]));
         assert_eq!(arrivals(&mut network), [(to, expected)]);
-        let crossed = |link: &usize| network.links[*link].model.counters().delivered_packets == 1;
+        let crossed = |link: &usize| {
+            let way = Way::BOTH[link % 2];
+            network.router.hop(link / 2, way).counters().delivered_packets == 1
+        };
         assert_eq!((0..4).filter(crossed).collect::<Vec<_>>().len(), links.len());
         assert!(links.iter().all(crossed), "{nodes:?} {from} {to}");
     }
@@ -109,7 +114,7 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
     let mut apart = network(1, &hosts);
     apart.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut apart), []);
-    let plan = Plan { cell: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
+    let plan = Plan { access: None, hops: Vec::new(), hosts: hosts.to_vec(), local_traffic: true };
     let mut together = Network::new(&plan, &HOSTS[..2], Seed::new(1));
     together.enqueue(ms(5), 0, &packet(A, B));
     assert_eq!(arrivals(&mut together), [(1, 5.0)]);
@@ -174,7 +179,7 @@ fn the_end_of_a_run_cuts_the_last_interval_short_and_it_counts() {
 fn the_flows_of_a_link_add_up_to_it() {
     let lossy = link().with_loss(LossModel::Random(0.2)).with_queue(QueueLimit::Packets(5));
     let plan = Plan {
-        cell: None,
+        access: None,
         hops: vec![Hop { up: lossy, down: link() }],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
@@ -187,7 +192,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     }
     let arrived = arrivals(&mut network).len() as u64;
     let record = network.into_record();
-    let link = Traffic::of(&record.hops[0].up.counters);
+    let link = TrafficTotals::of(&record.hops[0].up.counters);
     let [a, c] = [0, 1].map(|flow| record.flows[flow].total);
     assert!(arrived > 0 && a.lost_packets > 0 && c.dropped_packets > 0);
     assert_eq!(link.since(&a), c);
@@ -241,19 +246,28 @@ fn the_status_is_of_the_last_second() {
 }
 
 /// Two stations at MCS 7 of a cell before a hop of 10 ms; A and B are the stations, C is behind the hop.
-fn cell_network(near: Vec<Load>) -> Network {
+fn cell_network(near: Vec<StationLoad>) -> Network {
+    let mut config = cell();
+    config.stations[0].up.loads = near;
+    network_behind(config)
+}
+
+/// The two stations.
+fn cell() -> CellConfig {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
-    let mut config = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
-    config.stations[0].up.loads = near;
+    CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")])
+}
+
+fn network_behind(config: CellConfig) -> Network {
     let at = |index| {
         let category = AccessCategory::BestEffort;
-        let station = Some(Association { station: NodeId::station(index), category });
-        HostPlan { station, ..HostPlan::at(0) }
+        let own = Association { station: NodeId::station(index), category };
+        HostPlan { attachment: Some(own.into()), ..HostPlan::at(0) }
     };
     let delay = LinkConfig::unlimited(TimeDelta::from_millis(10));
     let plan = Plan {
-        cell: Some(CellPlan { config, airtime: ms(0)..ms(50) }),
+        access: Some(AccessPlan { config: config.into(), noted: ms(0)..ms(50) }),
         hops: vec![Hop { up: delay.clone(), down: delay }],
         hosts: vec![at(0), at(1), HostPlan::at(1)],
         local_traffic: false,
@@ -263,12 +277,10 @@ fn cell_network(near: Vec<Load>) -> Network {
 
 #[test]
 fn a_packet_of_a_station_takes_what_the_cell_alone_takes_and_then_the_hop() {
-    let plan = cell_network(Vec::new());
-    let mut alone = plan.cell.unwrap().model;
+    let mut alone = Cell::new(&cell(), Seed::new(1));
     let header = ip::header(&packet(A, C), 0);
-    let traveller = Traveller { path: 0, crossed: 0, waited: TimeDelta::ZERO, packet: vec![] };
     let way = (NodeId::station(0), NodeId::ACCESS_POINT);
-    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, traveller);
+    alone.enqueue(ms(5), way, AccessCategory::BestEffort, header, ());
     let Some(Fate::Delivered(Delivery { due, .. })) = alone.poll(ms(100)) else { panic!() };
     assert!(due > ms(5) && due < ms(6), "{due:?}");
 
@@ -289,7 +301,7 @@ fn a_flow_tells_what_waits_at_the_station_that_it_comes_from() {
     arrivals(&mut network);
     let record = network.into_record();
     let queued = record.flows[0].samples[9].queued;
-    let rows = record.cell.unwrap().rows;
+    let rows = record.access.unwrap().wifi.rows;
     let row = rows.iter().find(|row| row.node == 1 && row.time == ms(500)).unwrap();
     assert!(queued > DataSize::ZERO && queued < DataSize::from_bytes(100 * 125), "{queued:?}");
     assert_eq!(queued, row.queue);
@@ -300,7 +312,7 @@ fn stations_reach_each_other_over_the_air_twice() {
     let mut network = cell_network(Vec::new());
     network.enqueue(ms(0), 0, &packet(A, B));
     assert_eq!(arrivals(&mut network).len(), 1);
-    let record = network.into_record().cell.unwrap();
+    let record = network.into_record().access.unwrap().wifi;
     let delivered = |node| -> u64 {
         let rows = record.rows.iter().filter(|row| row.node == node);
         rows.map(|row| row.delivered_packets).sum()
@@ -312,7 +324,7 @@ fn stations_reach_each_other_over_the_air_twice() {
 
 #[test]
 fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
-    let waited = |loads: Vec<Load>| {
+    let waited = |loads: Vec<StationLoad>| {
         let mut network = cell_network(loads);
         for now in (0..400).step_by(4) {
             while network.poll(ms(now)).is_some() {}
@@ -323,7 +335,7 @@ fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
         assert_eq!(total.delivered_packets, 100);
         total.waited
     };
-    let saturated = Load::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+    let saturated = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
     let (idle, loaded) = (waited(Vec::new()), waited(vec![saturated]));
     // A frame of the load takes about 0.4 ms.
     assert!(loaded > idle + TimeDelta::from_millis(10), "{idle:?} {loaded:?}");
@@ -331,17 +343,31 @@ fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
 
 #[test]
 fn a_packet_that_is_given_up_on_the_air_counts_as_lost() {
-    let mut network = cell_network(Vec::new());
-    let plan = CellConfig::new(Band::GHZ_2_4, {
-        let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
-        let mut station = Station::new("near", rate.clone(), rate);
-        station.up.errors = Errors::Ratio(1.0);
-        vec![station]
-    });
-    let plan = CellPlan { config: plan, airtime: ms(0)..ms(0) };
-    network.cell = Some(LoggedCell::new(&plan, Seed::new(1)));
+    let mut config = cell();
+    config.stations[0].up.errors = Errors::Ratio(1.0);
+    let mut network = network_behind(config);
     network.enqueue(ms(0), 0, &packet(A, C));
     assert_eq!(arrivals(&mut network), []);
     let total = network.into_record().flows[0].total;
     assert_eq!((total.lost_packets, total.dropped_packets), (1, 0));
+}
+
+/// A change that no kind of network knows.
+#[derive(Debug)]
+struct Unknown;
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("something else")
+    }
+}
+
+impl AccessChange for Unknown {}
+
+#[test]
+fn a_change_that_the_access_network_does_not_know_is_not_recorded() {
+    for mut network in [cell_network(Vec::new()), two_hosts()] {
+        network.set_access(ms(0), &Unknown);
+        assert!(network.into_record().access_changes.is_empty());
+    }
 }

@@ -1,4 +1,4 @@
-//! Whether the values of a real run count: the only place that judges it.
+//! Decides whether the values of a real run count. No other module decides it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ pub enum Flaw {
     Disturbed,
 }
 
-/// What became of a real run.
+/// Outcome of a real run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fate {
-    /// Calls that were to be made.
+    /// Number of calls that were attempted.
     pub made: usize,
-    /// Calls that came about and lasted.
+    /// Number of calls that connected and lasted.
     pub succeeded: usize,
-    /// The machine disturbed the run: its values say more about the machine.
+    /// The machine disturbed the run, so its values describe the machine more than the network.
     #[serde(rename = "bent")]
     pub disturbed: bool,
 }

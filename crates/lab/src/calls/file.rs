@@ -1,15 +1,15 @@
-//! `call.json`: what only a run of real programs has. `weir call` and `weir link` write it and the report
-//! reads it, both through [`CallFile`].
+//! `call.json`: the part of a record that only runs of real programs have. `weir call` and
+//! `weir link` write it and the report reads it, both through [`CallFile`].
 //!
-//! Members that records of older versions lack are optional. Anything else that does not fit makes the
-//! record a damaged one.
+//! Members that older versions did not write are optional. Any other mismatch makes the record
+//! damaged.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fate::Fate;
 
-/// The whole file. Members that only calls have, or only the command of `weir link`, are absent in the
-/// other.
+/// The whole file. Members that belong only to calls, or only to a command of `weir link`, are
+/// absent in the other kind of run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallFile {
     /// Of `weir link`: the words of the command.
@@ -33,10 +33,10 @@ pub struct CallFile {
     /// Which parts were real and which simulated.
     #[serde(default)]
     pub engines: String,
-    /// What should not be trusted, a sentence each.
+    /// Reasons not to trust values, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// How often the run was made: runs that the machine disturbed are made again.
+    /// Number of attempts: runs that the machine disturbed are repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<usize>,
     /// What the cameras were asked for.
@@ -45,7 +45,7 @@ pub struct CallFile {
     /// The programs that took part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Participant>,
-    /// What became of each call.
+    /// Result of each call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallEntry>,
     /// Packets that the captures were too late for.
@@ -54,7 +54,7 @@ pub struct CallFile {
     /// The calls whose two ends were captured; absent in a run of `weir link`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captures: Option<Vec<Capture>>,
-    /// Two for each call, first the one that offers.
+    /// Two for each call; the offering peer comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<Peer>,
     /// What the emulator measured.
@@ -83,7 +83,7 @@ pub struct EmulationFacts {
     /// Share that the host of a virtual machine took, part of the busy time; `null` if unknown.
     #[serde(default)]
     pub cpu_stolen_ratio: Option<f64>,
-    /// What was typed to `--interactive`.
+    /// Changes typed with `--interactive`.
     #[serde(default)]
     pub changes: Vec<NetworkChange>,
     /// Packets that were not from one host to another.
@@ -132,7 +132,7 @@ pub struct AskedPicture {
 }
 
 impl CallFile {
-    /// What became of the run.
+    /// Outcome of the run.
     pub fn fate(&self) -> Fate {
         let succeeded = self.calls.iter().filter(|call| call.failure.is_none()).count();
         Fate { made: self.calls.len(), succeeded, disturbed: self.emulation.disturbed }
@@ -143,7 +143,7 @@ impl CallFile {
         self.captures.as_deref().unwrap_or_default()
     }
 
-    /// Whether the call with this number came about and lasted.
+    /// Whether the call with this number connected and lasted.
     pub(super) fn lasted(&self, number: usize) -> bool {
         !self.calls.iter().any(|call| call.call == number && call.failure.is_some())
     }
@@ -162,7 +162,7 @@ impl CallFile {
         Some(&self.end(call, &stream.to)?.participant)
     }
 
-    /// An end of a call, which captures name `a` or `b`.
+    /// An end of a call. Captures name the two ends `a` and `b`.
     pub(crate) fn end(&self, call: usize, name: &str) -> Option<&Peer> {
         let mut ends = self.peers.iter().filter(|peer| peer.call == call);
         ends.nth(usize::from(name == "b"))
@@ -181,20 +181,20 @@ pub struct Participant {
     /// never began, and for a person's browser.
     #[serde(default)]
     pub cpu_cores: Option<f64>,
-    /// Largest proportional set size seen; `null` likewise.
+    /// Largest proportional set size seen; `null` in the same cases.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
 }
 
-/// What became of a call.
+/// Result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallEntry {
     /// Its number.
     pub call: usize,
-    /// Who offers, who answers.
+    /// The offering participant, then the answering one.
     #[serde(default)]
     pub participants: Vec<String>,
-    /// Why it failed, in one line; `null` if it came about and lasted.
+    /// Why it failed, in one line; `null` if it connected and lasted.
     pub failure: Option<String>,
 }
 
@@ -223,7 +223,7 @@ pub struct Peer {
     /// The encoder by its last report; `null` at a peer that sends no video.
     #[serde(default)]
     pub encoder: Option<Encoder>,
-    /// How long the quality was limited by what.
+    /// Time for which each cause limited the quality.
     #[serde(default)]
     pub limitation_s: Option<Limitation>,
     /// What getStats reported, every 500 ms.
@@ -255,7 +255,7 @@ impl Setup {
     }
 }
 
-/// The candidates that media went between.
+/// The two candidates between which media was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidatePair {
     /// This end.
@@ -313,7 +313,7 @@ pub struct Encoder {
     pub encoder_implementation: Option<String>,
 }
 
-/// How long the quality was limited by what, in s.
+/// Time for which each cause limited the quality, in s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limitation {
     /// By nothing.
@@ -346,7 +346,7 @@ pub struct Interval {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SentInterval {
-    /// What the browser gave its encoder, in bit/s.
+    /// Target bitrate that the browser gave its encoder, in bit/s.
     pub target_bps: Option<u64>,
     /// IP packets, in bit/s.
     pub send_bps: Option<u64>,
@@ -366,7 +366,7 @@ pub struct SentInterval {
     pub sent_frame_rate: Option<f64>,
     /// Mean quantizer.
     pub sent_qp: Option<f64>,
-    /// What limits the quality at the end: `none`, `cpu`, `bandwidth` or `other`.
+    /// What limited the quality at the end of the interval: `none`, `cpu`, `bandwidth` or `other`.
     pub limitation: Option<String>,
 }
 
@@ -398,7 +398,8 @@ pub struct ReceivedInterval {
     pub frame_size: Option<(u32, u32)>,
     /// Frames decoded a second.
     pub frame_rate: Option<f64>,
-    /// Time between frames over the sum of its squares, which counts a long gap for what it hides.
+    /// Sum of the times between frames over the sum of their squares. A long gap lowers it more
+    /// than the plain frame rate.
     pub harmonic_frame_rate: Option<f64>,
     /// Mean quantizer.
     pub qp: Option<f64>,
@@ -424,13 +425,13 @@ pub struct Capture {
     /// The media streams.
     #[serde(default)]
     pub streams: Vec<Stream>,
-    /// Of peer a, of peer b.
+    /// Intervals of peer a, then of peer b.
     #[serde(default)]
     pub intervals: Vec<Vec<CapturedInterval>>,
-    /// The counts of getStats beside those of the captures.
+    /// The counts of getStats and those of the captures.
     #[serde(default)]
     pub compared: Vec<Compared>,
-    /// Quantities that two witnesses saw.
+    /// Quantities that two witnesses measured.
     #[serde(default)]
     pub agreement: Vec<Agreement>,
 }
@@ -498,15 +499,15 @@ pub struct CapturedInterval {
     pub send_bps: Option<f64>,
     /// Received, in bit/s.
     pub receive_bps: Option<f64>,
-    /// Growth of the lost over growth of received and lost packets.
+    /// Packets lost in the interval over packets lost or received in it.
     pub loss_ratio: Option<f64>,
 }
 
-/// What getStats counts of a stream, beside the capture at the same host.
+/// Counts of a stream by getStats and by the capture at the same host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Compared {
-    /// Whose browser, `a` or `b`.
+    /// Peer whose browser counted, `a` or `b`.
     pub peer: String,
     /// `sent` or `received`.
     pub way: String,
@@ -514,15 +515,15 @@ pub struct Compared {
     pub stream: String,
     /// The media section of the session description.
     pub mid: Option<String>,
-    /// The streams of the count.
+    /// SSRCs of the counted streams.
     pub ssrcs: Vec<u32>,
     /// Packets by getStats.
     pub reported_packets: u64,
     /// Packets by the capture.
     pub captured_packets: u64,
-    /// Payload by getStats; `null` where the browser does not tell what SRTP adds.
+    /// Payload by getStats; `null` where the browser does not report what SRTP adds.
     pub reported_payload_bytes: Option<u64>,
-    /// Payload by the capture; `null` likewise.
+    /// Payload by the capture; `null` in the same case.
     pub captured_payload_bytes: Option<u64>,
     /// When each report was made, in the scenario's time.
     pub time_s: Vec<f64>,
@@ -532,35 +533,36 @@ pub struct Compared {
     pub captured_bps: Vec<u64>,
 }
 
-/// Two witnesses of one quantity.
+/// One quantity, measured by two witnesses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Agreement {
-    /// What was seen, and where: `audio a to b, at a`.
+    /// The subject and the place of the measurement: `audio a to b, at a`.
     pub subject: String,
     /// `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`.
     pub quantity: String,
-    /// Who saw it beside the capture: `getStats` or `emulator`.
+    /// The witness other than the capture: `getStats` or `emulator`.
     pub witness: String,
-    /// What this witness saw.
+    /// Value of this witness.
     pub witnessed: f64,
-    /// What the capture saw.
+    /// Value of the capture.
     pub captured: f64,
     /// Witnessed minus captured.
     pub error: f64,
-    /// How large the error can be without contradiction.
+    /// Largest error at which the two still agree.
     pub limit: f64,
-    /// Whether it is not larger.
+    /// Whether the error is within the limit.
     pub agrees: bool,
 }
 
-/// A member that is there, `null` or not; an absent one never gets here.
+/// Deserializes a member that is present, possibly `null`. Serde does not call this for an absent
+/// member.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
-/// Members that are there all together or not at all. Unlike serde's own `Option` of a flattened struct,
-/// a member of the wrong type is an error.
+/// Deserializes members that are all present or all absent. Unlike serde's own `Option` of a
+/// flattened struct, a member of the wrong type is an error.
 fn part<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

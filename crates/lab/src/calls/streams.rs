@@ -1,15 +1,15 @@
-//! How far getStats and the packet captures are apart on each stream of a call.
+//! Differences between getStats and the packet captures, for each stream of a call.
 
 use serde::{Deserialize, Serialize};
 
 use super::file::{CallFile, Compared};
 
-/// What a browser counted of a stream beside the capture at its host.
+/// Counts of a stream by a browser and by the capture at its host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamError {
     /// Number of the call.
     pub call: usize,
-    /// Whose browser.
+    /// Participant whose browser counted.
     pub peer: String,
     /// `sent` or `received`.
     pub way: String,
@@ -17,20 +17,21 @@ pub struct StreamError {
     pub stream: String,
     /// The media section of the session description.
     pub mid: Option<String>,
-    /// The streams of the count.
+    /// SSRCs of the counted streams.
     pub ssrcs: Vec<u32>,
     /// Packets by getStats.
     pub reported_packets: u64,
     /// Packets by the capture.
     pub captured_packets: u64,
-    /// Payload by getStats minus payload by the capture over the latter; `None` where getStats does not tell
-    /// it or there was none.
+    /// Payload by getStats minus payload by the capture, relative to the latter. `None` if getStats
+    /// does not report it, or if there was no payload.
     pub payload_error_percent: Option<f64>,
-    /// What the intervals between two reports are apart, over their sum; `None` likewise.
+    /// Absolute difference of the two rates, summed over the intervals between reports, relative to
+    /// the sum of the captured rates. `None` if the capture saw no payload.
     pub interval_error_percent: Option<f64>,
 }
 
-/// Of all captured calls of a run.
+/// Differences in all captured calls of a run.
 pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
     let captures = file.captures().iter();
     let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));

@@ -1,11 +1,11 @@
-//! All declared metrics, and how a dotted path finds its own.
+//! All declared metrics, and the look-up of one by its dotted path.
 
 use super::{
     Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
     TransferMetrics, VideoMetrics,
 };
 
-/// The tables, by what their metrics are of.
+/// Tables of metrics, one constant for each kind of subject.
 pub(crate) const FLOW: [&[Declared]; 3] =
     [Metrics::DECLARED, VideoMetrics::DECLARED, TransferMetrics::DECLARED];
 pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DECLARED];
@@ -18,7 +18,7 @@ impl Declared {
         FLOW.into_iter().chain(SHARED).chain(NODE).chain(CALL).flatten()
     }
 
-    /// What is known of the metric at a dotted path; `None` if no such metric is declared.
+    /// The declaration of the metric at a dotted path; `None` if there is none.
     pub fn of(path: &str) -> Option<&'static Self> {
         let general = general(path);
         Self::all().find(|declared| {
@@ -29,15 +29,15 @@ impl Declared {
 }
 
 impl Better {
-    /// Which of two values at a dotted path is the better one; `None` if no such metric is declared. A
-    /// standard deviation is better low, whatever it is of.
+    /// Whether higher or lower values at a dotted path are better; `None` if no such metric is
+    /// declared. A lower standard deviation is always better.
     pub fn of(path: &str) -> Option<Self> {
         let declared = Declared::of(path)?;
         Some(if path.ends_with(".std") { Self::Lower } else { declared.better })
     }
 }
 
-/// The path as it is declared: without the name of a node, or the side of a call.
+/// The path as declared: with `NODE` for the name of a node, and without the side of a call.
 fn general(path: &str) -> String {
     let mut keys: Vec<&str> = path.split('.').collect();
     match keys.as_slice() {

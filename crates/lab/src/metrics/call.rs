@@ -8,21 +8,21 @@ declare! {
     /// How many calls succeeded.
     #[derive(Default)]
     pub struct CallSuccess in "calls." {
-        /// Calls that came about and lasted, over all that were to be made; over iterations the mean is the
-        /// ratio.
+        /// Calls that connected and lasted, over all calls that were attempted.
         success_ratio: Option<f64> = "ratio", Higher, [];
     }
 }
 
 declare! {
-    /// Means over participants; of a participant with several connections over these, but rates are their
-    /// sums.
+    /// Means over participants. For a participant with several connections, a value is the mean
+    /// over them, but a rate is their sum.
     #[derive(Default)]
     #[serde(default)]
     pub struct CallMetrics in "calls." {
-        /// Set-up, first step: from the start of a connection until both descriptions are there.
+        /// Set-up, first step: from the start of a connection until both session descriptions are
+        /// there.
         signalling_ms: Option<f64> = "ms", Lower, [];
-        /// Set-up, second step: from then until a path is found; 0 where it was found before.
+        /// Set-up, second step: from then until a path is found; 0 if it was found before.
         ice_ms: Option<f64> = "ms", Lower, [];
         /// Set-up, third step: from then until keys are agreed on.
         dtls_ms: Option<f64> = "ms", Lower, [];
@@ -31,13 +31,14 @@ declare! {
         /// From the start of a connection until the first frame of the other peer is shown: the set-up
         /// time of aalto, section 6.1.2.
         first_frame_ms: Option<f64> = "ms", Lower, [];
-        /// One-way delay of the packets of the video that a participant receives, by the captures.
+        /// One-way delay of the video packets that a participant receives, from the captures.
         one_way_delay_ms: Option<OneWayDelay> = "ms", Lower, [];
-        /// Round-trip time by getStats.
+        /// Round-trip time from getStats.
         rtt_ms: Option<f64> = "ms", Lower, [];
-        /// Media that a participant sends, as IP packets, by getStats; all its connections together.
+        /// Rate of the media that a participant sends over all its connections, as IP packets, from
+        /// getStats.
         send_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
-        /// Media that a participant receives, likewise.
+        /// The same for the media that a participant receives.
         receive_rate_mbps: Option<f64> = "Mbit/s", Neither, [];
         /// Processor time of the browser over wall time: 1 is one core all the time.
         cpu_cores: Option<f64> = "", Lower, [];
@@ -46,7 +47,7 @@ declare! {
     }
 }
 
-/// Over the packets of a stream; the mean over the streams.
+/// One-way delay over the packets of a stream, as a mean over the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneWayDelay {
     /// Mean.

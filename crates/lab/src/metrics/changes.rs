@@ -1,4 +1,4 @@
-//! Steps of the capacity, and how a flow answered each.
+//! Capacity changes, and how a flow responded to each.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +10,42 @@ use super::{ROWS_PER_SECOND, Window};
 /// A controller has responded once its output differs by this much (lund, section 5.2).
 const RESPONSE: Bitrate = Bitrate::from_kbps(250);
 
-/// A step of the capacity, at the boundary before row `first`.
+/// A change of the capacity. It takes effect with row `first`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapacityChange {
     /// Index of the first row with the new capacity.
     pub first: usize,
-    /// When it came.
+    /// When the capacity changed.
     pub time: Timestamp,
     /// Whether the capacity rose.
     pub up: bool,
     /// The new capacity.
     pub capacity: Bitrate,
-    /// Time until the received rate of a second first reached 90 % of the new capacity; `None` if the
-    /// next change or the end came first, or where there is no capacity any more.
+    /// Time until the received rate over a second first reached 90 % of the new capacity. `None` if
+    /// the next change or the end of the run came first, or if the new capacity is zero.
     pub reached_s: Option<f64>,
-    /// The row whose target was the first to differ, and the time until then.
+    /// First row whose target differed by 250 kbit/s, and the time from the change until then.
     pub(super) answered: Option<(usize, TimeDelta)>,
 }
 
-/// The steps of the capacity that lie between rows.
+/// Finds capacity changes between rows, and the response to each.
 ///
-/// A response is as lund has it, 5.2: the target at the change is compared with each later one, 50 ms
-/// apart, until they differ by 250 kbit/s. The search goes on past the next change, as the paper's counter
-/// does; a change that is never answered does not count.
+/// The response is defined in lund, section 5.2: the target at the change is compared with the
+/// target of each later row, every 50 ms, until they differ by 250 kbit/s. The search continues
+/// past the next change, as in the paper. A change without a response does not count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
     found: Vec<CapacityChange>,
     rows: usize,
     before: Option<Before>,
-    /// Changes that were not answered yet, by the target before them.
+    /// Changes without a response so far, by the target before the change.
     open: BTreeMap<Bitrate, Vec<usize>>,
-    /// What was received since the last change, until its capacity is reached or ends.
+    /// Bytes received since the last change, until 90 % of the new capacity is reached or the
+    /// capacity changes again.
     reaching: Option<Window>,
 }
 
-/// Of the row before.
+/// Values of the previous row.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     time: Timestamp,
@@ -88,7 +89,8 @@ impl Changes {
         self.reaching = (new > Bitrate::ZERO).then(Window::default);
     }
 
-    /// Those farthest from the new target are the first and the last.
+    /// Records the response to all open changes whose target differs enough. The map is sorted, so
+    /// only its first and last entries need a look.
     fn answer(&mut self, target: Bitrate, now: Timestamp) {
         let differs = |before: &Bitrate| {
             target.saturating_sub(*before) >= RESPONSE || before.saturating_sub(target) >= RESPONSE
@@ -125,7 +127,7 @@ impl Changes {
 }
 
 impl CapacityChange {
-    /// Time until the target differed, if it did so within these rows.
+    /// Response time, if the response came before row `end`.
     pub(super) fn response_s(&self, end: usize) -> Option<f64> {
         self.answered.filter(|(row, _)| *row < end).map(|(_, time)| time.as_secs_f64())
     }

@@ -1,6 +1,8 @@
-//! A number a row of a flow, however long the run: the beginning in memory, the rest in a temporary file.
+//! A column of numbers, one per row of a flow. The first blocks stay in memory, the rest goes to a
+//! temporary file.
 //!
-//! Some metrics need the rows a second time, since they hold each against a mean that only the end tells.
+//! Some metrics compare each row with a mean that is known only at the end, so they read the rows a
+//! second time.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -9,22 +11,23 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Numbers of a block.
+/// Numbers in a block.
 const BLOCK: usize = 8_192;
 /// Blocks of a column that stay in memory.
 const KEPT: usize = 4;
 const BYTES: usize = size_of::<u64>();
 
-/// The temporary file of a run's columns. It has no name, so nothing of it stays, however the program ends.
+/// Temporary file for the columns of a run. It has no name, so it disappears with the program,
+/// however the program ends.
 #[derive(Debug, Default)]
 pub struct Spool {
-    /// `None` where none can be made.
+    /// `None` if the file could not be created.
     file: OnceLock<Option<File>>,
     used: AtomicU64,
 }
 
 impl Spool {
-    /// Where the block now lies; `None` if it cannot be written.
+    /// Writes a block and returns its offset; `None` if it cannot be written.
     fn write(&self, block: &[u64]) -> Option<u64> {
         let file = self.file.get_or_init(|| tempfile::tempfile().ok()).as_ref()?;
         let bytes: Vec<u8> = block.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -47,9 +50,10 @@ impl Spool {
 pub(super) struct Column {
     spool: Arc<Spool>,
     blocks: Vec<Block>,
-    /// What comes after the last whole block.
+    /// Numbers after the last full block.
     tail: Vec<u64>,
-    /// The block that was read last, by its number: one follows the other.
+    /// Number and content of the block read last. Reads are sequential, so caching one block is
+    /// enough.
     last: RefCell<Option<(usize, Arc<[u64]>)>>,
 }
 
@@ -59,7 +63,7 @@ enum Block {
     Spooled(u64),
 }
 
-/// A block to look at.
+/// A block whose numbers can be read.
 enum Loaded<'a> {
     Kept(&'a [u64]),
     Read(Arc<[u64]>),
@@ -91,7 +95,7 @@ impl Column {
         if self.tail.len() < BLOCK {
             return;
         }
-        // Where the disk is full the memory has to do.
+        // If the block cannot be written (disk full), keep it in memory.
         let spooled = if self.blocks.len() < KEPT { None } else { self.spool.write(&self.tail) };
         self.blocks.push(match spooled {
             Some(offset) => Block::Spooled(offset),

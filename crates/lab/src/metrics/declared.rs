@@ -1,24 +1,24 @@
-//! The tables of metrics: each metric of a summary is declared once, with its unit, its meaning, which of
-//! two values is the better one, and what a flow needs to have it.
+//! Tables of metrics. Each metric of a summary is declared once: its unit, its meaning, whether
+//! higher or lower is better, and what a flow needs to have it.
 //!
-//! [`declare!`] makes of a table the struct that a summary holds, and what is known of its members. The
-//! names that scenarios and `weir compare` accept, the report's definitions, and the tables of
-//! `docs/reference/record-format.md` follow from it.
+//! [`declare!`] turns a table into the struct that a summary contains and a list of declarations.
+//! The metric names that scenarios and `weir compare` accept, the definitions in the report, and
+//! the tables of `docs/reference/record-format.md` are derived from it.
 
 use std::collections::BTreeMap;
 
-/// Which of two values of a metric is the better one.
+/// Which of two values of a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// The higher one.
     Higher,
     /// The lower one.
     Lower,
-    /// Neither: the metric says what was done, not how well.
+    /// Neither: the metric describes what happened, not how good it is.
     Neither,
 }
 
-/// What there must be for a metric to have a value.
+/// Condition under which a metric has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// The flow is a media flow, so it has a controller and feedback.
@@ -27,38 +27,39 @@ pub enum Need {
     Repair,
     /// The flow is a TCP flow.
     Tcp,
-    /// A bottleneck on the flow's way has a limited capacity.
+    /// A bottleneck on the flow's path has a limited capacity.
     Capacity,
     /// That capacity changes.
     Change,
-    /// Two media flows or more go the way of the first flow.
+    /// At least two media flows have the direction of the first flow.
     Rivals,
 }
 
-/// What is known of a metric before anything runs.
+/// Declaration of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Dotted path: `rtt_ms` stands for `rtt_ms.mean` and all others below it. Before it come `link.`,
-    /// `fairness.`, `cell.NODE.` or `calls.` for what is not a flow's.
+    /// Dotted path: `rtt_ms` stands for `rtt_ms.mean` and all other values below it. Metrics that
+    /// do not belong to a flow begin with `link.`, `fairness.`, `cell.NODE.` or `calls.`.
     pub path: &'static str,
-    /// What plots and tables call it; empty for a metric that they show by its path, if at all.
+    /// Name in plots and tables. If it is empty, they show the path, or they do not show the
+    /// metric.
     pub title: &'static str,
     /// Unit; `ratio` for a share, empty for a count.
     pub unit: &'static str,
-    /// What it means, in sentences.
+    /// Meaning, in full sentences.
     pub meaning: &'static str,
-    /// What is different in a real call; empty if nothing is.
+    /// Difference in a real call; empty if there is none.
     pub in_call: &'static str,
     /// The values below the path; none if the metric is a single value.
     pub parts: &'static [&'static str],
-    /// Which value is the better one.
+    /// Whether higher or lower is better.
     pub better: Better,
-    /// What there must be.
+    /// Conditions for a value.
     pub needs: &'static [Need],
 }
 
-/// Declares metrics. The doc comment of a member is its meaning. `with` names further structs of metrics
-/// whose members a summary writes beside these.
+/// Declares metrics. The doc comment of a member is its meaning. `with` names further structs of
+/// metrics whose members a summary also contains.
 macro_rules! declare {
     (
         $(#[$meta:meta])*
@@ -102,7 +103,7 @@ macro_rules! declare {
         }
 
         impl $name {
-            /// What is known of each metric.
+            /// Declaration of each metric.
             pub(crate) const DECLARED: &[$crate::metrics::Declared] = &[$(
                 $crate::metrics::Declared {
                     path: concat!($prefix, stringify!($member)),
@@ -122,7 +123,7 @@ pub(crate) use declare;
 
 /// A value of a summary.
 pub(crate) trait Shape {
-    /// The names of the values below it; none of a single value.
+    /// Names of the values below it; empty for a single value.
     const PARTS: &[&str] = &[];
     /// A value with all its parts, to look up paths in.
     fn full() -> Self;

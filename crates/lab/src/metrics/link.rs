@@ -9,21 +9,23 @@ use super::declared::{Shape, declare};
 declare! {
     /// How full the bottlenecks are.
     pub struct LinkSummary in "link." {
-        /// Received bits of all flows of the first flow's direction over what the bottleneck could carry while
-        /// any of them was active; of several bottlenecks the fullest.
+        /// Received bits of all flows in the direction of the first flow, over the bits that the
+        /// bottleneck could carry while any of them was active. With several bottlenecks, the value
+        /// of the fullest one.
         utilization: Option<f64> = "ratio", Higher, [Capacity];
-        /// The same of each bottleneck of several, by its number.
+        /// The same for each bottleneck, by its number, if there are several.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         hops: BTreeMap<String, f64> = "ratio", Higher, [Capacity];
     }
 }
 
 declare! {
-    /// How the media flows of a time share a path while all of them are active. Throughputs count per
-    /// priority.
+    /// How media flows share a path while all of them are active. Throughputs are divided by the
+    /// priority of the flow.
     pub struct Fairness in "fairness." {
-        /// Jain's index over the mean throughputs of the media flows of that direction, per priority, while
-        /// all of them are active: 1 if all are equal, 1/n if one of n has all.
+        /// Jain's index of the mean throughputs of the media flows in that direction, divided by
+        /// their priorities, while all of them are active: 1 if all are equal, 1/n if one of n
+        /// flows has all.
         jain: f64 = "", Higher, [Rivals];
         /// Lowest over highest of these throughputs in windows of 1 s: mean over the windows, minimum, and
         /// the share of the windows within which no two flows differ by more than a factor of three.

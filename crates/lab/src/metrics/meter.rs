@@ -21,43 +21,43 @@ use super::transfer::TransferMeter;
 use super::video::VideoMeter;
 use super::{MeanMax, Metrics, RunningMean, Window};
 
-/// A target that nobody measured, in a column.
+/// Stands for a missing target in a column.
 const NO_TARGET: u64 = u64::MAX;
 
-/// Takes the rows of one flow, by rising time.
+/// Measures the rows of one flow, in order of time.
 #[derive(Debug)]
 pub struct FlowMeter {
-    /// When other flows came or went.
+    /// When other flows started or stopped.
     arrivals: Vec<Timestamp>,
     whole: Part,
     parts: Vec<(Range<Timestamp>, Part)>,
     changes: Changes,
     received: Received,
     targets: Column,
-    /// Of the rows that have a transfer.
+    /// Goodput in bytes, of the rows that have a transfer.
     goodput: Column,
-    /// Rows without any capacity.
+    /// Rows with a capacity of zero.
     outages: Vec<Range<usize>>,
-    /// The capacity of the row before, and what it carries in a row.
+    /// Capacity of the previous row, and how much it can carry in one row.
     carried: Option<(Bitrate, Carried)>,
 }
 
-/// What was measured of a flow.
+/// Measurements of a flow.
 #[derive(Debug)]
 pub struct Measured {
     /// Over its whole time.
     pub whole: Metrics,
     /// Over the parts.
     pub parts: Vec<Metrics>,
-    /// The steps of its capacity.
+    /// Changes of its capacity.
     pub changes: Vec<CapacityChange>,
     /// What it received.
     pub received: Received,
 }
 
 impl FlowMeter {
-    /// Of a flow that is also measured over these parts of its time; a row belongs to the part that it
-    /// ends in. Flows of one run share a `spool`.
+    /// Measures a flow over its whole time and over `parts` of it. A row belongs to the part in
+    /// which it ends. Flows of one run share a `spool`.
     pub fn new(parts: &[Range<Timestamp>], arrivals: Vec<Timestamp>, spool: &Arc<Spool>) -> Self {
         Self {
             arrivals,
@@ -75,7 +75,7 @@ impl FlowMeter {
     /// Measures the next row.
     pub fn push(&mut self, row: &Row) {
         let (index, transfers) = (self.targets.len(), self.goodput.len());
-        // It rarely changes, and to work it out takes a long division.
+        // The capacity rarely changes, and computing this takes a slow division.
         let known = self.carried.filter(|(capacity, _)| Some(*capacity) == row.capacity);
         self.carried = known.or_else(|| Some((row.capacity?, Carried::in_row(row.capacity?))));
         let carried = self.carried.map(|(_, carried)| carried);
@@ -99,7 +99,7 @@ impl FlowMeter {
         }
     }
 
-    /// What the rows were.
+    /// Computes the metrics of all rows.
     pub fn finish(mut self) -> Measured {
         let least_rtt = self.whole.rtt.least().unwrap_or_default();
         let changes = std::mem::take(&mut self.changes).into_found();
@@ -144,7 +144,7 @@ impl FlowMeter {
         }
     }
 
-    /// The rows between changes: of the capacity, or of who else is there.
+    /// The rows between changes of the capacity and starts or stops of other flows.
     fn spans(&self, rows: &Range<usize>, changes: &[&CapacityChange]) -> Vec<Range<usize>> {
         let after = |time: &Timestamp| self.received.until(*time).clamp(rows.start, rows.end);
         let mut bounds: Vec<usize> = changes.iter().map(|change| change.first).collect();
@@ -169,13 +169,13 @@ struct Part {
     rtt: Tally,
     loss: Loss,
     sent: DataSize,
-    /// `None` if nobody knows.
+    /// `None` if a row has no value.
     feedback: Option<DataSize>,
     video: VideoMeter,
     transfer: TransferMeter,
 }
 
-/// What the bottleneck could carry: to the bit, and row by row in whole bytes.
+/// What the bottleneck could carry: exactly in bits, and in bytes with each row rounded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Carried {
     bits: f64,
@@ -247,7 +247,7 @@ impl Part {
         (carried > 0.0).then(|| self.received.as_bits() as f64 / carried)
     }
 
-    /// `None` if nothing was sent, or nobody knows what came back.
+    /// `None` if nothing was sent, or if the feedback was not measured.
     fn feedback_ratio(&self) -> Option<f64> {
         let (feedback, sent) = (self.feedback?, self.sent);
         (sent > DataSize::ZERO).then(|| feedback.as_bytes() as f64 / sent.as_bytes() as f64)
@@ -260,7 +260,7 @@ struct Loss {
     sent: u64,
     lost: u64,
     second: [Window; 2],
-    /// The largest ratio of a second.
+    /// Largest loss ratio of any second.
     max: f64,
 }
 

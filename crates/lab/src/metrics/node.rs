@@ -3,22 +3,22 @@
 use super::declared::declare;
 
 declare! {
-    /// Metrics of nodes as senders, over the nodes of one table together. `None` where nothing was sent, or
-    /// measured.
+    /// Metrics of nodes as senders, over the nodes of one table together. `None` if nothing was
+    /// sent, or if the value was not measured.
     pub struct NodeMetrics in "cell.NODE." {
-        /// IP bytes that came to be sent, over the time.
+        /// Rate of the IP bytes that the node had to send.
         offered_mbps: f64 = "Mbit/s", Neither, [];
-        /// IP bytes that arrived, over the time.
+        /// Rate of the IP bytes that arrived.
         delivered_mbps: f64 = "Mbit/s", Higher, [];
         /// Packets given up after their last attempt, over all whose fate was known.
         loss_ratio: Option<f64> = "ratio", Lower, [];
         /// Packets that a queue dropped, over all whose fate was known.
         drop_ratio: Option<f64> = "ratio", Lower, [];
-        /// Transmissions of a packet.
+        /// Mean number of transmissions of a packet.
         attempts_per_packet: Option<f64> = "", Lower, [];
-        /// Transmissions that failed, over all.
+        /// Failed transmissions over all transmissions.
         failure_ratio: Option<f64> = "ratio", Lower, [];
-        /// Time on the air, answers included, over the time.
+        /// Share of the time that the node's frames are on the air, acknowledgements included.
         airtime_share: f64 = "ratio", Neither, [];
         /// Mean length of the queues.
         queue_bytes: Option<f64> = "byte", Lower, [];

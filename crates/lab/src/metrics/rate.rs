@@ -1,4 +1,4 @@
-//! Rates of what came in each row.
+//! Rates from the bytes of each row.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use weir_sim::trace::ROW_INTERVAL;
 use super::column::Column;
 use super::{MeanStd, ROWS_PER_SECOND, RunningMean};
 
-/// Of what came in each row: the mean over the time, the standard deviation of whole seconds.
+/// Mean rate over the rows, and the standard deviation of the rates of whole seconds.
 pub(super) fn rate_over(sizes: &Column, rows: Range<usize>) -> Option<MeanStd> {
     let rate = |bytes: u64, rows: usize| {
         (DataSize::from_bytes(bytes) / (ROW_INTERVAL * rows as i64)).as_mbps_f64()

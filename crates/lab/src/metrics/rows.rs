@@ -1,4 +1,4 @@
-//! Which rows of a flow lie in a time, and what came in them.
+//! Looks up the rows of a flow by time, and the bytes received in them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use weir_sim::trace::ROW_INTERVAL;
 
 use super::column::{Column, Spool};
 
-/// The times of rows, rising. Rows follow each other without a gap nearly always, so that a few numbers
-/// tell all times.
+/// Rising times of the rows. Rows nearly always follow each other without a gap, so only the start
+/// of each gapless sequence is stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
-    /// The first row of each sequence without a gap, and when it ends.
+    /// First row of each gapless sequence, and the time at which that row ends.
     sequences: Vec<(usize, Timestamp)>,
     rows: usize,
     last: Option<Timestamp>,
@@ -27,7 +27,7 @@ impl Times {
         self.last = Some(time);
     }
 
-    /// How many rows end by a time.
+    /// Number of rows that end at or before `time`.
     fn until(&self, time: Timestamp) -> usize {
         let sequence = self.sequences.partition_point(|(_, first)| *first <= time);
         let Some((row, first)) = sequence.checked_sub(1).map(|index| self.sequences[index]) else {
@@ -60,18 +60,18 @@ impl Received {
         &self.bytes
     }
 
-    /// How many rows end by a time.
+    /// Number of rows that end at or before `time`.
     pub(super) fn until(&self, time: Timestamp) -> usize {
         self.times.until(time)
     }
 
-    /// In the rows that end within a time.
+    /// Bytes received in the rows that end within `time`.
     pub fn within(&self, time: &Range<Timestamp>) -> DataSize {
         let (from, to) = (self.times.until(time.start), self.times.until(time.end));
         DataSize::from_bytes(self.bytes.sum(from..to.max(from)))
     }
 
-    /// Over these rows.
+    /// Mean rate over these rows.
     pub(super) fn rate(&self, rows: Range<usize>) -> Bitrate {
         let time = ROW_INTERVAL * rows.len() as i64;
         DataSize::from_bytes(self.bytes.sum(rows)) / time

@@ -8,14 +8,15 @@ use weir_sim::trace::ROW_INTERVAL;
 use super::rows::Received;
 use super::{ROWS_PER_SECOND, RunningMean, Window};
 
-/// Rows over which a rate is held against the watermarks of an oscillation: 500 ms [RFC8868 §3].
+/// Rows of the window whose rate is compared with the watermarks of an oscillation: 500 ms
+/// [RFC8868 §3].
 pub(super) const OSCILLATION_WINDOW: usize = 10;
-/// The low and the high watermark, over the mean.
+/// Low and high watermark, relative to the mean rate.
 const OSCILLATION_LOW: f64 = 0.75;
 const OSCILLATION_HIGH: f64 = 1.25;
-/// Rows in which oscillations are sought at least: 5 s.
+/// Shortest span in which oscillations are counted, in rows: 5 s.
 const OSCILLATION_SPAN: usize = 100;
-/// A flow has converged once its rate is this near to where it ends up.
+/// A flow has converged once its rate differs from its final rate by at most this share.
 const CONVERGED: f64 = 0.1;
 
 pub(super) fn convergence_s(
@@ -28,7 +29,8 @@ pub(super) fn convergence_s(
             return None;
         }
         let end = received.rate(late(span)).as_bps_f64();
-        // Nothing to converge to in an outage. A flow beside a load that takes all may still receive.
+        // An outage has no rate to converge to. A capacity of zero is not enough to detect one: a
+        // flow next to a load that takes all capacity may still receive.
         if end == 0.0 && outages.iter().any(|outage| outage.contains(&span.start)) {
             return None;
         }
@@ -38,20 +40,21 @@ pub(super) fn convergence_s(
             let rate = bytes / (ROW_INTERVAL * ROWS_PER_SECOND as i64);
             window.is_full() && (rate.as_bps_f64() - end).abs() <= CONVERGED * end
         };
-        // The second that is near ends with this row.
+        // The first second near the final rate ends with this row.
         let row = received.bytes().iter(span.clone()).position(&mut near)?;
         Some((ROW_INTERVAL * (row + 1) as i64).as_secs_f64())
     };
     spans.iter().filter_map(converged).collect::<RunningMean>().value()
 }
 
-/// After the example of [RFC8868 §3]: passages from below a low watermark to above a high one.
+/// Counts passages from below the low to above the high watermark, as in the example of
+/// [RFC8868 §3].
 pub(super) fn oscillations_per_min(received: &Received, spans: &[Range<usize>]) -> Option<f64> {
     let (mut swings, mut seconds) = (0, 0.0);
     for span in spans {
         let late = late(span);
         let steady = received.rate(late.clone()).as_bps_f64();
-        // Too short to tell a swing from a passage.
+        // Too short to tell an oscillation from a single change.
         if late.len() < OSCILLATION_SPAN || steady == 0.0 {
             continue;
         }
@@ -71,7 +74,7 @@ pub(super) fn oscillations_per_min(received: &Received, spans: &[Range<usize>]) 
     (seconds > 0.0).then(|| f64::from(swings) * 60.0 / seconds)
 }
 
-/// The second half.
+/// Second half of a span.
 fn late(span: &Range<usize>) -> Range<usize> {
     span.start + span.len() / 2..span.end
 }

@@ -1,13 +1,14 @@
-//! A distribution of times, counted: its memory grows with how many differ, not with how many there are.
+//! A distribution of times, stored as counts: memory grows with the number of distinct times, not
+//! with the number of times.
 
 use weir::units::TimeDelta;
 
 use super::Distribution;
 
-/// Times that wait to be counted.
+/// Number of times collected before they are counted.
 const FRESH: usize = 16_384;
 
-/// How often each time came.
+/// Number of occurrences of each time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     fresh: Vec<TimeDelta>,
@@ -25,18 +26,19 @@ impl Tally {
         }
     }
 
-    /// The least time.
+    /// The shortest time.
     pub(super) fn least(&mut self) -> Option<TimeDelta> {
         self.count();
         self.counts.first().map(|(time, _)| *time)
     }
 
-    /// The distribution of how far the times lie above another.
+    /// Distribution of the differences between the times and `origin`, in ms.
     pub(super) fn above(&mut self, origin: TimeDelta) -> Option<Distribution> {
         self.count();
         let ms = |time: TimeDelta| (time - origin).as_millis_f64();
         let (largest, _) = *self.counts.last()?;
-        // In the order of the times, one by one: so the sum is that of the sorted list, to the last bit.
+        // Add the times one by one in rising order: the sum then equals that of the sorted list, to
+        // the last bit.
         let mut sum = 0.0;
         for (time, count) in &self.counts {
             (0..*count).for_each(|_| sum += ms(*time));
@@ -52,7 +54,7 @@ impl Tally {
         })
     }
 
-    /// As [`super::percentile`], of what is not empty.
+    /// Like [`super::percentile`], for a tally that is not empty.
     fn percentile(&self, q: f64, ms: impl Fn(TimeDelta) -> f64) -> f64 {
         let position = q * (self.total - 1) as f64;
         let below = position.floor();
@@ -60,7 +62,7 @@ impl Tally {
         low + (high - low) * (position - below)
     }
 
-    /// The time of a rank, from zero.
+    /// The time at a rank; ranks begin at zero.
     fn at(&self, rank: usize) -> TimeDelta {
         let mut ranks = 0;
         let within = |&&(_, count): &&(TimeDelta, u32)| {
@@ -70,7 +72,7 @@ impl Tally {
         self.counts.iter().find(within).expect("a rank is below the total").0
     }
 
-    /// Counts what waits.
+    /// Counts the collected times.
     fn count(&mut self) {
         self.fresh.sort_unstable();
         let mut known = std::mem::take(&mut self.counts).into_iter().peekable();
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_tally_has_the_distribution_of_the_sorted_list_to_the_last_bit() {
-        // More than wait, many of them equal, in no order.
+        // More times than are collected before counting, many of them equal, unsorted.
         let micros = (0..40_000_i64).map(|index| index * 7_919 % 1_013 + 250);
         let times: Vec<TimeDelta> = micros.map(TimeDelta::from_micros).collect();
         let mut tally = Tally::default();

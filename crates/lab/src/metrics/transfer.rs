@@ -1,4 +1,4 @@
-//! Metrics of a TCP flow: what its application got of what the network carried.
+//! Metrics of a TCP flow: goodput of its application, and retransmissions.
 
 use std::ops::Range;
 
@@ -10,21 +10,21 @@ use super::declared::declare;
 use super::rate::rate_over;
 
 declare! {
-    /// Metrics of a transfer. `None` where the flow is not TCP, or nobody knows what it transferred.
+    /// Metrics of a transfer. `None` if the flow is not TCP, or if its transfer was not measured.
     #[derive(Default)]
     pub struct TransferMetrics in "" {
-        /// Payload that the receiving application got: mean over the time, standard deviation of whole
-        /// seconds.
+        /// Rate of the payload that the receiving application got: mean over the time, standard
+        /// deviation over whole seconds.
         goodput_mbps: Option<MeanStd> = "Mbit/s", Higher, [Tcp];
-        /// Packets that the sender sent again.
+        /// Number of packets that the sender retransmitted.
         retransmitted_packets: Option<u64> = "packets", Lower, [Tcp];
     }
 }
 
-/// The transfer of the rows so far.
+/// Transfer values of the rows so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TransferMeter {
-    /// Those of the flow's rows with a transfer.
+    /// Rows of this part, as indices among the flow's rows with a transfer.
     rows: Range<usize>,
     retransmitted_packets: u64,
 }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_hand_made_transfer_has_the_metrics_worked_out_by_hand() {
-        // A second at 1 Mbit/s, a second at 3.
+        // A second at 1 Mbit/s, then a second at 3.
         let rows = [vec![row(6_250, 0); 20], vec![row(18_750, 2); 20]].concat();
         let metrics = Metrics::of(&rows, &[]).transfer;
         assert_eq!(metrics.goodput_mbps, Some(MeanStd { mean: 2.0, std: 1.0 }));

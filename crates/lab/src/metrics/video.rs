@@ -1,4 +1,4 @@
-//! Metrics of a flow's video: what of the rate was repair, and what the viewer saw.
+//! Metrics of a flow's video: share of repair in the rate, frames shown, delay and freezes.
 
 use weir::units::{DataSize, TimeDelta};
 use weir_sim::trace::{ROW_INTERVAL, Video};
@@ -20,22 +20,24 @@ declare! {
         rtx_share: Option<f64> = "ratio", Neither, [Repair];
         /// Parity packets over all received bytes of the video.
         fec_share: Option<f64> = "ratio", Neither, [Repair];
-        /// Media packets that the receiver did without, repair included, over all media packets whose fate
-        /// was known.
+        /// Media packets that were missing even after repair, over all media packets whose fate was
+        /// known.
         residual_loss_ratio: Option<f64> = "ratio", Lower, [Repair];
-        /// Frames shown a second.
+        /// Frames shown per second.
         frame_rate: Option<f64> = "1/s", Higher, [Repair];
-        /// Time of frames from capture to screen, a mean each 50 ms. Percentiles are over these values.
+        /// Time of frames from capture to screen, as the mean over each 50 ms. Percentiles are over
+        /// these values.
         frame_delay_ms: Option<Distribution> = "ms", Lower, [Repair];
-        /// Freezes: times between two shown frames that were at least three times the mean of the last 30
-        /// such times, this one among them, and at least 150 ms above that mean.
+        /// Number of freezes. A freeze is a time between two shown frames that is at least three
+        /// times the mean of the last 30 such times, this one included, and at least 150 ms above
+        /// that mean.
         freeze_count: Option<u64> = "", Lower, [Repair];
-        /// How long the freezes lasted together.
+        /// Total duration of the freezes.
         freeze_duration_s: Option<f64> = "s", Lower, [Repair];
     }
 }
 
-/// The video of the rows so far.
+/// Video values of the rows so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VideoMeter {
     rows: i64,

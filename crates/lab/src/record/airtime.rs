@@ -1,4 +1,4 @@
-//! `airtime.csv`: a row a frame on the air of the Wi-Fi cell, in the order in which they end.
+//! `airtime.csv`: one row for each frame on the air of the Wi-Fi cell, sorted by the frame's end.
 
 use std::io::{self, Write};
 
@@ -13,9 +13,9 @@ use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_nu
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     file: "airtime.csv",
     groups: GROUPS,
-    items: |part| &part.frames,
-    read: |trace| &mut trace.frames,
-    applies: |scenario| scenario.cell.is_some(),
+    items: |part| &part.access.wifi.frames,
+    read: |trace| &mut trace.access.wifi.frames,
+    applies: |scenario| scenario.access.is_some(),
     row: Frame::of,
     item: Frame::record,
 };
@@ -23,7 +23,7 @@ pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
 pub(crate) const GROUPS: &[ColumnGroup<Frame>] =
     &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
 
-/// A row: an [`AirtimeRecord`] without the nesting of its kinds.
+/// A row: an [`AirtimeRecord`] as flat columns.
 #[derive(Default)]
 pub(crate) struct Frame {
     start: Timestamp,
@@ -140,7 +140,7 @@ const COLUMNS: &[CsvColumn<Frame>] = &[
     ),
 ];
 
-/// The words of the access categories.
+/// Names of the access categories.
 const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
     (AccessCategory::Background, "background"),
     (AccessCategory::BestEffort, "best-effort"),
@@ -207,18 +207,18 @@ pub fn write_header(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", FILE.header())
 }
 
-/// Writes the next frames, behind the first line.
+/// Writes the next frames, a line each.
 pub fn write(out: &mut impl Write, nodes: &[String], frames: &[AirtimeRecord]) -> io::Result<()> {
     FILE.write_items(out, nodes, frames)
 }
 
-/// The word for an access category.
+/// Name of an access category.
 pub(crate) fn word(category: AccessCategory) -> &'static str {
     let found = CATEGORIES.iter().find(|known| known.0 == category);
     found.expect("all categories are listed").1
 }
 
-/// The word of these that the cell is.
+/// The word that equals the cell; `None` if there is none.
 fn known(cell: &str, words: &[&'static str]) -> Option<&'static str> {
     words.iter().copied().find(|word| *word == cell)
 }

@@ -1,4 +1,5 @@
-//! `events.jsonl`: a line a rate change, with its reason, the controller's state and what decided it.
+//! `events.jsonl`: one line for each rate change, with its reason, the controller's state and its
+//! signals.
 
 use std::io::{self, Write};
 
@@ -7,7 +8,8 @@ use serde_json::{Map, Value};
 use weir::units::{Bitrate, Timestamp};
 use weir_sim::trace::RateChange;
 
-/// More signals than any controller has: a damaged record must not fill the memory.
+/// Limit of the number of signals, more than any controller has. A damaged record must not fill the
+/// memory.
 const SIGNALS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -48,7 +50,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The change of a line.
+/// Parses a line.
 pub(super) fn parse_line(line: &str, flows: &[String]) -> Result<RateChange, String> {
     let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
     rate_change(line, flows)

@@ -1,4 +1,4 @@
-//! Whether a run is there already, so that it need not be made again.
+//! Finds the record of a run that has already been made, so that it need not be repeated.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::summary::Summary;
 use super::{RUN, Record, RecordError, RunFile, SCHEMA, SUMMARY, WEIR, read_json};
 
 impl Record {
-    /// The summary of the record of this run below `out`, or `None` if there is no folder for it. A record
-    /// that this version of Weir would not have made of this scenario is an error.
+    /// The summary of the record of this run below `out`, or `None` if there is no folder for it.
+    /// It is an error if this version of Weir would not write that record for this scenario.
     pub fn finished(
         out: &Path,
         info: &RunInfo,

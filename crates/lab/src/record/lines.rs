@@ -1,4 +1,4 @@
-//! Reads a file of a record line by line, so that its length takes no memory.
+//! Reads a file of a record line by line, so that memory does not grow with its length.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use super::{RecordError, damaged, io_error};
 use crate::files;
 
-/// More than any line of a record has.
+/// Longest line in bytes: more than any line of a record needs.
 const LONGEST: u64 = 1 << 20;
 
-/// Hands over each line; an error tells which.
+/// Passes each line to `take`. An error contains the number of the line.
 pub(super) fn each(
     path: &Path,
     mut take: impl FnMut(&str) -> Result<(), String>,
@@ -30,7 +30,7 @@ pub(super) fn each(
     Ok(())
 }
 
-/// Hands over each line but the first, which must be this.
+/// Passes each line to `take`, except the first, which must equal `header`.
 pub(super) fn each_below(
     path: &Path,
     header: &str,
@@ -47,7 +47,7 @@ pub(super) fn each_below(
     if is_first { Err(damaged(path, wrong())) } else { Ok(()) }
 }
 
-/// Without the line's end.
+/// The line as text, without its end-of-line characters.
 fn text(line: &[u8]) -> Result<&str, String> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,7 +1,7 @@
-//! `nodes.csv`: a row a node of the Wi-Fi cell and 500 ms. Cells are whole numbers; an empty cell was not
-//! measured.
+//! `nodes.csv`: one row for each node of the Wi-Fi cell and 500 ms. Cells are whole numbers. An
+//! empty cell means that the value was not measured.
 
-use weir_sim::trace::{NODE_INTERVAL, NodeRow};
+use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
 
@@ -9,9 +9,9 @@ use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, 
 pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     file: "nodes.csv",
     groups: GROUPS,
-    items: |part| &part.node_rows,
-    read: |trace| &mut trace.node_rows,
-    applies: |scenario| scenario.cell.is_some(),
+    items: |part| &part.access.wifi.rows,
+    read: |trace| &mut trace.access.wifi.rows,
+    applies: |scenario| scenario.access.is_some(),
     row: NodeRow::clone,
     item: Ok,
 };

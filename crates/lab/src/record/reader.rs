@@ -1,11 +1,12 @@
-//! Reads a record file by file and row by row, as much of it as is wanted.
+//! Reads a record file by file and row by row, only as far as needed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir::units::Timestamp;
-use weir_sim::trace::{AirtimeRecord, NodeRow, ROW_INTERVAL, RateChange, Row, Trace};
+use weir_net::wifi::{AirtimeRecord, NodeRow};
+use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
@@ -16,10 +17,10 @@ use super::{
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
 use crate::run::RunInfo;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Access, Scenario};
 use crate::summary::{Measurer, Summary};
 
-/// Scenarios of records that were read: the runs of one share it.
+/// Parsed scenarios of the records read so far. Runs of the same scenario share one.
 #[derive(Debug, Default)]
 pub struct Scenarios(Mutex<HashMap<String, Arc<Scenario>>>);
 
@@ -45,7 +46,7 @@ impl Scenarios {
     }
 }
 
-/// A record's folder, of which all but the rows was read.
+/// An open record: everything but the rows was read.
 #[derive(Clone, Debug)]
 pub struct Reader {
     folder: PathBuf,
@@ -57,12 +58,12 @@ pub struct Reader {
     pub flows: Vec<String>,
     /// Names of the nodes of the Wi-Fi cell; none without a cell.
     pub nodes: Vec<String>,
-    /// What only a real call has.
+    /// Content of `call.json`; `None` for a simulated run.
     pub call: Option<CallFile>,
 }
 
 impl Reader {
-    /// Reads what stands once in a record.
+    /// Reads everything in a record but its rows.
     pub fn open(folder: &Path, scenarios: &Scenarios) -> Result<Self, RecordError> {
         let path = folder.join(RUN);
         let run: RunFile = read_json(&path)?;
@@ -81,10 +82,10 @@ impl Reader {
             return Err(damaged(&path, "its flows are not those of its scenario".into()));
         }
         let call_path = folder.join(CALL);
-        // A link that leads nowhere is there, and no call.
+        // A broken link counts as a file, and reading it is an error.
         let call =
             if call_path.symlink_metadata().is_ok() { Some(read_json(&call_path)?) } else { None };
-        let nodes = scenario.cell.iter().flat_map(|cell| cell.names().map(String::from)).collect();
+        let nodes = scenario.access.as_ref().map_or_else(Vec::new, Access::names);
         let info = RunInfo {
             scenario: run.scenario,
             controller: run.controller,
@@ -99,13 +100,13 @@ impl Reader {
         self.call.as_ref()?.fate().flaw()
     }
 
-    /// The files of the record that everything is measured from.
+    /// The files of the record from which everything is measured.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         let logs = LOGS.iter().map(|log| log.file());
         [RUN, SERIES, EVENTS, CALL].into_iter().chain(logs).map(|name| self.folder.join(name))
     }
 
-    /// Hands over the rows, by time.
+    /// Passes the rows to `take`, by time.
     pub fn rows(&self, mut take: impl FnMut(&Row)) -> Result<(), RecordError> {
         let path = self.folder.join(SERIES);
         let end = Timestamp::ZERO + self.scenario.duration + ROW_INTERVAL;
@@ -119,7 +120,7 @@ impl Reader {
         reader.finish().map_err(|what| damaged(&path, what))
     }
 
-    /// Hands over the rate changes.
+    /// Passes the rate changes to `take`.
     pub fn events(&self, mut take: impl FnMut(RateChange)) -> Result<(), RecordError> {
         lines::each(&self.folder.join(EVENTS), |line| {
             take(events::parse_line(line, &self.flows)?);
@@ -127,17 +128,17 @@ impl Reader {
         })
     }
 
-    /// Hands over the rows of the nodes, by time; none without a cell.
+    /// Passes the rows of the nodes to `take`, by time; none without a cell.
     pub fn node_rows(&self, mut take: impl FnMut(&NodeRow)) -> Result<(), RecordError> {
         self.log(&nodes::FILE, |row| take(&row))
     }
 
-    /// Hands over the frames on the air, by their ends; none without a cell.
+    /// Passes the frames on the air to `take`, by their ends; none without a cell.
     pub fn frames(&self, take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
         self.log(&airtime::FILE, take)
     }
 
-    /// Hands over the items of a file; none if runs of the scenario have no such file.
+    /// Passes the items of a file to `take`; none if runs of the scenario have no such file.
     fn log<R: Default, T>(
         &self,
         log: &Log<R, T>,
@@ -170,7 +171,7 @@ impl Reader {
         Ok(measurer.finish(self.call.as_ref().map(Calls::of)))
     }
 
-    /// All of it.
+    /// Reads the whole record.
     pub fn record(self) -> Result<Record, RecordError> {
         let mut trace =
             Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };

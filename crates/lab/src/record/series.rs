@@ -1,5 +1,6 @@
-//! `series.csv`: a row a flow and 50 ms. Cells are whole numbers; an empty cell was not measured. The
-//! columns of the video, of TCP and of feedback are there only in records of runs that have them.
+//! `series.csv`: one row for each flow and 50 ms. Cells are whole numbers. An empty cell means that
+//! the value was not measured. The columns of the video, of TCP and of feedback exist only in
+//! records of runs that have such values.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -10,7 +11,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::table::{ColumnGroup, CsvColumn, Layout, column, interval_end, position, put_number};
 
-/// All columns, in the order of the file. A new one is declared here alone.
+/// All columns, in the order of the file. A new column is declared only here.
 pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: EVERY, is_in: |_| true },
     ColumnGroup { columns: VIDEO, is_in: |row| row.video.is_some() },
@@ -141,8 +142,8 @@ const FEEDBACK: &[CsvColumn<Row>] = &[column!(
     "IP bytes of RTCP that left the receiver; empty in the rows of other flows"
 )];
 
-/// The file as it grows. Which columns it needs depends on the rows, and some come late: when rows need
-/// further columns, the file so far is written again with them.
+/// The file while it is written. The rows decide which columns it needs. When later rows need more
+/// columns, the file so far is rewritten with them.
 pub(super) struct SeriesFile {
     path: PathBuf,
     out: BufWriter<File>,
@@ -151,7 +152,7 @@ pub(super) struct SeriesFile {
 }
 
 impl SeriesFile {
-    /// Begins a file that must not be there yet.
+    /// Creates the file, which must not exist yet.
     pub(super) fn create(path: PathBuf) -> io::Result<Self> {
         let layout = Layout::first(GROUPS);
         let mut out = BufWriter::new(File::create_new(&path)?);
@@ -198,7 +199,7 @@ impl SeriesFile {
     }
 }
 
-/// Reads line after line.
+/// Reads the file line by line.
 pub(super) struct SeriesReader<'a> {
     flows: &'a [String],
     /// No row may be later than this, the end of the run: readers keep values for each row of time, so
@@ -213,7 +214,7 @@ impl<'a> SeriesReader<'a> {
         Self { flows, end, layout: None, last: Timestamp::ZERO }
     }
 
-    /// The row of the next line; `None` of the first line.
+    /// The row of the next line; `None` for the first line.
     pub(super) fn read(&mut self, line: &str) -> Result<Option<Row>, String> {
         let Some(layout) = self.layout else {
             self.layout = Some(Layout::of_header(GROUPS, line)?);
@@ -230,7 +231,7 @@ impl<'a> SeriesReader<'a> {
         Ok(Some(row))
     }
 
-    /// An error if not even the first line was there.
+    /// An error if the file was empty.
     pub(super) fn finish(&self) -> Result<(), String> {
         match self.layout {
             Some(_) => Ok(()),

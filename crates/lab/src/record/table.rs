@@ -1,5 +1,5 @@
-//! Tables of columns: each CSV file of a record declares its columns once, and writing, reading and
-//! `docs/reference/record-format.md` follow from the declaration.
+//! CSV files as tables of columns. Each file of a record declares its columns once. Writing,
+//! reading and `docs/reference/record-format.md` use that declaration.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use weir_sim::trace::Trace;
 
 use crate::scenario::Scenario;
 
-/// Bytes or packets of a row: more than any network here carries in its time, and so few that their sum
-/// over a run stays within its type.
+/// Limit for the bytes or packets of a row. No network here carries more in that time, and the sum
+/// over a run cannot overflow.
 const AMOUNT_MAX: u64 = 1 << 36;
-/// A time in µs: longer than the longest run.
+/// Limit for a time in µs: longer than the longest run.
 const MICROS_MAX: u64 = 1 << 40;
 
 /// A column of a file whose rows are `R`.
@@ -21,18 +21,18 @@ pub(crate) struct CsvColumn<R: 'static> {
     pub name: &'static str,
     /// The unit of its values; empty without one.
     pub unit: &'static str,
-    /// What its values mean, in a simulated run at least.
+    /// Meaning of its values; only in a simulated run if `in_call` is not empty.
     pub meaning: &'static str,
-    /// What they mean in a real call; empty if the same.
+    /// Meaning in a real call; empty if it is the same.
     pub in_call: &'static str,
-    /// Writes a row's cell. The names are those of the flows or nodes that rows count.
+    /// Writes a row's cell. Rows contain indices into the names of flows or nodes.
     pub put: fn(&R, &[String], &mut Vec<u8>),
     /// Reads a row's cell.
     pub take: fn(&mut R, &str, &[String]) -> Result<(), String>,
 }
 
-/// Declares a column: its name, its unit, the member of the row that it holds, and its meaning, if need be
-/// with another one in calls. `part?.member` is a member of an optional part of the row.
+/// Declares a column: its name, its unit, the member of the row, its meaning, and optionally
+/// another meaning in calls. `part?.member` is a member of an optional part of the row.
 macro_rules! column {
     ($name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal) => {
         $crate::record::table::CsvColumn {
@@ -80,7 +80,7 @@ macro_rules! column {
 }
 pub(crate) use column;
 
-/// A value as a cell holds it: a whole number in the column's unit.
+/// A value that a cell contains, as a whole number in the column's unit.
 pub(crate) trait Cell: Sized {
     fn put(&self, out: &mut Vec<u8>);
     fn take(cell: &str) -> Result<Self, String>;
@@ -130,7 +130,7 @@ impl Cell for Bitrate {
     }
 }
 
-/// An empty cell is a value that nobody measured, or that does not apply.
+/// An empty cell is a value that was not measured, or that does not apply.
 impl<T: Cell> Cell for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         if let Some(value) = self {
@@ -143,7 +143,7 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
-/// Columns that a file has together or not at all.
+/// Columns that occur in a file together or not at all.
 pub(crate) struct ColumnGroup<R: 'static> {
     pub columns: &'static [CsvColumn<R>],
     /// Whether a row has values in them.
@@ -153,7 +153,7 @@ pub(crate) struct ColumnGroup<R: 'static> {
 /// The groups of columns that a file has.
 pub(crate) struct Layout<R: 'static> {
     groups: &'static [ColumnGroup<R>],
-    /// A bit for each group.
+    /// A bit for each group, set if the file has it.
     present: u32,
 }
 
@@ -176,7 +176,7 @@ impl<R> Layout<R> {
         Self { groups, present: 1 }
     }
 
-    /// As the first line of a file says; an error if it says something else.
+    /// The layout that the first line of a file describes; an error if it describes none.
     pub(crate) fn of_header(groups: &'static [ColumnGroup<R>], line: &str) -> Result<Self, String> {
         let names: Vec<&str> = line.split(',').collect();
         let (mut rest, mut present) = (names.as_slice(), 0);
@@ -200,7 +200,7 @@ impl<R> Layout<R> {
         Err(format!("the first line must be {}{with}", every[0]))
     }
 
-    /// This layout, with the groups that the rows need.
+    /// This layout with the additional groups that the rows need.
     pub(crate) fn and(self, rows: &[R]) -> Self {
         let needed = self.groups.iter().enumerate().filter(|(index, group)| {
             self.present & (1 << index) == 0 && rows.iter().any(group.is_in)
@@ -237,7 +237,7 @@ impl<R> Layout<R> {
 }
 
 impl<R: Default> Layout<R> {
-    /// Reads a line as a row. Of a group whose cells are all empty the row has nothing.
+    /// Reads a line as a row. A group whose cells are all empty sets nothing in the row.
     pub(crate) fn take(&self, line: &str, names: &[String]) -> Result<R, String> {
         let mut row = R::default();
         let mut cells = line.split(',');
@@ -266,7 +266,7 @@ fn names_of<R>(group: &ColumnGroup<R>) -> String {
     group.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",")
 }
 
-/// A file that only runs over some kind of network have: rows of `R`, which stand for items of `T`.
+/// A file that exists only for certain networks. Its rows `R` are converted from items `T`.
 pub(crate) struct Log<R: 'static, T: 'static> {
     /// The file's name.
     pub file: &'static str,
@@ -274,7 +274,7 @@ pub(crate) struct Log<R: 'static, T: 'static> {
     pub groups: &'static [ColumnGroup<R>],
     /// The items of a part of a run.
     pub items: fn(&Trace) -> &[T],
-    /// Where items that were read go.
+    /// The list of a trace that takes the items read.
     pub read: fn(&mut Trace) -> &mut Vec<T>,
     /// Whether runs of the scenario have the file.
     pub applies: fn(&Scenario) -> bool,
@@ -309,7 +309,7 @@ impl<R: Default, T> Log<R, T> {
     }
 }
 
-/// A [`Log`], whatever its rows are.
+/// A [`Log`] without its type parameters.
 pub(super) trait AnyLog: Sync {
     fn file(&self) -> &'static str;
     fn applies(&self, scenario: &Scenario) -> bool;
@@ -344,7 +344,8 @@ impl<R: Default, T> AnyLog for Log<R, T> {
     }
 }
 
-/// A number in decimal: a record is mostly these, and formatting them one by one takes most of its time.
+/// Writes a number in decimal. A record consists mostly of numbers, so this function decides how
+/// long writing one takes.
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut first = digits.len();
@@ -359,7 +360,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[first..]);
 }
 
-/// A number without a limit.
+/// Parses a number without a limit.
 pub(crate) fn number(cell: &str) -> Result<u64, String> {
     match cell {
         "" => Err("an empty cell".into()),
@@ -367,12 +368,12 @@ pub(crate) fn number(cell: &str) -> Result<u64, String> {
     }
 }
 
-/// Which of these names the cell is; `what` says what they name.
+/// Index of the cell in `names`; in an error, `what` says what they name.
 pub(crate) fn position(cell: &str, what: &str, names: &[String]) -> Result<usize, String> {
     names.iter().position(|name| name == cell).ok_or_else(|| format!("no {what} '{cell}'"))
 }
 
-/// The end of an interval in ms, a multiple of the interval.
+/// Parses the end of an interval in ms, which must be a multiple of the interval.
 pub(crate) fn interval_end(cell: &str, interval: TimeDelta) -> Result<Timestamp, String> {
     let ms = number(cell)?;
     if !ms.is_multiple_of(interval.as_millis().unsigned_abs()) {

@@ -78,7 +78,7 @@ fn what_tcp_transferred_is_read_back_as_it_was_written() {
     let summary = again.summary();
     let value = |path| summary.metric(Some("tcp-1-up"), path).unwrap();
     let share = value("goodput_mbps.mean") / value("rate_mbps.mean");
-    // Of a packet of 1500 bytes 1448 are payload; a retransmission counts as received twice.
+    // A packet of 1500 bytes has 1448 bytes of payload. A retransmission counts as received twice.
     assert!((0.9..=1448.0 / 1500.0).contains(&share), "{share}");
     assert_eq!(summary.metric(Some("media-1-up"), "goodput_mbps.mean"), None);
 }

@@ -1,4 +1,4 @@
-//! Writes a record while its run goes on.
+//! Writes a record while its run is in progress.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -17,14 +17,14 @@ use crate::scenario::Scenario;
 use crate::summary::Summary;
 use crate::unfinished::{self, HIDDEN, UnfinishedFolder};
 
-/// A record that is not finished. Dropped before that, it leaves nothing.
+/// An unfinished record. If it is dropped before [`Writer::finish`], nothing of it remains.
 pub struct Writer {
-    /// Where it will be.
+    /// Final place of the record.
     folder: PathBuf,
     unfinished: UnfinishedFolder,
     series: SeriesFile,
     events: BufWriter<File>,
-    /// What only the scenario's kind of network has.
+    /// Files that exist only for this kind of network.
     logs: Vec<(&'static dyn AnyLog, BufWriter<File>)>,
 }
 
@@ -65,7 +65,7 @@ impl Writer {
         write().map_err(io_error(&self.folder))
     }
 
-    /// Puts the record into its place. Returns its folder.
+    /// Moves the record to its final place and returns its folder.
     pub fn finish(
         self,
         summary: &Summary,
@@ -89,7 +89,8 @@ impl Writer {
     }
 }
 
-/// Removes what killed runs left in a folder for records: hidden folders that nobody writes any more.
+/// Removes what killed runs left in a folder of records: hidden folders that no running program
+/// writes.
 pub fn clean(out: &Path) {
     unfinished::clean(out, HIDDEN);
 }

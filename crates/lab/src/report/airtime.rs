@@ -1,4 +1,4 @@
-//! Who held the channel of a Wi-Fi cell: a few milliseconds of one run, for a picture.
+//! Use of the channel of a Wi-Fi cell: a few milliseconds of one run, for a picture.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::wifi::{AirtimeRecord, FrameKind};
@@ -8,10 +8,10 @@ use super::{Column, Run};
 use crate::record::airtime::word;
 use crate::run::Engine;
 
-/// How much is drawn: enough for several exchanges, and bars that can be told apart.
+/// Time that is drawn: long enough for several exchanges, and short enough to tell the bars apart.
 const SHOWN: TimeDelta = TimeDelta::from_millis(12);
 
-/// The frames of a run that may be drawn, as they come.
+/// Collects the frames of a run that may be drawn.
 #[derive(Default)]
 pub(super) struct Frames {
     /// The first frame's beginning.
@@ -23,7 +23,7 @@ impl Frames {
     pub(super) fn push(&mut self, frame: AirtimeRecord) {
         let from = self.from.map_or(frame.start, |from| from.min(frame.start));
         self.from = Some(from);
-        // A frame that begins still earlier may come, but then even less is drawn.
+        // A later frame may have an earlier start. Then even less is drawn.
         if frame.end <= from + SHOWN {
             self.frames.push(frame);
         }
@@ -42,7 +42,8 @@ impl Frames {
     }
 }
 
-/// Of the first run that noted frames, a simulated one if there is one, from the first frame on.
+/// The picture of the first run with frames, preferably a simulated run. It begins with the first
+/// frame.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Airtime> {
     let (simulated, called): (Vec<&Column<'_>>, _) =
         columns.iter().partition(|column| column.engine == Engine::Sim);

@@ -13,7 +13,7 @@ use crate::metrics::percentile;
 const WHISKER: f64 = 1.5;
 const DECIMALS: i32 = 6;
 
-/// The box of the values; `None` of fewer than two, which spread over nothing.
+/// The box of the values; `None` for fewer than two.
 pub(super) fn of(mut values: Vec<f64>) -> Option<BoxPlot> {
     if values.len() < 2 {
         return None;

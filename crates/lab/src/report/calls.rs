@@ -1,6 +1,7 @@
-//! What only real calls have: set-up, browsers, packet captures, and whether the witnesses agree.
+//! Values that only real calls have: set-up, browsers, packet captures, and agreement of the
+//! witnesses.
 //!
-//! All of it comes from `call.json`. A member that a record lacks is a value that nobody measured.
+//! All of it comes from `call.json`. A missing member is a value that was not measured.
 
 use super::format::{
     Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
@@ -20,8 +21,8 @@ const BITS_PER_MEGABIT: f64 = 1e6;
 const BITS_PER_KILOBIT: f64 = 1e3;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
 
-/// What the calls of a scenario left; `None` without one. Plots are of the first run, tables of all, those
-/// with failed calls among them, for each of their rows says whose it is.
+/// Results of the calls of a scenario; `None` if there are none. Plots are of the first run. Tables
+/// cover all runs, also those with failed calls, because each row names its run.
 pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
     let runs: Vec<(&Run, &CallFile)> = columns
         .iter()
@@ -61,7 +62,7 @@ fn failures(run: &Run, file: &CallFile) -> Vec<String> {
     failed.map(|(call, cause)| format!("seed {}, call {call}: {cause}", run.seed())).collect()
 }
 
-/// A row a browser, or pair of them, that played the scenario.
+/// One row for each browser, or pair of browsers, that ran the scenario.
 pub(super) fn participants(id: &str, columns: &[Column<'_>]) -> Vec<ParticipantsRow> {
     let row = |column: &Column<'_>| {
         let calls = |run: &Run| run.summary.calls.clone();
@@ -151,7 +152,7 @@ fn peers(run: &Run, file: &CallFile) -> Vec<PeerRow> {
     file.peers.iter().map(row).collect()
 }
 
-/// The reasons that held, with their share of the time.
+/// The causes that limited the quality, with their shares of the time.
 fn limited(it: Limitation) -> String {
     let total = it.none + it.cpu + it.bandwidth + it.other;
     let parts =
@@ -190,16 +191,16 @@ fn captured(capture: &Capture) -> Vec<StreamRow> {
     capture.streams.iter().map(row).collect()
 }
 
-/// How long the call lasted, by its intervals, which tell when they end.
+/// Duration of the call in seconds, from the end times of its intervals.
 fn span_s(capture: &Capture) -> Option<f64> {
-    // A forwarding server has none.
+    // A forwarding server has no intervals.
     let intervals = capture.intervals.iter().max_by_key(|intervals| intervals.len())?;
     let [first, .., last] = intervals.as_slice() else { return None };
     let gaps = intervals.len() as f64 - 1.0;
     Some((last.time_s - first.time_s) * (gaps + 1.0) / gaps).filter(|seconds| *seconds > 0.0)
 }
 
-/// Counts of getStats beside those of the captures, a stream a row.
+/// Counts by getStats and by the captures, one row for each stream.
 fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
     let captures = file.captures().iter();
     let compared = captures.flat_map(|it| it.compared.iter().map(move |one| (it.call, one)));
@@ -221,7 +222,7 @@ fn errors(file: &CallFile) -> Vec<StreamErrorRow> {
     compared.map(row).collect()
 }
 
-/// The same over time, of the first call. Streams that nobody saw anything of have no plot.
+/// The same counts over time, for the first call. Streams without any packets have no plot.
 fn rates(file: &CallFile) -> Vec<RatePlot> {
     let Some(capture) = file.captures().first() else { return Vec::new() };
     let plot = |compared: &Compared| {
@@ -247,7 +248,7 @@ fn rates(file: &CallFile) -> Vec<RatePlot> {
     capture.compared.iter().filter(is_seen).map(plot).collect()
 }
 
-/// Who counted.
+/// Name of the peer that counted.
 fn end(file: &CallFile, call: usize, compared: &Compared) -> String {
     file.end(call, &compared.peer).map(|peer| file.name(peer)).unwrap_or_default()
 }
@@ -256,7 +257,7 @@ fn hexadecimal(ssrc: u32) -> String {
     format!("{ssrc:#010x}")
 }
 
-/// Which of several calls it is, before what is said of it.
+/// Prefix that names the call; empty if there is only one.
 fn of_call(file: &CallFile, call: usize) -> String {
     match file.captures().len() {
         0 | 1 => String::new(),
@@ -271,7 +272,7 @@ fn agreement(file: &CallFile, capture: &Capture) -> Vec<Agreement> {
     capture.agreement.iter().map(named).collect()
 }
 
-/// The delay of the packets of each stream that has some.
+/// Delay histogram of each video stream with packets.
 fn delays(file: &CallFile, capture: &Capture) -> Vec<DelayPlot> {
     let call = of_call(file, capture.call);
     let streams = capture.streams.iter().filter(|stream| stream.role == "video");

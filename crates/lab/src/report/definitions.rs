@@ -1,4 +1,5 @@
-//! What the report's metrics and terms mean. Metrics have their meaning from the table that declares them.
+//! Definitions of the report's metrics and terms. The text of a metric comes from the table that
+//! declares it.
 
 use super::events::MERGED;
 use super::format::Definition;
@@ -7,7 +8,7 @@ use crate::calls::Calls;
 use crate::metrics::Declared;
 use crate::scenario::Scenario;
 
-/// What plots and tables of every report show.
+/// Terms in the plots and tables of every report.
 const ALWAYS: &[(&str, &str)] = &[
     (
         "Target bitrate",
@@ -132,8 +133,8 @@ pub(super) fn of<'a>(
     definitions
 }
 
-/// The definition of a metric: of one that every report shows under its title, or that a published value or
-/// finding names by its path. `None` of other metrics.
+/// The definition of a metric that every report shows under its title, or that a published value or
+/// finding names by its path. `None` for other metrics.
 fn metric_definition(metric: &Declared, named: &[&Declared]) -> Option<Definition> {
     let is_named = named.contains(&metric);
     let term = if metric.title.is_empty() { metric.path } else { metric.title };
@@ -144,7 +145,7 @@ fn metric_definition(metric: &Declared, named: &[&Declared]) -> Option<Definitio
     if !metric.in_call.is_empty() {
         text += &format!(" Real call: {}", metric.in_call);
     }
-    // Plots and tables write the unit themselves.
+    // A metric with a title has its unit in plots and tables.
     if metric.title.is_empty() && !["", "ratio"].contains(&metric.unit) {
         text += &format!(" In {}.", metric.unit);
     }

@@ -1,4 +1,4 @@
-//! Rate changes, thinned: a controller changes its target several times a second.
+//! Thins rate changes: a controller changes its target several times a second.
 
 use serde_json::{Map, Value};
 use weir::units::{Bitrate, TimeDelta, Timestamp};
@@ -7,7 +7,7 @@ use weir_sim::trace;
 use super::format::RateChange;
 use super::rounded;
 
-/// Changes of one reason and direction become one within this time.
+/// Changes with the same reason and direction within this time are merged.
 pub(super) const MERGED: TimeDelta = TimeDelta::from_secs(1);
 
 /// Consecutive changes with the same reason and direction, merged: from the first one's rate to the
@@ -31,15 +31,15 @@ impl Step {
     }
 }
 
-/// Takes rate changes of one flow, by time, and merges them; of each of `most` equal spans of the run the
-/// largest stays where there are more.
+/// Takes the rate changes of one flow, by time, and merges them. If more than `most` remain, it
+/// divides the run into `most` equal spans and keeps the largest change of each.
 pub(super) struct Thinner {
     duration: TimeDelta,
     most: usize,
     /// The step that the next change may continue.
     open: Option<Step>,
     steps: Vec<Step>,
-    /// There were more than `most`.
+    /// Whether there were more than `most`.
     is_thinned: bool,
 }
 

@@ -16,20 +16,20 @@ use crate::run::Engine;
 pub struct Report {
     pub(super) schema: u32,
     pub(super) title: String,
-    /// The command that made it.
+    /// The command that wrote this report.
     pub(super) command: String,
     /// Program and version.
     pub(super) generator: String,
     pub(super) definitions: Vec<Definition>,
-    /// In the order that fixes their colours.
+    /// Sorted; the position of a controller fixes its colour.
     pub(super) controllers: Vec<String>,
-    /// A requirement of RFC 8836 and controller each; none where no expectation speaks of one.
+    /// One for each requirement of RFC 8836 and controller; empty if no expectation tests any.
     pub(super) verdicts: Vec<Verdict>,
     /// What Google's congestion control changed since 2013.
     pub(super) then_and_now: Vec<ThenAndNow>,
     /// Real calls of each scenario, means over participants and runs.
     pub(super) participants: Vec<ParticipantsRow>,
-    /// Simulated runs beside real calls of the same scenarios.
+    /// Simulated runs compared with real calls of the same scenarios.
     pub(super) errors: Vec<ErrorRow>,
     pub(super) scenarios: Vec<Scenario>,
     /// Number of runs over all scenarios, controllers and seeds.
@@ -52,34 +52,34 @@ pub(super) struct Scenario {
     pub source: String,
     pub description: String,
     pub duration_s: f64,
-    /// The network in words, a fact each.
+    /// The network in words, one fact per entry.
     pub network: Vec<String>,
     pub groups: Vec<Group>,
     pub paper: Vec<PaperRow>,
     pub findings: Vec<Finding>,
     pub sections: Vec<SectionRow>,
-    /// Flows that show their video.
+    /// Flows whose receiver shows the video.
     pub video: Vec<VideoRow>,
     pub split: Vec<SplitRow>,
-    /// TCP and UDP beside the media.
+    /// TCP and UDP flows that compete with the media.
     pub loads: Vec<LoadRow>,
     pub expectations: Vec<Expectation>,
     pub fairness: Vec<FairnessRow>,
     pub sim_real: Vec<SimReal>,
     /// `null` where no real call was made.
     pub calls: Option<Calls>,
-    /// Of a Wi-Fi cell.
+    /// Use of the channel of a Wi-Fi cell; `null` without a cell.
     pub airtime: Option<Airtime>,
 }
 
-/// Who held the channel of a Wi-Fi cell in a short time of one run.
+/// Use of the channel of a Wi-Fi cell over a few milliseconds of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Airtime {
-    /// The command that makes the run again.
+    /// The command that repeats the run.
     pub command: String,
     pub controller: String,
-    /// When it begins, in the run's time.
+    /// Start of the picture, in the run's time.
     pub from_s: f64,
     pub nodes: Vec<String>,
     pub frames: Vec<AirFrame>,
@@ -94,9 +94,9 @@ pub(super) struct AirFrame {
     /// Index of its sender.
     pub node: usize,
     pub kind: AirFrameKind,
-    /// Packets in it, 1 in an answer.
+    /// Packets in the frame; 1 in an acknowledgement.
     pub mpdus: usize,
-    /// Of these, how many arrived.
+    /// How many of these packets arrived.
     pub decoded: usize,
     pub text: String,
 }
@@ -119,12 +119,12 @@ pub(super) struct Verdict {
     pub text: String,
     pub controller: String,
     pub met: Option<bool>,
-    /// Expectations that hold, of those that speak of it.
+    /// Number of expectations on this requirement that hold.
     pub held: usize,
     pub tested: usize,
     /// The expectation that decides, with its value and limit.
     pub by: String,
-    /// Its value and limit alone.
+    /// Value and limit of that expectation.
     pub figure: String,
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Measured {
     pub loss_percent: Option<f64>,
 }
 
-/// What one participant of the calls of a scenario has, on average.
+/// Means over the participants of a scenario's calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct ParticipantsRow {
@@ -162,7 +162,7 @@ pub(super) struct ParticipantsRow {
     pub one_way_delay_ms: Option<f64>,
     pub send_rate_mbps: Option<f64>,
     pub receive_rate_mbps: Option<f64>,
-    /// Of one core.
+    /// In percent of one core.
     pub cpu_percent: Option<f64>,
     pub memory_mb: Option<f64>,
 }
@@ -177,7 +177,7 @@ pub(super) struct ErrorRow {
     pub real_controller: String,
     pub real_mbps: f64,
     pub sim_mbps: f64,
-    /// Of the real rate.
+    /// Error of the rate, in percent of the real rate.
     pub error_percent: Option<f64>,
     pub real_p95_ms: Option<f64>,
     pub sim_p95_ms: Option<f64>,
@@ -197,11 +197,11 @@ pub(super) struct Expectation {
     /// `at least 0.67`.
     pub limit: String,
     pub outcome: ExpectationOutcome,
-    /// Why a known miss is one.
+    /// Reason of a known miss.
     pub why: String,
 }
 
-/// What became of an expectation.
+/// Result of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) enum ExpectationOutcome {
@@ -217,7 +217,7 @@ pub(super) enum ExpectationOutcome {
     MissIsGone,
 }
 
-/// How media flows share, means over the seeds; of a ratio the least fair window.
+/// Fairness between media flows, means over the seeds. A ratio is of the least fair window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct FairnessRow {
@@ -231,7 +231,7 @@ pub(super) struct FairnessRow {
     pub within_5s: Option<f64>,
 }
 
-/// All runs of one controller under one engine, seen at one flow.
+/// One flow over all runs of one controller under one engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Group {
@@ -239,7 +239,7 @@ pub(super) struct Group {
     pub engine: Engine,
     pub flow: String,
     pub seeds: Vec<String>,
-    /// The command that makes these runs again.
+    /// The command that repeats these runs.
     pub command: String,
     pub series: Series,
     /// Rate changes of the first seed, by time.
@@ -313,11 +313,11 @@ pub(super) struct Point {
     pub responsiveness_s: Option<f64>,
 }
 
-/// Packets by how late they were released.
+/// Histogram of the release lateness of packets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Histogram {
-    /// One more than `counts`.
+    /// Edges of the bins, one more than `counts`.
     pub edges: Vec<f64>,
     pub counts: Vec<u64>,
     pub p50: f64,
@@ -339,7 +339,7 @@ impl Histogram {
     }
 }
 
-/// What the viewer of a flow saw, and what its repair cost; means over the seeds.
+/// Video quality of a flow and the cost of its repair; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct VideoRow {
@@ -355,7 +355,7 @@ pub(super) struct VideoRow {
     pub fec_percent: Option<f64>,
 }
 
-/// What loads the network beside the media, over the whole time or a section; means over the seeds.
+/// Load beside the media, over the whole time or a section; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct LoadRow {
@@ -365,14 +365,14 @@ pub(super) struct LoadRow {
     /// `null` for the whole time.
     pub section: Option<String>,
     pub rate_mbps: Option<f64>,
-    /// Of TCP, as the next one.
+    /// Only for TCP, as is `retransmitted_packets`.
     pub goodput_mbps: Option<f64>,
     pub retransmitted_packets: Option<f64>,
     pub p95_queuing_delay_ms: Option<f64>,
     pub loss_percent: Option<f64>,
 }
 
-/// A published value beside ours.
+/// A published value and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PaperRow {
@@ -387,11 +387,11 @@ pub(super) struct PaperRow {
     pub published: String,
     pub measured: Option<String>,
     pub note: String,
-    /// Of a real call outside the published spread: what changed since; else empty.
+    /// What changed since, for a real call outside the published spread; else empty.
     pub since: String,
 }
 
-/// A published statement and whether ours agrees; `holds` is `null` where that cannot be said.
+/// A published statement, and whether our runs agree; `holds` is `null` if unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Finding {
@@ -418,7 +418,7 @@ pub(super) struct SectionRow {
     pub loss_percent: Option<f64>,
 }
 
-/// One flow of real calls beside its simulation.
+/// One flow of real calls, compared with its simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SimReal {
@@ -440,7 +440,7 @@ pub(super) struct SimRealRow {
     pub note: String,
 }
 
-/// What only real calls have. Tables are of all runs, plots, streams and agreement of the first one.
+/// Real calls. Tables cover all runs; plots, `streams` and `agreement` only the first one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct Calls {
@@ -448,11 +448,11 @@ pub(super) struct Calls {
     pub seed: String,
     pub tried: usize,
     pub succeeded: usize,
-    /// Why the others failed.
+    /// Why the other calls failed.
     pub failures: Vec<String>,
-    /// Runs that the machine disturbed. No other member tells of them.
+    /// Runs that the machine disturbed. No other member includes them.
     pub left_out: Vec<String>,
-    /// The machine disturbed all runs that there are.
+    /// Whether the machine disturbed all runs.
     pub disturbed: bool,
     pub setup: Vec<SetupRow>,
     pub peers: Vec<PeerRow>,
@@ -473,12 +473,12 @@ pub(super) struct Calls {
 pub(super) struct SetupRow {
     pub seed: String,
     pub peer: String,
-    /// From the opening of the page until the lab knows of it.
+    /// From opening the page until the lab has sent its configuration.
     pub page_ms: f64,
     pub camera_ms: Option<f64>,
-    /// For the other peer.
+    /// Time waiting for the other peer.
     pub waiting_ms: f64,
-    /// Until both descriptions are there.
+    /// From then until both session descriptions are there.
     pub signalling_ms: Option<f64>,
     /// From then until a path is found.
     pub ice_ms: Option<f64>,
@@ -490,14 +490,14 @@ pub(super) struct SetupRow {
     pub path: String,
 }
 
-/// A peer's program and what it showed.
+/// A peer's program and the video it showed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct PeerRow {
     pub seed: String,
     pub controller: String,
     pub peer: String,
-    /// Of one core.
+    /// In percent of one core.
     pub cpu_percent: Option<f64>,
     pub memory_mb: Option<f64>,
     pub encode_ms: Option<f64>,
@@ -510,13 +510,13 @@ pub(super) struct PeerRow {
     pub limited: Option<String>,
 }
 
-/// What a flow's rate was; means over the seeds.
+/// Rate of a flow, split into video and repair; means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct SplitRow {
     pub controller: String,
     pub engine: Engine,
-    /// The flow; of what a forwarding server sends, the receiver.
+    /// The flow; for media from a forwarding server, the receiver.
     pub flow: String,
     pub capacity_mbps: Option<f64>,
     /// Of all IP packets.
@@ -552,7 +552,7 @@ pub(super) struct StreamRow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct RatePlot {
     pub peer: String,
-    /// Whether it was sent or received, and what it is.
+    /// Direction (sent or received) and kind of the stream.
     pub what: String,
     pub time_s: Vec<f64>,
     pub reported_kbps: Vec<f64>,
@@ -561,7 +561,7 @@ pub(super) struct RatePlot {
     pub interval_error_percent: Option<f64>,
 }
 
-/// A stream as a peer counted it and as its host's capture did.
+/// Counts of a stream by a peer and by the capture at its host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(super) struct StreamErrorRow {
@@ -574,7 +574,7 @@ pub(super) struct StreamErrorRow {
     pub captured_packets: u64,
     /// Payload over the whole call: reported minus captured.
     pub error_percent: Option<f64>,
-    /// Mean of what the intervals are apart.
+    /// Mean difference of the report intervals.
     pub interval_error_percent: Option<f64>,
 }
 

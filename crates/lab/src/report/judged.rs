@@ -1,4 +1,4 @@
-//! Expectations, verdicts, how flows share, and what has changed since 2013.
+//! Expectations, verdicts, fairness, and what has changed since 2013.
 
 use weir::Algorithm;
 
@@ -10,8 +10,8 @@ use crate::summary::{Bound, ExpectRow, Summary};
 
 const DECIMALS: i32 = 6;
 
-/// Every expectation of every run, which the report holds as `weir check` does. A real run with a flaw
-/// is not judged: its values say more about the machine, or about a call that was not there.
+/// Judges every expectation of every run, as `weir check` does. A real run with a flaw is not
+/// judged: its values describe the machine, or a failed call is missing from them.
 pub(super) fn judge(runs: &[Run]) -> Vec<Judgement> {
     let trusted = runs.iter().filter(|run| run.record.flaw().is_none());
     let summaries: Vec<Summary> = trusted.map(|run| run.summary.clone()).collect();
@@ -45,7 +45,7 @@ fn limit(row: &ExpectRow) -> String {
     }
 }
 
-/// Verdicts on the requirements that any expectation of the report speaks of.
+/// Verdicts on all requirements; empty if no expectation of the report tests any.
 pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
     let verdicts = gate::verdicts(judgements);
     if verdicts.iter().all(|verdict| verdict.met.is_none()) {
@@ -78,7 +78,7 @@ pub(super) fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
     verdicts.into_iter().map(verdict).collect()
 }
 
-/// A row a controller whose media flows share a path.
+/// One row for each controller whose media flows share a path.
 pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
     let row = |column: &Column<'_>| {
         let mean = |path: &str| {
@@ -98,7 +98,7 @@ pub(super) fn fairness(columns: &[Column<'_>]) -> Vec<FairnessRow> {
     columns.iter().filter_map(row).collect()
 }
 
-/// The scenarios of bari, where both algorithms of Google's were run.
+/// Rows for the flows of scenarios of bari, if they ran under both of Google's algorithms.
 pub(super) fn then_and_now(
     scenario: &str,
     columns: &[Column<'_>],

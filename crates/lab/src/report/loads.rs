@@ -1,4 +1,4 @@
-//! What loads the network beside the media: TCP transfers and packets at a given rate.
+//! Loads beside the media: TCP transfers and packets at a given rate.
 
 use super::format::LoadRow;
 use super::{Column, Run, rounded};
@@ -7,7 +7,8 @@ use crate::scenario::{Flow, Scenario, Traffic};
 
 const DECIMALS: i32 = 6;
 
-/// A row a load, column and part of the run, the whole time first; none of a part in which nothing came.
+/// One row for each load, column and part of the run, the whole time first. A part in which nothing
+/// arrived has no row.
 pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<LoadRow> {
     let sections = (0..scenario.sections.len()).map(Some);
     let parts: Vec<Option<usize>> = std::iter::once(None).chain(sections).collect();
@@ -21,12 +22,12 @@ pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<LoadRow> {
     rows
 }
 
-/// Of short transfers there are dozens, and none is a load for long.
+/// Whether a flow has rows here. Short transfers have none: there are dozens, and none lasts long.
 fn is_load(flow: &Flow) -> bool {
     match &flow.traffic {
         Traffic::Tcp(tcp) => tcp.short.is_none(),
         Traffic::Udp(_) => true,
-        Traffic::Media(_) | Traffic::Audio | Traffic::Link => false,
+        _ => false,
     }
 }
 

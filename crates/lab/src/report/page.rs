@@ -1,4 +1,4 @@
-//! The file: the viewer's page with the report's JSON in it.
+//! The HTML file: the viewer's page with the report's JSON in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Report;
 use crate::whole_file;
 
-/// The viewer as `make web` built it before this crate was built; empty if it had not.
+/// The viewer as built by `make web`; empty if it was not built before this crate.
 const VIEWER: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
 const PLACEHOLDER: &str = "/*WEIR_DATA*/";
 
@@ -14,7 +14,7 @@ const PLACEHOLDER: &str = "/*WEIR_DATA*/";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The program does not carry the page.
+    /// The program was built without the page.
     #[error("this weir was built without the report viewer: run `make web`, then build again")]
     NoViewer,
     /// The file system refused.
@@ -22,7 +22,7 @@ pub enum ReportError {
     Io {
         /// What was written.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
 }
@@ -35,13 +35,13 @@ impl Report {
             .map_err(|error| ReportError::Io { path: path.into(), error })
     }
 
-    /// The viewer's page with the data in it; `None` if that is no viewer.
+    /// The viewer's page with the data in it; `None` if `viewer` has no place for the data.
     fn html(&self, viewer: &str) -> Option<String> {
         let (head, tail) = viewer.split_once(PLACEHOLDER)?;
         Some([head, &self.json(), tail].concat())
     }
 
-    /// JSON that cannot end the element that it stands in, whatever a scenario's title says.
+    /// JSON that cannot close the HTML element around it, whatever text a scenario contains.
     pub(super) fn json(&self) -> String {
         let json = serde_json::to_string(self).expect("plain data serializes");
         json.replace('<', r"\u003c")

@@ -4,8 +4,7 @@
 //! run.json of all -> sorted, each once -> which run draws what -> rows of each -> runs, mean curves
 //! ```
 //!
-//! So the memory of a report does not grow with the length of its runs, and with their number only by
-//! their summaries.
+//! Memory does not grow with the length of the runs. For each run only its summary stays in memory.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -29,19 +28,19 @@ use crate::record::{Reader, RecordError, Scenarios};
 use crate::run::Engine;
 use crate::summary::Measurer;
 
-/// Runs that are read before their curves are added up.
+/// Number of runs that are read before their curves are added up.
 const BATCH: usize = 64;
 
-/// What is drawn of a scenario, engine, controller and flow.
+/// Everything that is drawn for one scenario, engine, controller and flow.
 #[derive(Default)]
 pub(super) struct Drawn {
     pub average: Average,
     pub grid: Option<Arc<Grid>>,
-    /// Of the first run.
+    /// Rate changes of the first run.
     pub events: Vec<format::RateChange>,
 }
 
-/// By scenario, engine, controller and flow.
+/// Drawings by scenario, engine, controller and flow.
 pub(super) type Drawings = BTreeMap<(String, Engine, String, String), Drawn>;
 
 /// A run to read, and what it draws.
@@ -54,19 +53,19 @@ struct Job {
     /// The flows whose rate changes are shown.
     events: Vec<usize>,
     most_events: usize,
-    /// Whether its answers to changes of the capacity are compared.
+    /// Whether its responses to capacity changes are compared.
     changes: bool,
 }
 
-/// What a job left for the page.
+/// Result of a job.
 struct Done {
     run: Run,
     curves: Vec<(usize, Curve)>,
     events: Vec<(usize, Vec<format::RateChange>)>,
 }
 
-/// The runs of these folders, by scenario, engine, controller, flaw and seed; `None` once somebody has set
-/// `stop`.
+/// The runs of these folders, sorted by scenario, engine, controller, flaw and seed; `None` if
+/// `stop` was set.
 pub(super) fn runs(
     folders: &[PathBuf],
     stop: &AtomicBool,
@@ -106,7 +105,7 @@ pub(super) fn runs(
     Ok(Some((runs, drawings)))
 }
 
-/// In the report's order, each once.
+/// Sorts the records in the order of the report and removes duplicates.
 fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
     let controllers = controllers(records.iter().map(|record| &record.info));
     let rank = |name: &str| controllers.iter().position(|controller| controller == name);
@@ -114,7 +113,8 @@ fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
         let info = &record.info;
         (info.scenario.clone(), info.engine, rank(&info.controller), record.flaw(), info.seed)
     };
-    // Calls with one seed differ: their content orders them, whatever the order of the files.
+    // Calls with the same seed differ, so their content decides their order, not the order of the
+    // folders.
     let failure = Cell::new(None);
     let content = |a: &Reader, b: &Reader| {
         compare(a, b).unwrap_or_else(|error| {
@@ -131,7 +131,7 @@ fn sorted(mut records: Vec<Reader>) -> Result<Vec<Reader>, RecordError> {
     }
 }
 
-/// By the bytes of their files.
+/// Compares two records by the bytes of their files.
 fn compare(a: &Reader, b: &Reader) -> Result<Ordering, RecordError> {
     for (a, b) in a.files().zip(b.files()) {
         let open = |path: &Path| match files::open(path) {
@@ -167,7 +167,7 @@ fn compare_files(mut a: BufReader<File>, mut b: BufReader<File>) -> io::Result<O
     }
 }
 
-/// Says of each record what it draws.
+/// Decides what is drawn from each record.
 fn jobs(records: Vec<Reader>) -> Vec<Job> {
     let of_scenario = |a: &Reader, b: &Reader| a.info.scenario == b.info.scenario;
     let of_column = |a: &Reader, b: &Reader| is_of_column(&a.info, &b.info);

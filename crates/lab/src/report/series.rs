@@ -1,9 +1,10 @@
 //! Curves: the mean over the seeds of each run's curve, on one grid of time.
 //!
-//! As lund, section 5.2: each run's points are interpolated linearly, and the mean of the runs is
-//! the curve. The grid has a given number of points at most, each at the end of a span of whole rows.
-//! A value is the mean over the rows of its span, a rate or a loss ratio one over [`WINDOW`] at
-//! least: 50 ms hold a few packets, and their count would look like a changing rate.
+//! As in lund, section 5.2, the points of each run are interpolated linearly, and the curve is the
+//! mean of the runs. The grid has a limited number of points, each at the end of a span of whole
+//! rows. A value is the mean over the rows of its span. Rates and loss ratios are taken over
+//! [`WINDOW`] at least: 50 ms contain only a few packets, and their number would look like a
+//! changing rate.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
@@ -14,8 +15,7 @@ use crate::metrics::RunningMean;
 
 /// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
-/// A longer time without a value is a gap in the curve: feedback that stays away for longer is
-/// worth seeing.
+/// A longer time without a value is a gap in the curve, so that missing feedback is visible.
 pub(super) const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
 /// A column of the page's curves.
@@ -48,7 +48,7 @@ pub(super) struct Curve([Vec<Option<f64>>; COLUMNS.len()]);
 /// Draws the curve of one run's rows of one flow, as they come.
 pub(super) struct Pen<'a> {
     grid: &'a Grid,
-    /// What the next points are made of.
+    /// Rows for the next points.
     recent: Vec<Row>,
     curve: Curve,
     points: usize,
@@ -100,7 +100,8 @@ impl<'a> Pen<'a> {
 pub(super) struct Average([Vec<RunningMean>; COLUMNS.len()]);
 
 impl Average {
-    /// Runs have one grid; their order decides on the last bit of a mean.
+    /// Adds a run's curve. All runs share one grid. The order of runs affects the last bit of a
+    /// mean.
     pub(super) fn add(&mut self, curve: &Curve) {
         for (means, curve) in self.0.iter_mut().zip(&curve.0) {
             means.resize(curve.len(), RunningMean::default());
@@ -128,13 +129,13 @@ impl Average {
 
 /// The rows that make one point of a curve.
 struct Cell<'a> {
-    /// Since the point before.
+    /// Rows since the previous point.
     span: &'a [Row],
-    /// The same time, or [`WINDOW`] where that is longer.
+    /// Rows of the same time, or of [`WINDOW`] if that is longer.
     window: &'a [Row],
 }
 
-/// When the points of a curve end.
+/// Times at which the points of a curve end.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     step: TimeDelta,
@@ -142,7 +143,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Over a run's whole time, in `max_points` at most.
+    /// A grid over a run's whole time, with `max_points` points at most.
     pub(super) fn over(duration: TimeDelta, max_points: usize) -> Self {
         let rows = (duration.as_nanos() as u64).div_ceil(ROW_INTERVAL.as_nanos() as u64) as i64;
         let rows_per_point = (rows as u64).div_ceil(max_points as u64).max(1) as i64;
@@ -170,7 +171,7 @@ fn mean_of(rows: &[Row], value: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
 }
 
 fn received_mbps(cell: &Cell<'_>) -> Option<f64> {
-    // A flow that has ended has a window still, but receives nothing.
+    // After a flow has ended, the window may still contain rows, but the flow receives nothing.
     cell.span.last()?;
     let received: DataSize = cell.window.iter().map(|row| row.received).sum();
     Some((received / (ROW_INTERVAL * cell.window.len() as i64)).as_mbps_f64())

@@ -1,4 +1,4 @@
-//! Simulated beside real: each flow of the real calls beside its simulation, with the error.
+//! Compares each flow of the real calls with its simulation.
 
 use weir::units::Bitrate;
 use weir_net::Capacity;
@@ -11,14 +11,14 @@ use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;
 
-// Where a simulated and a real value that carry one name are not measured in one way.
+// Notes on metrics that are measured differently in simulated and real runs.
 const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
                          (a few per cent).";
 const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
                         feedback included. Real: as getStats has it, from RTCP or STUN, without \
                         such a wait.";
 
-/// What stands in a row beside the two values.
+/// A metric that is compared: name, unit, value, and a note on the comparison.
 struct Metric {
     name: &'static str,
     unit: &'static str,
@@ -59,7 +59,8 @@ const METRICS: [Metric; 5] = [
     },
 ];
 
-/// For each flow every simulated controller beside every real one; empty without both engines.
+/// Compares every simulated controller with every real one, for each flow. Empty without both
+/// engines.
 pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str]) -> Vec<SimReal> {
     let of = |engine: Engine, flow: &str| -> Vec<&Column<'_>> {
         let has_flow = |column: &&Column<'_>| {
@@ -86,7 +87,8 @@ pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str
     pairs
 }
 
-/// A row a media flow, simulated controller and real one: what a reader looks at first.
+/// One row for each media flow, simulated controller and real one: the overview that a reader needs
+/// first.
 pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<ErrorRow> {
     let of = |engine| columns.iter().filter(move |column| column.engine == engine);
     let row = |flow: &str, sim: &Column<'_>, real: &Column<'_>| {
@@ -147,8 +149,8 @@ fn row(
     }
 }
 
-/// A row a step of the capacity that the scenario schedules, outages left out. A recorded trace has a
-/// step a second, and no controller could reach each.
+/// One row for each capacity change that the scenario schedules, without outages. A recorded trace
+/// has no rows: it changes every second, and no controller could reach each new capacity.
 fn change_rows(
     scenario: &Scenario,
     flow: &str,
@@ -189,7 +191,8 @@ fn changes<'a>(run: &'a Run, flow: &str) -> &'a [CapacityChange] {
     run.flow_index(flow).and_then(|index| run.changes.get(index)).map_or(&[], Vec::as_slice)
 }
 
-/// An entry a run that saw the change; `None` where it did not get there.
+/// One entry for each run that had the change; `None` if the rate did not reach 90 % of the
+/// capacity.
 fn times_to_90_percent(
     column: &Column<'_>,
     flow: &str,

@@ -1,7 +1,8 @@
-//! What the rate of a flow was: video, retransmissions and parity, as bari splits its channel utilization
-//! U = g + r_FEC / b + r_RTX / b.
+//! Splits the rate of a flow into video, retransmissions and parity, as bari splits its channel
+//! utilization: U = g + r_FEC / b + r_RTX / b.
 //!
-//! Of a simulated flow these are IP packets, of a real one payload as the receiver's getStats counts it.
+//! For a simulated flow these are IP packets; for a real one, payload as counted by the receiver's
+//! getStats.
 
 use super::format::SplitRow;
 use super::{Column, Run, rounded};
@@ -13,12 +14,12 @@ use crate::scenario::Scenario;
 const DECIMALS: i32 = 6;
 const BITS_PER_MEGABIT: f64 = 1e6;
 
-/// A row a column and flow whose receiver told what it got.
+/// One row for each column and flow whose receiver reported what it received.
 pub(super) fn of(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<SplitRow> {
     let rows = |column: &Column<'_>| match column.engine {
         Engine::Sim => simulated(scenario, column),
         Engine::Call => called(scenario, column),
-        // Of a command nobody knows what it sends.
+        // The content of a command's packets is unknown.
         Engine::Link => Vec::new(),
     };
     columns.iter().flat_map(rows).collect()
@@ -43,7 +44,7 @@ fn simulated(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
     scenario.flows.iter().filter_map(|flow| row(&flow.name)).collect()
 }
 
-/// What is no repair; `None` of a flow that is nothing else.
+/// Share of the rate that is not repair; `None` if it is zero.
 fn media_share(video: &VideoMetrics) -> Option<f64> {
     Some(1.0 - video.rtx_share? - video.fec_share?).filter(|share| *share > 0.0)
 }
@@ -53,7 +54,7 @@ fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
         column.runs.iter().filter_map(|run| run.record.call.as_ref()).collect();
     let Some(first) = files.first() else { return Vec::new() };
     let row = |(index, peer): (usize, &Peer)| {
-        // A run has its peers in the order of its calls, whatever becomes of them.
+        // Every run has its peers in the order of its calls, even if calls failed.
         let rate = |value: fn(&Interval) -> Option<u64>| {
             let of_peer = |file: &&CallFile| over_time(file.peers.get(index)?, value);
             mean(files.iter().filter_map(of_peer).collect()).map(round)
@@ -70,15 +71,15 @@ fn called(scenario: &Scenario, column: &Column<'_>) -> Vec<SplitRow> {
     first.peers.iter().enumerate().filter_map(row).collect()
 }
 
-/// The flow that ends at this peer of a call: peer a comes first, and gets what comes down. What a
-/// forwarding server sends is no flow of the scenario.
+/// The flow that ends at this peer of a call. Peer a comes first and receives the downlink flow.
+/// Media from a forwarding server is not a flow of the scenario.
 fn received_flow(scenario: &Scenario, call: usize, is_a: bool) -> Option<&str> {
     let planned = scenario.calls().into_iter().find(|planned| planned.number == call)?;
     let flow = if is_a { planned.down } else { planned.up };
     Some(&scenario.flows[flow?].name)
 }
 
-/// A flow with its rate and capacity, and no part of it.
+/// A row with the rate and capacity of a flow, without its parts.
 fn whole(column: &Column<'_>, flow: &str) -> SplitRow {
     let of_flow = |value: fn(&Metrics) -> Option<f64>| {
         column.mean(|run| value(&run.flow(flow)?.metrics)).map(round)

@@ -1,9 +1,9 @@
-//! Tables: published values and findings beside ours, and the sections of a run.
+//! Tables: published values and findings compared with ours, and the sections of a run.
 //!
-//! A published value that names its algorithm stands beside its simulated runs, and one of GCC beside real
-//! calls too, since that is what browsers run; one that names none was measured with browsers or holds for
-//! all, and stands beside each controller and each browser. Means are over the seeds. Findings compare
-//! algorithms, so they are about simulated runs alone.
+//! A published value with an algorithm is compared with simulated runs of that algorithm. A value
+//! of GCC is also compared with real calls, because browsers run GCC. A value without an algorithm
+//! was measured with browsers or is true for all, so it is compared with every controller and every
+//! browser. Means are over the seeds. Findings compare algorithms, so they use simulated runs only.
 
 use std::iter;
 
@@ -15,16 +15,18 @@ use crate::run::Engine;
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
-/// How the names of GCC's versions begin.
+/// Prefix of the names of GCC's versions.
 const GCC_FAMILY: &str = "gcc";
-/// How far from a published number without a spread a value still counts as the same.
+/// Largest relative difference from a published number without a spread at which a value still
+/// agrees.
 const UNSPREAD: f64 = 0.1;
 
 fn simulated<'a, 'b>(columns: &'a [Column<'b>]) -> impl Iterator<Item = &'a Column<'b>> {
     columns.iter().filter(|column| column.engine == Engine::Sim)
 }
 
-/// A row a published value and controller that it is about; one that has no run stays, unmeasured.
+/// One row for each published value and each controller that it applies to. A value without a run
+/// keeps a row without a measured value.
 pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow> {
     let row =
         |value: &PaperValue, controller: Option<&str>, column: Option<&Column<'_>>| PaperRow {
@@ -90,8 +92,8 @@ fn mean_and_range(column: &Column<'_>, value: &PaperValue) -> Option<String> {
     })
 }
 
-/// Whether a value lies outside the published spread, `1.95 ± 0.23`, or further than a tenth from a
-/// published number without one. From what is printed as words nothing is far.
+/// Whether a value is outside the published spread, such as `1.95 ± 0.23`, or more than a tenth
+/// away from a published number without a spread. False if the published value is not a number.
 fn is_outside(published: &str, value: f64) -> bool {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let (center, spread) = match published.split_once('±') {
@@ -153,7 +155,7 @@ fn judge(finding: &crate::scenario::Finding, columns: &[Column<'_>]) -> Finding 
     }
 }
 
-/// A row a section, flow and column: means over the seeds.
+/// One row for each section, flow and column: means over the seeds.
 pub(super) fn sections(
     scenario: &Scenario,
     columns: &[Column<'_>],
@@ -191,7 +193,7 @@ pub(super) fn sections(
     rows
 }
 
-/// A row a flow that shows its video and column: means over the seeds.
+/// One row for each column and flow with shown video: means over the seeds.
 pub(super) fn video(columns: &[Column<'_>], flows: &[&str]) -> Vec<VideoRow> {
     let row = |flow: &str, column: &Column<'_>| {
         let mean = |value: fn(&VideoMetrics) -> Option<f64>| {

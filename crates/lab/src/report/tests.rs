@@ -19,7 +19,7 @@ fn simulated(id: &str, algorithm: Algorithm, seed: u64) -> Record {
     Record { info, scenario, trace, call: None }
 }
 
-/// `call.json` of these members.
+/// A `call.json` with these members.
 fn call_file(value: Value) -> CallFile {
     serde_json::from_value(value).unwrap()
 }
@@ -91,7 +91,7 @@ fn a_report_has_every_member_that_the_page_reads_and_no_other() {
                 assert_eq!(column.as_array().unwrap().len(), points, "{name}");
             }
         }
-        assert_shape(&scenario["groups"][0]["box"]["utilization"], "Box");
+        assert_shape(&scenario["groups"][0]["box"]["utilization"], "BoxPlot");
         assert_shape(&scenario["sections"][0], "SectionRow");
     }
     assert_shape(&lund["paper"][0], "PaperRow");
@@ -124,13 +124,13 @@ fn the_rate_of_a_flow_is_split_into_video_and_repair() {
     assert_shape(&simulated[0], "SplitRow");
     let of = |key: &str| simulated[0][key].as_f64().unwrap();
     let parts = of("video_mbps") + of("retransmission_mbps") + of("fec_mbps");
-    // Without feedback of its own way a flow is nothing but these.
+    // A flow without feedback packets in its own direction has only these parts.
     assert!((parts / of("rate_mbps") - 1.0).abs() < 0.01, "{parts} of {}", of("rate_mbps"));
     assert!(of("fec_mbps") > 0.0 && of("retransmission_mbps") > 0.0);
     let mut real = captured_call(1);
     real.call.as_mut().unwrap().calls[1].failure = None;
     let real = split(real);
-    // What peer a receives has come down, what peer b receives has gone up.
+    // Peer a receives the downlink flow, peer b the uplink flow.
     let flows = [&real[0]["flow"], &real[1]["flow"]];
     assert_eq!(flows, [&json!("media-1-down"), &json!("media-1-up")]);
     assert_eq!((&real[1]["video_mbps"], &real[1]["fec_mbps"]), (&json!(1.5), &Value::Null));
@@ -146,7 +146,7 @@ fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs()
     assert_shape(&rows[0], "LoadRow");
     let (rate, goodput) = (&rows[1]["rate_mbps"], &rows[1]["goodput_mbps"]);
     assert!(goodput.as_f64().unwrap() < rate.as_f64().unwrap());
-    // A path alone with TCP: what was sent again is what its queue dropped.
+    // TCP is alone on the path, so retransmissions are the packets that the queue dropped.
     assert!(rows[1]["retransmitted_packets"].as_f64().unwrap() > 0.0);
 }
 
@@ -195,7 +195,7 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
     let report = json(&[captured_call(1), captured_call(2)]);
     let calls = &report["scenarios"][0]["calls"];
     assert_shape(calls, "Calls");
-    // The page names the browser beside a peer's freezes.
+    // The page shows the name of the browser with a peer's freezes.
     assert_eq!(calls["peers"][0]["controller"], "chromium");
     for (rows, interface) in [
         ("setup", "SetupRow"),
@@ -243,7 +243,7 @@ fn a_report_tells_verdicts_shares_and_what_changed_since_2013() {
     assert_shape(&report["verdicts"][0], "Verdict");
     assert_shape(&report["then_and_now"][0], "ThenAndNow");
     assert_shape(&report["then_and_now"][0]["then"], "Measured");
-    // Audio has no curve; two algorithms have a row a flow.
+    // Audio has no curve; two algorithms have one row for each flow.
     assert_eq!(rfc["groups"].as_array().unwrap().len(), 3);
     assert_eq!(bari["fairness"].as_array().unwrap().len(), 2);
     assert_eq!(report["then_and_now"].as_array().unwrap().len(), 2);
@@ -268,7 +268,7 @@ fn the_order_of_the_records_does_not_change_a_byte() {
         simulated("demo/first-call", Algorithm::GccDraft, 1),
         call(1),
     ];
-    // A second call with the same seed, which went another way.
+    // A second call with the same seed, but with other results.
     let mut other = call(2);
     other.info.seed = 1;
     records.push(other);
@@ -445,7 +445,7 @@ fn findings_are_judged_by_the_means_over_the_seeds() {
     let gcc = judged("gcc-draft", Engine::Sim, 1, 0.5);
     let both = [&nada[..], std::slice::from_ref(&gcc)].concat();
     assert_eq!(holds(&both), [Some(true), Some(false), Some(true), Some(false), none]);
-    // GCC alone has no rival; a real call is none.
+    // GCC alone has no rival, and a real call is not a rival.
     let real = judged("chromium", Engine::Call, 1, 0.1);
     assert_eq!(holds(&[gcc, real]), [none; 5]);
     let measured: Vec<String> = Report::of_records(&both, "").scenarios[0]

@@ -1,5 +1,5 @@
-//! Whether a metric can have a value in a scenario: what it needs, and what to write where that is
-//! missing.
+//! Whether a metric can have a value in a scenario. If not, the error says what the metric needs
+//! and what to write.
 
 use weir_net::{Capacity, LinkConfig};
 
@@ -7,7 +7,7 @@ use crate::metrics::{Declared, Need};
 
 use super::{Direction, Flow, Hop, Traffic};
 
-/// What stands in every message: a metric that every flow has.
+/// Suggestion in every message: a metric that every flow has.
 const ANOTHER: &str = "another metric, such as \"rate_mbps.mean\"";
 
 /// The flows and bottlenecks of a scenario.
@@ -18,7 +18,7 @@ pub(super) struct Played<'a> {
 }
 
 impl Played<'_> {
-    /// Why a flow cannot have a metric, and what to write; `None` if it can.
+    /// Why a flow cannot have a metric, and what to write instead; `None` if it can.
     pub(super) fn lacking(&self, metric: &str, flow: &Flow) -> Option<String> {
         let mut needs = Declared::of(metric)?.needs.iter();
         let need = needs.find(|need| !self.meets(**need, flow))?;
@@ -64,7 +64,8 @@ impl Played<'_> {
             Need::Capacity => {
                 self.links(flow).any(|link| !matches!(link.capacity, Capacity::Unlimited))
             }
-            // A UDP load is taken off the capacity that a flow is measured by.
+            // The rate of a UDP flow is subtracted from the capacity against which a flow is
+            // measured.
             Need::Change => {
                 let is_load = |other: &Flow| matches!(other.traffic, Traffic::Udp(_));
                 self.flows.iter().any(is_load)
@@ -116,7 +117,7 @@ mod tests {
 
     const HEAD: &str = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"20s\"\n";
 
-    /// A scenario whose network, flows and expectation these are.
+    /// A scenario with this network, these flows and this expectation.
     fn text(network: &str, flows: &str, expect: &str) -> String {
         format!("{HEAD}{network}\n{flows}\n[[expect]]\n{expect}\nabove = 0\n")
     }

@@ -1,4 +1,5 @@
-//! The `aqm` key of a link: a name, or a table of a name and what differs from its standard's values.
+//! The `aqm` key of a link: a name, or a table with a name and parameters that differ from the
+//! defaults.
 
 use weir::units::TimeDelta;
 use weir_net::{Aqm, CoDelConfig, DualPi2Config, PieConfig, RedConfig};
@@ -8,10 +9,10 @@ use super::reader::{Item, Table};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// A name, the keys of its table, and what it is without them.
+/// Name, keys of its table, and default value.
 type Kind = (&'static str, &'static [&'static str], Aqm);
 
-/// All of them, with the values of their standards.
+/// All kinds of queue management, with the values of their standards.
 fn kinds() -> [Kind; 6] {
     const CODEL: &[&str] = &["kind", "target", "interval", "ecn"];
     [
@@ -24,11 +25,11 @@ fn kinds() -> [Kind; 6] {
     ]
 }
 
-/// Every key of any of them.
+/// The keys of all kinds together.
 const ANY: &[&str] =
     &["kind", "target", "interval", "ecn", "min", "max", "max_probability", "l4s_threshold"];
 
-/// The name of an active queue management, for people.
+/// Display name of a queue management.
 pub(super) fn name(aqm: Aqm) -> &'static str {
     match aqm {
         Aqm::DropTail => "drop-tail",
@@ -88,7 +89,7 @@ fn red(table: &Table, default: RedConfig) -> Result<RedConfig> {
     Ok(red)
 }
 
-/// A time above zero.
+/// Reads a time above zero.
 fn time(table: &Table, key: &'static str, default: TimeDelta) -> Result<TimeDelta> {
     let Some(item) = table.get(key) else { return Ok(default) };
     match item.time()? {

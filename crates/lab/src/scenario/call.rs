@@ -1,8 +1,8 @@
-//! The `[call]` table: how real browsers play the media flows of a scenario.
+//! The `[call]` table: how real browsers run the media flows of a scenario.
 //!
-//! A call is one connection between two browsers: a media flow up, a media flow down, or both, with
-//! the audio flows beside them. The k-th media flow of a direction belongs to call k unless it names
-//! another one.
+//! A call is one connection between two browsers. It has a media flow up, a media flow down, or
+//! both, and the audio flows that belong to them. The k-th media flow of a direction belongs to
+//! call k, unless it names another call.
 
 use weir::units::Timestamp;
 
@@ -17,31 +17,31 @@ pub(super) const CALL: &[&str] =
 const BROWSER: &[&str] = &["a", "b"];
 const VIDEO: &[&str] = &["width", "height", "fps", "codec"];
 
-/// Calls that one run may have, far above what a machine can bear.
+/// Maximum number of calls in one run, far above what a machine can handle.
 const MAX_CALLS: f64 = 100.0;
 const MAX_ITERATIONS: f64 = 1000.0;
-/// The widest picture that is called 4K.
+/// Largest width of a 4K picture, in pixels.
 const MAX_SIDE: f64 = 4096.0;
 const MAX_FPS: f64 = 120.0;
 
-/// How the calls of a scenario are made.
+/// How the calls of a scenario are set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallPlan {
-    /// Who calls whom.
+    /// Which hosts call each other.
     pub topology: Topology,
-    /// The transport to the relay that all media takes; `None` for media from peer to peer.
+    /// Transport to the relay that carries all media; `None` for media from peer to peer.
     pub relay: Option<Relay>,
-    /// How often the calls are made.
+    /// How many times the calls are made.
     pub iterations: Iterations,
-    /// The browsers on host A's and host B's side.
+    /// The browsers on host A's side and on host B's side.
     pub browsers: [BrowserKind; 2],
-    /// What the cameras show, and how it is encoded.
+    /// Resolution, frame rate and codec of the video.
     pub video: Picture,
-    /// Whether the packets are captured at both ends.
+    /// Whether packets are captured at both ends.
     pub capture: bool,
 }
 
-/// How often a scenario is played.
+/// Number of times that a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Iterations(pub u64);
 
@@ -51,17 +51,17 @@ impl Default for Iterations {
     }
 }
 
-/// Who calls whom.
+/// Which hosts call each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Topology {
-    /// Each call has two hosts of its own.
+    /// Each call has its own pair of hosts.
     #[default]
     Pairs,
-    /// One host on A's side has all calls, each with a host of its own on B's side.
+    /// One host on A's side takes part in all calls. Each call has its own host on B's side.
     OneToMany,
-    /// Every host calls every other one.
+    /// Every host calls every other host.
     Mesh,
-    /// Each host on A's side calls a server on B's side, which forwards to the others.
+    /// Each host on A's side calls a server on B's side, which forwards its media to the others.
     ForwardingServer,
 }
 
@@ -77,7 +77,7 @@ pub enum Relay {
 /// A kind of browser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BrowserKind {
-    /// Chromium, or a browser made of it.
+    /// Chromium, or a browser based on it.
     #[default]
     Chromium,
     /// Firefox.
@@ -85,7 +85,7 @@ pub enum BrowserKind {
 }
 
 impl BrowserKind {
-    /// The word in scenarios and records.
+    /// Name in scenarios and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Chromium => "chromium",
@@ -94,16 +94,16 @@ impl BrowserKind {
     }
 }
 
-/// What a camera shows, and how it is encoded.
+/// Resolution, frame rate and codec of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// In pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// Frames a second.
+    /// Frames per second.
     pub fps: u32,
-    /// The codec that is offered first.
+    /// The preferred codec.
     pub codec: Codec,
 }
 
@@ -127,7 +127,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// As a session description names it.
+    /// Name in a session description.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vp8 => "VP8",
@@ -138,23 +138,23 @@ impl Codec {
     }
 }
 
-/// The flows that make one call, by index.
+/// The flows of one call, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedCall {
-    /// Its number, from 1.
+    /// Number of the call, from 1.
     pub number: usize,
-    /// Video from A's side.
+    /// Video that A's side sends.
     pub up: Option<usize>,
-    /// Video from B's side.
+    /// Video that B's side sends.
     pub down: Option<usize>,
-    /// Audio from A's side.
+    /// Audio that A's side sends.
     pub audio_up: Option<usize>,
-    /// Audio from B's side.
+    /// Audio that B's side sends.
     pub audio_down: Option<usize>,
 }
 
 impl PlannedCall {
-    /// Its flows.
+    /// Indices of its flows.
     pub fn flows(&self) -> impl Iterator<Item = usize> {
         [self.up, self.down, self.audio_up, self.audio_down].into_iter().flatten()
     }
@@ -165,13 +165,13 @@ impl PlannedCall {
             (Traffic::Media(_), Direction::Down) => Some(&mut self.down),
             (Traffic::Audio, Direction::Up) => Some(&mut self.audio_up),
             (Traffic::Audio, Direction::Down) => Some(&mut self.audio_down),
-            (Traffic::Tcp(_) | Traffic::Udp(_) | Traffic::Link, _) => None,
+            _ => None,
         }
     }
 }
 
 impl Scenario {
-    /// The calls that browsers would make of its media and audio flows, by number.
+    /// The browser calls that correspond to the media and audio flows, by number.
     pub fn calls(&self) -> Vec<PlannedCall> {
         let mut calls: Vec<PlannedCall> = Vec::new();
         for (index, flow) in self.flows.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Scenario {
         calls
     }
 
-    /// When the flows of a call begin and end; `None` where they do not do so together.
+    /// Start and end of a call's flows; `None` if they differ between the flows.
     pub fn call_times(&self, call: &PlannedCall) -> Option<(Timestamp, Timestamp)> {
         let mut times = call.flows().map(|flow| (self.flows[flow].start, self.flows[flow].stop));
         let first = times.next()?;
@@ -197,7 +197,7 @@ impl Scenario {
     }
 }
 
-/// The whole table; everything has a default.
+/// Reads the whole table. Every key has a default.
 pub(super) fn plan(top: &Table) -> Result<CallPlan> {
     let Some(item) = top.get("call") else { return Ok(CallPlan::default()) };
     let table = item.table(CALL)?;
@@ -218,13 +218,14 @@ pub(super) fn plan(top: &Table) -> Result<CallPlan> {
     })
 }
 
-/// The call that a media or audio flow names.
+/// Reads the call number that a media or audio flow names.
 pub(super) fn number(table: &Table) -> Result<Option<usize>> {
     let number = table.get("call").map(|item| whole(&item, 1.0, MAX_CALLS)).transpose()?;
     Ok(number.map(|number| number as usize))
 }
 
-/// Gives each flow its call, unless it has named one, and refuses two for one place.
+/// Numbers the calls of flows that name none. Refuses two flows of one kind and direction in one
+/// call.
 pub(super) fn assign(flows: &mut [Flow], top: &Table) -> Result<()> {
     let kind = |flow: &Flow| (flow.kind(), flow.direction);
     for index in 0..flows.len() {

@@ -1,4 +1,4 @@
-//! The scenarios that the program carries with it, and how a command line names them.
+//! The scenarios built into the program, and how the command line selects them.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,13 +8,13 @@ use super::error::{ScenarioError, nearest, printable, quoted};
 use super::parse::{self, parse, parse_variant};
 use crate::files;
 
-/// Bytes of a scenario file: far more than anybody writes.
+/// Size limit of a scenario file in bytes, far above any real file.
 const TEXT_MAX: u64 = 16_000_000;
 
-/// Id and text of every file below `scenarios/`, by id.
+/// Id and text of every file in `scenarios/`, ordered by id.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// Every scenario of the files and their variants, by id.
+/// All scenarios and variants of the files, ordered by id.
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let entries = |&(file, text): &(&'static str, &'static str)| {
         let variant = move |variant: String| Entry {
@@ -32,7 +32,7 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 
 struct Entry {
     id: String,
-    /// The variant of the file that it is.
+    /// Name of the variant within the file, if it is one.
     variant: Option<String>,
     text: &'static str,
 }
@@ -43,24 +43,24 @@ impl Entry {
     }
 }
 
-/// How many ids an error suggests.
+/// Maximum number of ids that an error suggests.
 const SUGGESTIONS: usize = 3;
-/// The shortest id without its source that a misspelt one is held against.
+/// Minimum length, in bytes, of names that are compared without their source. See [`unknown`].
 const SHORTEST: usize = 7;
 
-/// Why a name gave no scenario; its text is one line.
+/// Why a name selects no scenario; its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogueError {
     /// There is no such id.
     #[error("there is no scenario {name}; {hint}")]
     Unknown {
-        /// The name, in quotes.
+        /// The name as given, in quotes.
         name: String,
         /// What to write instead.
         hint: String,
     },
-    /// A pattern with a mistake in it.
+    /// A pattern with a syntax error.
     #[error("{name} is not a pattern: {why}")]
     Pattern {
         /// The pattern, in quotes.
@@ -73,22 +73,24 @@ pub enum CatalogueError {
     Unreadable {
         /// The path, in quotes.
         path: String,
-        /// The system's words.
+        /// The system's error message.
         why: String,
     },
-    /// A file with a mistake in it.
+    /// A file with an error in it.
     #[error(transparent)]
     Invalid(#[from] ScenarioError),
 }
 
-/// The ids of the catalogue, sorted.
+/// The ids of the catalogue in alphabetical order.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.id.as_str())
 }
 
-/// The scenarios that a name on the command line stands for, at least one: an id (one that has
-/// only variants stands for the first of them), a pattern such as `lund/*` whose `*` also matches
-/// `/`, the path of a `.toml` file, or a path with one of the file's variants behind it.
+/// The scenarios selected by a name on the command line, at least one. The name can be:
+///
+/// - an id; an id that has only variants selects the first of them;
+/// - a pattern such as `lund/*`, whose `*` also matches `/`;
+/// - the path of a `.toml` file, optionally followed by `/` and one of its variants.
 pub fn find(name: &str) -> Result<Vec<Scenario>, CatalogueError> {
     if name.ends_with(".toml") {
         return Ok(vec![read_file(name, name, None)?]);
@@ -129,7 +131,7 @@ fn read_text(
 fn named(id: &str) -> Vec<&'static Entry> {
     let is_variant = |name: &str| name.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
     let exact = ENTRIES.iter().find(|entry| entry.id == id);
-    // A source, such as `lund`, is no scenario; its scenarios are not its variants.
+    // A source, such as `lund`, is not a scenario, and its scenarios are not variants of it.
     let first = || ENTRIES.iter().find(|entry| id.contains('/') && is_variant(&entry.id));
     exact.or_else(first).into_iter().collect()
 }
@@ -145,10 +147,10 @@ fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {
 fn unknown(name: &str) -> CatalogueError {
     let trimmed = name.trim_end_matches('/').to_lowercase();
     let of_source = ids().filter(|id| id.starts_with(&trimmed));
-    // An id without its source, or a part of one.
+    // The name may be an id without its source, or part of an id.
     let within = ids().filter(|id| trimmed.len() > 2 && id.contains(&trimmed));
     let last = |id: &'static str| id.rsplit_once('/').map_or(id, |(_, last)| last);
-    // Of a short word two slips would leave nothing.
+    // For short words, the allowed two slips would match almost anything.
     let is_long = |name: &str| name.len() >= SHORTEST;
     let near_last = |id: &&'static str| !nearest(&trimmed, [last(id)]).is_empty();
     let without_source = ids().filter(|id| is_long(&trimmed) && is_long(last(id)) && near_last(id));

@@ -1,4 +1,4 @@
-//! What differs between two texts of a scenario, key by key.
+//! Differences between two versions of a scenario, key by key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,24 @@ use toml::{Table, Value};
 
 use super::Scenario;
 
-/// Keys that no packet depends on.
+/// Keys that do not affect any packet.
 const WORDS: [&str; 7] =
     ["title", "source", "description", "paper", "finding", "expect", "known_miss"];
 const VARIANT: &str = "variant";
 
-/// A key whose value differs; `None` where a scenario lacks it.
+/// A key whose values differ; a value is `None` if that scenario does not have the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// `network.up.queue`, `flow[2].start`.
+    /// Path of the key, for example `network.up.queue` or `flow[2].start`.
     pub key: String,
-    /// The value before, as TOML has it.
+    /// The value before, in TOML.
     pub before: Option<String>,
-    /// The value after.
+    /// The value after, in TOML.
     pub after: Option<String>,
 }
 
-/// The keys in which two scenarios differ, sorted. Words, published values and expectations do not
-/// count, for no packet depends on them.
+/// The keys in which two scenarios differ, sorted. Texts, published values and expectations are
+/// left out, because they do not affect any packet.
 pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
     let [before, after] = [before, after].map(values);
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -36,7 +36,7 @@ pub fn changes(before: &Scenario, after: &Scenario) -> Vec<Change> {
     differs.map(change).collect()
 }
 
-/// Every value of a scenario by its key.
+/// All values of a scenario by their keys.
 fn values(scenario: &Scenario) -> BTreeMap<String, String> {
     let mut table: Table = scenario.text.parse().expect("a scenario that was read is valid TOML");
     let variants = table.remove(VARIANT);
@@ -55,7 +55,8 @@ fn values(scenario: &Scenario) -> BTreeMap<String, String> {
     values
 }
 
-/// A variant's keys in place of the scenario's own: tables are merged, all else is replaced.
+/// Replaces a table's keys by those of a variant. Subtables are merged; all other values are
+/// replaced.
 fn put_over(table: &mut Table, variant: &Table) {
     for (key, value) in variant {
         match (table.get_mut(key), value) {
@@ -67,8 +68,8 @@ fn put_over(table: &mut Table, variant: &Table) {
     }
 }
 
-/// A table has a key for each of its own; a list of tables has its length, and a key for each of theirs
-/// with its number.
+/// Lists all values below `path`. A table yields one entry per key. A list of tables yields its
+/// length and the entries of its tables with their numbers.
 fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
     match value {
@@ -88,9 +89,9 @@ fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What tells one trace file from another, in a few words: a trace has thousands of lines.
+/// A short summary that identifies the content of a trace file, which has thousands of lines.
 fn contents(text: &str) -> String {
-    // FNV-1a, 64 bits: names a text, and protects nothing.
+    // FNV-1a with 64 bits. It identifies a text and is not meant for security.
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     format!("{} lines, {hash:016x}", text.lines().count())

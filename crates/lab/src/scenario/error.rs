@@ -1,12 +1,12 @@
-//! What is wrong with a scenario file, in one line.
+//! Errors in scenario files, as one line of text.
 
 use std::fmt;
 use std::ops::Range;
 
-/// How much of a file's own text an error repeats.
+/// Maximum number of characters that an error quotes from a file.
 const SHOWN: usize = 40;
 
-/// What is wrong with a scenario file, and what to write instead; its text is one line.
+/// An error in a scenario file and how to correct it, as one line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     file: String,
@@ -15,14 +15,14 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// An error at a span of `text`. Any text may stand in `id` and `message`.
+    /// An error at a span of `text`. `id` and `message` may contain any characters.
     pub(super) fn new(id: &str, text: &str, span: Range<usize>, message: &str) -> Self {
         let before = &text.as_bytes()[..span.start.min(text.len())];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         Self { file: printable(id), line, message: printable(message) }
     }
 
-    /// The line that is wrong; the first is 1.
+    /// Number of the wrong line, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -35,7 +35,7 @@ impl fmt::Display for ScenarioError {
 }
 impl std::error::Error for ScenarioError {}
 
-/// The text with everything that could break or colour a line made a space.
+/// The text with spaces instead of all characters that could break or colour a line.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_line_break(c) { ' ' } else { c }).collect()
 }
@@ -44,7 +44,7 @@ fn is_line_break(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// The beginning of a text, in quotes.
+/// The beginning of a text in quotes.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
@@ -53,9 +53,9 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{shown}'")
 }
 
-/// The names that a misspelt one is likely to stand for, the nearest first.
+/// The candidates that a misspelt name probably means, the nearest first.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    // A long name leaves room for more slips; the cut keeps a huge one from costing time.
+    // Longer names may contain more slips. The truncation limits the time spent on huge names.
     let name: String = name.chars().take(SHOWN).collect();
     let allowed = 2.max(name.chars().count() / 3);
     let mut near: Vec<(usize, &str)> = names

@@ -1,4 +1,4 @@
-//! The `[[flow]]` tables.
+//! Reads the `[[flow]]` tables.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Schedule;
 
 use super::error::ScenarioError;
+use super::network::{self, Network};
 use super::reader::{Item, Table, steps};
-use super::wifi::{self, CellNetwork};
 use super::{
     Congestion, Cubic, Direction, Feedback, Flow, Media, Repair, ShortTransfers, Source, Tcp,
     Traffic, Udp, call,
@@ -17,10 +17,21 @@ use super::{
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// Keys of every flow.
-const COMMON: &[&str] =
-    &["kind", "count", "direction", "station", "hops", "delay", "start", "stop", "pauses"];
-const MEDIA: &[&str] = &[
+/// Keys that every flow may have.
+static COMMON: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = ["kind", "count", "direction"].into_iter().chain(network::place_keys());
+    own.chain(["hops", "delay", "start", "stop", "pauses"]).collect()
+});
+/// The given keys and those that select the class of a flow's packets in a network.
+fn with_class_keys(own: &[&'static str]) -> Vec<&'static str> {
+    own.iter().copied().chain(network::class_keys()).collect()
+}
+static MEDIA: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(MEDIA_ALONE));
+static AUDIO: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["call"]));
+static TCP: LazyLock<Vec<&str>> =
+    LazyLock::new(|| with_class_keys(&["congestion", "ecn", "short", "small_queue"]));
+static UDP: LazyLock<Vec<&str>> = LazyLock::new(|| with_class_keys(&["rate", "packet"]));
+const MEDIA_ALONE: &[&str] = &[
     "controller",
     "min_bitrate",
     "start_bitrate",
@@ -36,15 +47,12 @@ const MEDIA: &[&str] = &[
     "repair",
     "key_frame_interval",
     "call",
-    "category",
 ];
-const AUDIO: &[&str] = &["call", "category"];
-const TCP: &[&str] = &["congestion", "ecn", "short", "small_queue", "category"];
-const UDP: &[&str] = &["rate", "packet", "category"];
-/// Those of any flow, each once.
+/// The keys of all kinds of flows, each once.
 static FLOW: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut keys = Vec::new();
-    for key in [COMMON, MEDIA, AUDIO, TCP, UDP].concat() {
+    let all = [&COMMON, &MEDIA, &AUDIO, &TCP, &UDP];
+    for key in all.into_iter().flat_map(|keys| keys.iter().copied()) {
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -64,32 +72,27 @@ const REACTION: TimeDelta = TimeDelta::from_millis(200);
 const FPS_MIN: f64 = 1.0;
 const FPS_MAX: f64 = 240.0;
 const MAX_PRIORITY: f64 = 100.0;
-/// Flows that one table may stand for.
+/// Maximum number of flows that one table can describe.
 const MAX_COUNT: f64 = 100.0;
-/// What the flows of a run may last together: a row of each stays in memory every 50 ms.
+/// Limit on the sum of all flow durations, because memory keeps a row per flow and 50 ms.
 const FLOW_TIME_MAX: TimeDelta = TimeDelta::from_secs(100 * 3600);
-/// Background traffic comes in packets of an Ethernet's largest size, as RFC 8868 has it.
+/// Default packet size of background traffic: the maximum size on Ethernet, as in RFC 8868.
 const UDP_PACKET: DataSize = DataSize::from_bytes(1500);
-/// A packet holds at least its headers, and at most what IPv4 can.
+/// Range of UDP packet sizes: at least the headers, at most the limit of IPv4.
 const UDP_PACKETS: Range<u64> = 28..65_536;
 
-/// Every flow of the file, named.
-pub(super) fn flows(
-    top: &Table,
-    duration: TimeDelta,
-    hops: usize,
-    cell: Option<&CellNetwork>,
-) -> Result<Vec<Flow>> {
+/// Reads all flows of the file and names them.
+pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     for table in top.tables("flow", &FLOW)? {
         let table = with_defaults(table, top)?;
-        let flow = flow(&table, duration, hops)?;
+        let flow = flow(&table, duration, network.hops.len())?;
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
-        let mut stations = wifi::associations(&table, cell)?.into_iter().cycle();
-        if stations.clone().next().is_none() && flow.hops.is_empty() {
+        let mut attachments = network.attachments(&table)?.into_iter().cycle();
+        if attachments.clone().next().is_none() && flow.hops.is_empty() {
             return Err(table.error("it crosses nothing; write the station that it is at"));
         }
-        let flow = || Flow { station: stations.next(), ..flow.clone() };
+        let flow = || Flow { attachment: attachments.next(), ..flow.clone() };
         flows.extend(std::iter::repeat_with(flow).take(count));
     }
     if flows.is_empty() {
@@ -115,11 +118,11 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
     )))
 }
 
-/// What a flow leaves out may stand once for all flows of its kind.
+/// Fills in missing keys from the table with the defaults for this kind of flow.
 fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     let (item, keys) = match kind_of(&table)? {
-        Kind::Media => (top.get("media"), MEDIA),
-        Kind::Tcp => (top.get("tcp"), TCP),
+        Kind::Media => (top.get("media"), &MEDIA),
+        Kind::Tcp => (top.get("tcp"), &TCP),
         Kind::Audio | Kind::Udp => return Ok(table),
     };
     Ok(match item {
@@ -128,7 +131,8 @@ fn with_defaults<'a>(table: Table<'a>, top: &Table<'a>) -> Result<Table<'a>> {
     })
 }
 
-/// `media-1`, `media-2`; with both directions present a count of its own in each, `media-1-up`.
+/// Names flows `media-1`, `media-2`. With both directions in use, each direction counts separately,
+/// as in `media-1-up`.
 fn name(flows: &mut [Flow]) {
     let both_ways = flows.iter().any(|flow| flow.direction != flows[0].direction);
     let of_its_kind = |flow: &Flow| (kind(&flow.traffic), flow.direction);
@@ -144,7 +148,7 @@ fn name(flows: &mut [Flow]) {
     }
 }
 
-/// The word for a kind of traffic.
+/// Name of a kind of traffic.
 pub(crate) const fn kind(traffic: &Traffic) -> &'static str {
     match traffic {
         Traffic::Media(_) => "media",
@@ -173,11 +177,11 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
         return Err(table.error("stop must come after start"));
     }
     Ok(Flow {
-        // Named once all directions are known.
+        // Set once the directions of all flows are known.
         name: String::new(),
         direction,
-        // Which of a group's stations it is at depends on its number.
-        station: None,
+        // Set per flow: a table that describes several flows uses the terminals of a group in turn.
+        attachment: None,
         hops: table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?,
         access_delay: table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
         start,
@@ -201,11 +205,11 @@ fn kind_of(table: &Table) -> Result<Kind> {
 
 fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
     let kind = kind_of(table)?;
-    let own = match kind {
-        Kind::Media => MEDIA,
-        Kind::Audio => AUDIO,
-        Kind::Tcp => TCP,
-        Kind::Udp => UDP,
+    let own: &LazyLock<Vec<&str>> = match kind {
+        Kind::Media => &MEDIA,
+        Kind::Audio => &AUDIO,
+        Kind::Tcp => &TCP,
+        Kind::Udp => &UDP,
     };
     let foreign = FLOW.iter().filter(|key| !COMMON.contains(key) && !own.contains(key));
     for key in foreign {
@@ -225,7 +229,7 @@ fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Optio
     table.get(key).map(|item| item.moment(duration)).transpose()
 }
 
-/// `[1, 2]`: numbers of hops that follow each other.
+/// Reads numbers of consecutive hops, such as `[1, 2]`.
 fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
     let elements = item.elements().filter(|elements| !elements.is_empty());
     let Some(elements) = elements else { return Err(item.error("expected a list such as [1]")) };
@@ -238,7 +242,7 @@ fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
     Ok(range)
 }
 
-/// `[["40s", "60s"]]`: in order, apart, and within the flow's time.
+/// Reads pauses such as `[["40s", "60s"]]`. They must be in order and within the flow's time.
 fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Timestamp>>> {
     let expected = || item.error("expected pauses such as [[\"40s\", \"60s\"]]");
     let mut pauses: Vec<Range<Timestamp>> = Vec::new();

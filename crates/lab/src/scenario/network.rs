@@ -1,209 +1,74 @@
-//! The `[network]` table.
+//! The `[network]` table: selects the kind of network and reads what all kinds have in common.
+//!
+//! Each kind has its keys and its reader in a separate module. To add a kind, add one line to
+//! [`KINDS`].
 
-use weir::units::{TimeDelta, Timestamp};
-use weir_net::loss::GilbertElliott;
-use weir_net::{
-    Aqm, Capacity, Changes, Delay, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Trace,
-};
+use std::sync::LazyLock;
 
-use super::Hop;
-use super::aqm::aqm;
-use super::error::{ScenarioError, printable, quoted};
-use super::reader::{Item, Table, steps};
+use weir::units::TimeDelta;
+use weir_net::Hop;
+use weir_net::path::Attachment;
+
+use super::error::ScenarioError;
+use super::kind::{Access, Kind};
+use super::reader::Table;
 use super::trace_files::TraceFiles;
-use super::wifi::{self, CellNetwork};
+use super::{wifi, wired};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-const NETWORK: &[&str] = &[
-    "kind",
-    "up",
-    "down",
-    "hop",
-    "band",
-    "access_point",
-    "station",
-    "neighbour",
-    "hidden",
-    "propagation",
-];
-/// Of these, those of a network of kind `wifi` alone.
-const WIFI: &[&str] = &["band", "access_point", "station", "neighbour", "hidden", "propagation"];
-const HOP: &[&str] = &["up", "down"];
-const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
-const TRACE: &[&str] = &["trace"];
-const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
-const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
+/// The kinds of networks. The first one is the default.
+const KINDS: &[&Kind] = &[&wired::KIND, &wifi::KIND];
 
-/// What may wait where the file does not say [RFC8867 §5.1].
-const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
-
-/// What lies between host A and host B.
-#[derive(Clone, Debug)]
+/// The network between host A and host B.
 pub(super) struct Network {
-    pub(super) cell: Option<CellNetwork>,
-    /// The bottlenecks, in order from host A, or the cell, to host B.
+    kind: &'static Kind,
+    pub(super) access: Option<Access>,
+    /// The bottlenecks, in order from host A (or the access network) to host B.
     pub(super) hops: Vec<Hop>,
 }
 
+/// All keys of `[network]`.
+static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = KINDS.iter().flat_map(|kind| kind.keys).copied();
+    std::iter::once("kind").chain(wired::KEYS.iter().copied()).chain(own).collect()
+});
+
+/// The keys of a `[[flow]]` that select where it is attached, of all kinds of networks.
+pub(super) fn place_keys() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|kind| kind.place_keys).copied()
+}
+
+/// The keys of a `[[flow]]` that select its class there, of all kinds of networks.
+pub(super) fn class_keys() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|kind| kind.class_keys).copied()
+}
+
 pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Network> {
-    let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(NETWORK)?;
-    let has_cell = network
-        .get("kind")
-        .map_or(Ok(false), |kind| kind.choice(&[("bottleneck", false), ("wifi", true)]))?;
-    if has_cell {
-        let is_wired = ["up", "down", "hop"].iter().any(|key| network.get(key).is_some());
-        let hops = if is_wired { hops(&network, duration, files)? } else { Vec::new() };
-        return Ok(Network { cell: Some(wifi::cell(&network, duration)?), hops });
-    }
-    for key in WIFI {
-        network.refuse(key, "only a cell has it; write kind = \"wifi\"")?;
-    }
-    Ok(Network { cell: None, hops: hops(&network, duration, files)? })
-}
-
-fn hops(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Vec<Hop>> {
-    let hop = |table: &Table| {
-        let link = |key| match table.get(key) {
-            Some(item) => link(&item.table(LINK)?, duration, files),
-            None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
-        };
-        Ok(Hop { up: link("up")?, down: link("down")? })
-    };
-    let hops = network.tables("hop", HOP)?;
-    if hops.is_empty() {
-        return Ok(vec![hop(network)?]);
-    }
-    for key in HOP {
-        network
-            .refuse(key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
-    }
-    hops.iter().map(hop).collect()
-}
-
-fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<LinkConfig> {
-    let delay =
-        table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
-    let unlimited = LinkConfig::unlimited(delay.clone());
-    let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
-        (Some(rate), limit) => {
-            (capacity(&rate, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+    let network = top.require("network", "{ up = { capacity = \"2Mbps\" } }")?.table(&KEYS)?;
+    let names: Vec<(&str, &'static Kind)> = KINDS.iter().map(|kind| (kind.name, *kind)).collect();
+    let kind = network.get("kind").map_or(Ok(KINDS[0]), |item| item.choice(&names))?;
+    for other in KINDS {
+        for key in other.keys.iter().filter(|key| !kind.keys.contains(key)) {
+            network.refuse(key, other.refusal)?;
         }
-        (None, limit) => {
-            if let Some(key) = limit.or(table.get("aqm")) {
-                let message = "nothing waits without a capacity; write capacity = \"2Mbps\"";
-                return Err(key.error(message));
+    }
+    let has_hops = kind.has_hop || wired::KEYS.iter().any(|key| network.get(key).is_some());
+    let read_hops = || wired::hops(&network, duration, files);
+    let hops = if has_hops { read_hops()? } else { Vec::new() };
+    Ok(Network { kind, access: (kind.access)(&network, duration)?, hops })
+}
+
+impl Network {
+    /// The attachments of a table's flows, used in turn; empty if they do not cross an access
+    /// network.
+    pub(super) fn attachments(&self, flow: &Table) -> Result<Vec<Attachment>> {
+        for other in KINDS {
+            for key in other.flow_keys().filter(|key| !self.kind.flow_keys().any(|own| own == *key))
+            {
+                flow.refuse(key, other.flow_refusal)?;
             }
-            (unlimited.capacity, unlimited.queue)
         }
-    };
-    let (jitter, jitters) = table.get("jitter").map_or(Ok((Jitter::None, Vec::new())), |item| {
-        changing(&item, duration, "{ kind = \"netem\", amount = \"10ms\" }", jitter)
-    })?;
-    let (loss, losses) = table.get("loss").map_or(Ok((LossModel::None, Vec::new())), |item| {
-        changing(&item, duration, "\"5%\"", loss)
-    })?;
-    let managed = table.get("aqm").map_or(Ok(Aqm::DropTail), |item| aqm(&item))?;
-    let duplicate = table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?;
-    Ok(LinkConfig::unlimited(delay)
-        .with_capacity(capacity)
-        .with_queue(queue)
-        .with_aqm(managed)
-        .with_jitter(jitter)
-        .with_loss(loss)
-        .with_duplicate(duplicate)
-        .with_changes(Changes::new(jitters, losses)))
-}
-
-fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Capacity> {
-    if item.is_table() {
-        let path = item.table(TRACE)?.require("trace", "\"uplink.mahi\"")?;
-        return trace(&path, files).map(Capacity::Trace);
+        self.access.as_ref().map_or(Ok(Vec::new()), |access| (self.kind.attachments)(flow, access))
     }
-    let schedule = match item.elements() {
-        None => Schedule::constant(item.capacity()?),
-        Some(elements) => {
-            Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::capacity)?)
-        }
-    };
-    schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
-}
-
-fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
-    let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
-    Delay::new(steps(&elements, duration, "\"25ms\"", Item::time)?)
-        .map_err(|error| item.error(&error.to_string()))
-}
-
-/// A value, or steps of it: what holds first, and what follows.
-fn changing<'a, T>(
-    item: &Item<'a>,
-    duration: TimeDelta,
-    example: &str,
-    value: impl Fn(&Item<'a>) -> Result<T>,
-) -> Result<(T, Vec<(Timestamp, T)>)> {
-    let Some(elements) = item.elements() else { return Ok((value(item)?, Vec::new())) };
-    let mut later = steps(&elements, duration, example, value)?.into_iter();
-    let Some((Timestamp::ZERO, first)) = later.next() else {
-        return Err(item.error("the first step must be at 0s"));
-    };
-    let later: Vec<(Timestamp, T)> = later.collect();
-    let times = std::iter::once(Timestamp::ZERO).chain(later.iter().map(|step| step.0));
-    if let Some((_, early)) = times.clone().zip(times.skip(1)).find(|(before, at)| before >= at) {
-        let at = early.as_secs_f64();
-        return Err(item.error(&format!("the step at {at} s must come later")));
-    }
-    Ok((first, later))
-}
-
-fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<Trace> {
-    let name = item.string("a file name")?;
-    let text = files
-        .read(name)
-        .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
-    Trace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
-}
-
-#[derive(Clone, Copy)]
-enum JitterKind {
-    Netem,
-    Rfc8868,
-}
-
-fn jitter(item: &Item) -> Result<Jitter> {
-    let table = item.table(JITTER)?;
-    let kind = table
-        .require("kind", "\"netem\"")?
-        .choice(&[("netem", JitterKind::Netem), ("rfc8868", JitterKind::Rfc8868)])?;
-    let reorder = table.get("reorder").map(|item| item.boolean()).transpose()?;
-    match kind {
-        JitterKind::Netem => {
-            table.refuse("sd", "netem's jitter has an amount instead")?;
-            let amount = table.require("amount", "\"80ms\"")?.time()?;
-            Ok(Jitter::Uniform { amount, reorder: reorder.unwrap_or(true) })
-        }
-        JitterKind::Rfc8868 => {
-            table.refuse("amount", "the jitter of RFC 8868 has an sd instead")?;
-            let sd = table.require("sd", "\"5ms\"")?.time()?;
-            Ok(Jitter::HalfNormal { sd, reorder: reorder.unwrap_or(false) })
-        }
-    }
-}
-
-fn loss(item: &Item) -> Result<LossModel> {
-    if !item.is_table() {
-        return item.probability().map(LossModel::Random);
-    }
-    let table = item.table(LOSS)?;
-    let probability = |key| table.require(key, "0.01")?.probability();
-    let model = GilbertElliott {
-        to_bad: probability("to_bad")?,
-        to_good: probability("to_good")?,
-        loss_good: probability("loss_good")?,
-        loss_bad: probability("loss_bad")?,
-    };
-    if model.to_bad + model.to_good == 0.0 {
-        return Err(table.error("to_bad and to_good must not both be 0"));
-    }
-    Ok(LossModel::GilbertElliott(model))
 }

@@ -1,6 +1,6 @@
-//! A scenario file's text becomes a [`Scenario`], or one line that says why not.
+//! Parses a scenario file into a [`Scenario`], or returns a one-line error.
 //!
-//! The key tables below are the index of the format.
+//! The lists of keys below show the structure of the format.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::shared::Shared;
 
 use super::applies::Played;
 use super::error::{ScenarioError, nearest, quoted};
-use super::network::{self, Network};
+use super::kind::Access;
+use super::network;
 use super::reader::{File, Item, Table};
 use super::requirement::REQUIREMENTS;
 use super::trace_files::TraceFiles;
 use super::{
-    CellNetwork, Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario,
-    Section, call, flow,
+    Condition, Expectation, ExpectedFlow, Finding, Flow, PaperValue, Scenario, Section, call, flow,
 };
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -53,17 +53,17 @@ const EXPECT: &[&str] =
     &["text", "metric", "flow", "section", "controllers", "above", "below", "requirements"];
 const KNOWN_MISS: &[&str] = &["expect", "controllers", "why"];
 
-/// How often a receiver sends feedback where the file does not say.
+/// Default interval between feedback reports.
 const FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-/// Feedback that comes more often than packets tells nothing and only costs time.
+/// Minimum feedback interval. More reports than packets would add no information, only cost.
 const MIN_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(1);
 
-/// Reads a scenario. `id` names it in errors; a trace file is sought in `base_dir`.
+/// Parses a scenario. `id` identifies it in errors. Trace files are read from `base_dir`.
 pub fn parse(id: &str, text: &str, base_dir: Option<&Path>) -> Result<Scenario> {
     read_from(id, text, None, TraceFiles::beside(base_dir))
 }
 
-/// Reads a variant that the file describes.
+/// Parses a variant of the scenario in the file.
 pub fn parse_variant(
     id: &str,
     text: &str,
@@ -73,7 +73,7 @@ pub fn parse_variant(
     read_from(id, text, Some(variant), TraceFiles::beside(base_dir))
 }
 
-/// Reads a scenario, or a variant, from a record, which holds the trace files that it names.
+/// Parses a scenario or a variant from a record, which contains the trace files.
 pub fn parse_recorded(
     id: &str,
     text: &str,
@@ -83,7 +83,7 @@ pub fn parse_recorded(
     read_from(id, text, variant, TraceFiles::recorded(traces))
 }
 
-/// The names of the variants that a file describes, in its order; none if it is no valid TOML.
+/// The names of the variants in a file; empty if it is not valid TOML.
 pub(super) fn variants(text: &str) -> Vec<String> {
     let document = DeTable::parse(text).ok();
     let found = document.as_ref().and_then(|document| document.get_ref().get("variant"));
@@ -107,14 +107,15 @@ fn read_from(
     let source = top.require("source", "\"Paper or standard, section\"")?.prose()?;
     let description = top.require("description", "\"What is done and why\"")?.prose()?;
     let duration = duration(&top)?;
-    let Network { cell, hops } = network::network(&top, duration, &files)?;
-    let flows = flow::flows(&top, duration, hops.len(), cell.as_ref())?;
-    let path = SharedPath { hops: hops.len(), cell: cell.as_ref() };
+    let network = network::network(&top, duration, &files)?;
+    let flows = flow::flows(&top, duration, &network)?;
+    let path = SharedPath { hops: network.hops.len(), access: network.access.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
-    let played = Played { flows: &flows, hops: &hops };
+    let played = Played { flows: &flows, hops: &network.hops };
     let mut expectations = read(&top, "expect", EXPECT, |table| {
         let expectation = expectation(table, &flows, &sections, path)?;
-        // A record's expectations are what they were when it was made.
+        // Expectations in a record are not checked again: they were valid for the version that made
+        // it.
         if !files.are_recorded() {
             can_have(table, &expectation, played)?;
         }
@@ -134,8 +135,8 @@ fn read_from(
         duration,
         feedback_interval: feedback_interval(&top, duration)?,
         paper: read(&top, "paper", PAPER, |table| paper(table, &flows, &sections, path))?.concat(),
-        cell,
-        hops,
+        access: network.access,
+        hops: network.hops,
         call: call::plan(&top)?,
         sections,
         findings: read(&top, "finding", FINDING, finding)?,
@@ -144,7 +145,7 @@ fn read_from(
     })
 }
 
-/// The file as one of its variants has it.
+/// Applies the variant of this name.
 fn varied<'a>(top: Table<'a>, name: &str) -> Result<Table<'a>> {
     let variants = top.get("variant").map_or(Ok(Vec::new()), |item| item.named())?;
     let found = variants.iter().find(|variant| variant.0 == name);
@@ -199,7 +200,7 @@ fn section(table: &Table, duration: TimeDelta) -> Result<Section> {
     Ok(Section { name, from, to })
 }
 
-/// The values of a table: one, or one of each section, in the file's order.
+/// The published values of a table: one, or one per section in the file's order.
 fn paper(
     table: &Table,
     flows: &[Flow],
@@ -276,7 +277,7 @@ fn expectation(
     })
 }
 
-/// Refuses an expectation of a metric that its flows cannot have: it would fail whatever happens.
+/// Refuses an expectation of a metric that its flows cannot have, because it would always fail.
 fn can_have(table: &Table, expectation: &Expectation, played: Played<'_>) -> Result<()> {
     let metric = &expectation.metric;
     let mut media = played.flows.iter().filter(|flow| flow.media().is_some());
@@ -298,7 +299,7 @@ fn can_have(table: &Table, expectation: &Expectation, played: Played<'_>) -> Res
     }
 }
 
-/// Notes a known miss at the expectations that it names.
+/// Adds a known miss to the expectations that it names.
 fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
     let controllers = controllers(table.require("controllers", "[\"nada\"]")?)?;
     let why = table.require("why", "\"The standard's gain is too small here\"")?.prose()?;
@@ -335,7 +336,7 @@ fn controllers(item: Item) -> Result<Vec<Algorithm>> {
     }
 }
 
-/// Numbers of requirements of RFC 8836.
+/// Reads the numbers of requirements of RFC 8836.
 fn requirements(item: Item) -> Result<Vec<String>> {
     let expected = || item.error("expected a list such as [\"1c\", \"4\"]");
     let number = |item: &Item| {
@@ -365,17 +366,17 @@ fn metric(table: &Table) -> Result<String> {
     Err(item.error(&message))
 }
 
-/// What all flows cross together.
+/// The hops and the access network, which metrics of all flows together refer to.
 #[derive(Clone, Copy)]
 struct SharedPath<'a> {
     hops: usize,
-    cell: Option<&'a CellNetwork>,
+    access: Option<&'a Access>,
 }
 
-/// A metric of all flows together, which is none of a flow.
+/// Reads a metric of all flows together; returns `None` if it is a metric of a single flow.
 fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>> {
     let path = table.require("metric", "\"utilization\"")?.prose()?;
-    if !Shared::has_path(&path, shared.hops, shared.cell) {
+    if !Shared::has_path(&path, shared.hops, shared.access) {
         return Ok(None);
     }
     match table.get("flow") {
@@ -384,8 +385,8 @@ fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>
     }
 }
 
-/// A metric that may also be one of the calls, which only a real run has: nothing can be expected of
-/// it, but a published value may stand beside it.
+/// Reads a metric for a published value. It may also be a metric of the calls, which only real runs
+/// have. Expectations cannot use those.
 fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
     let path = table.require("metric", "\"utilization\"")?.prose()?;
     if !Calls::has_path(&path) {

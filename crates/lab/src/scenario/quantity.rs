@@ -5,14 +5,14 @@ use weir_net::QueueLimit;
 
 use super::error::quoted;
 
-/// A kind of quantity: how it is written and how much of it makes sense.
+/// A kind of quantity: its units and its largest sensible value.
 struct Kind {
-    /// With its article, for errors.
+    /// Name with its article, for errors.
     name: &'static str,
     example: &'static str,
-    /// Names of the units with their size in the base unit.
+    /// Names of the units, each with its size in the base unit.
     units: &'static [(&'static str, f64)],
-    /// In the base unit.
+    /// Largest value, in the base unit.
     max: f64,
     max_text: &'static str,
 }
@@ -26,7 +26,7 @@ const TIME: Kind = Kind {
     max_text: "24h",
 };
 
-/// Base unit: a bit per second. `MBps` is missing on purpose: bytes and bits would be confused.
+/// Base unit: a bit per second. `MBps` is missing on purpose, to avoid confusion of bytes and bits.
 const RATE: Kind = Kind {
     name: "a bitrate",
     example: "2Mbps",
@@ -44,7 +44,7 @@ const RATE: Kind = Kind {
     max_text: "1000Gbps",
 };
 
-/// Base units: a nanosecond, a byte, a packet; see [`queue`].
+/// Base units: a nanosecond, a byte or a packet; see [`queue`].
 const QUEUE: Kind = Kind {
     name: "a queue limit",
     example: "300ms",
@@ -80,7 +80,7 @@ const SIZE: Kind = Kind {
 };
 
 impl Kind {
-    /// The amount in the base unit, and the unit's name.
+    /// Parses the text into the amount in the base unit and the unit's name.
     fn measure(&self, text: &str) -> Result<(f64, &'static str), String> {
         let trimmed = text.trim();
         let end = trimmed
@@ -116,19 +116,19 @@ impl Kind {
     }
 }
 
-/// A time from zero to 24 h.
+/// Parses a time from zero to 24 h.
 pub fn time(text: &str) -> Result<TimeDelta, String> {
     let (nanos, _) = TIME.measure(text)?;
     Ok(TimeDelta::from_nanos(nanos.round() as i64))
 }
 
-/// A bitrate from zero on: a capacity of zero is an outage.
+/// Parses a bitrate that may be zero: a capacity of zero is an outage.
 pub fn capacity(text: &str) -> Result<Bitrate, String> {
     let (bps, _) = RATE.measure(text)?;
     Ok(Bitrate::from_bps_f64(bps))
 }
 
-/// A bitrate above zero.
+/// Parses a bitrate above zero.
 pub fn rate(text: &str) -> Result<Bitrate, String> {
     match capacity(text)? {
         Bitrate::ZERO => Err(format!("{} must be above zero", quoted(text))),
@@ -136,7 +136,7 @@ pub fn rate(text: &str) -> Result<Bitrate, String> {
     }
 }
 
-/// What may wait in a queue, in time, bytes or packets, above zero.
+/// Parses a queue limit above zero, in time, bytes or packets.
 pub(super) fn queue(text: &str) -> Result<QueueLimit, String> {
     let (amount, unit) = QUEUE.measure(text)?;
     let amount = amount.round();
@@ -150,7 +150,7 @@ pub(super) fn queue(text: &str) -> Result<QueueLimit, String> {
     })
 }
 
-/// A size above zero.
+/// Parses a size above zero.
 pub(super) fn size(text: &str) -> Result<DataSize, String> {
     let (bytes, _) = SIZE.measure(text)?;
     match DataSize::from_bytes(bytes.round() as u64) {
@@ -159,7 +159,7 @@ pub(super) fn size(text: &str) -> Result<DataSize, String> {
     }
 }
 
-/// A probability, as `"1%"` or `"0.01"`.
+/// Parses a probability, written as `"1%"` or `"0.01"`.
 pub fn probability(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let parsed = match trimmed.strip_suffix('%') {
@@ -172,7 +172,7 @@ pub fn probability(text: &str) -> Result<f64, String> {
     in_unit_range(value).map_err(|error| format!("{}: {error}", quoted(text)))
 }
 
-/// The value, if it is a probability.
+/// Returns the value if it is a probability.
 pub(super) fn in_unit_range(value: f64) -> Result<f64, String> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);

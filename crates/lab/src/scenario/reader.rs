@@ -1,7 +1,7 @@
-//! A TOML document, read key by key; every complaint knows its line and its key.
+//! Reads a TOML document key by key. Every error contains its line and its key.
 //!
-//! This walks the parsed document instead of deriving serde's traits: where a value may be a text,
-//! a list or a table, serde can only say that none of the three fits.
+//! The reader walks the parsed document and does not derive serde's traits. Where a value may be a
+//! text, a list or a table, serde can only report that none of the three fits.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use super::quantity;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// The file that is being read.
+/// The file being read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct File<'a> {
     pub(super) id: &'a str,
@@ -29,15 +29,16 @@ impl File<'_> {
     }
 }
 
-/// A table whose keys are all known.
+/// A table in which all keys are known.
 #[derive(Clone, Debug)]
 pub(super) struct Table<'a> {
     file: File<'a>,
-    /// `network.up`; empty for the whole file.
+    /// Path such as `network.up`; empty for the whole file.
     path: String,
     span: Range<usize>,
     keys: &'static [&'static str],
-    /// Its entries, and what stands in for those that it lacks; the first that has a key counts.
+    /// The table's own entries, then those that replace missing ones. The first layer that has a
+    /// key is used.
     layers: Vec<&'a DeTable<'a>>,
 }
 
@@ -52,7 +53,8 @@ impl<'a> Table<'a> {
         Self { file, path, span: 0..0, keys, layers }.checked()
     }
 
-    /// This table with a variant's keys in place of its own; tables within are varied likewise.
+    /// This table with its keys replaced by those of a variant. Subtables are replaced in the same
+    /// manner.
     pub(super) fn varied(mut self, variant: &Item<'a>) -> Result<Self> {
         let over = variant.entries()?;
         if over.contains_key("variant") {
@@ -62,7 +64,7 @@ impl<'a> Table<'a> {
         self.checked()
     }
 
-    /// This table with the keys that it lacks from another one.
+    /// This table, with missing keys taken from another one.
     pub(super) fn with_defaults(mut self, defaults: Table<'a>) -> Self {
         self.layers.extend(defaults.layers);
         self
@@ -89,7 +91,7 @@ impl<'a> Table<'a> {
         Some(Item { file: self.file, path: self.child(key), value, under: values[1..].to_vec() })
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub(super) fn require(&self, key: &'static str, example: &str) -> Result<Item<'a>> {
         self.get(key).ok_or_else(|| {
             let message = format!("{} is missing; write {key} = {example}", self.child(key));
@@ -97,7 +99,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The elements of an array of tables, none if the key is absent.
+    /// The elements of an array of tables; empty if the key is absent.
     pub(super) fn tables(
         &self,
         key: &'static str,
@@ -110,7 +112,7 @@ impl<'a> Table<'a> {
         elements.iter().map(|element| element.table(keys)).collect()
     }
 
-    /// A complaint about the table as a whole.
+    /// An error about the table as a whole.
     pub(super) fn error(&self, message: &str) -> ScenarioError {
         let place = if self.path.is_empty() { "".into() } else { format!("{}: ", self.path) };
         self.file.error(self.span.clone(), &format!("{place}{message}"))
@@ -120,24 +122,24 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { key.into() } else { format!("{}.{key}", self.path) }
     }
 
-    /// An error where the key is there.
+    /// Returns an error if the key is present.
     pub(super) fn refuse(&self, key: &'static str, why: &str) -> Result<()> {
         self.get(key).map_or(Ok(()), |item| Err(item.error(why)))
     }
 }
 
-/// A value with the key that leads to it.
+/// A value with the path of its key.
 #[derive(Clone, Debug)]
 pub(super) struct Item<'a> {
     file: File<'a>,
     path: String,
     value: &'a Spanned<DeValue<'a>>,
-    /// The values that it stands in place of.
+    /// The values that it replaces.
     under: Vec<&'a Spanned<DeValue<'a>>>,
 }
 
 impl<'a> Item<'a> {
-    /// A complaint about this value.
+    /// An error about this value.
     pub(super) fn error(&self, message: &str) -> ScenarioError {
         self.file.error(self.value.span(), &format!("{}: {message}", self.path))
     }
@@ -162,7 +164,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Prose: a text that is not empty, its line breaks made spaces.
+    /// A text that is not empty, with each run of white space replaced by one space.
     pub(super) fn prose(&self) -> Result<String> {
         let words: Vec<&str> = self.string("a text")?.split_whitespace().collect();
         if words.is_empty() {
@@ -199,7 +201,7 @@ impl<'a> Item<'a> {
         self.quantity("a time such as \"25ms\"", quantity::time)
     }
 
-    /// A point in the run, from its start to its end.
+    /// A time within the run, from its start to its end.
     pub(super) fn moment(&self, duration: TimeDelta) -> Result<Timestamp> {
         let time = self.time()?;
         if time > duration {
@@ -233,7 +235,7 @@ impl<'a> Item<'a> {
         self.quantity("a probability such as \"1%\" or 0.01", quantity::probability)
     }
 
-    /// One of a few words.
+    /// One of several words.
     pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T> {
         let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.0)).collect();
         let what = names.join(" or ");
@@ -242,13 +244,13 @@ impl<'a> Item<'a> {
         found.map(|choice| choice.1).ok_or_else(|| self.expected(&what))
     }
 
-    /// A controller by name.
+    /// A controller, by its name.
     pub(super) fn algorithm(&self) -> Result<Algorithm> {
         let named = Algorithm::all().map(|algorithm| (algorithm.name(), algorithm));
         self.choice(&named.collect::<Vec<_>>())
     }
 
-    /// A controller by name, or none for the one that the command line names.
+    /// A controller, by its name; `None` for `"$controller"`, the one named on the command line.
     pub(super) fn algorithm_or_variable(&self) -> Result<Option<Algorithm>> {
         let fixed = Algorithm::all().map(|algorithm| (algorithm.name(), Some(algorithm)));
         let choices: Vec<_> = [("$controller", None)].into_iter().chain(fixed).collect();
@@ -259,7 +261,7 @@ impl<'a> Item<'a> {
         matches!(self.value.get_ref(), DeValue::Table(_))
     }
 
-    /// The elements, if it is a list.
+    /// The elements if the value is a list.
     pub(super) fn elements(&self) -> Option<Vec<Item<'a>>> {
         let DeValue::Array(array) = self.value.get_ref() else { return None };
         let element = |(index, value)| Item {
@@ -278,8 +280,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The values of a table whose keys are names, in the file's order; what stands in place of another
-    /// value stands where that does.
+    /// The entries of a table whose keys are names, in the file's order. An entry that replaces
+    /// another one keeps the position of that one.
     pub(super) fn named(&self) -> Result<Vec<(&'a str, Item<'a>)>> {
         self.entries()?;
         let layers: Vec<_> = std::iter::once(self.value)
@@ -313,7 +315,7 @@ impl<'a> Item<'a> {
         Table { file, path, span, keys, layers }.checked()
     }
 
-    /// A whole number from 1 on.
+    /// A whole number from 1 to `max`.
     pub(super) fn whole(&self, max: f64) -> Result<usize> {
         let number = self.number()?;
         if number.fract() == 0.0 && (1.0..=max).contains(&number) {
@@ -323,7 +325,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Values that hold from given times on.
+/// Reads steps: values that each apply from a given time on.
 pub(super) fn steps<'a, T>(
     elements: &[Item<'a>],
     duration: TimeDelta,

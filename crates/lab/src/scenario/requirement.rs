@@ -1,6 +1,6 @@
-//! The requirements of RFC 8836, which an expectation may speak of.
+//! The requirements of RFC 8836 that an expectation can refer to.
 
-/// Number and short text of each [RFC8836 §2].
+/// Number and short text of each requirement [RFC8836 §2].
 ///
 /// [RFC8836 §2]: https://www.rfc-editor.org/rfc/rfc8836#section-2
 pub const REQUIREMENTS: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! The parser and the catalogue against the real files and against broken ones.
+//! Tests the parser and the catalogue with the real files and with invalid ones.
 
 use proptest::prelude::*;
 use weir::Algorithm;
@@ -32,7 +32,7 @@ fn small(extra: &str) -> String {
     format!("{SMALL}{extra}")
 }
 
-/// The small scenario with one text in place of another.
+/// The small scenario with one text replaced by another.
 fn with(old: &str, new: &str) -> String {
     assert!(SMALL.contains(old), "{old}");
     SMALL.replacen(old, new, 1)
@@ -135,7 +135,7 @@ fn an_expectation_without_text_says_its_condition() {
     assert_eq!(scenario.expectations[0].text, "utilization at least 0.5");
 }
 
-/// What to replace in [`SMALL`] (nothing: append), by what, and the error.
+/// Text to replace in [`SMALL`] (empty: append), its replacement, and the error.
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("title = \"t\"", "", "1: title is missing; write title = \"One line\""),
     ("title", "tilte", "1: unknown key 'tilte'; did you mean 'title'?"),
@@ -502,7 +502,7 @@ fn the_network_reads_as_words() {
     );
 }
 
-/// The fenced TOML of the page.
+/// The TOML example in the reference page.
 fn documented_example() -> &'static str {
     let page = include_str!("../../../../docs/reference/scenario-format.md");
     let start = page.find("```toml\n").expect("the page has an example") + "```toml\n".len();
@@ -520,7 +520,7 @@ fn the_documented_example_is_a_scenario() {
     assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
 }
 
-/// Either a scenario or one printable line.
+/// Asserts that parsing yields a scenario or an error of one printable line.
 fn survives(text: &str) {
     if let Err(error) = parse("x.toml", text, None) {
         let message = error.to_string();
@@ -552,7 +552,7 @@ proptest! {
     }
 }
 
-/// What a file is damaged with: units, brackets, numbers at their limits, odd characters.
+/// Text inserted to damage a file: units, brackets, numbers at their limits, unusual characters.
 const DAMAGE: &str = "(\"|\\[|\\]|\\{|\\}|=|-|\\.|\n|\r|\u{2028}|\u{0}|inf|nan|-1|0|0s|1e999|\
                       99999999999999999999|ms|kbps|%|true|\"\"\"|title|\\[\\[flow\\]\\]|\\PC{0,3})";
 

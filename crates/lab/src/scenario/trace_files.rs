@@ -1,4 +1,4 @@
-//! Where the trace files that a scenario names are read from, and which were.
+//! Reads the trace files that a scenario refers to, and remembers which were read.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,21 +7,22 @@ use std::path::Path;
 
 use crate::files;
 
-/// More than a trace of a day at 50 Mbit/s has, a packet a line.
+/// Size limit in bytes: more than a day at 50 Mbit/s with one packet per line.
 const TRACE_MAX: u64 = 1 << 28;
 
-/// A place to read trace files from. It notes what was read, so that a record can carry it.
+/// A place from which trace files are read. It remembers their contents, so that a record can
+/// include them.
 pub(super) struct TraceFiles<'a> {
     place: Place<'a>,
     read: RefCell<BTreeMap<String, String>>,
 }
 
 enum Place<'a> {
-    /// There is no file beside the scenario: it is part of the program.
+    /// No place: the scenario is built into the program.
     None,
-    /// Beside the scenario's file.
+    /// The folder of the scenario's file.
     Beside(&'a Path),
-    /// In a record, by the name that the scenario uses.
+    /// A record, which stores them by the names that the scenario uses.
     Recorded(&'a BTreeMap<String, String>),
 }
 
@@ -34,7 +35,7 @@ impl<'a> TraceFiles<'a> {
         Self { place: Place::Recorded(files), read: RefCell::default() }
     }
 
-    /// Whether the scenario is that of a run which was made already.
+    /// Whether the scenario comes from the record of an earlier run.
     pub(super) fn are_recorded(&self) -> bool {
         matches!(self.place, Place::Recorded(_))
     }
@@ -60,7 +61,7 @@ impl<'a> TraceFiles<'a> {
         Ok(text)
     }
 
-    /// What was read, by name.
+    /// The contents of the files read, by name.
     pub(super) fn into_read(self) -> BTreeMap<String, String> {
         self.read.into_inner()
     }

@@ -1,6 +1,4 @@
-//! A scenario in words, for reports.
-
-mod cell;
+//! Describes a scenario in words, for reports.
 
 use std::fmt;
 
@@ -11,15 +9,16 @@ use super::aqm::name;
 use super::{Condition, Hop, Scenario};
 
 impl Scenario {
-    /// The network: a line a table of the cell, and one a direction of each bottleneck.
+    /// The network in words: the lines of the access network, then one per direction of each
+    /// bottleneck.
     pub fn network_in_words(&self) -> Vec<String> {
-        let cell = self.cell.iter().flat_map(cell::in_words);
+        let access = self.access.iter().flat_map(|access| access.words.iter().cloned());
         let hop = |(index, hop): (usize, &Hop)| {
             let place =
                 if self.hops.len() == 1 { String::new() } else { format!("hop {} ", index + 1) };
             [format!("{place}up: {}", link(&hop.up)), format!("{place}down: {}", link(&hop.down))]
         };
-        cell.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
+        access.chain(self.hops.iter().enumerate().flat_map(hop)).collect()
     }
 }
 
@@ -56,7 +55,7 @@ fn capacity(capacity: &Capacity) -> String {
     }
 }
 
-/// `2 Mbit/s, then 500 kbit/s from 15 s`.
+/// Formats steps such as `2 Mbit/s, then 500 kbit/s from 15 s`.
 fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> String {
     let words = |&(from, to): &(Timestamp, T)| match from {
         Timestamp::ZERO => value(to),
@@ -65,7 +64,7 @@ fn steps<T: Copy>(steps: &[(Timestamp, T)], value: impl Fn(T) -> String) -> Stri
     steps.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-/// The same of what may be absent.
+/// Formats steps of a property that may be absent.
 fn changing<T: Copy>(
     first: T,
     later: &[(Timestamp, T)],
@@ -111,12 +110,12 @@ fn loss(loss: LossModel) -> Option<String> {
     }
 }
 
-/// `0.5 %`, to a thousandth.
-fn percent(ratio: f64) -> String {
+/// Formats a ratio such as `0.5 %`, rounded to a thousandth of a per cent.
+pub(super) fn percent(ratio: f64) -> String {
     format!("{} %", (ratio * 1e5).round() / 1e3)
 }
 
-fn rate(rate: Bitrate) -> String {
+pub(super) fn rate(rate: Bitrate) -> String {
     match rate.as_bps() {
         bps if bps < 1_000 => format!("{bps} bit/s"),
         bps if bps < 1_000_000 => format!("{} kbit/s", rate.as_kbps_f64()),
@@ -124,15 +123,15 @@ fn rate(rate: Bitrate) -> String {
     }
 }
 
-fn time(time: TimeDelta) -> String {
+pub(super) fn time(time: TimeDelta) -> String {
     if time < TimeDelta::from_secs(1) {
         return format!("{} ms", time.as_millis_f64());
     }
     format!("{} s", time.as_secs_f64())
 }
 
-/// `75,000`.
-fn thousands(number: u64) -> String {
+/// Formats a number such as `75,000`.
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()

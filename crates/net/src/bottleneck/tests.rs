@@ -1,5 +1,5 @@
 use super::*;
-use crate::capacity::{Schedule, Trace};
+use crate::capacity::{CapacityTrace, Schedule};
 
 const MTU: DataSize = DataSize::from_bytes(1250);
 
@@ -7,7 +7,7 @@ fn ms(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// 1000 kbit/s, so that 1250 B take 10 ms, and 25 ms of delay.
+/// A link with 1000 kbit/s, so that 1250 B take 10 ms, and a delay of 25 ms.
 fn link(queue: QueueLimit) -> LinkConfig {
     let capacity = Capacity::Schedule(Schedule::constant(Bitrate::from_kbps(1000)).unwrap());
     LinkConfig { capacity, queue, ..LinkConfig::unlimited(TimeDelta::from_millis(25)) }
@@ -58,13 +58,13 @@ fn a_queue_in_time_shrinks_with_the_capacity() {
     let steps = vec![(ms(0), Bitrate::from_kbps(1000)), (ms(1), Bitrate::from_kbps(100))];
     let capacity = Capacity::Schedule(Schedule::new(steps).unwrap());
     let config = LinkConfig { capacity, ..link(QueueLimit::Time(TimeDelta::from_millis(100))) };
-    // At 100 kbit/s, 100 ms are one packet: two may still queue at 0 ms, none at 2 ms.
+    // At 100 kbit/s, 100 ms are one packet. At 0 ms two packets may still wait; at 2 ms none may.
     let (_, counters) = run(&config, &[0, 0, 0, 2]);
     assert_eq!(counters.dropped_packets, 1);
 }
 
-/// 1000 kbit/s but for no capacity from 20 s to 24 s, as steps and as a trace, whose last line is at
-/// 60 s.
+/// 1000 kbit/s with an outage from 20 s to 24 s, as steps and as a trace. The last line of the
+/// trace is at 60 s.
 fn outages() -> [Capacity; 2] {
     let steps = [(0, 1_000), (20_000, 0), (24_000, 1_000)];
     let steps = steps.map(|(at, kbps)| (ms(at), Bitrate::from_kbps(kbps))).to_vec();
@@ -72,20 +72,22 @@ fn outages() -> [Capacity; 2] {
     let lines: Vec<String> = lines.map(|at| at.to_string()).collect();
     [
         Capacity::Schedule(Schedule::new(steps).unwrap()),
-        Capacity::Trace(Trace::parse(&lines.join("\n")).unwrap()),
+        Capacity::Trace(CapacityTrace::parse(&lines.join("\n")).unwrap()),
     ]
 }
 
 #[test]
 fn a_queue_in_time_keeps_its_room_in_an_outage() {
-    // A packet of 1250 B each 50 ms: 200 kbit/s.
+    // One packet of 1250 B every 50 ms: 200 kbit/s.
     let sent: Vec<i64> = (0..600).map(|n| n * 50 + 25).collect();
     for capacity in outages() {
-        // 400 ms: 40 packets at 1000 kbit/s, 37 at the trace's mean rate over 60 s, 933 kbit/s.
+        // A limit of 400 ms is 40 packets at 1000 kbit/s, and 37 at the trace's mean rate of 933
+        // kbit/s.
         let room = if matches!(capacity, Capacity::Trace(_)) { 37 } else { 40 };
         let queue = QueueLimit::Time(TimeDelta::from_millis(400));
         let (delivered, counters) = run(&LinkConfig { capacity, ..link(queue) }, &sent);
-        // 80 come during the outage. One is being sent, and the queue holds its limit.
+        // 80 packets come during the outage. One is in transmission, and the queue is filled to its
+        // limit.
         assert_eq!(counters.dropped_packets, 80 - 1 - room);
         let first = delivered.iter().map(|it| it.0).find(|&at| at > 20_100).unwrap();
         assert!((24_025..24_040).contains(&first), "{first}");
@@ -113,7 +115,8 @@ fn a_capacity_that_ends_keeps_what_waits_and_drops_the_rest() {
     {
         let queue = QueueLimit::Time(TimeDelta::from_millis(20));
         let config = LinkConfig { capacity: capacity.clone(), jitter, ..link(queue) };
-        // The third is being sent when the capacity ends; two wait behind it, two find no room.
+        // The third packet is in transmission when the outage begins. Two wait behind it, and two
+        // do not fit.
         let (delivered, counters) = run(&config, &[0, 500, 995, 1_100, 1_200, 1_300, 9_000]);
         assert_eq!(delivered.len(), 2, "{delivered:?}");
         assert_eq!(counters.dropped_packets, 2);
@@ -160,7 +163,7 @@ fn netem_jitter_reorders_and_the_same_jitter_held_in_order_does_not() {
     assert_eq!(falls(&jittered(false)), 0);
 }
 
-/// Netem's jitter of 10 ms, in order.
+/// Jitter of 10 ms as in netem, without reordering.
 const IN_ORDER: Jitter = Jitter::Uniform { amount: TimeDelta::from_millis(10), reorder: false };
 
 #[test]
@@ -173,7 +176,7 @@ fn jitter_in_order_does_not_prolong_an_outage() {
         assert_eq!(jittered.len(), 600);
         for (plain, jittered) in plain.iter().zip(&jittered) {
             assert_eq!(plain.1, jittered.1);
-            // A millisecond for the rounding of both.
+            // One more millisecond is allowed because both times are rounded.
             assert!((plain.0 - jittered.0).abs() <= 11, "{plain:?} {jittered:?}");
         }
     }
@@ -181,12 +184,12 @@ fn jitter_in_order_does_not_prolong_an_outage() {
 
 #[test]
 fn spacing_in_order_is_the_transmission_time_at_the_rate_of_the_last_bit() {
-    // Jitter that holds the order and moves nothing.
+    // Jitter that keeps the order and adds nothing.
     let jitter = Jitter::Uniform { amount: TimeDelta::ZERO, reorder: false };
     let spaced = |capacity: Capacity, sizes: &[u64]| -> Vec<i64> {
         let config = LinkConfig { capacity, jitter, ..link(QueueLimit::Packets(10)) };
         let mut link = Bottleneck::new(&config, Seed::new(1), "up");
-        // The first was late by 3 s, which all others are due before.
+        // The first packet is 3 s late, so all others are due before it.
         link.order.hold(ms(3_000), TimeDelta::ZERO);
         for (packet, &bytes) in sizes.iter().enumerate() {
             link.enqueue(ms(0), Header::new(DataSize::from_bytes(bytes)), packet);
@@ -200,11 +203,12 @@ fn spacing_in_order_is_the_transmission_time_at_the_rate_of_the_last_bit() {
     // 10 ms at the first rate, then one that spans the step, then one at the second.
     assert_eq!(spaced(steps(1_000, 100), &[1_250; 3]), [10, 10 + 55, 10 + 55 + 100]);
     assert_eq!(spaced(steps(1_000, 2_000), &[1_250; 3]), [10, 10 + 5, 10 + 5 + 5]);
-    // Its own time, not that of the packet before.
+    // The gap is a packet's own transmission time, not that of the packet before.
     assert_eq!(spaced(steps(1_000, 1_000), &[1_250, 125, 1_250]), [10, 11, 21]);
-    // 60 kbit/s in the first second. What leaves in one opportunity arrives together; what waited half
-    // a second for the next one is spaced by the rate, not by that.
-    let trace = || Capacity::Trace(Trace::parse("1\n1\n500\n").unwrap());
+    // 60 kbit/s in the first second. Packets that leave in one opportunity arrive together. A
+    // packet that waited half a second for the next opportunity is spaced by the rate, not by that
+    // wait.
+    let trace = || Capacity::Trace(CapacityTrace::parse("1\n1\n500\n").unwrap());
     assert_eq!(spaced(trace(), &[750; 4]), [1, 1, 1, 1]);
     assert_eq!(spaced(trace(), &[1_500, 1_500, 300]), [1, 1, 1 + 40]);
 }
@@ -219,7 +223,7 @@ fn loss_and_jitter_follow_their_steps() {
     let config = LinkConfig { changes, ..link(QueueLimit::Packets(10)) };
     let arrivals: Vec<i64> = (0..800).map(|n| n * 10).collect();
     let (delivered, counters) = run(&config, &arrivals);
-    // A packet of 10 ms is through 10 ms after it came.
+    // A packet that takes 10 ms ends its transmission 10 ms after its arrival.
     let late = |from, to| {
         let these = delivered.iter().filter(|it| (from..to).contains(&(it.1 as i64 * 10 + 10)));
         these.map(|it| (it.0 - it.1 as i64 * 10 - 35).abs()).max().unwrap()
@@ -238,7 +242,7 @@ fn jitter_in_order_that_ends_lets_nothing_overtake() {
     let config = LinkConfig { jitter, changes, ..link(QueueLimit::Packets(10)) };
     let (delivered, _) = run(&config, &(0..300).map(|n| n * 20).collect::<Vec<i64>>());
     assert!(delivered.windows(2).all(|pair| pair[0].1 < pair[1].1));
-    // What had piled up behind the last late one is through by then.
+    // By then the packets delayed behind the last late one have arrived.
     assert!(delivered[280..].iter().all(|it| it.0 == it.1 as i64 * 20 + 35));
 }
 
@@ -265,10 +269,11 @@ fn every_packet_is_delivered_lost_or_dropped_and_duplicates_are_extra() {
 
 #[test]
 fn a_trace_delivers_at_its_opportunities() {
-    let capacity = Capacity::Trace(Trace::parse("5\n10\n30\n").unwrap());
+    let capacity = Capacity::Trace(CapacityTrace::parse("5\n10\n30\n").unwrap());
     let config = LinkConfig { capacity, ..link(QueueLimit::Packets(10)) };
     let (delivered, _) = run(&config, &[0, 0, 0]);
-    // 1250 B fit the first opportunity, whose last 250 B begin the second packet, and so on.
+    // 1250 B fit into the first opportunity. Its last 250 B carry the start of the second packet,
+    // and so on.
     assert_eq!(delivered, [(30, 0), (35, 1), (55, 2)]);
 }
 
@@ -282,7 +287,7 @@ fn a_delay_step_moves_later_packets_and_a_shorter_one_lets_them_overtake() {
     assert_eq!(delivered, [(35, 0), (255, 2), (455, 1)]);
 }
 
-/// When the packets that are on a link arrive.
+/// When the packets on a link arrive.
 fn arrivals(link: &mut Bottleneck<usize>) -> Vec<(i64, usize)> {
     let fates = std::iter::from_fn(|| link.poll(Timestamp::from_secs(1_000)));
     fates
@@ -299,7 +304,7 @@ fn a_change_of_the_capacity_holds_from_the_next_packet_on() {
     (0..2).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
     link.set_capacity(ms(5), Bitrate::from_kbps(100));
     assert_eq!(link.capacity(ms(5)), Some(Bitrate::from_kbps(100)));
-    // The first is through at 10 ms; the second takes 100 ms.
+    // The first transmission ends at 10 ms; the second takes 100 ms.
     assert_eq!(arrivals(&mut link), [(35, 0), (135, 1)]);
 }
 

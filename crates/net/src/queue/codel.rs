@@ -1,6 +1,6 @@
-//! CoDel: drops from the head while the least time that packets wait stays above a target.
+//! CoDel: drops packets at the head while even the smallest queuing delay stays above a target.
 //!
-//! Implements [RFC8289 §5]; marks ECN-capable packets instead of dropping them [RFC3168 §5].
+//! Implements [RFC8289 §5]. Marks ECN-capable packets instead of dropping them [RFC3168 §5].
 
 use std::fmt::Debug;
 
@@ -10,20 +10,21 @@ use super::fifo::Fifo;
 use super::{Discipline, Log, Room};
 use crate::packet::Waiting;
 
-/// `maxpacket`: with no more than this behind it a packet stands in no queue [RFC8289 §5.6].
+/// `maxpacket`: with at most this many bytes left, CoDel never drops [RFC8289 §5.6].
 const LARGEST_PACKET: DataSize = DataSize::from_bytes(1_500);
-/// A dropping state that begins within so many intervals of the last takes up its rate
-/// [RFC8289 §5.5].
+/// A dropping state that begins within this many intervals of the last one continues with its drop
+/// rate [RFC8289 §5.5].
 const REENTRY_INTERVALS: i64 = 16;
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelConfig {
-    /// `TARGET`: how long packets may wait at the least [RFC8289 §4.3].
+    /// `TARGET`: acceptable minimum queuing delay [RFC8289 §4.3].
     ///
     /// [RFC8289 §4.3]: https://www.rfc-editor.org/rfc/rfc8289#section-4.3
     pub target: TimeDelta,
-    /// `INTERVAL`: how long the wait must be above it; a round trip of most flows [RFC8289 §4.2].
+    /// `INTERVAL`: how long the delay must stay above the target before a drop. About the
+    /// round-trip time of most flows [RFC8289 §4.2].
     ///
     /// [RFC8289 §4.2]: https://www.rfc-editor.org/rfc/rfc8289#section-4.2
     pub interval: TimeDelta,
@@ -37,24 +38,25 @@ impl Default for CoDelConfig {
     }
 }
 
-/// A queue under CoDel.
+/// A queue managed by CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct CoDel<T> {
     queue: Fifo<T>,
     control: Control,
 }
 
-/// When to drop, as the packets at the head of a queue show it.
+/// The drop decisions of CoDel, based on the packets at the head of a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
-    /// `first_above_time`: when the wait will have been above target for an interval.
+    /// `first_above_time`: when the delay will have been above the target for one interval.
     first_above: Option<Timestamp>,
-    /// `drop_next`: when to drop next, or when that would have been.
+    /// `drop_next`: time of the next drop, or of the drop that would have followed the last
+    /// dropping state.
     drop_next: Timestamp,
     /// `count`: drops since the dropping state was entered.
     count: u32,
-    /// `lastcount`: what `count` was set to then.
+    /// `lastcount`: value to which `count` was set when the dropping state was entered.
     last_count: u32,
     dropping: bool,
 }
@@ -101,7 +103,8 @@ impl Control {
         }
     }
 
-    /// `deque` [RFC8289 §5.5].
+    /// `deque` [RFC8289 §5.5]: returns the next packet after dropping or marking those that are
+    /// due.
     pub(crate) fn dequeue<T>(
         &mut self,
         now: Timestamp,
@@ -131,8 +134,8 @@ impl Control {
         head.map(|head| head.packet)
     }
 
-    /// `dodequeue`: the next packet, and whether packets have waited too long for too long
-    /// [RFC8289 §5.6].
+    /// `dodequeue`: returns the next packet, and whether the delay has been above the target for an
+    /// interval [RFC8289 §5.6].
     fn pop<T>(&mut self, now: Timestamp, queue: &mut Fifo<T>) -> Option<Head<T>> {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
@@ -147,8 +150,8 @@ impl Control {
         Some(Head { packet, ok_to_drop: now >= first_above })
     }
 
-    /// Tells the sender of a packet of congestion: by a mark, and the packet goes out, or by a drop,
-    /// and the next one takes its place. Also says which.
+    /// Signals congestion to the sender of the packet at the head. A marked packet stays at the
+    /// head; a dropped one is replaced by the next. The flag says whether the packet was marked.
     fn signal<T>(
         &mut self,
         now: Timestamp,
@@ -164,8 +167,8 @@ impl Control {
         (self.pop(now, queue), false)
     }
 
-    /// Begins with the rate of the last dropping state if that has only just ended, since the rate
-    /// that controlled the queue then is likely the one that does now [RFC8289 §5.5].
+    /// Enters the dropping state. If the last one ended recently, continues with its drop rate,
+    /// because that rate controlled the queue then and will probably do so again [RFC8289 §5.5].
     fn enter_dropping(&mut self, now: Timestamp) {
         let drops = self.count - self.last_count;
         let recent = now - self.drop_next < self.config.interval * REENTRY_INTERVALS;
@@ -175,8 +178,8 @@ impl Control {
         self.drop_next = self.control_law(now);
     }
 
-    /// `control_law`: the time from drop to drop falls with the square root of their number, so that
-    /// the throughput of a TCP falls linearly [RFC8289 §5.6].
+    /// `control_law`: the time between drops decreases with the square root of their number, so
+    /// that the throughput of TCP decreases linearly [RFC8289 §5.6].
     fn control_law(&self, from: Timestamp) -> Timestamp {
         from + self.config.interval * (1.0 / libm::sqrt(f64::from(self.count)))
     }
@@ -194,7 +197,7 @@ mod tests {
         Bench::new(CoDel::new(config))
     }
 
-    /// When packets are dropped or marked, while one leaves every 10 ms.
+    /// Times at which packets are dropped or marked while one packet leaves every 10 ms.
     fn signals(bench: &mut Bench<CoDel<u32>>, from: i64, until: i64) -> Vec<i64> {
         let mut times = Vec::new();
         for now in (from..until).step_by(10) {
@@ -209,8 +212,9 @@ mod tests {
         while bench.dequeue(ms(now)).is_some() {}
     }
 
-    // The wait has been above target for an interval at 110 ms. Then 100 ms / sqrt(1, 2, 3, ...):
-    // 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8, 547.1 ms, each at the next packet.
+    // At 110 ms the delay has been above the target for an interval. The gaps are then 100 ms /
+    // sqrt(1, 2, 3, ...): 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8, 547.1 ms. Each drop
+    // happens at the next packet.
     const SCHEDULE: [i64; 9] = [110, 210, 290, 340, 390, 440, 480, 520, 550];
 
     // [RFC8289 §5.6]
@@ -247,8 +251,9 @@ mod tests {
         assert_eq!(signals(&mut bench, 10, 520), SCHEDULE[..7]);
         empty(&mut bench, 515);
         bench.fill(ms(530), Ecn::NotEct, 1_000);
-        // Above target for an interval at 640 ms. The count had gone from 1 to 8, so it takes up at 7:
-        // the next comes 100 / sqrt(7) = 37.8 ms later, then 35.4, then 33.3.
+        // At 640 ms the delay has been above the target for an interval. The count had risen from 1
+        // to 8, so it continues at 7: the next drops come after 100 / sqrt(7) = 37.8 ms, then 35.4,
+        // then 33.3.
         assert_eq!(signals(&mut bench, 540, 760), [640, 680, 720, 750]);
     }
 
@@ -264,7 +269,7 @@ mod tests {
         assert_eq!(signals(&mut bench, 2_210, 2_500), [2_310, 2_410, 2_490]);
     }
 
-    /// All that waits leaves at once, for packets that have just come.
+    /// Replaces all waiting packets by new ones.
     fn replace(bench: &mut Bench<CoDel<u32>>, now: i64, waiting: u32) {
         bench.fill(ms(now), Ecn::NotEct, 1_000);
         (0..waiting).for_each(|_| assert!(bench.dequeue(ms(now + 1)).is_some()));
@@ -278,7 +283,7 @@ mod tests {
         bench.fill(ms(0), Ecn::NotEct, 10);
         assert_eq!(signals(&mut bench, 10, 70), []);
         replace(&mut bench, 86, 4);
-        // 5 ms at 91 ms are above target, an interval later is 191 ms.
+        // At 91 ms the head has waited for 5 ms, which is the target; an interval later is 191 ms.
         assert_eq!(signals(&mut bench, 91, 320), [191, 291]);
     }
 
@@ -289,7 +294,8 @@ mod tests {
         bench.fill(ms(0), Ecn::NotEct, 100);
         assert_eq!(signals(&mut bench, 10, 150), [110]);
         replace(&mut bench, 152, 85);
-        // The next drop would have been at 210 ms. Above target from 160 ms on.
+        // The next drop would have been at 210 ms. The delay is above the target again from 160 ms
+        // on.
         assert_eq!(signals(&mut bench, 160, 300), [260]);
     }
 
@@ -307,7 +313,7 @@ mod tests {
         let signals = |behind| {
             let mut bench = bench(CoDelConfig::default());
             for n in 0..100 {
-                // Each packet waits for 10 ms or 20, and leaves when the next has come.
+                // Each packet waits for 10 or 20 ms, and leaves when the next one has arrived.
                 let now = ms(i64::from(n) * 10);
                 bench.enqueue(now, packet(now, Ecn::Ect0, n));
                 if n >= behind {

@@ -1,4 +1,4 @@
-//! First in, first out; a newcomer that does not fit is dropped.
+//! First in, first out. A new packet that does not fit is dropped.
 
 use std::fmt::Debug;
 

@@ -1,8 +1,8 @@
-//! DualPI2: a short queue for scalable senders beside a classic one, with signals that make them share
-//! the link.
+//! DualPI2: a short queue for scalable senders beside a queue for classic ones. The signals of both
+//! are coupled so that the two kinds of senders share the link fairly.
 //!
-//! Implements [RFC9332 §A], with the overload handling of [RFC9332 §A.2]. Signals are spread by
-//! accumulating their probability [RFC9332 §A.1], so nothing is drawn.
+//! Implements [RFC9332 §A] with the overload handling of [RFC9332 §A.2]. Signals are not random:
+//! each queue accumulates its probability and signals when the sum exceeds 1 [RFC9332 §A.1].
 //!
 //! ```text
 //! ECT(1), CE -> L queue: mark by max(ramp(delay), k p') --+
@@ -20,33 +20,33 @@ use super::ticks::Ticks;
 use super::{Discipline, Log, Room};
 use crate::packet::Waiting;
 
-/// `RTT_max`: the round trip that the loop is stable for [RFC9332 §A.1].
+/// `RTT_max`: largest round-trip time, in seconds, for which the loop is stable [RFC9332 §A.1].
 const RTT_MAX: f64 = 0.1;
-/// `Tupdate`: from one update to the next, at most [RFC9332 §A.1].
+/// `Tupdate`: maximum time between two updates [RFC9332 §A.1].
 const UPDATE_INTERVAL_MAX: TimeDelta = TimeDelta::from_micros(33_333);
 /// `beta`, in Hz: weight of the change since the last update [RFC9332 §A.1].
 const BETA: f64 = 0.3 / RTT_MAX;
-/// `k`: a scalable sender gets k times the root of a classic one's probability [RFC9332 §2.1].
+/// `k`: scalable senders get k times the square root of the classic probability [RFC9332 §2.1].
 const COUPLING: f64 = 2.0;
 /// `p_Cmax`: from this probability on, ECN-capable classic packets are dropped too [RFC9332 §A.2].
 const CLASSIC_MAX: f64 = 1.0 / (COUPLING * COUPLING);
-/// `p_Lmax`: a coupled probability of this cannot rise further: overload [RFC9332 §A.2].
+/// `p_Lmax`: from this coupled probability on, the link counts as overloaded [RFC9332 §A.2].
 const L4S_MAX: f64 = 1.0;
-/// `range`: from no marks to all of them [RFC9332 §A.1].
+/// `range`: increase of the delay from no marks to marks on all packets [RFC9332 §A.1].
 const RAMP: TimeDelta = TimeDelta::from_micros(400);
-/// `Th_len`: with no more packets in the L queue the ramp marks none [RFC9332 §A.1].
+/// `Th_len`: with at most this many packets in the L queue, the ramp marks none [RFC9332 §A.1].
 const RAMP_PACKETS: usize = 1;
-/// Bytes of the L queue that go before one of the C queue, where both wait [RFC9332 §A.1].
+/// Bytes of the L queue that are sent per byte of the C queue while both wait [RFC9332 §A.1].
 const L4S_WEIGHT: i64 = 15;
 
 /// Parameters of DualPI2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Config {
-    /// `target`: queuing delay of classic packets that it aims at [RFC9332 §A.1].
+    /// `target`: the queuing delay of classic packets that the controller aims at [RFC9332 §A.1].
     ///
     /// [RFC9332 §A.1]: https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     pub target: TimeDelta,
-    /// `minTh`: queuing delay of L4S packets from which on they are marked [RFC9332 §A.1].
+    /// `minTh`: queuing delay above which L4S packets are marked [RFC9332 §A.1].
     ///
     /// [RFC9332 §A.1]: https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     pub l4s_threshold: TimeDelta,
@@ -58,7 +58,7 @@ impl Default for DualPi2Config {
     }
 }
 
-/// The two queues.
+/// A DualPI2 queue: the L queue, the C queue, and their shared controller.
 #[derive(Clone, Debug)]
 pub(crate) struct DualPi2<T> {
     config: DualPi2Config,
@@ -67,31 +67,31 @@ pub(crate) struct DualPi2<T> {
     scheduler: Scheduler,
     updates: Ticks,
     control: Control,
-    /// Probability that has gathered since the last signal, for each queue.
+    /// Probability accumulated since the last signal, for each queue.
     l4s_signals: Accumulator,
     classic_signals: Accumulator,
 }
 
-/// The linear proportional-integral controller of the queuing delay.
+/// The proportional-integral controller of the queuing delay.
 #[derive(Clone, Debug)]
 struct Control {
     target: TimeDelta,
     /// `alpha`, in Hz: weight of the deviation from the target.
     alpha: f64,
-    /// `p'`: the base probability.
+    /// `p'`: base probability, from which those of both queues are computed.
     base: f64,
     /// `prevq`: the queuing delay at the last update.
     last_delay: TimeDelta,
 }
 
-/// `recur`: fires as often as the probabilities say, evenly spread [RFC9332 §A.1].
+/// `recur`: signals as often as the probability requires, evenly spread [RFC9332 §A.1].
 #[derive(Clone, Debug, Default)]
 struct Accumulator(f64);
 
-/// Which queue is served next: L before C, but C gets its share.
+/// Weighted scheduler: the L queue is served first, but the C queue gets its share.
 #[derive(Clone, Debug, Default)]
 struct Scheduler {
-    /// Bytes of L that were sent while C waited, less what C got for them.
+    /// Bytes sent from L while C waited, minus the price of the bytes sent from C.
     credit: i64,
 }
 
@@ -115,10 +115,11 @@ impl<T> DualPi2<T> {
         }
     }
 
-    /// Makes the updates that were due by now. The queues have not changed since the last event.
+    /// Runs the updates that were due by now. The queues have not changed since the last event.
     fn update_until(&mut self, now: Timestamp) {
         while let Some(tick) = self.updates.pass(now) {
-            // The longer of both: L packets alone can overload the link too [RFC9332 §A.2].
+            // The longer delay of the two, because L packets alone can overload the link too
+            // [RFC9332 §A.2].
             self.control.update(self.l4s.head_delay(tick).max(self.classic.head_delay(tick)));
             if self.is_empty() && self.control.is_at_rest() {
                 self.updates.skip(now);
@@ -130,26 +131,26 @@ impl<T> DualPi2<T> {
         self.l4s.len() + self.classic.len() == 0
     }
 
-    /// What becomes of an L packet whose turn has come.
+    /// Decides on the L packet at the head.
     fn signal_l4s(&mut self, now: Timestamp, packet: &Waiting<T>, queued: usize) -> Signal {
         let coupled = self.control.coupled();
         if coupled < L4S_MAX {
             let ramp = if queued > RAMP_PACKETS { self.ramp(now - packet.since) } else { 0.0 };
             return Signal::mark_if(self.l4s_signals.fires(ramp.max(coupled)));
         }
-        // Marks alone cannot slow the senders down any more [RFC9332 §A.2].
+        // In overload, marks alone do not slow the senders down enough [RFC9332 §A.2].
         if self.l4s_signals.fires(self.control.classic()) {
             return Signal::Drop;
         }
         Signal::mark_if(self.l4s_signals.fires(coupled))
     }
 
-    /// `laqm`: the share of marks at a queuing delay of the L queue [RFC9332 §A.1].
+    /// `laqm`: mark probability at a queuing delay of the L queue [RFC9332 §A.1].
     fn ramp(&self, delay: TimeDelta) -> f64 {
         ((delay - self.config.l4s_threshold) / RAMP).clamp(0.0, 1.0)
     }
 
-    /// What becomes of a C packet whose turn has come.
+    /// Decides on the C packet at the head.
     fn signal_classic(&mut self, packet: &Waiting<T>) -> Signal {
         let probability = self.control.classic();
         if !self.classic_signals.fires(probability) {
@@ -176,7 +177,7 @@ impl Signal {
 }
 
 impl<T: Debug> Discipline<T> for DualPi2<T> {
-    /// `dualpi2_enqueue` [RFC9332 §A.1].
+    /// `dualpi2_enqueue` [RFC9332 §A.1]: selects the queue by the ECN bits.
     fn enqueue(&mut self, now: Timestamp, room: Room<'_>, packet: Waiting<T>, log: &mut Log<T>) {
         self.update_until(now);
         let packets = self.l4s.len() + self.classic.len() + 1;
@@ -189,7 +190,7 @@ impl<T: Debug> Discipline<T> for DualPi2<T> {
         }
     }
 
-    /// `dualpi2_dequeue` [RFC9332 §A.2].
+    /// `dualpi2_dequeue` [RFC9332 §A.2]: signals are decided when a packet leaves.
     fn dequeue(&mut self, now: Timestamp, log: &mut Log<T>) -> Option<Waiting<T>> {
         self.update_until(now);
         while !self.is_empty() {
@@ -223,7 +224,7 @@ impl<T: Debug> Discipline<T> for DualPi2<T> {
 }
 
 impl Control {
-    /// `dualpi2_update` [RFC9332 §A.1].
+    /// `dualpi2_update` [RFC9332 §A.1]: updates the base probability.
     fn update(&mut self, delay: TimeDelta) {
         let deviation = (delay - self.target).as_secs_f64();
         let change = (delay - self.last_delay).as_secs_f64();
@@ -231,17 +232,17 @@ impl Control {
         self.last_delay = delay;
     }
 
-    /// `p_CL`: for L packets.
+    /// `p_CL`: mark probability of L packets that follows from the controller.
     fn coupled(&self) -> f64 {
         (COUPLING * self.base).min(L4S_MAX)
     }
 
-    /// `p_C`: for C packets.
+    /// `p_C`: drop or mark probability of C packets.
     fn classic(&self) -> f64 {
         self.base * self.base
     }
 
-    /// Whether further updates of empty queues change nothing.
+    /// Whether further updates of empty queues would change nothing.
     fn is_at_rest(&self) -> bool {
         self.base == 0.0 && self.last_delay == TimeDelta::ZERO
     }
@@ -261,7 +262,7 @@ impl Accumulator {
 impl Scheduler {
     fn selects_l4s<T>(&mut self, l4s: &Fifo<T>, classic: &Fifo<T>) -> bool {
         let (Some(l4s), Some(classic)) = (l4s.head_size(), classic.head_size()) else {
-            // Nobody saves up for the time when both wait.
+            // Credit counts only while both queues wait.
             self.credit = 0;
             return l4s.len() > 0;
         };
@@ -282,14 +283,14 @@ mod tests {
         Bench::new(DualPi2::new(DualPi2Config::default()))
     }
 
-    /// With a base probability that no update changes, because none is due at 0 ms.
+    /// A queue with a base probability that no update changes, because none is due at 0 ms.
     fn with_base(base: f64) -> Bench<DualPi2<u32>> {
         let mut bench = bench();
         bench.queue.control.base = base;
         bench
     }
 
-    /// Marks and drops among so many packets of one kind, which wait for no time.
+    /// Marks and drops among `count` packets of one kind that do not wait.
     fn signals(base: f64, ecn: Ecn, count: u32) -> (u64, u64) {
         let mut bench = with_base(base);
         bench.fill(ms(0), ecn, count);
@@ -317,7 +318,8 @@ mod tests {
     // [RFC9332 §2.1]
     #[test]
     fn l4s_packets_are_marked_k_times_the_root_of_the_classic_probability() {
-        // The first comes when more than 1 has gathered: one fewer than the share.
+        // The first signal comes when the sum exceeds 1, so there is one signal fewer than the
+        // share.
         assert_eq!(signals(0.125, Ecn::Ect1, 1_024), (255, 0), "2 * 1/8");
         assert_eq!(signals(0.125, Ecn::Ect0, 1_024), (15, 0), "1/8 ^ 2");
         assert_eq!(signals(0.125, Ecn::NotEct, 1_024), (0, 15), "and dropped, if not ECN-capable");
@@ -352,7 +354,7 @@ mod tests {
             while bench.dequeue(ms(5)).is_some() {}
             bench.log.marked
         };
-        // The first mark comes once more than 1 has accumulated; the last packet has none behind it.
+        // The first mark comes once the sum exceeds 1. The last packet has none behind it.
         assert_eq!([1, 2, 3, 10].map(waited), [0, 0, 1, 8]);
     }
 
@@ -386,7 +388,8 @@ mod tests {
         for now in (10..=200).step_by(10) {
             assert!(bench.dequeue(ms(now)).is_some());
         }
-        // The last of 13 updates saw 195 ms: 3 * 195 ms, and 0.15 * (0 + 15 + ... + 180 ms).
+        // The last of 13 updates saw a delay of 195 ms: 3 * 195 ms, and 0.15 * (0 + 15 + ... + 180
+        // ms).
         assert!((bench.queue.control.base - 0.760_5).abs() < 1e-12);
         assert!(bench.log.managed > 0);
     }

@@ -1,4 +1,4 @@
-//! Packets in order of arrival, with their bytes counted.
+//! First-in, first-out list of packets that counts its bytes.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ impl<T> Fifo<T> {
         self.bytes
     }
 
-    /// Whether one more packet may wait.
+    /// Whether one more packet of this size fits.
     pub(crate) fn has_room(&self, now: Timestamp, room: Room<'_>, size: DataSize) -> bool {
         room.holds(now, self.bytes + size, self.packets.len() + 1)
     }
@@ -46,7 +46,7 @@ impl<T> Fifo<T> {
         self.packets.front().map(Waiting::size)
     }
 
-    /// How long the packet at the head has waited; zero if there is none.
+    /// Age of the packet at the head; zero if the queue is empty.
     pub(crate) fn head_delay(&self, now: Timestamp) -> TimeDelta {
         self.packets.front().map_or(TimeDelta::ZERO, |head| now - head.since)
     }

@@ -1,4 +1,4 @@
-//! FQ-CoDel: a CoDel queue for each flow, served in turn; flows that send little go first.
+//! FQ-CoDel: one CoDel queue per flow, served in turn. Flows that send little are served first.
 //!
 //! Implements [RFC8290 §4].
 
@@ -13,24 +13,24 @@ use super::fifo::Fifo;
 use super::{Discipline, Log, Room};
 use crate::packet::{FlowKey, Waiting};
 
-/// Queues that flows are hashed to [RFC8290 §5.2.5].
+/// Number of queues to which flows are hashed [RFC8290 §5.2.5].
 const QUEUES: usize = 1_024;
-/// Bytes of a queue's turn [RFC8290 §5.2.4].
+/// Bytes that a queue may send per turn [RFC8290 §5.2.4].
 const QUANTUM: i64 = 1_514;
-/// Packets that are dropped at once at the most when too many wait [RFC8290 §4.1].
+/// Maximum number of packets dropped at once when the limit is exceeded [RFC8290 §4.1].
 const DROP_BATCH: usize = 64;
 
-/// A queue a flow under CoDel.
+/// One CoDel queue per flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FqCoDel<T> {
     queues: Vec<FlowQueue<T>>,
-    /// Queues that have just begun, by turn.
+    /// Queues that have just become active, in the order of their turns.
     new: VecDeque<usize>,
-    /// Queues that had a whole turn, by turn.
+    /// Active queues that are no longer new, in the order of their turns.
     old: VecDeque<usize>,
     bytes: DataSize,
     packets: usize,
-    /// Makes the hash another one in each run.
+    /// Makes the hash different in each run.
     salt: u64,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct FqCoDel<T> {
 struct FlowQueue<T> {
     queue: Fifo<T>,
     control: Control,
-    /// Bytes that it may still send in this turn; below zero the turn is over.
+    /// Bytes that it may still send in this turn. Below zero its turn is over.
     credit: i64,
-    /// It is in one of the lists.
+    /// Whether it is in one of the two lists.
     active: bool,
 }
 
@@ -64,17 +64,17 @@ impl<T> FqCoDel<T> {
 
     /// The queue of a flow [RFC8290 §4.1].
     fn queue_of(&self, flow: FlowKey) -> usize {
-        // The finaliser of SplitMix64: every bit of the key moves every bit of the result.
+        // The finaliser of SplitMix64: every bit of the key affects every bit of the result.
         let mut hash = flow.0 ^ self.salt;
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         (hash ^ (hash >> 31)) as usize % QUEUES
     }
 
-    /// Drops half of the longest queue from its head, so that the flow which fills the memory learns of
-    /// it first [RFC8290 §4.1].
+    /// Drops half of the longest queue from its head. So the flow that fills the memory gets the
+    /// signal first [RFC8290 §4.1].
     fn drop_from_longest(&mut self, now: Timestamp, log: &mut Log<T>) {
-        // Of packets without a byte the queue is not empty either.
+        // A queue of packets with zero bytes still counts as longer than an empty one.
         let length = |flow: &FlowQueue<T>| (flow.queue.bytes(), flow.queue.len() > 0);
         let longest = self
             .queues
@@ -89,7 +89,7 @@ impl<T> FqCoDel<T> {
         }
     }
 
-    /// The queue whose turn it is, and whether it is a new one [RFC8290 §4.2].
+    /// Returns the queue whose turn it is, and whether it is a new one [RFC8290 §4.2].
     fn select(&mut self) -> Option<(usize, bool)> {
         loop {
             let (index, is_new) = match self.new.front() {
@@ -106,7 +106,7 @@ impl<T> FqCoDel<T> {
         }
     }
 
-    /// Takes the queue whose turn it is out of its list.
+    /// Removes the queue at the front of its list.
     fn leave(&mut self, is_new: bool) {
         if is_new {
             self.new.pop_front()
@@ -145,8 +145,9 @@ impl<T: Debug> Discipline<T> for FqCoDel<T> {
                 *credit -= packet.size().as_bytes().cast_signed();
                 return Some(packet);
             }
-            // An empty queue that was new goes behind the old ones, so that a flow cannot stay new by
-            // sending a packet at a time; one that was old is no longer active.
+            // A new queue that is empty moves to the end of the old ones. Otherwise a flow could
+            // stay new by sending one packet at a time. An old queue that is empty becomes
+            // inactive.
             *active = is_new;
             self.leave(is_new);
             if is_new {
@@ -173,13 +174,13 @@ mod tests {
         Bench::new(FqCoDel::new(CoDelConfig::default(), 1))
     }
 
-    /// Puts in so many packets of a flow, each with the flow's number.
+    /// Enqueues `count` packets of a flow, with the flow's number as payload.
     fn fill(bench: &mut Bench<FqCoDel<u32>>, flow: u32, count: usize) {
         let packet = || of_flow(u64::from(flow), packet(ms(0), Ecn::NotEct, flow));
         (0..count).for_each(|_| bench.enqueue(ms(0), packet()));
     }
 
-    /// The flows of the next packets.
+    /// The flow numbers of the next `count` packets.
     fn next(bench: &mut Bench<FqCoDel<u32>>, count: usize) -> Vec<u32> {
         (0..count).filter_map(|_| bench.dequeue(ms(1))).map(|packet| packet.payload).collect()
     }
@@ -189,7 +190,8 @@ mod tests {
     fn flows_take_turns() {
         let mut bench = bench();
         (1..=3).for_each(|flow| fill(&mut bench, flow, 6));
-        // A quantum of 1514 B lets two packets of 1500 B begin in the first turn, then one each.
+        // With a quantum of 1514 B, two packets of 1500 B can start in the first turn, then one per
+        // turn.
         assert_eq!(next(&mut bench, 12), [1, 1, 2, 2, 3, 3, 1, 2, 3, 1, 2, 3]);
     }
 
@@ -211,10 +213,10 @@ mod tests {
         fill(&mut bench, 1, 100);
         fill(&mut bench, 3, 1);
         assert_eq!(next(&mut bench, 4), [1, 1, 3, 1]);
-        // Found empty in the list of new ones, it went to the end of the old ones.
+        // It was empty in the list of new queues, so it moved to the end of the old ones.
         fill(&mut bench, 3, 1);
         assert_eq!(next(&mut bench, 2), [3, 1]);
-        // Found empty in the list of old ones, it left, and is new.
+        // It was empty in the list of old queues, so it became inactive, and then new again.
         assert_eq!(next(&mut bench, 2), [1, 1]);
         assert!(!bench.queue.queues[bench.queue.queue_of(FlowKey(3))].active);
         fill(&mut bench, 3, 1);
@@ -273,7 +275,7 @@ mod tests {
         }
         assert!(bench.log.managed > 10);
         assert!(bench.dropped().iter().all(|&flow| flow == 1));
-        // At most behind the packets of one turn of the other flow.
+        // It waits for at most one turn of the other flow.
         assert!(sparse_waited <= 20, "{sparse_waited}");
     }
 

@@ -1,9 +1,9 @@
-//! PIE: drops newcomers with a probability that a proportional-integral controller of the queuing
-//! delay sets.
+//! PIE: drops arriving packets with a probability set by a proportional-integral controller of the
+//! queuing delay.
 //!
-//! Implements [RFC8033 §4] with the safeguards of [RFC8033 §5]: ECN, de-randomisation, and the cap on
-//! the steps of the probability. The queuing delay is measured by time stamps [RFC8033 §4.3], as the
-//! age of the packet at the head, so no departure rate has to be estimated. PIE stays active always.
+//! Implements [RFC8033 §4] with these parts of [RFC8033 §5]: ECN, de-randomisation, and the limit
+//! on steps of the probability. The queuing delay is the age of the packet at the head, measured by
+//! time stamps [RFC8033 §4.3], so no departure rate is estimated. PIE is always active.
 
 use std::fmt::Debug;
 
@@ -15,43 +15,44 @@ use super::{Discipline, Log, Room};
 use crate::packet::Waiting;
 use crate::seed::Stream;
 
-/// `T_UPDATE`: from one update of the probability to the next [RFC8033 §4.2].
+/// `T_UPDATE`: time between two updates of the probability [RFC8033 §4.2].
 const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_millis(15);
-/// `MAX_BURST`: how long a queue that was short may be long unpunished [RFC8033 §4.4].
+/// `MAX_BURST`: how long a burst may fill a previously short queue without drops [RFC8033 §4.4].
 const MAX_BURST: TimeDelta = TimeDelta::from_millis(150);
 /// `alpha`, in Hz: weight of the deviation from the target [RFC8033 §4.2].
 const ALPHA: f64 = 1.0 / 8.0;
 /// `beta`, in Hz: weight of the change since the last update [RFC8033 §4.2].
 const BETA: f64 = 1.0 + 1.0 / 4.0;
-/// Below a probability, a step is divided by so much, so that small probabilities change by as large a
-/// share as great ones do [RFC8033 §4.2].
+/// Below the first number of a row, a step of the probability is divided by the second. So the
+/// relative change of small probabilities is similar to that of large ones [RFC8033 §4.2].
 const TUNING: [(f64, f64); 6] =
     [(1e-6, 2_048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 /// From this probability on, a step is at most [`STEP_MAX`] [RFC8033 §5.5].
 const STEP_CAP_FROM: f64 = 0.1;
 const STEP_MAX: f64 = 0.02;
-/// What is left of the probability at each update of an empty queue [RFC8033 §4.2].
+/// Factor on the probability at each update of an empty queue [RFC8033 §4.2].
 const DECAY: f64 = 0.98;
-/// Below this probability a short queue drops nothing [RFC8033 §4.1].
+/// Below this probability a queue with a small delay drops nothing [RFC8033 §4.1].
 const SHORT_QUEUE_PROBABILITY: f64 = 0.2;
-/// `MEAN_PKTSIZE`: with no more than two of these in the queue nothing is dropped [RFC8033 §4.1]. The
-/// value is ours: media packets are of 1200 B, the others of one size above and many below.
+/// `MEAN_PKTSIZE`: with at most two of these in the queue nothing is dropped [RFC8033 §4.1]. The
+/// value is our choice: media packets have 1200 B, and other packets are slightly larger or much
+/// smaller.
 const MEAN_PACKET: DataSize = DataSize::from_bytes(1_000);
 /// `mark_ecnth`: from this probability on, ECN-capable packets are dropped too [RFC8033 §5.1].
 const MARK_BELOW: f64 = 0.1;
-/// Accumulated probability below which nothing is dropped, and from which on the next packet is
-/// [RFC8033 §5.4].
+/// Below the first sum of probabilities no packet is dropped. From the second one on, the next
+/// packet is always dropped [RFC8033 §5.4].
 const ACCUMULATED_LOW: f64 = 0.85;
 const ACCUMULATED_HIGH: f64 = 8.5;
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// `QDELAY_REF`: the queuing delay that it aims at [RFC8033 §4.2].
+    /// `QDELAY_REF`: the queuing delay that the controller aims at [RFC8033 §4.2].
     ///
     /// [RFC8033 §4.2]: https://www.rfc-editor.org/rfc/rfc8033#section-4.2
     pub target: TimeDelta,
-    /// Whether ECN-capable packets are marked instead of dropped while few are.
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is small.
     pub ecn: bool,
 }
 
@@ -61,7 +62,7 @@ impl Default for PieConfig {
     }
 }
 
-/// A queue under PIE.
+/// A queue managed by PIE.
 #[derive(Clone, Debug)]
 pub(crate) struct Pie<T> {
     queue: Fifo<T>,
@@ -69,17 +70,17 @@ pub(crate) struct Pie<T> {
     control: Control,
 }
 
-/// The state of the algorithm, without the queue.
+/// State of the algorithm without the queue.
 #[derive(Clone, Debug)]
 struct Control {
     config: PieConfig,
-    /// `drop_prob`.
+    /// `drop_prob`: probability that an arriving packet is dropped.
     probability: f64,
     /// `accu_prob`: the sum of the probabilities since the last drop.
     accumulated: f64,
     /// `qdelay_old`: the queuing delay at the last update.
     last_delay: TimeDelta,
-    /// `burst_allowance`.
+    /// `burst_allowance`: time left in which nothing is dropped.
     burst_allowance: TimeDelta,
     stream: Stream,
 }
@@ -97,7 +98,7 @@ impl<T> Pie<T> {
         Self { queue: Fifo::new(), updates: Ticks::new(UPDATE_INTERVAL), control }
     }
 
-    /// Makes the updates that were due by now. The queue has not changed since the last event.
+    /// Runs the updates that were due by now. The queue has not changed since the last event.
     fn update_until(&mut self, now: Timestamp) {
         while let Some(tick) = self.updates.pass(now) {
             self.control.update(self.queue.head_delay(tick));
@@ -109,7 +110,7 @@ impl<T> Pie<T> {
 }
 
 impl<T: Debug> Discipline<T> for Pie<T> {
-    /// `enque` [RFC8033 §4.1].
+    /// `enque` [RFC8033 §4.1]: drops, marks or enqueues an arriving packet.
     fn enqueue(
         &mut self,
         now: Timestamp,
@@ -143,7 +144,7 @@ impl<T: Debug> Discipline<T> for Pie<T> {
 }
 
 impl Control {
-    /// `status_update` [RFC8033 §4.2].
+    /// `status_update` [RFC8033 §4.2]: updates the probability from the present queuing delay.
     fn update(&mut self, delay: TimeDelta) {
         let deviation = (delay - self.config.target).as_secs_f64();
         let change = (delay - self.last_delay).as_secs_f64();
@@ -160,13 +161,13 @@ impl Control {
         self.burst_allowance = (self.burst_allowance - UPDATE_INTERVAL).max(TimeDelta::ZERO);
     }
 
-    /// Whether further updates of an empty queue change nothing that counts: the burst allowance, which
-    /// goes on falling, is set anew by the next packet.
+    /// Whether further updates of an empty queue would have no effect. The burst allowance still
+    /// decreases, but the next packet resets it.
     fn is_at_rest(&self) -> bool {
         self.probability == 0.0 && self.last_delay == TimeDelta::ZERO
     }
 
-    /// Once congestion has gone, the next burst is allowed again [RFC8033 §4.4].
+    /// Allows the next burst once congestion has ended [RFC8033 §4.4].
     fn refresh_burst_allowance(&mut self, delay: TimeDelta) {
         let half = self.config.target / 2;
         if self.probability == 0.0 && delay < half && self.last_delay < half {
@@ -174,8 +175,8 @@ impl Control {
         }
     }
 
-    /// `drop_early` [RFC8033 §4.1], de-randomised [RFC8033 §5.4]: neither two drops in a row by bad
-    /// luck, nor none for long by good luck.
+    /// `drop_early` [RFC8033 §4.1] with de-randomisation [RFC8033 §5.4], which avoids both drops in
+    /// quick succession and long times without a drop.
     fn drop_early(&mut self, queued: DataSize) -> bool {
         let half = self.config.target / 2;
         let short = self.last_delay < half && self.probability < SHORT_QUEUE_PROBABILITY;
@@ -196,13 +197,13 @@ impl Control {
         drop
     }
 
-    /// [RFC8033 §5.1]
+    /// Whether the next signal may be a mark instead of a drop [RFC8033 §5.1].
     fn may_mark(&self) -> bool {
         self.config.ecn && self.probability < MARK_BELOW
     }
 }
 
-/// What a step is divided by at a probability [RFC8033 §4.2].
+/// Divisor of a step at a probability [RFC8033 §4.2].
 fn tuning(probability: f64) -> f64 {
     TUNING.iter().find(|row| probability < row.0).map_or(1.0, |row| row.1)
 }
@@ -219,7 +220,7 @@ mod tests {
         Bench::new(Pie::new(PieConfig::default(), Seed::new(1).stream("queue")))
     }
 
-    /// A control with a probability and a delay at the last update.
+    /// A controller with this probability, and this delay at its last update.
     fn control(probability: f64, last_delay_ms: i64) -> Control {
         let last_delay = TimeDelta::from_millis(last_delay_ms);
         Control { probability, last_delay, ..bench().queue.control }
@@ -234,11 +235,11 @@ mod tests {
     // [RFC8033 §4.2]
     #[test]
     fn a_step_weighs_deviation_and_change() {
-        // 1/8 * (35 - 15 ms) + 5/4 * (35 - 31 ms) = 7.5e-3, over 2 at a probability of 0.05.
+        // 1/8 * (35 - 15 ms) + 5/4 * (35 - 31 ms) = 7.5e-3, divided by 2 at a probability of 0.05.
         assert!((updated(control(0.05, 31), 35) - 0.053_75).abs() < 1e-12);
-        // At the target and steady, nothing changes.
+        // At the target and with a steady delay, nothing changes.
         assert_eq!(updated(control(0.05, 15), 15), 0.05);
-        // Below the target it falls: 1/8 * -10 ms + 5/4 * -5 ms = -7.5e-3.
+        // Below the target the probability decreases: 1/8 * -10 ms + 5/4 * -5 ms = -7.5e-3.
         assert!((updated(control(0.05, 10), 5) - 0.046_25).abs() < 1e-12);
     }
 
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn a_great_probability_grows_by_two_hundredths_at_most() {
         assert!((updated(control(0.1, 0), 300) - 0.12).abs() < 1e-12);
-        // And falls as fast as it may: 1/8 * -15 ms + 5/4 * -300 ms = -0.376875.
+        // Decreases are not limited: 1/8 * -15 ms + 5/4 * -300 ms = -0.376875.
         assert!((updated(control(0.5, 300), 0) - 0.123_125).abs() < 1e-12);
     }
 
@@ -286,7 +287,8 @@ mod tests {
         bench.queue.control.probability = 0.5;
         bench.queue.control.last_delay = TimeDelta::from_millis(2);
         assert!(bench.dequeue(ms(45)).is_none());
-        // Steps of 1/8 * -15 ms; at the first of three updates also 5/4 * -2 ms, and no decay yet.
+        // Each of three updates adds 1/8 * -15 ms. The first also adds 5/4 * -2 ms and does not
+        // decay yet.
         let expect = ((0.495_625 - 0.001_875) * 0.98 - 0.001_875) * 0.98;
         assert!((bench.queue.control.probability - expect).abs() < 1e-12);
     }
@@ -295,7 +297,7 @@ mod tests {
     #[test]
     fn a_burst_of_150_ms_passes_and_what_follows_does_not() {
         let mut bench = bench();
-        // 20 packets at once, then one as each leaves: the queue stands at 200 ms.
+        // 20 packets at once, then one for each that leaves: the queuing delay settles at 200 ms.
         bench.fill(ms(0), Ecn::NotEct, 20);
         let mut first_drop = None;
         for now in (0..2_000).step_by(10) {
@@ -305,8 +307,8 @@ mod tests {
                 first_drop = (bench.signals() > 0).then_some(now);
             }
         }
-        // The allowance lasts until 150 ms. The delay reaches 200 ms then, so that the probability
-        // grows slowly from nothing by the tuning, and the sum must reach 0.85.
+        // The allowance lasts until 150 ms. The delay reaches 200 ms then. The tuning makes the
+        // probability grow slowly from zero, and the sum must reach 0.85.
         assert!(first_drop.is_some_and(|at| at > 150), "{first_drop:?}");
         assert!(bench.queue.control.burst_allowance == TimeDelta::ZERO);
     }
@@ -366,7 +368,7 @@ mod tests {
         // 0.85 / 0.05 = 17; 8.5 / 0.05 = 170, or one more by rounding.
         assert_eq!(gaps.iter().min(), Some(&17));
         assert!(gaps.iter().all(|&gap| gap <= 171));
-        // 16 that cannot be dropped, and then 1 / 0.05 on average.
+        // 16 packets that cannot be dropped, and then 1 / 0.05 on average.
         let mean = f64::from(gaps.iter().sum::<u32>()) / 10_000.0;
         assert!((mean - 36.0).abs() < 0.6, "{mean}");
     }
@@ -394,7 +396,7 @@ mod tests {
     fn updates_that_nobody_waits_for_are_made_up_for_and_a_long_rest_costs_nothing() {
         let mut bench = bench();
         bench.fill(ms(0), Ecn::NotEct, 100);
-        // Nothing leaves for 1 s: 66 updates see the head grow older.
+        // Nothing leaves for 1 s: 66 updates see an ever older head.
         bench.dequeue(ms(1_000));
         assert!(bench.queue.control.probability > 0.5);
         assert_eq!(bench.queue.control.last_delay, TimeDelta::from_millis(990));

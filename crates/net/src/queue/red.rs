@@ -1,7 +1,7 @@
-//! RED: drops newcomers with a probability that rises with the mean length of the queue.
+//! RED: drops arriving packets with a probability that increases with the mean queue length.
 //!
-//! Implements [RED §4] with the gentle slope of [RED-GENTLE]: from `max` on, where the original drops
-//! everything, the probability rises to 1 at twice `max`.
+//! Implements [RED §4] with the gentle slope of [RED-GENTLE]. At a mean of `max` the original
+//! starts to drop every packet. Here the probability rises further and reaches 1 at twice `max`.
 
 use std::fmt::Debug;
 
@@ -12,22 +12,22 @@ use super::{Discipline, Log, Room};
 use crate::packet::Waiting;
 use crate::seed::Stream;
 
-/// `w_q`: weight of a sample in the mean length [RED §6].
+/// `w_q`: weight of a new sample in the mean length [RED §6].
 const WEIGHT: f64 = 0.002;
-/// Size of the packets that could have been sent while the queue was empty [RED §4].
+/// Packet size for the number of packets that could have been sent during an idle time [RED §4].
 const IDLE_PACKET: DataSize = DataSize::from_bytes(1_500);
 
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// `min_th`: mean length in packets up to which nothing is dropped.
+    /// `min_th`: mean length in packets below which nothing is dropped.
     pub min: f64,
     /// `max_th`: mean length in packets at which the probability is `max_probability`.
     pub max: f64,
-    /// `max_p`.
+    /// `max_p`: probability of a drop at a mean length of `max`.
     pub max_probability: f64,
-    /// Whether ECN-capable packets are marked instead of dropped while the mean is below the end of
-    /// the slope.
+    /// Whether ECN-capable packets are marked instead of dropped, as long as the probability is
+    /// below 1.
     pub ecn: bool,
 }
 
@@ -37,17 +37,17 @@ impl Default for RedConfig {
     }
 }
 
-/// A queue under RED.
+/// A queue managed by RED.
 #[derive(Clone, Debug)]
 pub(crate) struct Red<T> {
     queue: Fifo<T>,
     config: RedConfig,
-    /// `avg`: mean length in packets.
+    /// `avg`: mean queue length in packets.
     mean: f64,
-    /// `count`: packets since the last drop; `None` while the mean is below `min`, where the original
-    /// has -1.
+    /// `count`: packets since the last drop. `None` while the mean is below `min`; the original
+    /// uses -1.
     count: Option<u32>,
-    /// `q_time`: since when the queue is empty, if it is.
+    /// `q_time`: when the queue became empty; `None` while packets wait.
     empty_since: Option<Timestamp>,
     stream: Stream,
 }
@@ -64,8 +64,8 @@ impl<T> Red<T> {
         }
     }
 
-    /// Takes a newcomer into the mean length. After a rest, as many samples of an empty queue as
-    /// packets could have been sent [RED §4].
+    /// Updates the mean length at an arrival. After an idle time, the mean decays as if it had
+    /// sampled an empty queue once for each packet that could have been sent [RED §4].
     fn update_mean(&mut self, now: Timestamp, room: Room<'_>) {
         match (self.empty_since.take(), room.capacity.nominal_rate(now)) {
             (Some(since), Some(rate)) => {
@@ -75,7 +75,7 @@ impl<T> Red<T> {
         }
     }
 
-    /// `p_b`: the probability at the mean length; `None` where nothing is dropped.
+    /// `p_b`: the probability at the present mean length; `None` below `min`.
     fn base_probability(&self) -> Option<f64> {
         let RedConfig { min, max, max_probability, .. } = self.config;
         if self.mean < min {
@@ -88,8 +88,9 @@ impl<T> Red<T> {
         }
     }
 
-    /// Whether the newcomer is dropped or marked. The probability `p_a` grows with the packets since
-    /// the last one, so that the gaps are uniform and not geometric [RED §7].
+    /// Decides whether the new packet is dropped or marked. The probability `p_a` increases with
+    /// the packets since the last drop. This makes the gaps uniformly, not geometrically,
+    /// distributed [RED §7].
     fn picks(&mut self, base: f64) -> bool {
         let count = self.count.map_or(0, |count| count.saturating_add(1));
         let spread = 1.0 - f64::from(count) * base;
@@ -176,7 +177,7 @@ mod tests {
     fn the_mean_moves_by_a_five_hundredth_a_packet() {
         let mut bench = bench();
         bench.fill(ms(0), Ecn::NotEct, 3);
-        // The first found the queue empty, the second one packet, the third two.
+        // The first packet sampled an empty queue, the second one packet, the third two packets.
         assert!((bench.queue.mean - (0.002 * 0.998 + 0.002 * 2.0)).abs() < 1e-12);
     }
 
@@ -187,7 +188,7 @@ mod tests {
         bench.fill(ms(0), Ecn::NotEct, 1);
         assert!(bench.dequeue(ms(0)).is_some());
         bench.queue.mean = 10.0;
-        // 10 ms a packet: after 1 s as after 100 samples of an empty queue.
+        // At 10 ms per packet, 1 s counts as 100 samples of an empty queue.
         bench.enqueue(ms(1_000), packet(ms(1_000), Ecn::NotEct, 1));
         assert!((bench.queue.mean - 8.185_668).abs() < 1e-6, "{}", bench.queue.mean);
         assert_eq!(bench.signals(), 0);

@@ -1,4 +1,4 @@
-//! Packets for the tests of disciplines.
+//! Helpers for the tests of queue disciplines.
 
 use weir::feedback::Ecn;
 use weir::units::{Bitrate, DataSize, Timestamp};
@@ -18,13 +18,13 @@ pub(super) fn packet(since: Timestamp, ecn: Ecn, payload: u32) -> Waiting<u32> {
     Waiting { since, header, payload }
 }
 
-/// The same of another flow.
+/// The same packet, in another flow.
 pub(super) fn of_flow(flow: u64, mut packet: Waiting<u32>) -> Waiting<u32> {
     packet.header.flow = FlowKey(flow);
     packet
 }
 
-/// A queue with the log of what happened in it, on a link where 1500 bytes take 10 ms.
+/// A queue with its log, on a link that sends 1500 bytes in 10 ms.
 #[derive(Clone, Debug)]
 pub(super) struct Bench<Q> {
     pub(super) queue: Q,
@@ -53,7 +53,7 @@ impl<Q: Discipline<u32>> Bench<Q> {
         self.queue.enqueue(now, room, packet, &mut self.log);
     }
 
-    /// Puts in so many packets of flow 0 at once, numbered from 0.
+    /// Enqueues `count` packets of flow 0 at once, numbered from 0.
     pub(super) fn fill(&mut self, now: Timestamp, ecn: Ecn, count: u32) {
         (0..count).for_each(|n| self.enqueue(now, packet(now, ecn, n)));
     }
@@ -62,12 +62,12 @@ impl<Q: Discipline<u32>> Bench<Q> {
         self.queue.dequeue(now, &mut self.log)
     }
 
-    /// Packets dropped so far, by number.
+    /// The numbers of the packets dropped so far.
     pub(super) fn dropped(&self) -> Vec<u32> {
         self.log.dropped.iter().map(|dropped| dropped.payload).collect()
     }
 
-    /// Packets dropped or marked by the management.
+    /// Number of packets dropped or marked by the queue management.
     pub(super) fn signals(&self) -> u64 {
         self.log.managed + self.log.marked
     }

@@ -1,4 +1,4 @@
-//! A period that is counted when somebody looks, so that no timer has to run.
+//! A periodic tick that is evaluated on demand, so that no timer is needed.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -13,7 +13,7 @@ impl Ticks {
         Self { interval, next: Timestamp::ZERO + interval }
     }
 
-    /// The next tick that has passed by `now`. Call until `None`.
+    /// Returns the next tick due by `now` and advances. Call it until it returns `None`.
     pub(crate) fn pass(&mut self, now: Timestamp) -> Option<Timestamp> {
         let tick = self.next;
         if tick > now {
@@ -23,7 +23,7 @@ impl Ticks {
         Some(tick)
     }
 
-    /// Leaves out what has passed by `now`.
+    /// Skips all ticks due by `now`.
     pub(crate) fn skip(&mut self, now: Timestamp) {
         if self.next <= now {
             let passed = (now - self.next).as_nanos() / self.interval.as_nanos() + 1;

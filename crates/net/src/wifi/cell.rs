@@ -1,4 +1,4 @@
-//! The cell: what happens next, and to whom.
+//! The cell: finds the next event and applies it to the node concerned.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -20,31 +20,31 @@ use super::send_queue::SendQueue;
 use crate::packet::{Fate, Header};
 use crate::seed::Seed;
 
-/// A Wi-Fi cell, with the packets that are in it.
+/// A Wi-Fi cell with the packets in it.
 #[derive(Debug)]
 pub struct Cell<T> {
     pub(super) band: Band,
     pub(super) medium: Medium,
     pub(super) nodes: Vec<Node<T>>,
     pub(super) sources: Vec<Source>,
-    /// When each node is to send, if the channel stays as it is; `MAX` for never.
+    /// When each node will send if the channel stays as it is; `MAX` for never.
     pub(super) accesses: Vec<Timestamp>,
-    /// When each node is to do what it has to do after a frame; `MAX` for never.
+    /// When each node's planned action after a frame is due; `MAX` for never.
     pub(super) actions: Vec<Timestamp>,
     pub(super) fates: VecDeque<Fate<T>>,
     pub(super) airtime: Option<Vec<AirtimeRecord>>,
-    /// The latest time that anyone told.
+    /// The latest time that a caller has passed.
     now: Timestamp,
-    /// What [`Cell::find_next`] found; `None` once something has happened since.
+    /// Cached result of [`Cell::find_next`]; `None` if something has happened since.
     next: Option<NextStep>,
-    /// Nodes for which the channel has changed, between its uses.
+    /// Buffer for the nodes whose channel state has changed, kept for reuse.
     pub(super) changed: Vec<usize>,
 }
 
-/// The next step and when it comes; no step while nothing is to happen.
+/// The next step and its time; `None` if no step is pending.
 type NextStep = Option<(Timestamp, Step)>;
 
-/// What happens next.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     FrameEnds { from: usize },
@@ -57,7 +57,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// An idle cell.
     ///
     /// # Panics
-    /// If two nodes have the same name: their chances would be the same.
+    /// If two nodes have the same name, because they would share their random streams.
     pub fn new(config: &CellConfig, seed: Seed) -> Self {
         let builder = Builder { config, seed };
         let mut nodes: Vec<Node<T>> = Vec::new();
@@ -93,21 +93,21 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// From now on frames are written down for [`Cell::take_airtime`].
+    /// Starts to record frames for [`Cell::take_airtime`].
     pub fn record_airtime(&mut self) {
         self.airtime.get_or_insert_default();
     }
 
-    /// The frames that have ended since the last call, in the order of their ends.
+    /// Returns the frames that have ended since the last call, in the order of their ends.
     pub fn take_airtime(&mut self) -> Vec<AirtimeRecord> {
         self.airtime.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A packet comes to a node, for another one: one of the two is the access point, the other one of its
-    /// stations.
+    /// Enqueues a packet at one node for another. One of them must be the access point, the other
+    /// one of its stations.
     ///
     /// # Panics
-    /// If they are not.
+    /// If the nodes are not such a pair.
     pub fn enqueue(
         &mut self,
         now: Timestamp,
@@ -116,14 +116,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
         header: Header,
         payload: T,
     ) {
-        // Whatever else happens at this time happens after: two nodes that get a packet at the same time
-        // do not know of each other yet.
+        // Other events at this same time come after the packet: two nodes that get a packet at the
+        // same time do not know of each other yet.
         self.run_until(now, false);
         let receiver = self.receiver(from, to);
         self.admit(now, (from.0, receiver), category, (header, Some(payload)));
     }
 
-    /// Whether a node would take a packet of this size without dropping one.
+    /// Whether a node would accept a packet of this size without a drop.
     pub fn has_room(
         &self,
         (from, to): (NodeId, NodeId),
@@ -134,8 +134,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.nodes[from.0].categories[category.index()].queue.has_room(receiver, size)
     }
 
-    /// A time before which [`Cell::poll`] gives nothing; `None` while there is nothing to do. It may be
-    /// early: poll, and ask again.
+    /// The earliest time at which [`Cell::poll`] may return something; `None` if nothing is
+    /// pending. It may be too early: poll, and ask again.
     pub fn next_event(&self) -> Option<Timestamp> {
         if !self.fates.is_empty() {
             return Some(self.now);
@@ -143,24 +143,24 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.next.unwrap_or_else(|| self.find_next()).map(|(time, _)| time)
     }
 
-    /// The fate of the next packet that was dropped or has arrived by `now`, in the order of these
-    /// events. Call until `None`.
+    /// Returns the fate of the next packet that was dropped or delivered by `now`, in the order of
+    /// events. Call it until it returns `None`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
         self.run_until(now, true);
         self.fates.pop_front()
     }
 
-    /// Bytes that a node has to send, in all categories, those on their way included.
+    /// Bytes queued at a node in all categories, including MPDUs in transmission.
     pub fn queued(&self, node: NodeId) -> DataSize {
         self.nodes[node.0].categories.iter().map(|category| category.queue.bytes()).sum()
     }
 
-    /// Totals of a node since the start.
+    /// Totals of a node as a sender, since the start.
     pub fn counters(&self, node: NodeId) -> NodeCounters {
         self.nodes[node.0].counters
     }
 
-    /// What a node has found out about its channel from the packets of a category.
+    /// The congestion that a node has measured with the packets of a category.
     pub fn congestion(
         &mut self,
         now: Timestamp,
@@ -170,12 +170,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.nodes[node.0].categories[category.index()].queue.congestion(now)
     }
 
-    /// How many nodes there are, the access point and neighbours included.
+    /// Number of nodes, including the access point and the neighbours.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Which of a node's receivers another node is.
+    /// The index of `to` among the receivers of `from`.
     fn receiver(&self, from: NodeId, to: NodeId) -> usize {
         let link = self.nodes[from.0].links.get(link_to(from.0, to.0));
         assert!(
@@ -185,7 +185,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         link_to(from.0, to.0)
     }
 
-    /// Lets happen what is due, before this time or up to it.
+    /// Runs the events that are due before `now`, and also those at `now` if `inclusive`.
     fn run_until(&mut self, now: Timestamp, inclusive: bool) {
         debug_assert!(now >= self.now, "time goes on");
         loop {
@@ -205,8 +205,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.now = now;
     }
 
-    /// Looks for the earliest step. At the same time a frame ends before anything is made of it, and whoever is to
-    /// send begins last, whatever others begin at the same time.
+    /// Finds the earliest event. Among events at the same time, frame ends come first and channel
+    /// accesses last. So several nodes can begin to send at the same time and collide.
     fn find_next(&self) -> NextStep {
         let (mut earliest, mut next) = (Timestamp::MAX, None);
         if let Some((time, from)) = self.medium.next_end() {
@@ -225,7 +225,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         next.map(|step| (earliest, step))
     }
 
-    /// Packets of a load come.
+    /// Packets of a load arrive.
     fn on_arrival(&mut self, now: Timestamp, source: usize) {
         let source = &mut self.sources[source];
         let packets = source.arrive();
@@ -237,7 +237,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.top_up(now, flow.0);
     }
 
-    /// Sees to it that the queues of a node which a load saturates do not run dry.
+    /// Refills the queues of a node that its saturating loads must keep from emptying.
     pub(super) fn top_up(&mut self, now: Timestamp, node: usize) {
         for index in 0..self.nodes[node].saturating.len() {
             let source = &self.sources[self.nodes[node].saturating[index]];
@@ -246,7 +246,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             let (receiver, category, header) =
                 (source.receiver, source.load.category, source.header());
-            // What one frame can take, and as much again for the next one.
+            // Enough for one full frame, and for the next one.
             let enough = 2 * self.nodes[node].aggregation.mpdus.max(1);
             loop {
                 let queue = &self.nodes[node].categories[category.index()].queue;
@@ -258,7 +258,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// A packet comes to a node, for one of its receivers.
+    /// Enqueues a packet at a node for one of its receivers, and updates the contention.
     fn admit(
         &mut self,
         now: Timestamp,
@@ -281,14 +281,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// From when AIFS is counted at a node; `None` while it is busy with the channel.
+    /// The time from which AIFS is counted at a node; `None` if its channel is busy or it is in an
+    /// exchange.
     pub(super) fn idle_from(&self, node: usize) -> Option<Timestamp> {
         let is_idle = self.medium.is_idle(node) && !self.nodes[node].is_engaged();
         is_idle.then(|| self.medium.idle_from(node))
     }
 
-    /// Reckons anew when a node is to send. One that has not noticed yet that the channel is busy keeps
-    /// to what it was about to do.
+    /// Computes again when a node will send. A node that has not noticed yet that the channel is
+    /// busy keeps its planned time.
     pub(super) fn refresh_access(&mut self, node: usize) {
         let Some(idle_from) = self.idle_from(node) else { return };
         let waiting = self.nodes[node].categories.iter().filter(|it| it.queue.has_packets());
@@ -297,7 +298,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
     }
 }
 
-/// The earliest of these times, if it is before this one, and the index of its first occurrence.
+/// The earliest of these times and the index of its first occurrence, if it is earlier than
+/// `before`.
 #[inline]
 fn first_before(
     before: Timestamp,
@@ -312,23 +314,23 @@ fn first_before(
     (at != usize::MAX).then_some((earliest, at))
 }
 
-/// Which of a node's links leads to another node: stations have but one.
+/// Index of the link from one node to another. Stations have only one link.
 pub(super) fn link_to(from: usize, to: usize) -> usize {
     if from == NodeId::ACCESS_POINT.0 { to.wrapping_sub(1) } else { 0 }
 }
 
-/// Makes the parts of a cell from its configuration.
+/// Builds the parts of a cell from its configuration.
 struct Builder<'a> {
     config: &'a CellConfig,
     seed: Seed,
 }
 
-/// A link of a node, with what tells its chances from those of others.
+/// A link of a node, with the names of its random streams.
 struct NamedLink<'a> {
     to: Option<usize>,
     link: &'a Link,
     name: String,
-    /// Of both directions.
+    /// Name shared by both directions.
     path: String,
 }
 

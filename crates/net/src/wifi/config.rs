@@ -1,17 +1,18 @@
-//! What a cell consists of: its nodes, how they contend, what they queue, whom they hear.
+//! Configuration of a cell: its nodes, their contention and queues, and which nodes hear each
+//! other.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::phy::{A_MPDU_COUNT_LIMIT, A_MPDU_SIZE_LIMIT, Band, FRAME_TIME_LIMIT};
-use super::propagation::{Fading, Path, Propagation};
+use super::propagation::{Fading, Propagation, RadioPath};
 use super::rate::RateControl;
 use super::retry::RetryPolicy;
 use crate::queue::CoDelConfig;
 use crate::queue::QueueLimit;
 use crate::seed::Seed;
 
-/// A node of a cell: 0 is the access point, then come the stations and then the neighbours, each in the
-/// order of the configuration.
+/// Number of a node: 0 is the access point, then come the stations, then the neighbours, each in
+/// the order of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub usize);
 
@@ -25,26 +26,26 @@ impl NodeId {
     }
 }
 
-/// Access categories, from the least urgent [IEEE80211 §9.2.4.2].
+/// Access categories, in ascending order of urgency [IEEE80211 §9.2.4.2].
 ///
 /// [IEEE80211 §9.2.4.2]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessCategory {
-    /// `AC_BK`.
+    /// `AC_BK`: traffic of the lowest priority.
     Background,
-    /// `AC_BE`.
+    /// `AC_BE`: ordinary traffic.
     #[default]
     BestEffort,
-    /// `AC_VI`.
+    /// `AC_VI`: video.
     Video,
-    /// `AC_VO`.
+    /// `AC_VO`: voice, the most urgent category.
     Voice,
 }
 
 impl AccessCategory {
-    /// How many there are.
+    /// Number of access categories.
     pub const COUNT: usize = 4;
-    /// All, from the least urgent.
+    /// All categories, in ascending order of urgency.
     pub const ALL: [Self; Self::COUNT] =
         [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
 
@@ -58,13 +59,13 @@ impl AccessCategory {
 /// [IEEE80211 §8.4.2.31]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParameters {
-    /// `AIFSN`: slots that the channel must have been idle, after SIFS.
+    /// `AIFSN`: number of slots after SIFS during which the channel must have been idle.
     pub aifsn: u32,
-    /// `CWmin`: the first contention window, in slots.
+    /// `CWmin`: the smallest contention window, in slots.
     pub cw_min: u32,
-    /// `CWmax`: the largest contention window.
+    /// `CWmax`: the largest contention window, in slots.
     pub cw_max: u32,
-    /// `TXOP limit`: how long the channel may be held; zero allows one data frame.
+    /// `TXOP limit`: how long the node may hold the channel; zero allows one data frame.
     pub txop: TimeDelta,
 }
 
@@ -89,8 +90,8 @@ impl Edca {
         EdcaParameters::new(2, 3, 7, 1_504),
     ]);
 
-    /// What the firmware of access points commonly uses for itself: a lower ceiling for best effort, and
-    /// one slot less for video and voice.
+    /// Parameters that access points commonly use for themselves: a smaller largest window for best
+    /// effort, and one slot less for video and voice.
     pub const ACCESS_POINT: Self = Self([
         EdcaParameters::new(7, 15, 1_023, 0),
         EdcaParameters::new(3, 15, 63, 0),
@@ -103,7 +104,7 @@ impl Edca {
         &self.0[category.index()]
     }
 
-    /// Other parameters for a category.
+    /// Returns a copy with other parameters for one category.
     #[must_use]
     pub const fn with(mut self, category: AccessCategory, parameters: EdcaParameters) -> Self {
         self.0[category.index()] = parameters;
@@ -111,36 +112,38 @@ impl Edca {
     }
 }
 
-/// How much a node puts into one data frame. Beyond the limits of the standard these have no effect.
+/// Limits on what a node puts into one data frame. Values above the standard's limits have no
+/// effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
-    /// Most MPDUs; 1 is no aggregation.
+    /// Maximum number of MPDUs; 1 means no aggregation.
     pub mpdus: usize,
-    /// Most bytes.
+    /// Maximum size.
     pub bytes: DataSize,
-    /// Longest time on the air.
+    /// Maximum time on the air.
     pub duration: TimeDelta,
 }
 
 impl Aggregation {
-    /// One MPDU a frame.
+    /// One MPDU per frame.
     pub const NONE: Self = Self { mpdus: 1, ..Self::STANDARD };
-    /// As much as the standard allows.
+    /// The limits of the standard.
     pub const STANDARD: Self =
         Self { mpdus: A_MPDU_COUNT_LIMIT, bytes: A_MPDU_SIZE_LIMIT, duration: FRAME_TIME_LIMIT };
 }
 
-/// What waits in a node, for each access category on its own.
+/// Queue of a node. Each access category has its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeQueue {
-    /// One queue for all receivers; a newcomer that does not fit is dropped.
+    /// One queue for all receivers. A new packet that does not fit is dropped.
     Fifo {
-        /// What may wait. A limit in time does not apply: a cell has no capacity to reckon with.
+        /// How much may wait. A limit in time is not possible here, because a cell has no fixed
+        /// capacity.
         limit: WaitLimit,
     },
-    /// A queue for each receiver, served in turn; in it flows take turns under CoDel.
+    /// One queue per receiver, served in turn. Within it flows take turns, and CoDel manages each.
     FairCoDel {
-        /// What may wait for each receiver; beyond it the longest flow loses packets.
+        /// How much may wait per receiver. When it is exceeded, the longest flow loses packets.
         limit: WaitLimit,
         /// CoDel's parameters.
         codel: CoDelConfig,
@@ -150,7 +153,7 @@ pub enum NodeQueue {
 /// How much may wait in a queue of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitLimit {
-    /// Packets of any size.
+    /// Number of packets of any size.
     Packets(usize),
     /// Bytes of IP packets.
     Bytes(DataSize),
@@ -165,22 +168,22 @@ impl From<WaitLimit> for QueueLimit {
     }
 }
 
-/// A node, as a sender.
+/// Configuration of a node as a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
-    /// Names its streams of chance.
+    /// Name of the node. Its random streams are derived from it.
     pub name: String,
-    /// How it contends.
+    /// Contention parameters.
     pub edca: Edca,
-    /// What it puts into one frame.
+    /// Limits on the content of a frame.
     pub aggregation: Aggregation,
-    /// What waits in it.
+    /// Its queues.
     pub queue: NodeQueue,
-    /// When it gives a packet up.
+    /// When it gives up a packet.
     pub retry: RetryPolicy,
 }
 
-/// Packets that wait in a node unless it says otherwise, as in the transmit queue of Linux.
+/// Default queue limit in packets, as in the transmit queue of Linux.
 const DEFAULT_QUEUE: usize = 1_000;
 
 impl NodeConfig {
@@ -199,104 +202,105 @@ impl NodeConfig {
 /// One direction between a node and its access point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// How data is sent.
+    /// Rate control of its data frames.
     pub rate: RateControl,
-    /// What goes wrong besides collisions.
+    /// Errors other than collisions.
     pub errors: Errors,
-    /// Traffic that begins in the cell, in addition to what its driver brings.
-    pub loads: Vec<Load>,
+    /// Traffic generated within the cell, in addition to the packets that the caller enqueues.
+    pub loads: Vec<StationLoad>,
 }
 
 impl Link {
-    /// A link with this rate control and without errors or traffic of its own.
+    /// A link with this rate control, without errors and without traffic of its own.
     pub fn new(rate: RateControl) -> Self {
         Self { rate, errors: Errors::NONE, loads: Vec::new() }
     }
 
-    /// The same link with a load.
+    /// Returns the link with one more load.
     #[must_use]
-    pub fn with_load(mut self, load: Load) -> Self {
+    pub fn with_load(mut self, load: StationLoad) -> Self {
         self.loads.push(load);
         self
     }
 }
 
-/// Errors of MPDUs that are not collisions.
+/// Error models for MPDUs, besides collisions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Errors {
-    /// Each MPDU on its own with this probability.
+    /// Each MPDU is lost independently with this probability.
     Ratio(f64),
-    /// Good and bad times in turn, each with an exponential duration.
+    /// Good and bad periods alternate, each with an exponentially distributed duration.
     Bursts(Bursts),
-    /// As the power at the receiver, noise and fading make them.
+    /// Errors follow from received power, noise and fading.
     Noise(Noise),
 }
 
 impl Errors {
-    /// None.
+    /// No errors.
     pub const NONE: Self = Self::Ratio(0.0);
 }
 
-/// A channel that is good and bad in turn, whoever sends and whenever.
+/// A channel that alternates between good and bad periods, independently of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Mean duration of a good time.
+    /// Mean duration of a good period.
     pub good: TimeDelta,
-    /// Mean duration of a bad time.
+    /// Mean duration of a bad period.
     pub bad: TimeDelta,
-    /// Probability that an MPDU is lost in a good time.
+    /// Probability that an MPDU is lost in a good period.
     pub error_good: f64,
-    /// Probability that an MPDU is lost in a bad time.
+    /// Probability that an MPDU is lost in a bad period.
     pub error_bad: f64,
 }
 
-/// What is added to a signal, and what becomes of it.
+/// Noise and fading at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Noise figure of the receiver, in decibels.
     pub figure_db: f64,
-    /// How its power varies about its mean, in both directions alike.
+    /// How the received power varies about its mean, equally in both directions; `None` if it does
+    /// not.
     pub fading: Option<Fading>,
 }
 
-/// Traffic that begins in the cell.
+/// Traffic generated within the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
-    /// When its packets come.
+pub struct StationLoad {
+    /// When its packets arrive.
     pub arrivals: Arrivals,
     /// Size of its IP packets.
     pub size: DataSize,
-    /// Their access category.
+    /// Access category of its packets.
     pub category: AccessCategory,
-    /// The first packet does not come before this.
+    /// No packet arrives before this time.
     pub start: Timestamp,
-    /// No packet comes at this time or later.
+    /// No packet arrives at this time or later.
     pub stop: Timestamp,
 }
 
-impl Load {
-    /// Best-effort traffic for all time.
+impl StationLoad {
+    /// A best-effort load that lasts the whole run.
     pub const fn new(arrivals: Arrivals, size: DataSize) -> Self {
         let category = AccessCategory::BestEffort;
         Self { arrivals, size, category, start: Timestamp::ZERO, stop: Timestamp::MAX }
     }
 }
 
-/// When the packets of a load come.
+/// Arrival process of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// There is always one more: the queue is never empty, and never full.
+    /// There is always one more packet: the load refills the queue without overflowing it.
     Saturated,
-    /// At equal distances, for this bitrate of IP packets; the first one somewhere within the first
-    /// distance, so that the loads of several nodes are not in step.
+    /// Equal intervals, at this bitrate of IP packets. The first packet arrives at a random time
+    /// within the first interval, so that the loads of several nodes are not synchronized.
     Constant(Bitrate),
-    /// With exponential distances, for this mean bitrate of IP packets.
+    /// Exponentially distributed intervals, at this mean bitrate of IP packets.
     Poisson(Bitrate),
-    /// So many at once, each period, from the start on.
+    /// A burst at the start and after each period.
     Bursts {
-        /// From burst to burst.
+        /// Time from burst to burst.
         period: TimeDelta,
-        /// Packets of a burst.
+        /// Number of packets in a burst.
         packets: u32,
     },
 }
@@ -304,62 +308,63 @@ pub enum Arrivals {
 /// A station of the cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
-    /// Itself, as a sender.
+    /// The station as a sender.
     pub node: NodeConfig,
-    /// To the access point.
+    /// Link to the access point.
     pub up: Link,
-    /// From the access point.
+    /// Link from the access point.
     pub down: Link,
 }
 
 impl Station {
-    /// A station with the defaults of a node, and these rate controls.
+    /// A station with the defaults of a node and with these rate controls.
     pub fn new(name: impl Into<String>, up: RateControl, down: RateControl) -> Self {
         Self { node: NodeConfig::new(name), up: Link::new(up), down: Link::new(down) }
     }
 }
 
-/// A node of another cell on the same channel, which sends to an access point that nobody here reaches
-/// and that hears nobody here: its frames arrive whatever this cell does.
+/// A node of another cell on the same channel. It sends to an access point that neither hears this
+/// cell nor is heard by it, so its frames never collide at their receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Itself, as a sender.
+    /// The neighbour as a sender.
     pub node: NodeConfig,
-    /// To its own access point.
+    /// Link to its own access point.
     pub link: Link,
 }
 
-/// How something outside the cell takes part in it.
+/// How a flow from outside the cell is attached to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {
-    /// The station that it is at.
+    /// The station at which its packets enter or leave the cell.
     pub station: NodeId,
-    /// The category of its packets, both ways.
+    /// Access category of its packets, in both directions.
     pub category: AccessCategory,
 }
 
-/// Power at which nodes receive each other unless the configuration says otherwise.
+/// Default power with which nodes receive each other.
 const DEFAULT_POWER_DBM: f64 = -50.0;
 
-/// At which power the nodes receive each other. What comes later here overrides what comes before.
+/// Received power between the nodes. A later field overrides an earlier one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Powers {
-    /// Between two nodes of which the rest says nothing.
+    /// Power between nodes that no other field specifies.
     pub default_dbm: f64,
-    /// Where the nodes are, if the powers follow from that.
+    /// Positions of the nodes, if the powers are to be computed from them.
     pub placement: Option<Placement>,
-    /// From a node, to a node, in dBm; a later entry overrides an earlier one.
+    /// Power from one node to another, in dBm. A later entry overrides an earlier one.
     pub between: Vec<(NodeId, NodeId, f64)>,
 }
 
-/// Where the nodes are, and what lies between them.
+/// Positions of the nodes, and the propagation between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
-    /// Places in metres, by number of the node.
+    /// Positions in metres, by number of the node.
     pub places: Vec<(f64, f64)>,
-    /// Power that every node sends with.
+    /// Power with which every node sends, in dBm.
     pub sent_dbm: f64,
-    /// How the power falls with the distance. Fading is left to the links ([`Noise`]).
+    /// How the power decreases with distance. Its fading is ignored; links have their own
+    /// ([`Noise`]).
     pub propagation: Propagation,
 }
 
@@ -370,7 +375,8 @@ impl Default for Powers {
 }
 
 impl Powers {
-    /// The power of each node at each other one, by sender, as this seed has the shadowing.
+    /// Power with which each node is received by each other one; the outer index is the sender. The
+    /// seed determines the shadowing.
     pub(super) fn matrix(&self, nodes: usize, seed: Seed) -> Vec<Vec<f64>> {
         let mut dbm = vec![vec![self.default_dbm; nodes]; nodes];
         if let Some(placement) = &self.placement {
@@ -382,7 +388,7 @@ impl Powers {
         dbm
     }
 
-    /// Two nodes that receive nothing of each other.
+    /// Makes two nodes unable to hear each other.
     pub fn hide(&mut self, a: NodeId, b: NodeId) {
         self.between.extend([(a, b, f64::NEG_INFINITY), (b, a, f64::NEG_INFINITY)]);
     }
@@ -395,30 +401,30 @@ impl Placement {
             for (b, other) in self.places.iter().enumerate().skip(a + 1) {
                 let distance = libm::hypot(at.0 - other.0, at.1 - other.1);
                 let stream = seed.stream(&format!("wifi/shadowing/{a}/{b}"));
-                let gain_db = Path::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
+                let gain_db = RadioPath::new(&steady, distance, stream).gain_db(Timestamp::ZERO);
                 (dbm[a][b], dbm[b][a]) = (self.sent_dbm + gain_db, self.sent_dbm + gain_db);
             }
         }
     }
 }
 
-/// A cell.
+/// Configuration of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellConfig {
-    /// Times that the band fixes.
+    /// Band, which determines slot and interframe times.
     pub band: Band,
-    /// The access point, as a sender.
+    /// The access point as a sender.
     pub access_point: NodeConfig,
-    /// Its stations.
+    /// The stations of the cell.
     pub stations: Vec<Station>,
     /// Nodes of other cells.
     pub neighbours: Vec<Neighbour>,
-    /// Who hears whom.
+    /// Which nodes hear each other, and how strongly.
     pub powers: Powers,
 }
 
 impl CellConfig {
-    /// A cell of these stations, all of which hear each other.
+    /// A cell with these stations, all of which hear each other.
     pub fn new(band: Band, stations: Vec<Station>) -> Self {
         Self {
             band,
@@ -429,7 +435,7 @@ impl CellConfig {
         }
     }
 
-    /// Names of the nodes, by number.
+    /// Names of the nodes, in the order of their numbers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let stations = self.stations.iter().map(|station| &station.node);
         let neighbours = self.neighbours.iter().map(|neighbour| &neighbour.node);

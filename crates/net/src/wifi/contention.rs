@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  busy | AIFS | slot | slot | slot |  backoff of 3 done: frame
-//!  busy | AIFS | slot | busy ...       frozen with 1 left, taken up after the next AIFS
+//!   busy | AIFS | slot | busy ...       frozen with 1 left, resumed after the next AIFS
 //! ```
 //!
-//! Implements [IEEE80211 §9.3.4, §9.19.2]. Nothing ticks: from the time since which the channel is idle
-//! follows when the backoff would be done, and from the time at which it got busy how many slots are
-//! left.
+//! Implements [IEEE80211 §9.3.4, §9.19.2]. It does not count slots one by one. The end of the
+//! backoff follows from the time since which the channel is idle. The number of slots left follows
+//! from the time at which the channel became busy.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -21,11 +21,11 @@ pub(super) struct Contention {
     slot: TimeDelta,
     cw_min: u32,
     cw_max: u32,
-    /// `CW[AC]`: the backoff is drawn from 0 to this.
+    /// `CW[AC]`: the backoff is drawn from 0 to this number, inclusive.
     window: u32,
-    /// Slots left, as of when the channel was last known busy; `None` if no backoff is pending.
+    /// Slots left when the channel was last known to be busy; `None` if no backoff is pending.
     backoff: Option<u32>,
-    /// When the packet came that found the channel idle and no backoff pending.
+    /// Arrival time of the packet that found the channel idle and no backoff pending.
     ready_at: Timestamp,
 }
 
@@ -43,7 +43,8 @@ impl Contention {
         }
     }
 
-    /// When to send what waits, if the channel stays idle as it is since this time.
+    /// When to send a waiting packet, if the channel has been idle since `idle_from` and stays
+    /// idle.
     pub(super) fn access(&self, idle_from: Timestamp) -> Timestamp {
         let slots = idle_from + self.aifs;
         match self.backoff {
@@ -52,8 +53,8 @@ impl Contention {
         }
     }
 
-    /// A packet comes while none waits. With the channel idle and no backoff pending it needs none
-    /// (immediate access) [IEEE80211 §9.3.4.2].
+    /// A packet arrives at an empty queue. If the channel is idle and no backoff is pending, it
+    /// needs no backoff (immediate access) [IEEE80211 §9.3.4.2].
     pub(super) fn on_packet(
         &mut self,
         now: Timestamp,
@@ -72,9 +73,9 @@ impl Contention {
         }
     }
 
-    /// The channel gets busy: the backoff stands still. Each slot boundary since the channel was idle
-    /// for AIFS has taken one off [IEEE80211 §9.19.2.3]. A packet that had hoped for immediate access has
-    /// to draw a backoff now.
+    /// The channel becomes busy, so the backoff pauses. It has counted down one slot at each slot
+    /// boundary since the end of AIFS [IEEE80211 §9.19.2.3]. A packet that waited for immediate
+    /// access must now draw a backoff.
     #[inline]
     pub(super) fn freeze(
         &mut self,
@@ -83,7 +84,7 @@ impl Contention {
         has_packets: bool,
         chance: &mut Stream,
     ) {
-        // Most categories of most nodes have neither a backoff nor packets.
+        // The fast path: most categories of most nodes have neither a backoff nor packets.
         if self.backoff.is_some() || has_packets {
             self.stand_still(now, idle_from, has_packets, chance);
         }
@@ -106,8 +107,8 @@ impl Contention {
         if idle < TimeDelta::ZERO {
             return;
         }
-        // The first slot boundary is the end of AIFS; each takes one off, that at which another one
-        // begins to send as well.
+        // The first slot boundary is the end of AIFS. Each boundary counts down one slot, including
+        // the boundary at which the other node begins to send.
         let boundaries = u32::try_from(idle.as_nanos() / self.slot.as_nanos()).unwrap_or(u32::MAX);
         let slots = boundaries.saturating_add(1);
         *backoff = backoff.saturating_sub(slots);
@@ -116,14 +117,14 @@ impl Contention {
         }
     }
 
-    /// A frame was answered, or a packet given up: the window is the first one again, and a backoff
-    /// follows even if nothing waits [IEEE80211 §9.3.4.2, §9.19.2.5].
+    /// A frame was answered or a packet given up. The window is reset, and a backoff follows even
+    /// if no packet waits [IEEE80211 §9.3.4.2, §9.19.2.5].
     pub(super) fn on_done(&mut self, chance: &mut Stream) {
         self.window = self.cw_min;
         self.draw(chance);
     }
 
-    /// A frame was not answered: the window doubles [IEEE80211 §9.3.3].
+    /// A frame was not answered, so the window doubles [IEEE80211 §9.3.3].
     pub(super) fn on_failure(&mut self, chance: &mut Stream) {
         self.window = (2 * self.window + 1).min(self.cw_max);
         self.draw(chance);
@@ -147,14 +148,14 @@ mod tests {
         Timestamp::from_micros(us)
     }
 
-    /// Best effort, as long as no backoff is drawn.
+    /// Contention with best-effort defaults and no backoff pending.
     fn best_effort() -> (Contention, Stream) {
         let parameters =
             EdcaParameters { aifsn: 3, cw_min: 15, cw_max: 1_023, txop: TimeDelta::ZERO };
         (Contention::new(&parameters, AIFS, SLOT), Seed::new(1).stream("backoff"))
     }
 
-    /// The same with this backoff pending.
+    /// The same with a pending backoff of this many slots.
     fn backing_off(slots: u32) -> (Contention, Stream) {
         let (contention, chance) = best_effort();
         (Contention { backoff: Some(slots), ..contention }, chance)
@@ -240,10 +241,10 @@ mod tests {
     #[test]
     fn a_backoff_follows_a_frame_even_if_nothing_waits() {
         let (mut contention, mut chance) = backing_off(4);
-        // It would end at 100 + 37 + 36 = 173 us. A packet that comes before waits for that.
+        // The backoff ends at 100 + 37 + 36 = 173 us. A packet that arrives earlier waits for that.
         contention.on_packet(at(150), Some(at(100)), &mut chance);
         assert_eq!(contention.access(at(100)), at(173));
-        // One that comes after goes at once.
+        // A packet that arrives later is sent at once.
         let (mut contention, mut chance) = backing_off(4);
         contention.on_packet(at(180), Some(at(100)), &mut chance);
         assert_eq!(contention.access(at(100)), at(180));

@@ -1,30 +1,31 @@
 //! From signal-to-noise ratio to the probability that a frame is lost.
 //!
-//! Each scheme has a curve for frames of 1458 bytes: four points from the published tables of a link
-//! simulation (binary convolutional code, additive white noise, ideal receiver), joined by straight
-//! lines where loss is in logits and the ratio in decibels. Frames of other lengths have the same curve
-//! at another ratio: one of 32 bytes needs 1.5 dB less, and between and beyond, the shift goes with the
-//! logarithm of the length. For frames of half to twice the length that is close to what independent
-//! pieces would give, `1 - (1 - p)^(L / 1458)`; for an acknowledgement that would promise too much,
-//! since errors come in bursts of its own length.
+//! Each scheme has a curve for frames of 1458 bytes: four points from the published tables of a
+//! link simulation (binary convolutional code, additive white noise, ideal receiver). Straight
+//! lines join the points, with loss as a logit over the ratio in decibels. Frames of other lengths
+//! use the same curve, shifted by a number of decibels that is proportional to the logarithm of the
+//! length. A frame of 32 bytes needs 1.5 dB less. For half to twice the length this is close to a
+//! model of independent pieces, `1 - (1 - p)^(L / 1458)`. For an acknowledgement that model would
+//! be too optimistic, because errors come in bursts as long as the acknowledgement.
 
 use weir::units::DataSize;
 
 use super::phy::{ControlRate, Mcs};
 
-/// Noise of a channel of 20 MHz at room temperature, -174 dBm a hertz.
+/// Thermal noise in a channel of 20 MHz at room temperature: -174 dBm per hertz.
 const THERMAL_NOISE_DBM: f64 = -101.0;
 
-/// Noise of a receiver with this noise figure. 7 dB is usual; 3 to 5 dB more stand for what real chips
-/// lose against the ideal receiver of the curves.
+/// Noise power at a receiver with this noise figure, in dBm. 7 dB is usual. Add 3 to 5 dB to model
+/// the losses of real chips compared with the ideal receiver of the curves.
 pub fn noise_dbm(noise_figure_db: f64) -> f64 {
     THERMAL_NOISE_DBM + noise_figure_db
 }
 
-/// Loss ratios at which the curves are given, as logits: 0.9, 0.5, 0.1 and 0.01.
+/// The loss ratios of the curves' points, 0.9, 0.5, 0.1 and 0.01, as logits.
 const LOGITS: [f64; 4] =
     [2.197_224_577_336_219_6, 0.0, -2.197_224_577_336_219_6, -4.595_119_850_134_59];
-/// Signal-to-noise ratios in decibels at which MCS 0 to 7 lose a frame of 1458 bytes so often.
+/// Signal-to-noise ratios in decibels at which MCS 0 to 7 lose a frame of 1458 bytes with these
+/// ratios.
 const CURVES: [[f64; 4]; 8] = [
     [-0.2, 0.3, 0.9, 1.6],
     [2.7, 3.3, 3.9, 4.6],
@@ -35,13 +36,13 @@ const CURVES: [[f64; 4]; 8] = [
     [16.9, 17.5, 18.4, 19.3],
     [18.2, 18.8, 19.6, 20.5],
 ];
-/// Frame length of the curves.
+/// Frame length for which the curves apply.
 const LONG_BYTES: f64 = 1458.0;
-/// By how much a frame of 32 bytes is better, in decibels.
+/// How many decibels less a frame of 32 bytes needs.
 const SHORT_GAIN_DB: f64 = 1.5;
 /// Natural logarithm of 1458 / 32.
 const LOG_LONG_TO_SHORT: f64 = 3.819_085_009_768_877;
-/// What a second stream costs: 3 dB because the power is divided, 2 dB because streams mix.
+/// Cost of a second stream: 3 dB because the power is divided, 2 dB because the streams interfere.
 const SECOND_STREAM_DB: f64 = 5.0;
 
 /// Probability that an MPDU of this size is lost.
@@ -66,7 +67,7 @@ fn of_curve(curve: &[f64; 4], snr_db: f64, size: DataSize) -> f64 {
     1.0 / (1.0 + libm::exp(-logit))
 }
 
-/// The logit at this ratio; beyond the last points, on the line through the two nearest.
+/// The logit at this signal-to-noise ratio. Outside the points, the nearest segment is extended.
 fn logit_at(curve: &[f64; 4], snr_db: f64) -> f64 {
     let right = curve[1..3].iter().filter(|&&db| db < snr_db).count() + 1;
     let left = right - 1;

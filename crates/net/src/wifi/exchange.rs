@@ -1,4 +1,4 @@
-//! Frame exchanges: data, the answer a SIFS later, and what both sides make of it.
+//! Frame exchanges: a data frame, the answer one SIFS later, and how both sides act on the result.
 //!
 //! ```text
 //! sender    access | data  |                 | next data of the TXOP, or backoff
@@ -20,8 +20,8 @@ use super::record::{AirtimeRecord, FrameKind, Ledger};
 use super::send_queue::Limits;
 
 impl<T: Debug + Send + 'static> Cell<T> {
-    /// A node may send. Of its categories whose backoff is done the most urgent one does; to the others
-    /// it is as if they had collided [IEEE80211 §9.19.2.4].
+    /// A node gains access to the channel. Of its categories whose backoff has ended, the most
+    /// urgent one sends. The others act as if their frames had collided [IEEE80211 §9.19.2.4].
     pub(super) fn on_access(&mut self, now: Timestamp, node: usize) {
         self.accesses[node] = Timestamp::MAX;
         let idle_from = self.medium.idle_from(node);
@@ -40,7 +40,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for loser in losers.into_iter().flatten() {
             self.collide_within(now, node, loser);
         }
-        // What was to be sent may be gone: dropped from its queue for the sake of another packet.
+        // The packets may be gone: a full queue can have dropped them in favour of another packet.
         let Some(category) = winner else { return };
         let txop = self.nodes[node].txops[category.index()];
         if !self.send(now, node, (category, now + txop), true) {
@@ -49,7 +49,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.top_up(now, node);
     }
 
-    /// A more urgent category of the same node goes first.
+    /// Handles an internal collision: a more urgent category of the same node sends instead.
     fn collide_within(&mut self, now: Timestamp, node: usize, category: AccessCategory) {
         let Node { categories, counters, chance, .. } = &mut self.nodes[node];
         let entry = &mut categories[category.index()];
@@ -66,8 +66,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// Sends the next data frame of a category, if there is one, and if it and its answer end in time or
-    /// it has to be sent anyhow: the first frame of an opportunity may take longer than its limit.
+    /// Sends the next data frame of a category. Returns false if there is none, or if the frame and
+    /// its answer would not end before `txop_end`. The first frame of an opportunity may exceed
+    /// that limit.
     fn send(
         &mut self,
         now: Timestamp,
@@ -104,7 +105,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         true
     }
 
-    /// Puts a frame on the air. Who hears it and has not just decided to send defers.
+    /// Puts a frame on the air. Nodes that hear it defer, unless they are already committed to
+    /// send.
     fn begin_frame(
         &mut self,
         now: Timestamp,
@@ -121,8 +123,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.changed = newly_busy;
     }
 
-    /// The channel gets busy at a node. One whose slot ends within a slot time sends all the same: it
-    /// takes that long to sense a frame and to turn round [IEEE80211 §9.3.7].
+    /// The channel becomes busy at a node. A node whose backoff ends less than one slot from now
+    /// sends anyway: it needs that time to sense a frame and to switch to sending
+    /// [IEEE80211 §9.3.7].
     fn on_busy(&mut self, now: Timestamp, node: usize) {
         if self.accesses[node] < now + self.band.slot || self.nodes[node].is_engaged() {
             return;
@@ -135,7 +138,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// A frame has ended.
+    /// Handles the end of a frame: decodes it, records it, and starts what follows.
     pub(super) fn on_frame_end(&mut self, now: Timestamp, from: usize) {
         let frame = self.medium.take(from);
         let decoded = match frame.kind {
@@ -157,7 +160,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.changed = newly_idle;
     }
 
-    /// How many MPDUs of a data frame its receiver can decode; none without the preamble.
+    /// Returns how many MPDUs of a data frame its receiver can decode; zero if it missed the
+    /// preamble.
     fn receive(&mut self, frame: &Frame) -> usize {
         let Node { categories, links, exchange, counters, .. } = &mut self.nodes[frame.from];
         let Exchange { category, receiver, rate, .. } = exchange.expect("its frame was on the air");
@@ -179,9 +183,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         queue.receive(now, (receiver, start), decodes, &mut ledger)
     }
 
-    /// A data frame has ended: its receiver is going to answer if it made something of it, and its
-    /// sender waits for that [IEEE80211 §9.3.2.8]. A receiver that is about to answer another frame or
-    /// does so has not heard this one's end.
+    /// After a data frame: the receiver plans an answer if it decoded at least one MPDU, and the
+    /// sender waits for that answer [IEEE80211 §9.3.2.8]. A receiver that is sending an answer, or
+    /// is about to, does not answer this frame.
     fn await_answer(&mut self, now: Timestamp, (from, to): (usize, Option<usize>), decoded: bool) {
         let answer_at = now + self.band.sifs;
         match to {
@@ -207,7 +211,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.actions[node] = at;
     }
 
-    /// How long the answer to a sender's frame takes, and what it is.
+    /// Returns the duration and the kind of the answer to a sender's frame.
     fn answer_to(&self, sender: usize) -> (TimeDelta, Kind) {
         let Exchange { rate, content, .. } =
             self.nodes[sender].exchange.expect("it waits for an answer");
@@ -215,7 +219,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         (answer_duration(rate, is_block, &self.band), Kind::Answer { is_block })
     }
 
-    /// What a node had planned is due.
+    /// Carries out the action that a node has planned for this time.
     pub(super) fn on_action(&mut self, now: Timestamp, node: usize) {
         self.actions[node] = Timestamp::MAX;
         match std::mem::take(&mut self.nodes[node].action) {
@@ -224,7 +228,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 let (airtime, kind) = self.answer_to(to);
                 self.begin_frame(now, airtime, (node, Some(to)), kind);
                 if self.medium.senses(to, node) {
-                    // The sender hears an answer begin, and waits for its end.
+                    // The sender hears the answer begin, so it waits for its end instead of timing
+                    // out.
                     self.plan(to, Timestamp::MAX, Action::None);
                 }
             }
@@ -246,7 +251,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// Whether an answer can be decoded, as a number of frames.
+    /// Returns 1 if the answer can be decoded, otherwise 0.
     fn receive_answer(&mut self, frame: &Frame, is_block: bool) -> usize {
         let Some(to) = frame.to.filter(|_| self.medium.is_sensed(frame)) else { return 0 };
         let Some(Exchange { rate, .. }) = self.nodes[to].exchange else { return 0 };
@@ -259,7 +264,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         usize::from(link.decodes_answer(frame.end, rate, size, signal))
     }
 
-    /// A sender has its answer, or knows that there is none.
+    /// Ends an exchange: the sender has the answer, or knows that there is none.
     fn conclude(&mut self, now: Timestamp, node: usize, is_answered: bool) {
         let Node { categories, links, counters, chance, exchange, .. } = &mut self.nodes[node];
         let Exchange { category, receiver, rate, content, txop_end } =
@@ -282,7 +287,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.top_up(now, node);
     }
 
-    /// A node has had its turn, and begins anew with a backoff in the first window.
+    /// Ends a transmission opportunity: a new backoff is drawn from the smallest window.
     fn end_opportunity(&mut self, node: usize, category: AccessCategory) {
         let Node { categories, chance, exchange, .. } = &mut self.nodes[node];
         categories[category.index()].contention.on_done(chance);
@@ -290,7 +295,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.refresh_access(node);
     }
 
-    /// Writes a frame down that has ended.
+    /// Records a frame that has ended, if the cell keeps airtime records.
     fn record(&mut self, frame: &Frame, decoded: usize) {
         let Some(airtime) = &mut self.airtime else { return };
         let kind = match frame.kind {

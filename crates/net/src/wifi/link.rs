@@ -1,49 +1,49 @@
-//! One direction between a sender and a receiver: how data is sent, and what goes wrong with it.
+//! One direction between a sender and a receiver: its rate control and its errors.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::config::{Bursts, Errors, Link, Noise};
 use super::error_rate::{control_error_rate, error_rate, noise_dbm};
 use super::phy::{ControlRate, Mcs};
-use super::propagation::{Path, Propagation};
+use super::propagation::{Propagation, RadioPath};
 use super::rate::RateSelector;
 use crate::seed::{Seed, Stream};
 
-/// How much stronger than what overlaps it a frame must be, where its errors do not follow from the
-/// signal-to-noise ratio.
+/// How much stronger than all overlapping frames a frame must be to survive. Used where errors do
+/// not follow from the signal-to-noise ratio.
 const CAPTURE_MARGIN_DB: f64 = 10.0;
-/// Signal-to-noise ratio from which a preamble is noticed.
+/// Smallest signal-to-noise ratio at which a receiver detects a preamble.
 const PREAMBLE_SNR_DB: f64 = 4.0;
 
-/// The state of a link.
+/// A link with its random state.
 #[derive(Debug)]
 pub(super) struct LinkState {
-    /// The node at its other end; `None` for an access point elsewhere.
+    /// The receiving node; `None` for an access point outside the cell.
     pub(super) to: Option<usize>,
     pub(super) rate: RateSelector,
     channel: Channel,
     chance: Stream,
 }
 
-/// What decides whether a frame can be decoded.
+/// The error model, which decides whether a frame can be decoded.
 #[derive(Debug)]
 enum Channel {
     Ratio(f64),
     Bursts { bursts: Bursts, is_bad: bool, until: Timestamp },
-    Noise { noise_dbm: f64, fading: Path },
+    Noise { noise_dbm: f64, fading: RadioPath },
 }
 
-/// Power of a frame, or a part of it, at its receiver, and of what overlaps it.
+/// Received power of a frame or a part of it, and of the frames that overlap it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signal {
-    /// Mean over the fading.
+    /// Mean power, without fading.
     pub(super) power_dbm: f64,
     pub(super) interference_mw: f64,
 }
 
 impl LinkState {
-    /// `name` tells the link's chances from those of others, `path` those that it shares with the other
-    /// direction.
+    /// `name` identifies the random streams of this link. `path` identifies the stream that it
+    /// shares with the opposite direction.
     pub(super) fn new(
         to: Option<usize>,
         config: &Link,
@@ -52,14 +52,16 @@ impl LinkState {
     ) -> Self {
         let channel = match config.errors {
             Errors::Ratio(ratio) => Channel::Ratio(ratio),
-            // Begins at the end of a bad time, so that the first draw is one of a good time.
+            // Start at the end of a bad period, so that the first duration drawn is that of a good
+            // one.
             Errors::Bursts(bursts) => {
                 Channel::Bursts { bursts, is_bad: true, until: Timestamp::ZERO }
             }
             Errors::Noise(Noise { figure_db, fading }) => {
                 let unit = Propagation { loss_at_1_m_db: 0.0, fading, ..Propagation::INDOOR };
-                let mut fading = Path::new(&unit, 1.0, seed.stream(&format!("{path}/fading")));
-                // Blocks of fading are counted from the first use: the same one in both directions.
+                let mut fading = RadioPath::new(&unit, 1.0, seed.stream(&format!("{path}/fading")));
+                // Fading blocks are counted from the first use. Start them now, equally for both
+                // directions.
                 fading.gain_db(Timestamp::ZERO);
                 Channel::Noise { noise_dbm: noise_dbm(figure_db), fading }
             }
@@ -68,7 +70,7 @@ impl LinkState {
         Self { to, rate, channel, chance: seed.stream(&format!("{name}/errors")) }
     }
 
-    /// Signal-to-noise ratio of a frame that nothing overlaps; infinite where there is no noise.
+    /// Signal-to-noise ratio of a frame without overlaps; infinite if the link has no noise model.
     pub(super) fn snr_db(&mut self, now: Timestamp, power_dbm: f64) -> f64 {
         match &mut self.channel {
             Channel::Ratio(_) | Channel::Bursts { .. } => f64::INFINITY,
@@ -76,7 +78,7 @@ impl LinkState {
         }
     }
 
-    /// Whether a preamble is noticed.
+    /// Whether the receiver detects a preamble.
     pub(super) fn notices(&mut self, now: Timestamp, signal: Signal) -> bool {
         match &mut self.channel {
             Channel::Ratio(_) | Channel::Bursts { .. } => signal.captures(),
@@ -111,8 +113,8 @@ impl LinkState {
         !self.errs(error)
     }
 
-    /// Whether an answer can be decoded. Where errors do not follow from the signal, answers, which are
-    /// short and slow, have none.
+    /// Whether an answer can be decoded. Without a noise model, answers fail only in collisions,
+    /// because they are short and sent at low rates.
     pub(super) fn decodes_answer(
         &mut self,
         now: Timestamp,
@@ -129,7 +131,7 @@ impl LinkState {
         !self.errs(error)
     }
 
-    /// Chance is asked only where there is one, so that a link without errors costs nothing.
+    /// Draws a random number only if an error is possible, to save time on links without errors.
     fn errs(&mut self, error: f64) -> bool {
         error > 0.0 && self.chance.chance(error)
     }
@@ -141,7 +143,7 @@ impl Signal {
             || self.power_dbm - to_dbm(self.interference_mw) >= CAPTURE_MARGIN_DB
     }
 
-    /// An error ratio, or certain loss for a frame that something overlaps.
+    /// The given error ratio, or 1 for a frame that is too weak against an overlapping one.
     fn captured(self, error: f64) -> f64 {
         if self.captures() { error } else { 1.0 }
     }
@@ -163,7 +165,7 @@ fn to_dbm(mw: f64) -> f64 {
     10.0 * libm::log10(mw)
 }
 
-/// A duration with an exponential distribution; at least a nanosecond, so that time goes on.
+/// Draws an exponentially distributed duration. At least one nanosecond, so that time advances.
 pub(super) fn exponential(mean: TimeDelta, chance: &mut Stream) -> TimeDelta {
     let duration = mean * -libm::log(1.0 - chance.uniform());
     duration.max(TimeDelta::from_nanos(1))

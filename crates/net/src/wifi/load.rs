@@ -1,8 +1,8 @@
-//! Traffic that begins in the cell.
+//! Traffic generated within the cell.
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::config::{Arrivals, Load};
+use super::config::{Arrivals, StationLoad};
 use super::link::exponential;
 use crate::packet::Header;
 use crate::seed::Stream;
@@ -11,16 +11,20 @@ use crate::seed::Stream;
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) node: usize,
-    /// Which of the node's receivers it sends to.
+    /// Index of the receiver among those of the node.
     pub(super) receiver: usize,
-    pub(super) load: Load,
-    /// When the next packets come; `MAX` if none do.
+    pub(super) load: StationLoad,
+    /// When the next packets arrive; `MAX` if none will.
     next: Timestamp,
     chance: Stream,
 }
 
 impl Source {
-    pub(super) fn new((node, receiver): (usize, usize), load: Load, mut chance: Stream) -> Self {
+    pub(super) fn new(
+        (node, receiver): (usize, usize),
+        load: StationLoad,
+        mut chance: Stream,
+    ) -> Self {
         let first = match load.arrivals {
             Arrivals::Saturated | Arrivals::Bursts { .. } => load.start,
             Arrivals::Constant(rate) => load.start + load.size / rate * chance.uniform(),
@@ -37,15 +41,16 @@ impl Source {
         Header::new(self.load.size)
     }
 
-    /// Whether it keeps its queue from running dry at this time.
+    /// Whether it is a saturating load that is active at this time.
     pub(super) fn is_saturating(&self, now: Timestamp) -> bool {
-        let Load { arrivals, start, stop, .. } = self.load;
+        let StationLoad { arrivals, start, stop, .. } = self.load;
         arrivals == Arrivals::Saturated && start <= now && now < stop
     }
 
-    /// The next packets come. Returns how many; a saturated load counts for itself.
+    /// Advances to the next arrival. Returns the number of packets; zero for a saturating load,
+    /// whose packets `Cell::top_up` adds.
     pub(super) fn arrive(&mut self) -> u32 {
-        let Load { arrivals, size, stop, .. } = self.load;
+        let StationLoad { arrivals, size, stop, .. } = self.load;
         let (packets, interval) = match arrivals {
             Arrivals::Saturated => (0, TimeDelta::MAX),
             Arrivals::Constant(rate) => (1, size / rate),
@@ -57,7 +62,7 @@ impl Source {
     }
 }
 
-/// A time, or never if it is not before the end.
+/// The given time, or `MAX` if it is not before `stop`.
 fn before(time: Timestamp, stop: Timestamp) -> Timestamp {
     if time < stop { time } else { Timestamp::MAX }
 }

@@ -1,25 +1,26 @@
-//! The channel: who senses which frame, what overlaps it at its receiver, and since when it is idle.
+//! The channel: which nodes sense which frame, which frames overlap at a receiver, and since when
+//! the channel is idle.
 //!
-//! A node senses a frame that reaches it with the power of the carrier-sense threshold; whom it does
-//! not sense, it talks over. Propagation takes no time.
+//! A node senses a frame that reaches it with at least the carrier-sense threshold. It may send
+//! during frames that it does not sense. Propagation takes no time.
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::link::to_mw;
 
-/// Power from which a node senses a frame, and defers to it [IEEE80211 §20.3.21.5.2].
+/// Smallest power at which a node senses a frame and defers to it [IEEE80211 §20.3.21.5.2].
 const CARRIER_SENSE_DBM: f64 = -82.0;
-/// How much stronger than another one a frame must be for a node to follow it and not the other.
+/// How much stronger than another frame a frame must be for a node to receive it instead.
 const CAPTURE_MARGIN_DB: f64 = 10.0;
-/// How long a preamble must be alone for its frame to be noticed as one: the time in which a receiver
-/// tells a preamble from noise [IEEE80211 §18.4.4, `aCCATime`].
+/// How long a preamble must be free of others to be detected: the time that a receiver needs to
+/// distinguish a preamble from noise [IEEE80211 §18.4.4, `aCCATime`].
 const PREAMBLE_DETECTION: TimeDelta = TimeDelta::from_micros(4);
 
-/// A frame on the air. A node sends one at a time, so its sender tells it from others.
+/// A frame on the air. A node sends one at a time, so the sender identifies the frame.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) from: usize,
-    /// `None` if it is for somebody who is not of this cell.
+    /// The receiver; `None` if it is outside this cell.
     pub(super) to: Option<usize>,
     pub(super) start: Timestamp,
     pub(super) end: Timestamp,
@@ -34,7 +35,7 @@ pub(super) enum Kind {
     Answer { is_block: bool },
 }
 
-/// Another frame at the same time, as this one's receiver has it.
+/// Another frame on the air at the same time, as received by this frame's receiver.
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     from: Timestamp,
@@ -43,24 +44,25 @@ struct Overlap {
 }
 
 impl Frame {
-    /// Power of what overlaps this part of the frame at any time, all together, in milliwatts.
+    /// Sum of the powers of all frames that overlap this part of the frame at any time, in
+    /// milliwatts.
     pub(super) fn interference_mw(&self, from: Timestamp, until: Timestamp) -> f64 {
         let hits = |overlap: &&Overlap| overlap.from < until && overlap.until > from;
         self.overlaps.iter().filter(hits).map(|overlap| overlap.power_mw).sum()
     }
 }
 
-/// What a node has of the channel.
+/// State of the channel at one node.
 #[derive(Clone, Debug)]
 struct Radio {
-    /// Frames that it senses, its own included.
+    /// Number of frames that it senses, its own included.
     sensed: u32,
     receiving: Option<Reception>,
-    /// From when AIFS is counted, once nothing is sensed.
+    /// The time from which AIFS is counted, once nothing is sensed.
     idle_from: Timestamp,
 }
 
-/// A frame that a node has noticed as one.
+/// A frame that a node has detected and follows.
 #[derive(Clone, Copy, Debug)]
 struct Reception {
     from: usize,
@@ -69,23 +71,23 @@ struct Reception {
     garbled: bool,
 }
 
-/// The channel as all nodes have it.
+/// State of the channel at all nodes.
 #[derive(Debug)]
 pub(super) struct Medium {
-    /// Power of each node at each node, by sender.
+    /// Power with which each node is received by each other node; the outer index is the sender.
     power_dbm: Vec<Vec<f64>>,
-    /// The same in milliwatts.
+    /// The same powers in milliwatts.
     power_mw: Vec<Vec<f64>>,
     radios: Vec<Radio>,
     on_air: Vec<Frame>,
-    /// By how much EIFS is longer than DIFS.
+    /// Difference between EIFS and DIFS.
     eifs_excess: TimeDelta,
-    /// Emptied lists of overlaps, to be used again.
+    /// Emptied lists of overlaps, kept for reuse.
     spare: Vec<Vec<Overlap>>,
 }
 
 impl Medium {
-    /// Of nodes that receive each other at these powers, by sender.
+    /// An idle channel. `power_dbm[from][to]` is the power with which `to` receives `from`.
     pub(super) fn new(mut power_dbm: Vec<Vec<f64>>, eifs_excess: TimeDelta) -> Self {
         let nodes = power_dbm.len();
         for (node, from) in power_dbm.iter_mut().enumerate() {
@@ -104,7 +106,7 @@ impl Medium {
         }
     }
 
-    /// Power of a frame at its receiver; an access point elsewhere is near.
+    /// Power of a frame at its receiver; infinite for an access point outside the cell.
     pub(super) fn power_of(&self, frame: &Frame) -> f64 {
         frame.to.map_or(f64::INFINITY, |to| self.power_dbm[frame.from][to])
     }
@@ -114,12 +116,12 @@ impl Medium {
         frame.to.is_none_or(|to| self.senses(to, frame.from))
     }
 
-    /// Power of a node at another one.
+    /// Power with which one node is received by another.
     pub(super) fn power_dbm(&self, from: usize, to: usize) -> f64 {
         self.power_dbm[from][to]
     }
 
-    /// Whether a node notices when another one sends.
+    /// Whether a node senses the frames of another one.
     pub(super) fn senses(&self, node: usize, from: usize) -> bool {
         self.power_dbm[from][node] >= CARRIER_SENSE_DBM
     }
@@ -132,23 +134,24 @@ impl Medium {
         self.radios[node].sensed == 0
     }
 
-    /// From when AIFS is counted at a node for which the channel is idle.
+    /// The time from which a node counts AIFS. Meaningful while the channel is idle there.
     pub(super) fn idle_from(&self, node: usize) -> Timestamp {
         self.radios[node].idle_from
     }
 
-    /// AIFS is not counted before this time at a node.
+    /// Delays a node's AIFS count to this time at the earliest.
     pub(super) fn hold(&mut self, node: usize, until: Timestamp) {
         let radio = &mut self.radios[node];
         radio.idle_from = radio.idle_from.max(until);
     }
 
-    /// When the next frame ends, and whose it is.
+    /// When the next frame ends, and which node sends it.
     pub(super) fn next_end(&self) -> Option<(Timestamp, usize)> {
         self.on_air.iter().map(|frame| (frame.end, frame.from)).min()
     }
 
-    /// A frame begins. Names the nodes for which the channel was idle so far, other than its sender.
+    /// Starts a frame. Fills `newly_busy` with the nodes, except the sender, whose channel was idle
+    /// before.
     pub(super) fn begin(
         &mut self,
         now: Timestamp,
@@ -188,14 +191,14 @@ impl Medium {
         }
     }
 
-    /// Takes the frame of this sender off the list, its end having come. [`Medium::end`] has to follow.
+    /// Removes this sender's frame, which has ended. The caller must then call [`Medium::end`].
     pub(super) fn take(&mut self, from: usize) -> Frame {
         let index = self.on_air.iter().position(|frame| frame.from == from);
         self.on_air.swap_remove(index.expect("the sender has a frame on the air"))
     }
 
-    /// A frame has ended, decoded by its receiver or not. Names the nodes for which the channel is idle
-    /// now, its sender included.
+    /// Ends a frame. `decoded` says whether its receiver decoded it. Fills `newly_idle` with the
+    /// nodes, the sender included, whose channel is idle now.
     pub(super) fn end(&mut self, frame: Frame, decoded: bool, newly_idle: &mut Vec<usize>) {
         newly_idle.clear();
         let Frame { from, to, end: now, mut overlaps, .. } = frame;
@@ -208,8 +211,8 @@ impl Medium {
             radio.idle_from = radio.idle_from.max(now);
             if let Some(reception) = radio.receiving.take_if(|it| it.from == from) {
                 let garbled = if to == Some(node) { !decoded } else { reception.garbled };
-                // EIFS follows a frame that could not be decoded, and a good one puts an end to it
-                // [IEEE80211 §9.3.2.3.7].
+                // EIFS follows a frame that could not be decoded. A frame received correctly ends
+                // the EIFS [IEEE80211 §9.3.2.3.7].
                 radio.idle_from = if garbled { now + self.eifs_excess } else { now };
             }
             if radio.sensed == 0 {
@@ -222,7 +225,7 @@ impl Medium {
 }
 
 impl Radio {
-    /// A frame of another node begins. One who sends has none that it could follow.
+    /// A frame of another node begins. A node that is sending cannot follow it.
     fn notice(&mut self, now: Timestamp, from: usize, power_dbm: f64) {
         let fresh = Reception { from, since: now, power_dbm, garbled: false };
         if self.sensed == 1 {
@@ -235,7 +238,8 @@ impl Radio {
         } else if current.power_dbm - power_dbm < CAPTURE_MARGIN_DB {
             current.garbled = true;
             if now - current.since < PREAMBLE_DETECTION {
-                // Neither preamble can be made out: energy, but no frame that EIFS could follow.
+                // Neither preamble can be detected. The node senses energy but no frame, so no EIFS
+                // follows.
                 self.receiving = None;
             }
         }

@@ -8,10 +8,12 @@
 //!  an exchange:   | AIFS | backoff |   data    | SIFS | ACK or BlockAck | AIFS | backoff | ...
 //! ```
 //!
-//! Nothing ticks: [`Cell`] goes from frame to frame. Each box is a file: `send_queue`, `contention`,
-//! `exchange`, `medium`; beside them `phy` (durations), `error_rate` and `propagation` (what can be
-//! decoded), `rate` and `retry` (how and how often data is sent), `theory` (what closed forms say).
+//! The simulation has no clock ticks: [`Cell`] goes from event to event. Each box of the figure is
+//! a file: `send_queue`, `contention`, `exchange`, `medium`. Beside them stand `phy` (durations),
+//! `error_rate` and `propagation` (which frames can be decoded), `rate` and `retry` (at which rate
+//! and how often data is sent), and `theory` (closed-form models).
 
+mod access;
 mod cell;
 pub mod config;
 mod contention;
@@ -33,10 +35,10 @@ pub mod theory;
 pub use cell::Cell;
 pub use config::{
     AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
-    Errors, Link, Load, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers,
-    Station, WaitLimit,
+    Errors, Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station,
+    StationLoad, WaitLimit,
 };
-pub use log::{CellLog, NODE_INTERVAL, NodeRow};
+pub use log::{CellLog, CellNotes, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};
 pub use propagation::{Fading, Propagation};
 pub use rate::{RateControl, RateSet};

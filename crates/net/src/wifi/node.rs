@@ -1,4 +1,4 @@
-//! A node, as a sender, and the exchange that it is in.
+//! A node as a sender, and its current frame exchange.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -18,14 +18,14 @@ pub(super) struct Node<T> {
     /// `TXOP limit` of each access category.
     pub(super) txops: [TimeDelta; AccessCategory::COUNT],
     pub(super) categories: [Category<T>; AccessCategory::COUNT],
-    /// To each of its receivers.
+    /// Links to its receivers, by index of the receiver.
     pub(super) links: Vec<LinkState>,
-    /// Loads that keep a queue of it from running dry.
+    /// Indices of the saturating loads, which keep this node's queues filled.
     pub(super) saturating: Vec<usize>,
     pub(super) exchange: Option<Exchange>,
     pub(super) action: Action,
     pub(super) counters: NodeCounters,
-    /// Where its backoffs come from.
+    /// Random stream of its backoffs.
     pub(super) chance: Stream,
 }
 
@@ -36,34 +36,34 @@ pub(super) struct Category<T> {
     pub(super) queue: SendQueue<T>,
 }
 
-/// A data frame and what follows it, from the sender's side.
+/// A data frame and its answer, from the sender's side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
     pub(super) category: AccessCategory,
     pub(super) receiver: usize,
     pub(super) rate: DataRate,
     pub(super) content: Content,
-    /// Until when the channel may be held.
+    /// End of the transmission opportunity.
     pub(super) txop_end: Timestamp,
 }
 
-/// What a node has to do some time after a frame.
+/// The action that a node takes at a planned time after a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Action {
     #[default]
     None,
-    /// Answers the frame of this node.
+    /// Sends the answer to the frame of node `to`.
     Respond { to: usize },
     /// Gives up waiting for an answer.
     TimeOut,
-    /// Has the answer of an access point elsewhere.
+    /// Treats its frame as acknowledged: the access point outside the cell has answered.
     AnsweredElsewhere,
     /// Sends the next frame of its transmission opportunity.
     Continue,
 }
 
 impl<T> Node<T> {
-    /// Whether it is in an exchange, or is going to answer in one.
+    /// Whether the node is in an exchange or is about to answer a frame.
     pub(super) fn is_engaged(&self) -> bool {
         self.exchange.is_some() || self.action != Action::None
     }

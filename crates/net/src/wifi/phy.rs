@@ -1,13 +1,14 @@
-//! Durations: how long each frame of 802.11n holds a channel of 20 MHz.
+//! Durations: how long each 802.11n frame occupies a channel of 20 MHz.
 //!
 //! ```text
 //! HT-mixed   | legacy preamble 20 | HT-SIG 8 | HT-STF 4 | HT-LTF 4 a stream | data | extension |
 //! OFDM       | legacy preamble 20 | data | extension |
 //! ```
 //!
-//! Times in microseconds. The extension is 6 us of silence that a frame at 2.4 GHz ends with, during
-//! which the channel counts as busy; every duration here includes it. With it, a cycle of frame and
-//! acknowledgement takes as long at 2.4 GHz, where SIFS is 10 us, as at 5 GHz, where it is 16 us.
+//! Times are in microseconds. The extension is a silence of 6 us at the end of each frame at 2.4
+//! GHz. The channel counts as busy during it, and every duration here includes it. SIFS is 10 us at
+//! 2.4 GHz and 16 us at 5 GHz, so a cycle of frame and acknowledgement takes equally long in both
+//! bands.
 
 use weir::units::{Bitrate, DataSize, TimeDelta};
 
@@ -15,7 +16,7 @@ const fn us(micros: i64) -> TimeDelta {
     TimeDelta::from_micros(micros)
 }
 
-/// Times that a band fixes [IEEE80211 §20.4.4].
+/// The times that depend on the band [IEEE80211 §20.4.4].
 ///
 /// [IEEE80211 §20.4.4]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,51 +25,52 @@ pub struct Band {
     pub slot: TimeDelta,
     /// `aSIFSTime`.
     pub sifs: TimeDelta,
-    /// `aSignalExtension`: silence that ends each frame.
+    /// `aSignalExtension`: silence at the end of each frame.
     pub signal_extension: TimeDelta,
-    /// Duration of an ACK at the lowest basic rate, which makes up EIFS [IEEE80211 §9.3.2.3.7].
+    /// Duration of an ACK at the lowest basic rate, a part of EIFS [IEEE80211 §9.3.2.3.7].
     ///
     /// [IEEE80211 §9.3.2.3.7]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub slowest_ack: TimeDelta,
 }
 
-/// `aPHY-RX-START-Delay`: from a frame's begin until its receiver knows of it, with OFDM's 20 us.
+/// `aPHY-RX-START-Delay`: from the start of a frame until its receiver detects it. 20 us as in
+/// OFDM.
 const RECEIVE_START_DELAY: TimeDelta = us(20);
-/// Slots of DIFS beyond SIFS [IEEE80211 §9.3.7].
+/// DIFS is SIFS plus this many slots [IEEE80211 §9.3.7].
 const DIFS_SLOTS: u32 = 2;
 
 impl Band {
-    /// 2.4 GHz with the short slot, as of access points without stations of 802.11b. The lowest basic
-    /// rate is 1 Mbit/s all the same: a preamble of 192 us and 14 bytes.
+    /// 2.4 GHz with the short slot, as used by access points without 802.11b stations. The lowest
+    /// basic rate is nevertheless 1 Mbit/s: an ACK there is a preamble of 192 us and 14 bytes.
     pub const GHZ_2_4: Self =
         Self { slot: us(9), sifs: us(10), signal_extension: us(6), slowest_ack: us(304) };
     /// 5 GHz; the lowest basic rate is 6 Mbit/s.
     pub const GHZ_5: Self =
         Self { slot: us(9), sifs: us(16), signal_extension: us(0), slowest_ack: us(44) };
 
-    /// AIFS of this many slots [IEEE80211 §9.19.2.3].
+    /// AIFS of `aifsn` slots [IEEE80211 §9.19.2.3].
     ///
     /// [IEEE80211 §9.19.2.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn aifs(&self, aifsn: u32) -> TimeDelta {
         self.sifs + self.slot * i64::from(aifsn)
     }
 
-    /// DIFS [IEEE80211 §9.3.7].
+    /// DIFS, the interframe space of legacy stations [IEEE80211 §9.3.7].
     ///
     /// [IEEE80211 §9.3.7]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn difs(&self) -> TimeDelta {
         self.aifs(DIFS_SLOTS)
     }
 
-    /// What stands in place of an AIFS of this many slots after a frame that could not be decoded: the
-    /// ACK that it may call for has time to end [IEEE80211 §9.3.2.3.7, §9.19.2.3].
+    /// EIFS, which replaces an AIFS of `aifsn` slots after a frame that could not be decoded. It
+    /// leaves time for the ACK that this frame may require [IEEE80211 §9.3.2.3.7, §9.19.2.3].
     ///
     /// [IEEE80211 §9.3.2.3.7, §9.19.2.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn eifs(&self, aifsn: u32) -> TimeDelta {
         self.sifs + self.slowest_ack + self.aifs(aifsn)
     }
 
-    /// How long after its frame a sender waits for the begin of an answer [IEEE80211 §9.3.2.8].
+    /// How long a sender waits after its frame for an answer to begin [IEEE80211 §9.3.2.8].
     ///
     /// [IEEE80211 §9.3.2.8]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn ack_timeout(&self) -> TimeDelta {
@@ -76,30 +78,30 @@ impl Band {
     }
 }
 
-/// Modulation and coding scheme: 0 to 7 with one spatial stream, 8 to 15 the same with two.
+/// Modulation and coding scheme. 0 to 7 use one spatial stream; 8 to 15 are the same with two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mcs(u8);
 
-/// Data bits of an OFDM symbol, a stream, of MCS 0 to 7 [IEEE80211 §20.6].
+/// Data bits per OFDM symbol and stream, for MCS 0 to 7 [IEEE80211 §20.6].
 const BITS_PER_SYMBOL: [u64; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
 
 impl Mcs {
-    /// How many there are.
+    /// Number of schemes.
     pub const COUNT: usize = 16;
-    /// The most robust one, 0.
+    /// The most robust scheme, MCS 0.
     pub const LOWEST: Self = Self(0);
 
-    /// The scheme of this number, 0 to 15.
+    /// The scheme with this number; `None` if it is above 15.
     pub const fn new(index: u8) -> Option<Self> {
         if (index as usize) < Self::COUNT { Some(Self(index)) } else { None }
     }
 
-    /// All with at most this many streams (1 or 2), by number.
+    /// All schemes with at most this many streams (1 or 2), in ascending order.
     pub fn all(streams: u8) -> impl Iterator<Item = Self> {
         (0..8 * streams.min(2)).map(Self)
     }
 
-    /// Its number.
+    /// The number of the scheme, 0 to 15.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -109,7 +111,7 @@ impl Mcs {
         1 + self.0 / 8
     }
 
-    /// The number of the scheme with the same modulation and coding in one stream.
+    /// Number of the one-stream scheme with the same modulation and coding, 0 to 7.
     pub const fn per_stream(self) -> usize {
         self.0 as usize % 8
     }
@@ -118,8 +120,8 @@ impl Mcs {
         BITS_PER_SYMBOL[self.per_stream()] * self.streams() as u64
     }
 
-    /// The rate at which its frames are acknowledged: the highest basic rate up to the one of OFDM with
-    /// the same modulation and coding [IEEE80211 §9.7.6.5, §9.7.9].
+    /// The rate at which its frames are acknowledged: the highest basic rate that is not above the
+    /// OFDM rate with the same modulation and coding [IEEE80211 §9.7.6.5, §9.7.9].
     ///
     /// [IEEE80211 §9.7.6.5, §9.7.9]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub const fn control_rate(self) -> ControlRate {
@@ -134,27 +136,27 @@ impl Mcs {
 /// Guard interval between symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GuardInterval {
-    /// 800 ns: a symbol every 4 us.
+    /// 800 ns: one symbol every 4 us.
     #[default]
     Long,
-    /// 400 ns: a symbol every 3.6 us.
+    /// 400 ns: one symbol every 3.6 us.
     Short,
 }
 
-/// `T_SYM`; the data of a frame ends on a multiple of it whatever the guard interval.
+/// `T_SYM`. The data of a frame lasts a multiple of it, with either guard interval.
 const SYMBOL: TimeDelta = us(4);
 /// `T_SYMS`: a symbol with the short guard interval.
 const SHORT_SYMBOL: TimeDelta = TimeDelta::from_nanos(3_600);
-/// Training fields and signal of legacy OFDM.
+/// Training fields and signal field of legacy OFDM.
 const LEGACY_PREAMBLE: TimeDelta = us(20);
 /// HT-SIG and HT short training field.
 const HT_SIGNAL: TimeDelta = us(12);
-/// An HT long training field; there is one a stream.
+/// An HT long training field. A frame has one per stream.
 const HT_TRAINING: TimeDelta = us(4);
-/// Bits of the service field and of the tail that come with a frame's data.
+/// Bits of the service field and the tail, which surround the data of a frame.
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
 
-/// What a data frame is sent with.
+/// The transmission parameters of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DataRate {
     /// Modulation, coding and streams.
@@ -164,7 +166,7 @@ pub struct DataRate {
 }
 
 impl DataRate {
-    /// This scheme with the long guard interval.
+    /// The given scheme with the long guard interval.
     pub const fn long_guard(mcs: Mcs) -> Self {
         Self { mcs, guard: GuardInterval::Long }
     }
@@ -176,7 +178,7 @@ impl DataRate {
         }
     }
 
-    /// The nominal bitrate: bits of a symbol over its time.
+    /// The nominal bitrate: bits per symbol divided by the symbol time.
     pub fn bitrate(self) -> Bitrate {
         Bitrate::from_bps_f64(self.mcs.bits_per_symbol() as f64 / self.symbol().as_secs_f64())
     }
@@ -185,22 +187,22 @@ impl DataRate {
         LEGACY_PREAMBLE + HT_SIGNAL + HT_TRAINING * i64::from(self.mcs.streams())
     }
 
-    /// How long a frame of the HT-mixed format holds the channel [IEEE80211 §20.4.3]. `content` is an
-    /// MPDU or an A-MPDU with all its headers.
+    /// How long a frame of the HT-mixed format occupies the channel [IEEE80211 §20.4.3]. `content`
+    /// is the size of an MPDU or an A-MPDU with all its headers.
     ///
     /// [IEEE80211 §20.4.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn duration(self, content: DataSize, band: &Band) -> TimeDelta {
         self.air_time(content) + band.signal_extension
     }
 
-    /// The same without the extension.
+    /// The duration without the signal extension.
     pub(super) fn air_time(self, content: DataSize) -> TimeDelta {
         let bits = content.as_bits() + SERVICE_AND_TAIL_BITS;
         let data = symbols_time(bits.div_ceil(self.mcs.bits_per_symbol()), self.symbol());
         self.preamble() + data
     }
 
-    /// The most content whose frame takes no longer than this, the extension not counted.
+    /// The largest content whose frame takes at most `limit`, not counting the signal extension.
     pub fn content_within(self, limit: TimeDelta) -> DataSize {
         let data = (limit - self.preamble()).as_nanos().max(0) / SYMBOL.as_nanos();
         let symbols = (SYMBOL * data).as_nanos() / self.symbol().as_nanos();
@@ -209,13 +211,13 @@ impl DataRate {
     }
 }
 
-/// The time of these symbols, up to a multiple of the long one.
+/// The time of this many symbols, rounded up to a multiple of the long symbol.
 fn symbols_time(symbols: u64, symbol: TimeDelta) -> TimeDelta {
     let nanos = symbols * symbol.as_nanos().unsigned_abs();
     SYMBOL * nanos.div_ceil(SYMBOL.as_nanos().unsigned_abs()).cast_signed()
 }
 
-/// Basic rates at which control frames are sent, in OFDM.
+/// Basic rates at which control frames are sent, with OFDM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ControlRate {
     /// 6 Mbit/s: BPSK, code rate 1/2, as MCS 0.
@@ -235,7 +237,7 @@ impl ControlRate {
         }
     }
 
-    /// How long a control frame holds the channel [IEEE80211 §18.4.3].
+    /// How long a control frame occupies the channel [IEEE80211 §18.4.3].
     ///
     /// [IEEE80211 §18.4.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
     pub fn duration(self, frame: DataSize, band: &Band) -> TimeDelta {
@@ -254,30 +256,31 @@ pub const ACK: DataSize = DataSize::from_bytes(14);
 /// [IEEE80211 §8.3.1.9]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const BLOCK_ACK: DataSize = DataSize::from_bytes(32);
 
-/// What an IP packet gets around it as an MPDU: LLC and SNAP 8, QoS data header 26, check sequence 4.
+/// Headers that turn an IP packet into an MPDU: LLC and SNAP 8, QoS data header 26, check sequence
+/// 4.
 pub const MPDU_OVERHEAD: DataSize = DataSize::from_bytes(8 + 26 + 4);
 
-/// Size of the MPDU of an IP packet, without encryption.
+/// Size of the MPDU that carries an IP packet of this size, without encryption.
 pub fn mpdu_size(packet: DataSize) -> DataSize {
     packet + MPDU_OVERHEAD
 }
 
-/// Delimiter before each MPDU of an A-MPDU [IEEE80211 §8.6.1].
+/// Size of the delimiter before each MPDU of an A-MPDU [IEEE80211 §8.6.1].
 const DELIMITER_BYTES: u64 = 4;
-/// MPDUs of an A-MPDU begin at multiples of this.
+/// Each MPDU of an A-MPDU begins at a multiple of this.
 const ALIGNMENT_BYTES: u64 = 4;
 
-/// Most MPDUs of an A-MPDU: the window of a BlockAck.
+/// Maximum number of MPDUs in an A-MPDU: the window of a BlockAck.
 pub const A_MPDU_COUNT_LIMIT: usize = 64;
-/// Largest A-MPDU [IEEE80211 §8.4.2.58.3].
+/// Maximum size of an A-MPDU [IEEE80211 §8.4.2.58.3].
 ///
 /// [IEEE80211 §8.4.2.58.3]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const A_MPDU_SIZE_LIMIT: DataSize = DataSize::from_bytes(65_535);
-/// Longest frame: what the length field of the legacy signal can say.
+/// Maximum duration of a frame, set by the length field of the legacy signal.
 pub const FRAME_TIME_LIMIT: TimeDelta = us(5_484);
 
-/// Size of an A-MPDU of this size after one more MPDU: the delimiter comes before it, and what was
-/// there is padded. An A-MPDU begins empty.
+/// Size of an A-MPDU of size `so_far` after one more MPDU is added. The earlier content is padded,
+/// then comes a delimiter, then the MPDU. An empty A-MPDU has size zero.
 pub fn a_mpdu_with(so_far: DataSize, mpdu: DataSize) -> DataSize {
     let begin = so_far.as_bytes().next_multiple_of(ALIGNMENT_BYTES);
     DataSize::from_bytes(begin + DELIMITER_BYTES) + mpdu
@@ -332,14 +335,14 @@ mod tests {
 
     #[test]
     fn one_stream_has_a_preamble_of_36_us_and_two_of_40_us() {
-        // One symbol each: 3 bytes are 24 bits with 22 more, at most 52.
+        // Both take one symbol: 3 bytes and 22 bits are 46 bits, and a symbol carries 52.
         assert_eq!(frame_us(1, GuardInterval::Long, 3, &Band::GHZ_5), 36 + 4);
         assert_eq!(frame_us(8, GuardInterval::Long, 3, &Band::GHZ_5), 40 + 4);
     }
 
     #[test]
     fn short_symbols_end_on_a_multiple_of_4_us() {
-        // 1538 bytes are 48 symbols of MCS 7: 172.8 us, up to 176.
+        // 1538 bytes need 48 symbols of MCS 7: 172.8 us, rounded up to 176.
         assert_eq!(frame_us(7, GuardInterval::Short, 1538, &Band::GHZ_5), 36 + 176);
     }
 

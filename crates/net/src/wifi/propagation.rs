@@ -1,40 +1,40 @@
-//! How strong a frame arrives: distance, walls, and fading in time.
+//! Received power of a frame: distance, walls, and fading over time.
 //!
-//! Received power is sent power plus the gain of the path. The gain is a loss that grows with the
-//! logarithm of the distance, shadowing that is drawn once for a path, and fading that is drawn anew
-//! each time the surroundings have changed. Both directions of a path share one gain: the same waves
-//! travel either way.
+//! Received power is sent power plus the gain of the path. The gain has three parts: a loss that
+//! grows with the logarithm of the distance, shadowing that is drawn once per path, and fading that
+//! is drawn again whenever the surroundings have changed. Both directions of a path share one gain.
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::phy::Band;
 use crate::seed::Stream;
 
-/// Loss over the first metre of free space at 2.4 GHz.
+/// Free-space loss over the first metre at 2.4 GHz.
 pub const LOSS_AT_1_M_2_4_GHZ_DB: f64 = 40.05;
-/// The same in the middle of the band at 5 GHz.
+/// Free-space loss over the first metre in the middle of the 5 GHz band.
 pub const LOSS_AT_1_M_5_GHZ_DB: f64 = 46.68;
 
-/// What lies between the nodes of a cell.
+/// Parameters of the radio propagation between the nodes of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Propagation {
     /// Loss over the first metre, in decibels.
     pub loss_at_1_m_db: f64,
-    /// Exponent of the distance beyond it: 2 in free space, 3 indoors, 3.5 through many walls.
+    /// Path-loss exponent beyond the first metre: 2 in free space, 3 indoors, 3.5 through many
+    /// walls.
     pub exponent: f64,
     /// Standard deviation of the shadowing, in decibels.
     pub shadowing_db: f64,
-    /// Changes in time, if any.
+    /// Changes of the gain over time, if any.
     pub fading: Option<Fading>,
 }
 
-/// Block fading: a gain that is drawn for a while, and then again.
+/// Block fading: a random gain that stays constant for a while and is then drawn again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fading {
-    /// Power of the direct path over that of all reflections together. Zero, no direct path, is Rayleigh
-    /// fading; more is Rician.
+    /// Ratio of the power of the direct path to the power of all reflections together. Zero (no
+    /// direct path) is Rayleigh fading; larger values are Rician fading.
     pub k_factor: f64,
-    /// How long a gain lasts: 20 to 100 ms indoors.
+    /// How long a gain stays constant. Indoors that is 20 to 100 ms.
     pub coherence: TimeDelta,
 }
 
@@ -47,14 +47,14 @@ impl Propagation {
         fading: None,
     };
 
-    /// The same at the frequency of a band.
+    /// Indoor propagation without shadowing or fading, at the frequency of a band.
     pub fn indoor(band: Band) -> Self {
         let loss_at_1_m_db =
             if band == Band::GHZ_5 { LOSS_AT_1_M_5_GHZ_DB } else { LOSS_AT_1_M_2_4_GHZ_DB };
         Self { loss_at_1_m_db, ..Self::INDOOR }
     }
 
-    /// Loss at this distance, which is at least a metre, in decibels.
+    /// Loss in decibels at a distance. Distances below one metre count as one metre.
     pub fn loss_db(&self, distance_m: f64) -> f64 {
         self.loss_at_1_m_db + 10.0 * self.exponent * libm::log10(distance_m.max(1.0))
     }
@@ -62,8 +62,8 @@ impl Propagation {
 
 /// The path between two nodes.
 #[derive(Clone, Debug)]
-pub struct Path {
-    /// Gain of distance and shadowing, in decibels; below zero.
+pub struct RadioPath {
+    /// Gain from distance and shadowing, in decibels; usually negative.
     steady_db: f64,
     fading: Option<FadingState>,
 }
@@ -73,12 +73,12 @@ struct FadingState {
     parameters: Fading,
     stream: Stream,
     gain_db: f64,
-    /// When the gain is drawn again; `None` before the first time.
+    /// When the gain is drawn again; `None` before the first draw.
     until: Option<Timestamp>,
 }
 
-impl Path {
-    /// A path of this length. The stream is the path's own.
+impl RadioPath {
+    /// A path of this length. The stream must not be shared with another path.
     pub fn new(propagation: &Propagation, distance_m: f64, mut stream: Stream) -> Self {
         let shadowing = propagation.shadowing_db * stream.normal();
         Self {
@@ -99,7 +99,8 @@ impl Path {
 }
 
 impl FadingState {
-    /// The gain of every block is drawn, asked for or not: so it depends on the time alone.
+    /// Draws the gain of every block, even of blocks nobody asked for. So the gain depends on time
+    /// alone.
     fn gain_db(&mut self, now: Timestamp) -> f64 {
         let mut until = self.until.unwrap_or(now);
         while now >= until {
@@ -112,8 +113,8 @@ impl FadingState {
 }
 
 impl Fading {
-    /// A gain in decibels whose mean in power is one: a direct path and, at a right angle in two normal
-    /// parts, the sum of reflections.
+    /// Draws a gain in decibels whose mean power is one. It adds a direct path and the sum of the
+    /// reflections, which has two normally distributed parts at right angles.
     fn draw_db(&self, stream: &mut Stream) -> f64 {
         let direct = libm::sqrt(self.k_factor / (self.k_factor + 1.0));
         let spread = libm::sqrt(0.5 / (self.k_factor + 1.0));
@@ -129,10 +130,10 @@ mod tests {
 
     const COHERENCE: TimeDelta = TimeDelta::from_millis(50);
 
-    fn faded(k_factor: f64) -> Path {
+    fn faded(k_factor: f64) -> RadioPath {
         let fading = Some(Fading { k_factor, coherence: COHERENCE });
         let propagation = Propagation { fading, ..Propagation::INDOOR };
-        Path::new(&propagation, 1.0, Seed::new(1).stream("path"))
+        RadioPath::new(&propagation, 1.0, Seed::new(1).stream("path"))
     }
 
     fn at(block: i64) -> Timestamp {
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn twenty_dbm_arrive_at_five_metres_as_minus_41() {
-        let mut path = Path::new(&Propagation::INDOOR, 5.0, Seed::new(1).stream("path"));
+        let mut path = RadioPath::new(&Propagation::INDOOR, 5.0, Seed::new(1).stream("path"));
         let received = 20.0 + path.gain_db(Timestamp::ZERO);
         assert!((received - -41.02).abs() < 0.01, "{received}");
     }
@@ -158,7 +159,7 @@ mod tests {
         let propagation = Propagation { shadowing_db: 5.0, ..Propagation::INDOOR };
         let draws: Vec<f64> = (0..4000)
             .map(|k| {
-                let mut path = Path::new(&propagation, 1.0, Seed::new(k).stream("path"));
+                let mut path = RadioPath::new(&propagation, 1.0, Seed::new(k).stream("path"));
                 assert_eq!(path.gain_db(at(0)), path.gain_db(at(1_000)));
                 path.gain_db(at(2_000)) + LOSS_AT_1_M_2_4_GHZ_DB
             })
@@ -195,7 +196,8 @@ mod tests {
             let mean = powers.iter().sum::<f64>() / 50_000.0;
             assert!((mean - 1.0).abs() < 0.02, "{mean}");
             let deep = powers.iter().filter(|&&power| power < 0.1).count() as f64 / 50_000.0;
-            // 1 - exp(-0.1) = 0.095 without a direct path; with one, five times as rare.
+            // 1 - exp(-0.1) = 0.095 without a direct path. With one, such fades are five times as
+            // rare.
             let range = if k_factor == 0.0 { 0.090..0.100 } else { 0.015..0.019 };
             assert!(range.contains(&deep), "{k_factor}: {deep}");
         }

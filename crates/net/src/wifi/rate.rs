@@ -1,8 +1,8 @@
 //! Rate control: which modulation and coding a frame is sent with.
 //!
-//! [`RateControl::Minstrel`] follows the idea of Linux's default. It keeps, for each rate, how often
-//! packets came through; ten times a second it ranks the rates by what they would deliver, and every
-//! tenth frame tries one that may be better than the best.
+//! [`RateControl::Minstrel`] follows the idea of the default rate control of Linux. For each rate
+//! it estimates the share of packets that get through. Ten times a second it ranks the rates by
+//! expected throughput. Every tenth frame may try a rate that could be better than the best one.
 //!
 //! ```text
 //! outcomes of 100 ms -> share delivered (moving average) -> throughput -> rank
@@ -16,26 +16,26 @@ use super::error_rate::error_rate;
 use super::phy::{DataRate, GuardInterval, Mcs};
 use crate::seed::Stream;
 
-/// How a sender chooses its rate.
+/// How a sender chooses modulation and coding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateControl {
-    /// Always the same.
+    /// Always the same rate.
     Fixed(DataRate),
-    /// One at first and others from given times on, which rise: a trace of a real link.
+    /// A first rate, then others from ascending times on: a trace of a real link.
     Steps(DataRate, Vec<(Timestamp, DataRate)>),
-    /// The best that loses at most one packet of ten at the present signal-to-noise ratio, as if the
-    /// receiver told it at once.
+    /// The fastest rate that loses at most one packet in ten at the present signal-to-noise ratio.
+    /// The sender knows this ratio without delay.
     Ideal(RateSet),
-    /// From what was acknowledged alone.
+    /// Chosen from acknowledgements alone.
     Minstrel(RateSet),
 }
 
-/// The rates of a link.
+/// The set of rates that a link may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSet {
-    /// Most spatial streams, 1 or 2.
+    /// Maximum number of spatial streams, 1 or 2.
     pub streams: u8,
-    /// Guard interval of all of them.
+    /// Guard interval of all rates.
     pub guard: GuardInterval,
 }
 
@@ -49,21 +49,22 @@ impl RateSet {
     }
 }
 
-/// Packets by which rates are compared.
+/// Packet size for which rates are compared.
 const REFERENCE_PACKET: DataSize = DataSize::from_bytes(1_200);
-/// Largest loss of the ideal rate.
+/// Largest loss ratio that the ideal rate may have.
 const IDEAL_LOSS: f64 = 0.1;
-/// Distance of Minstrel's rankings.
+/// Interval between Minstrel's rankings.
 const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-/// Weight of the past when an interval has ended.
+/// Weight of the old average when an interval has ended.
 const EWMA_WEIGHT: f64 = 0.75;
-/// A rate that delivers less is worth nothing.
+/// A rate that delivers a smaller share counts as having no throughput.
 const USELESS: f64 = 0.1;
-/// Rates that deliver more are equally reliable: then the faster one counts.
+/// Rates that deliver more count as equally reliable, so the faster one is ranked first.
 const RELIABLE: f64 = 0.9;
-/// One frame of so many tries another rate.
+/// One frame in this many tries another rate.
 const SAMPLE_PERIOD: u32 = 10;
-/// Attempts at each of the first three rates of the chain, so that 7 attempts reach the lowest.
+/// Attempts at each of the first three rates of the chain. The seventh attempt uses the lowest
+/// rate.
 const ATTEMPTS_A_STAGE: u32 = 2;
 
 /// Rate control of one sender towards one receiver.
@@ -80,7 +81,7 @@ enum State {
 }
 
 impl RateSelector {
-    /// Rate control before the first frame; the stream is its own.
+    /// Rate control before the first frame. The stream must not be shared.
     pub fn new(control: RateControl, stream: Stream) -> Self {
         let state = match control {
             RateControl::Fixed(rate) => {
@@ -95,8 +96,8 @@ impl RateSelector {
         Self { state }
     }
 
-    /// The rate of the next frame, whose first packet has had so many attempts. `snr_db` is what the
-    /// receiver would see, infinite where the link has no noise.
+    /// The rate of the next frame, whose first packet has already had `attempts` transmissions.
+    /// `snr_db` is the ratio at the receiver; it is infinite on links without noise.
     pub fn select(&mut self, now: Timestamp, attempts: u32, snr_db: f64) -> DataRate {
         match &mut self.state {
             State::Steps { current, to_come } => {
@@ -113,7 +114,8 @@ impl RateSelector {
         }
     }
 
-    /// A frame of so many packets was sent, and so many of them acknowledged.
+    /// Records that a frame of `sent` packets was sent and `acknowledged` of them were
+    /// acknowledged.
     pub fn on_outcome(&mut self, now: Timestamp, rate: DataRate, sent: u32, acknowledged: u32) {
         if let State::Minstrel(minstrel) = &mut self.state {
             minstrel.on_outcome(now, rate, sent, acknowledged);
@@ -121,7 +123,8 @@ impl RateSelector {
     }
 }
 
-/// Of equal bitrates the one with fewer streams, which comes first, is the more robust.
+/// The ideal rate. Among rates of equal bitrate it is the one with fewer streams, which comes first
+/// and is more robust.
 fn ideal(set: RateSet, snr_db: f64) -> DataRate {
     let works = |rate: &DataRate| error_rate(rate.mcs, snr_db, REFERENCE_PACKET) <= IDEAL_LOSS;
     set.rates()
@@ -142,15 +145,15 @@ struct Minstrel {
 #[derive(Clone, Copy, Debug)]
 struct RateStatistics {
     rate: DataRate,
-    /// Packets of the interval that runs.
+    /// Packets sent in the current interval.
     sent: u32,
     acknowledged: u32,
-    /// Share that came through; `None` before the first interval with a packet.
+    /// Moving average of the share delivered; `None` before the first interval with a packet.
     delivered: Option<f64>,
 }
 
 impl RateStatistics {
-    /// Packets a second that would come through, if this share of them did.
+    /// Packets per second that would get through if this share of them did.
     fn throughput_at(&self, delivered: f64) -> f64 {
         if delivered < USELESS {
             return 0.0;
@@ -196,7 +199,8 @@ impl Minstrel {
         self.rates[index].rate
     }
 
-    /// Any rate, or the best where that one could not beat it even if all its packets came through.
+    /// A random rate to try. It is the best rate instead if the random one could not beat it even
+    /// without loss.
     fn sample(&mut self) -> usize {
         let best = self.chain[0];
         let any = (self.stream.uniform() * self.rates.len() as f64) as usize;
@@ -220,7 +224,7 @@ impl Minstrel {
         }
     }
 
-    /// Of equals the lowest rate goes first.
+    /// Ranks the rates. Among equals, the lowest rate comes first.
     fn rank(&mut self) {
         let mut order: Vec<usize> = (0..self.rates.len()).collect();
         let by_throughput = |&a: &usize, &b: &usize| {
@@ -228,7 +232,8 @@ impl Minstrel {
         };
         order.sort_by(by_throughput);
         let (best, second) = (order[0], order[1]);
-        // In the order of throughput, the first of those that are reliable, or else the most reliable.
+        // The first reliable rate in the order of throughput. If none is reliable, the most
+        // reliable one.
         let share = |index: usize| self.rates[index].delivered.unwrap_or(0.0).min(RELIABLE);
         let reliable = order.iter().copied().reduce(|a, b| if share(b) > share(a) { b } else { a });
         self.chain = [best, second, reliable.unwrap_or(0), 0];
@@ -239,7 +244,7 @@ impl Minstrel {
 mod tests {
     use super::*;
     use crate::seed::Seed;
-    use crate::wifi::propagation::{Fading, Path, Propagation};
+    use crate::wifi::propagation::{Fading, Propagation, RadioPath};
 
     const SET: RateSet = RateSet { streams: 2, guard: GuardInterval::Long };
     const PACKET: DataSize = DataSize::from_bytes(1_538);
@@ -256,8 +261,9 @@ mod tests {
         RateSelector::new(control, Seed::new(1).stream("rate"))
     }
 
-    /// Sends a packet a millisecond, as often as it takes but at most 7 times, over a channel of this
-    /// ratio; gives the scheme of each first attempt and how many packets were lost.
+    /// Sends one packet per millisecond with at most 7 attempts each, over a channel with this
+    /// signal-to-noise ratio. Returns the scheme of each first attempt and the number of lost
+    /// packets.
     fn drive(control: RateControl, secs: i64, mut snr_db: impl FnMut(Timestamp) -> f64) -> Outcome {
         let mut selector = selector(control);
         let mut chance = Seed::new(2).stream("errors");
@@ -285,13 +291,13 @@ mod tests {
     }
 
     impl Outcome {
-        /// Share of first attempts, from this second on, at this scheme.
+        /// Share of first attempts that used this scheme, from this second on.
         fn share(&self, from_secs: usize, mcs: usize) -> f64 {
             let late = &self.first[from_secs * 1_000..];
             late.iter().filter(|&&first| first == mcs).count() as f64 / late.len() as f64
         }
 
-        /// The scheme used most in each second.
+        /// The most used scheme of each second.
         fn each_second(&self) -> Vec<usize> {
             let most = |second: &[usize]| {
                 let count = |mcs: usize| second.iter().filter(|&&first| first == mcs).count();
@@ -319,8 +325,9 @@ mod tests {
     #[test]
     fn the_ideal_rate_is_the_fastest_that_loses_at_most_a_tenth() {
         let mut selector = selector(RateControl::Ideal(SET));
-        // MCS 4 loses a tenth of 1458 bytes at 12.8 dB, and fewer of the reference packet; MCS 5 needs
-        // 17.0, MCS 10 is as fast as 4 and needs 11.4, MCS 11 as 5 and needs 14.7 dB.
+        // MCS 4 loses a tenth of 1458-byte frames at 12.8 dB, and less of the shorter reference
+        // packet. MCS 5 needs 17.0 dB. MCS 10 is as fast as MCS 4 and needs 11.4 dB. MCS 11 is as
+        // fast as MCS 5 and needs 14.7 dB.
         let at = [-5.0, 12.8, 15.0, 60.0].map(|db| selector.select(ms(0), 0, db).mcs.index());
         assert_eq!(at, [0, 4, 11, 15]);
     }
@@ -358,16 +365,18 @@ mod tests {
         }
         let chain: Vec<usize> =
             (0..7).map(|attempts| selector.select(ms(100), attempts, 0.0).mcs.index()).collect();
-        // 130 at 60 % before 78 at 80 %; of the reliable ones 39 before 6.5 Mbit/s.
+        // MCS 15 delivers 60 % of 130 Mbit/s, MCS 12 80 % of 78. Among the reliable rates 39 comes
+        // before 6.5.
         assert_eq!(chain, [15, 15, 12, 12, 4, 4, 0]);
     }
 
-    // A far station's rate swings between many schemes: what delay-based controllers take for jitter.
+    // The rate of a distant station swings between many schemes. Delay-based controllers see
+    // jitter.
     #[test]
     fn fading_makes_the_rate_swing() {
         let fading = Fading { k_factor: 1.0, coherence: TimeDelta::from_millis(50) };
         let propagation = Propagation { fading: Some(fading), ..Propagation::INDOOR };
-        let mut path = Path::new(&propagation, 30.0, Seed::new(3).stream("path"));
+        let mut path = RadioPath::new(&propagation, 30.0, Seed::new(3).stream("path"));
         // 15 dBm over 30 m: -69 dBm, 22 dB above the noise of a real receiver.
         let outcome = drive(RateControl::Minstrel(SET), 60, |now| 15.0 + path.gain_db(now) + 91.0);
         let used = outcome.each_second();

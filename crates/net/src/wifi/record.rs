@@ -1,4 +1,4 @@
-//! What a cell tells of itself: totals a node, and who held the channel when.
+//! Records of a cell: totals of each node, and which node held the channel when.
 
 use std::collections::VecDeque;
 
@@ -8,52 +8,53 @@ use super::config::{AccessCategory, NodeId};
 use super::phy::DataRate;
 use crate::packet::{Delivery, DropCause, Dropped, Fate};
 
-/// Totals of a node as a sender, since the start. Its own loads count as its driver's packets do.
+/// Totals of a node as a sender, since the start. They include packets of its own loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeCounters {
-    /// Packets that came.
+    /// Packets enqueued.
     pub offered_packets: u64,
-    /// Their bytes.
+    /// Bytes enqueued.
     pub offered: DataSize,
-    /// Packets handed on by their receiver.
+    /// Packets that the receiver delivered.
     pub delivered_packets: u64,
-    /// Their bytes.
+    /// Bytes that the receiver delivered.
     pub delivered: DataSize,
     /// Packets dropped because the queue was full.
     pub queue_full: u64,
-    /// Packets dropped by the management of the queue.
+    /// Packets dropped by the queue management.
     pub managed: u64,
-    /// Packets given up after their last attempt.
+    /// Packets dropped after their last attempt.
     pub retry_limit: u64,
-    /// Transmissions of MPDUs, those of frames that collided within the node included.
+    /// Transmissions of MPDUs. Collisions between categories of the same node count as well.
     pub attempts: u64,
-    /// Transmissions of MPDUs of which the node did not get to know that they arrived.
+    /// Transmissions of MPDUs that were not acknowledged.
     pub failures: u64,
-    /// MPDUs that arrived again.
+    /// MPDUs that the receiver had already received before.
     pub duplicates: u64,
     /// Data frames sent.
     pub frames: u64,
-    /// Times at which a more urgent category of the same node went first.
+    /// Collisions within the node, in which a more urgent category sent instead.
     pub virtual_collisions: u64,
-    /// Time on the air with data and answers.
+    /// Time on the air, with data frames and with answers to others.
     pub airtime: TimeDelta,
 }
 
 /// A frame that was on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirtimeRecord {
-    /// When it began.
+    /// When it started.
     pub start: Timestamp,
-    /// When it ended, with what the band adds.
+    /// When it ended, including the signal extension of the band.
     pub end: Timestamp,
     /// Who sent it.
     pub from: NodeId,
-    /// For whom it was; `None` for an access point elsewhere.
+    /// The receiver; `None` for an access point outside the cell.
     pub to: Option<NodeId>,
-    /// What it was.
+    /// Kind of the frame.
     pub kind: FrameKind,
-    /// Of how many MPDUs its receiver could make something: of those of a data frame, or 1 or 0.
+    /// How many MPDUs of a data frame the receiver decoded. For an answer, 1 if it was decoded,
+    /// else 0.
     pub decoded: usize,
 }
 
@@ -62,11 +63,11 @@ pub struct AirtimeRecord {
 pub enum FrameKind {
     /// An MPDU or an A-MPDU.
     Data {
-        /// How it was sent.
+        /// The rate at which it was sent.
         rate: DataRate,
         /// Its access category.
         category: AccessCategory,
-        /// MPDUs in it.
+        /// Number of MPDUs in it.
         mpdus: usize,
         /// Its size with all headers.
         size: DataSize,
@@ -77,7 +78,7 @@ pub enum FrameKind {
     BlockAck,
 }
 
-/// Where a node's packets and what becomes of them are written down.
+/// Collects the fates of a node's packets and counts them.
 pub(super) struct Ledger<'a, T> {
     pub(super) fates: &'a mut VecDeque<Fate<T>>,
     pub(super) counters: &'a mut NodeCounters,
@@ -89,7 +90,7 @@ impl<T> Ledger<'_, T> {
         self.counters.offered += size;
     }
 
-    /// A packet of the driver's, or of a load, which has no payload.
+    /// Counts a delivered packet. Packets of loads have no payload, and their fate is not reported.
     pub(super) fn deliver(&mut self, delivery: Delivery<Option<T>>) {
         let Delivery { due, queuing_delay, size, ecn, payload } = delivery;
         self.counters.delivered_packets += 1;

@@ -1,8 +1,9 @@
-//! When a station gives a packet up: at a fixed number of attempts, or later where the channel and not
-//! congestion takes its frames.
+//! Retry policy: after how many attempts a station gives a packet up. The number is fixed, or
+//! larger while losses come from the channel and not from congestion.
 //!
-//! Implements [INTERDIGITAL §3.1, §3.3]. The mechanism compares what arrives at the station with what it
-//! delivers; the excess over the capacity that the station finds is the congestion level.
+//! Implements [INTERDIGITAL §3.1, §3.3]. The mechanism compares the bits that arrive at the station
+//! with the bits that it delivers. Their difference, divided by the measured capacity, is the
+//! congestion level.
 //!
 //! ```text
 //! bits that arrive   --+
@@ -11,11 +12,12 @@
 //! attempts, bytes in the queue ------------------------------------------------> verdict
 //! ```
 //!
-//! What the paper leaves open is decided here. Where nothing was delivered, the level is zero without
-//! excess and infinite with it. Before the window has filled, the excess counts over the time so far.
-//! Algorithm 3 as printed counts attempts in the branch of the extension only; ordinary attempts count
-//! as well, so that a packet has `limit + extension` attempts in all. Both sums take a packet with the
-//! same size: otherwise headers alone would make a constant excess, or hide one.
+//! The paper leaves some points open. They are decided here as follows. If nothing was delivered,
+//! the level is zero without excess and infinite with excess. Until the window is full, the excess
+//! is averaged over the time so far. Algorithm 3 as printed counts attempts only in the branch of
+//! the extension; here ordinary attempts count as well, so a packet has `limit + extension`
+//! attempts in all. Both sums count a packet with the same size. Otherwise the headers alone would
+//! create or hide an excess.
 //!
 //! [INTERDIGITAL §3.1, §3.3]: https://doi.org/10.1145/2713168.2713173
 
@@ -23,21 +25,21 @@ use std::collections::VecDeque;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// `tau`: how often the sums move on [INTERDIGITAL §3.3, Algorithm 1].
+/// `tau`: how often the window of sums moves forward [INTERDIGITAL §3.3, Algorithm 1].
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-/// `w`: intervals of a sum.
+/// `w`: number of intervals in the window.
 const WINDOW: usize = 10;
 
-/// How often a station tries to send a packet.
+/// How many times a station tries to send a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RetryPolicy {
-    /// So many times in all, as the standard has it.
+    /// This many attempts in all, as in the standard.
     Limit(u32),
-    /// More often where the channel is not congested.
+    /// More attempts while the channel is not congested.
     CongestionAware(CongestionAware),
 }
 
-/// `dot11ShortRetryLimit`: attempts in all [IEEE80211 §9.19.2.6].
+/// `dot11ShortRetryLimit`: maximum number of attempts [IEEE80211 §9.19.2.6].
 ///
 /// [IEEE80211 §9.19.2.6]: https://doi.org/10.1109/IEEESTD.2012.6178212
 pub const DEFAULT_LIMIT: u32 = 7;
@@ -53,21 +55,22 @@ impl Default for RetryPolicy {
 /// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionAware {
-    /// `R`: attempts that a packet always has.
+    /// `R`: number of attempts that every packet gets.
     pub limit: u32,
-    /// `R_ex`: further attempts.
+    /// `R_ex`: number of additional attempts.
     pub extension: u32,
-    /// `CL_th`: congestion level from which there are none.
+    /// `CL_th`: congestion level at and above which there are no additional attempts.
     pub level_threshold: f64,
-    /// `BF_th`: bytes in the queue from which there are none.
+    /// `BF_th`: bytes in the queue at and above which there are no additional attempts.
     pub queue_threshold: DataSize,
-    /// Whether the contention window is reset before the first of them, as in the paper.
+    /// Whether the contention window is reset before the first additional attempt, as in the paper.
     pub reset_window: bool,
 }
 
 impl CongestionAware {
-    /// The paper's mechanism with this extension. It gives no thresholds: 0.1 lies above what channel
-    /// losses alone amount to, and 16 kB are half the buffer of its network simulator.
+    /// The paper's mechanism with this extension. The paper gives no thresholds. The level 0.1 lies
+    /// above what channel losses alone cause, and 16 kB are half the buffer of its network
+    /// simulator.
     pub const fn new(extension: u32) -> Self {
         Self {
             limit: DEFAULT_LIMIT,
@@ -79,48 +82,48 @@ impl CongestionAware {
     }
 }
 
-/// What is to become of a packet before its next attempt.
+/// Decision on a packet before its next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is sent; `reset_window`: with the smallest contention window, as a fresh packet.
+    /// Send the packet.
     Transmit {
-        /// Whether the contention window starts anew.
+        /// Whether to reset the contention window to its minimum, as for a new packet.
         reset_window: bool,
     },
-    /// It is given up.
+    /// Give the packet up.
     Drop,
 }
 
-/// What a station finds out about its channel in the last second.
+/// Congestion that a station has measured over the last second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Congestion {
-    /// `EDR`: what arrived and was not delivered [INTERDIGITAL §3.1.1, Eq. 4].
+    /// `EDR`: the rate of bits that arrived and were not delivered [INTERDIGITAL §3.1.1, Eq. 4].
     ///
     /// [INTERDIGITAL §3.1.1, Eq. 4]: https://doi.org/10.1145/2713168.2713173
     pub excess: Bitrate,
-    /// `MC`: bits delivered a second of transmit delay [INTERDIGITAL §3.1.1, Eq. 6]; `None` where no
+    /// `MC`: bits delivered per second of transmit delay [INTERDIGITAL §3.1.1, Eq. 6]; `None` if no
     /// packet was sent.
     ///
     /// [INTERDIGITAL §3.1.1, Eq. 6]: https://doi.org/10.1145/2713168.2713173
     pub capacity: Option<Bitrate>,
-    /// `CL`: one over the other [INTERDIGITAL §3.1.1, Eq. 5]; infinite where there is an excess and
-    /// nothing was delivered.
+    /// `CL`: excess divided by capacity [INTERDIGITAL §3.1.1, Eq. 5]; infinite if there is an
+    /// excess and nothing was delivered.
     ///
     /// [INTERDIGITAL §3.1.1, Eq. 5]: https://doi.org/10.1145/2713168.2713173
     pub level: f64,
 }
 
-/// A retry policy at work, for one queue of one station.
+/// A retry policy with its state, for one queue of one station.
 #[derive(Clone, Debug)]
 pub struct Retry {
     policy: RetryPolicy,
-    /// The intervals that have ended, the latest last.
+    /// The intervals that have ended, the latest at the back.
     ended: VecDeque<Sums>,
-    /// Their sum.
+    /// Sum of the ended intervals.
     window: Sums,
-    /// The interval that runs.
+    /// The current interval.
     current: Sums,
-    /// When that ends; `None` before the first packet.
+    /// When the current interval ends; `None` before the first packet.
     interval_end: Option<Timestamp>,
 }
 
@@ -132,7 +135,7 @@ struct Sums {
 }
 
 impl Retry {
-    /// A policy before the first packet.
+    /// A retry policy before the first packet.
     pub fn new(policy: RetryPolicy) -> Self {
         Self {
             policy,
@@ -143,21 +146,21 @@ impl Retry {
         }
     }
 
-    /// A packet of this size came to the queue, whether or not it found room.
+    /// A packet of this size arrived at the queue, whether or not it found room.
     pub fn on_arrival(&mut self, now: Timestamp, size: DataSize) {
         self.advance(now);
         self.current.arrived += size;
     }
 
-    /// A packet was acknowledged, or given up: then `delivered` is zero. The transmit delay is the time
-    /// since it came to the head of the queue.
+    /// A packet was acknowledged or given up; in the second case `delivered` is zero. The transmit
+    /// delay is the time since the packet reached the head of the queue.
     pub fn on_finished(&mut self, now: Timestamp, delivered: DataSize, transmit_delay: TimeDelta) {
         self.advance(now);
         self.current.delivered += delivered;
         self.current.transmit_delay += transmit_delay;
     }
 
-    /// What is to become of a packet that has had so many attempts [INTERDIGITAL §3.3, Algorithm 3].
+    /// Decides on a packet after this many attempts [INTERDIGITAL §3.3, Algorithm 3].
     ///
     /// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
     pub fn verdict(&mut self, now: Timestamp, attempts: u32, queued: DataSize) -> Verdict {
@@ -175,7 +178,7 @@ impl Retry {
         Verdict::Transmit { reset_window: policy.reset_window && attempts == policy.limit }
     }
 
-    /// The channel's congestion over the last intervals that have ended [INTERDIGITAL §3.3, Algorithm 2].
+    /// The channel's congestion over the intervals of the window [INTERDIGITAL §3.3, Algorithm 2].
     ///
     /// [INTERDIGITAL §3.3, Algorithm 2]: https://doi.org/10.1145/2713168.2713173
     pub fn congestion(&mut self, now: Timestamp) -> Congestion {
@@ -192,7 +195,7 @@ impl Retry {
         Congestion { excess, capacity, level }
     }
 
-    /// Ends the intervals that are over [INTERDIGITAL §3.3, Algorithm 1].
+    /// Ends the intervals whose time has passed [INTERDIGITAL §3.3, Algorithm 1].
     fn advance(&mut self, now: Timestamp) {
         let mut end = self.interval_end.unwrap_or(now + INTERVAL);
         while now >= end {
@@ -234,8 +237,8 @@ mod tests {
         Retry::new(RetryPolicy::CongestionAware(CongestionAware::new(extension)))
     }
 
-    /// A packet of 1000 bytes every 10 ms for a second, of which each `lost`th is given up; each takes
-    /// 1 ms.
+    /// One packet of 1000 bytes every 10 ms for a second. Every `lost`th packet is given up. Each
+    /// takes 1 ms.
     fn load(retry: &mut Retry, lost: Option<i64>) {
         for k in 0..100 {
             let is_lost = lost.is_some_and(|lost| k % lost == 0);
@@ -306,7 +309,7 @@ mod tests {
         let mut retry = aware(3);
         load(&mut retry, Some(20));
         let congestion = retry.congestion(ms(1000));
-        // 5 of 100 kB in a second; 95 kB in 100 ms.
+        // 5 of 100 kB in a second are lost. The other 95 kB take 100 ms.
         assert_eq!(congestion.excess, Bitrate::from_kbps(40));
         assert_eq!(congestion.capacity, Some(Bitrate::from_kbps(7_600)));
         assert_eq!(retry.verdict(ms(1000), 7, EMPTY), GO_AFRESH);
@@ -338,7 +341,7 @@ mod tests {
         retry.on_arrival(ms(0), bytes(1000));
         let excess = |retry: &mut Retry, at| retry.congestion(ms(at)).excess.as_bps();
         assert_eq!(excess(&mut retry, 99), 0);
-        // Over the time so far until the window is full.
+        // Until the window is full, the average is over the time so far.
         assert_eq!(excess(&mut retry, 100), 80_000);
         assert_eq!(excess(&mut retry, 200), 40_000);
         assert_eq!(excess(&mut retry, 1_000), 8_000);

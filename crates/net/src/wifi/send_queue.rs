@@ -1,5 +1,5 @@
-//! What an access category of a node has to send: packets that wait, and the window of MPDUs that are
-//! on their way, for each receiver.
+//! Send queue of an access category: for each receiver, the packets that wait and the window of
+//! MPDUs that are in transmission.
 //!
 //! ```text
 //! packet -> waiting -> window (up to 64 MPDUs, from the oldest that is not done) -> done
@@ -8,7 +8,7 @@
 //!                       frame -> receiver: duplicates away, in order -> delivery
 //! ```
 //!
-//! The receiver's half stands here too, since the window has all that it would have to remember.
+//! The receiver's side is part of this file too, because the window already stores all its state.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ use crate::queue::QueueLimit;
 use crate::queue::{Aqm, Discipline, Log, Queue, Room};
 use crate::seed::Stream;
 
-/// How long a receiver's turn is on the air, as in the airtime scheduler of Linux.
+/// Airtime of one turn of a receiver, as in the airtime scheduler of Linux.
 const TURN: TimeDelta = TimeDelta::from_micros(256);
 
 /// The queue of one access category.
@@ -34,42 +34,43 @@ pub(super) struct SendQueue<T> {
     kind: NodeQueue,
     retry: Retry,
     receivers: Vec<Receiver<T>>,
-    /// Receivers by turn: in a FIFO one entry a packet, otherwise one a receiver that has packets.
+    /// Receivers in the order of their turns. A FIFO has one entry per packet; otherwise there is
+    /// one entry per receiver that has packets.
     turns: VecDeque<usize>,
-    /// Packets that are not done, and their bytes.
+    /// Packets that are not done, and their bytes below.
     packets: usize,
     bytes: DataSize,
-    /// When the last MPDU was done.
+    /// When an MPDU was last done.
     last_done: Timestamp,
     log: Log<Option<T>>,
 }
 
-/// What there is for one receiver.
+/// Packets for one receiver.
 #[derive(Debug)]
 struct Receiver<T> {
     waiting: Queue<Option<T>>,
     window: VecDeque<Mpdu<T>>,
-    /// Packets that wait, and MPDUs of the window that are not done.
+    /// Number of packets that wait or are in the window and not done.
     packets: usize,
-    /// Airtime left of its turn.
+    /// Airtime left in its turn; negative if it used more.
     credit: TimeDelta,
 }
 
-/// A packet in the window; those of loads have no payload.
+/// A packet in the window. Packets of loads have no payload.
 #[derive(Debug)]
 struct Mpdu<T> {
     packet: Waiting<Option<T>>,
     /// Transmissions so far.
     attempts: u32,
     on_air: bool,
-    /// When the frame began that brought it to the receiver.
+    /// Start of the frame in which the receiver first received it.
     received: Option<Timestamp>,
     handed_on: bool,
-    /// The sender knows that it was received, or has given it up.
+    /// Either the sender knows that it was received, or it has given the packet up.
     done: bool,
 }
 
-/// What a frame carries.
+/// Content of a frame: the number of its MPDUs and their sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) mpdus: usize,
@@ -78,7 +79,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Size with all headers.
+    /// Size with all headers: of a plain MPDU if there is only one, otherwise of the A-MPDU.
     pub(super) fn size(&self) -> DataSize {
         if self.mpdus == 1 { self.first } else { self.aggregate }
     }
@@ -92,12 +93,12 @@ impl Content {
     }
 }
 
-/// What a frame may carry.
+/// Limits on the content of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) mpdus: usize,
     pub(super) size: DataSize,
-    /// One MPDU goes whatever its size.
+    /// One MPDU is allowed even if it exceeds `size`.
     pub(super) at_least_one: bool,
 }
 
@@ -107,18 +108,19 @@ impl Limits {
     }
 }
 
-/// What became of a frame as its sender sees it.
+/// Result of a frame as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resolution {
     /// MPDUs that the sender knows to have been received.
     pub(super) acknowledged: usize,
-    /// The contention window starts anew even though the frame failed: its oldest MPDU was given up,
-    /// or goes on as if it were a fresh one.
+    /// The contention window is reset although the frame failed: its oldest failed MPDU was given
+    /// up or continues with a reset window.
     pub(super) is_fresh: bool,
 }
 
 impl<T: Debug + Send + 'static> SendQueue<T> {
-    /// An empty queue for so many receivers; `chance` gives the queue of each what it leaves to chance.
+    /// An empty queue for this many receivers. `chance` supplies the random stream of each
+    /// receiver's queue.
     pub(super) fn new(
         kind: NodeQueue,
         retry: RetryPolicy,
@@ -147,7 +149,6 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         }
     }
 
-    /// Whether there is anything to send.
     pub(super) fn has_packets(&self) -> bool {
         self.packets > 0
     }
@@ -157,23 +158,23 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         self.bytes
     }
 
-    /// Packets for a receiver that are not done.
+    /// Number of packets for a receiver that are not done.
     pub(super) fn packets_for(&self, receiver: usize) -> usize {
         self.receivers[receiver].packets
     }
 
-    /// Transmissions so far of the packet that is next for a receiver.
+    /// Number of transmissions so far of the next packet for a receiver.
     pub(super) fn attempts(&self, receiver: usize) -> u32 {
         let next = self.receivers[receiver].window.iter().find(|mpdu| !mpdu.done);
         next.map_or(0, |mpdu| mpdu.attempts)
     }
 
-    /// What the sender has found out about its channel.
+    /// The congestion that the sender has measured on its channel.
     pub(super) fn congestion(&mut self, now: Timestamp) -> Congestion {
         self.retry.congestion(now)
     }
 
-    /// Whether a packet of this size may come without another one being dropped.
+    /// Whether a packet of this size fits without a drop.
     pub(super) fn has_room(&self, receiver: usize, size: DataSize) -> bool {
         let (limit, packets, bytes) = match self.kind {
             NodeQueue::Fifo { limit } => (limit, self.packets, self.bytes),
@@ -188,7 +189,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         }
     }
 
-    /// A packet comes; it, or others, may be dropped.
+    /// Enqueues a packet. This packet or others may be dropped.
     pub(super) fn enqueue(
         &mut self,
         now: Timestamp,
@@ -221,7 +222,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         self.settle(receiver, ledger);
     }
 
-    /// Takes note of packets that the queue of a receiver has dropped.
+    /// Handles the packets that a receiver's queue has dropped.
     fn settle(&mut self, receiver: usize, ledger: &mut Ledger<'_, T>) {
         while let Some(dropped) = self.log.dropped.pop_front() {
             self.forget(receiver, dropped.size);
@@ -229,7 +230,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         }
     }
 
-    /// A packet for a receiver is done.
+    /// Removes a packet for a receiver from the totals.
     fn forget(&mut self, receiver: usize, size: DataSize) {
         self.packets -= 1;
         self.bytes = self.bytes.saturating_sub(size);
@@ -247,7 +248,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         matches!(self.kind, NodeQueue::Fifo { .. })
     }
 
-    /// The receiver of the next frame. From a FIFO the one of the oldest packet; otherwise the one whose
+    /// The receiver of the next frame: in a FIFO that of the oldest packet, otherwise the one whose
     /// turn it is.
     pub(super) fn next_receiver(&mut self) -> Option<usize> {
         let is_fifo = self.is_fifo();
@@ -262,13 +263,13 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         }
     }
 
-    /// A frame for this receiver holds the channel for so long.
+    /// Charges a receiver's turn with the airtime of its frame.
     pub(super) fn charge(&mut self, receiver: usize, airtime: TimeDelta) {
         self.receivers[receiver].credit -= airtime;
     }
 
-    /// Puts MPDUs for a receiver into a frame. There may be none: because of the limits, or because the
-    /// management of the queue has dropped all that waited.
+    /// Puts MPDUs for a receiver into a frame. The frame may stay empty: because of the limits, or
+    /// because the queue management has dropped all waiting packets.
     pub(super) fn fill(
         &mut self,
         now: Timestamp,
@@ -302,8 +303,9 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         content
     }
 
-    /// The end of a frame at its receiver, which began at `start`. `decodes` says of each MPDU whether it
-    /// can be decoded: by where in the frame it begins and ends. Returns how many could.
+    /// Handles the end of a frame at its receiver; the frame began at `start`. `decodes` says
+    /// whether an MPDU can be decoded, given the offsets at which it begins and ends. Returns the
+    /// number decoded.
     pub(super) fn receive(
         &mut self,
         now: Timestamp,
@@ -328,7 +330,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         decoded
     }
 
-    /// The frame to a receiver was answered, or not: then the sender knows nothing of its MPDUs.
+    /// Handles the result of a frame. Without an answer, the sender treats all its MPDUs as failed.
     pub(super) fn resolve(
         &mut self,
         now: Timestamp,
@@ -376,8 +378,8 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
 }
 
 impl<T> Receiver<T> {
-    /// The receiver hands on what has no gap before it. An MPDU that was given up leaves none: the sender
-    /// moves the receiver's window on.
+    /// Delivers the received packets up to the first gap. An MPDU that was given up leaves no gap,
+    /// because the sender moves the receiver's window forward.
     fn hand_on(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
         for mpdu in &mut self.window {
             match mpdu.received {
@@ -400,7 +402,8 @@ impl<T> Mpdu<T> {
         Delivery { due: now, queuing_delay: start - since, size, ecn, payload: payload.take() }
     }
 
-    /// The sender gives it up. It is lost only if it had not been received either.
+    /// The sender gives the packet up. It counts as dropped only if the receiver did not receive it
+    /// either.
     fn give_up(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
         if self.received.is_none() {
             let (size, payload) = (self.packet.size(), self.packet.payload.take());

@@ -1,6 +1,6 @@
-//! Time lines by hand, in microseconds, at 2.4 GHz and MCS 7: 234 us for 1500 bytes, SIFS 10, ACK 34,
-//! BlockAck 38, AIFS of best effort 37, timeout 39. The contention window has one slot, so that no
-//! backoff is longer than AIFS, except where a test says otherwise.
+//! Timelines computed by hand, in microseconds, at 2.4 GHz and MCS 7: 234 us for 1500 bytes, SIFS
+//! 10, ACK 34, BlockAck 38, AIFS of best effort 37, timeout 39. The contention window has one slot,
+//! so no backoff is longer than AIFS, unless a test says otherwise.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -30,7 +30,7 @@ fn without_backoff(mut node: NodeConfig) -> NodeConfig {
     node
 }
 
-/// A cell of these stations, of which no one backs off.
+/// A cell with these stations, none of which backs off.
 fn config(names: &[&str]) -> CellConfig {
     let station = |name: &&str| {
         let station = Station::new(*name, mcs_7(), mcs_7());
@@ -41,16 +41,19 @@ fn config(names: &[&str]) -> CellConfig {
     config
 }
 
-/// The same with a neighbour that sends a packet of this size at this time.
+/// The same with a neighbour that sends one packet of this size at this time.
 fn with_neighbour(mut config: CellConfig, size: u64, start_us: i64) -> CellConfig {
     let arrivals = Arrivals::Bursts { period: TimeDelta::from_secs(1_000), packets: 1 };
-    let load = Load { start: at(start_us), ..Load::new(arrivals, DataSize::from_bytes(size)) };
+    let load = StationLoad {
+        start: at(start_us),
+        ..StationLoad::new(arrivals, DataSize::from_bytes(size))
+    };
     let node = without_backoff(NodeConfig::new("neighbour"));
     config.neighbours.push(Neighbour { node, link: Link::new(mcs_7()).with_load(load) });
     config
 }
 
-/// A cell that writes down what was on the air, and what became of its packets.
+/// A cell that records its frames and the fates of its packets.
 struct Bench {
     cell: Cell<u32>,
     fates: Vec<Fate<u32>>,
@@ -84,7 +87,7 @@ impl Bench {
         self.cell.enqueue(at(us), ends, category, PACKET, number);
     }
 
-    /// Frames by their begin: sender, begin, end, MPDUs that could be decoded.
+    /// Frames in the order of their start: sender, start, end, number of MPDUs decoded.
     fn frames(&mut self) -> Vec<(usize, i64, i64, usize)> {
         self.run_until(1_000_000);
         let mut frames = self.cell.take_airtime();
@@ -95,7 +98,7 @@ impl Bench {
         frames.iter().map(row).collect()
     }
 
-    /// When each packet arrived, in the order in which they did.
+    /// Packet numbers and arrival times, in the order of arrival.
     fn delivered(&mut self) -> Vec<(u32, i64)> {
         self.run_until(1_000_000);
         let delivery = |fate: &Fate<u32>| match fate {
@@ -105,7 +108,7 @@ impl Bench {
         self.fates.iter().filter_map(delivery).collect()
     }
 
-    /// When and why each packet was dropped.
+    /// Packet numbers, times and causes of drops.
     fn dropped(&mut self) -> Vec<(u32, i64, DropCause)> {
         self.run_until(1_000_000);
         let drop = |fate: &Fate<u32>| match fate {
@@ -161,7 +164,7 @@ fn frames_that_begin_together_are_lost_and_given_up_after_seven_attempts() {
 #[test]
 fn a_node_that_is_to_send_within_a_slot_of_another_one_has_not_sensed_it() {
     for (before_us, is_sensed) in [(8, false), (9, true)] {
-        // Only b hears the neighbour, until 1062, and is to send at 1099.
+        // Only b hears the neighbour, until 1062, and plans to send at 1099.
         let mut config = with_neighbour(config(&["a", "b"]), 100, 1_000);
         let unheard = [(AP, C), (A, C), (B, C), (C, AP), (C, A)];
         config.powers.between.extend(unheard.map(|(a, b)| (a, b, f64::NEG_INFINITY)));
@@ -190,7 +193,7 @@ fn stations_that_do_not_hear_each_other_talk_over_each_other() {
 
 #[test]
 fn stations_whose_places_are_too_far_apart_do_not_hear_each_other() {
-    // 20 dBm and 30 dB a decade: -82 dBm, the least that is sensed, are left at 116 m.
+    // With 20 dBm and 30 dB per decade, the power falls to the carrier-sense threshold at 116 m.
     for (metres, is_hidden) in [(57.0, false), (59.0, true)] {
         let mut config = config(&["a", "b"]);
         config.powers.placement = Some(Placement {
@@ -258,8 +261,8 @@ fn after_a_frame_that_it_could_not_decode_a_station_waits_for_eifs() {
     bench.enqueue(1_000, (A, AP), 1);
     bench.enqueue(1_020, (B, AP), 2);
     bench.enqueue(1_100, (C, AP), 3);
-    // c has followed the frame of a, to 1234, and has 314 us more to wait than AIFS. a and b are back
-    // before, collide again, and end the wait of c with the next frame that it cannot decode.
+    // c followed the frame of a until 1234. EIFS makes it wait 314 us longer than AIFS. a and b
+    // send again before that and collide. The next frame that c cannot decode replaces its wait.
     let frames = bench.frames();
     let first_of_c = frames.iter().find(|frame| frame.0 == 3).unwrap();
     let before: Vec<_> = frames.iter().take_while(|frame| frame.0 != 3).collect();
@@ -267,8 +270,8 @@ fn after_a_frame_that_it_could_not_decode_a_station_waits_for_eifs() {
     assert_eq!(first_of_c.1, last_of_a.2 + 314 + 37);
 }
 
-/// When c sends, whose packet comes at 1100: a and b, hidden from each other, send one frame each, at 1000
-/// and so much later, and give it up.
+/// When c sends its packet, which comes at 1100. a and b are hidden from each other. Each sends one
+/// frame, a at 1000 and b `gap_us` later, and gives it up.
 fn begin_of_c(mut config: CellConfig, gap_us: i64) -> i64 {
     config.powers.hide(A, B);
     for station in &mut config.stations[..2] {
@@ -286,7 +289,7 @@ fn begin_of_c(mut config: CellConfig, gap_us: i64) -> i64 {
 fn a_good_frame_ends_eifs() {
     let three = config(&["a", "b", "c"]);
     assert_eq!(begin_of_c(three.clone(), 20), 1_234 + 314 + 37);
-    // One of 62 us, which c alone hears.
+    // The neighbour's frame lasts 62 us. Only c hears it.
     let mut four = with_neighbour(three, 100, 1_280);
     let neighbour = NodeId(4);
     [AP, A, B].into_iter().for_each(|node| four.powers.hide(node, neighbour));
@@ -332,11 +335,12 @@ fn a_receiver_that_answers_a_stronger_frame_has_not_heard_the_end_of_another() {
     let mut bench = Bench::new(&config);
     (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
     bench.enqueue(1_561, (B, AP), 5);
-    // The ACK of b's frame begins before a's frame ends, two packets of which came before b sent.
+    // The ACK of b's frame begins before a's frame ends. Two packets of that frame came before b
+    // sent.
     let (of_a, of_b) = ((1, 1_000, 1_806, 2), (2, 1_561, 1_795, 1));
     let frames = bench.frames();
     assert_eq!(frames[..3], [of_a, of_b, (0, 1_805, 1_839, 1)]);
-    // No BlockAck follows, and a sends again.
+    // No BlockAck follows, so a sends again.
     assert_eq!(frames[3].0, 1);
 }
 
@@ -378,7 +382,7 @@ fn aggregating() -> CellConfig {
 fn packets_that_wait_go_into_one_frame_that_a_block_ack_answers() {
     let mut bench = Bench::new(&aggregating());
     (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
-    // 4 x 1538 bytes with delimiters, padding between them: 6174 bytes, 191 symbols.
+    // 4 x 1538 bytes with delimiters and padding are 6174 bytes, or 191 symbols.
     let data = (1, 1_000, 1_000 + 36 + 4 * 191 + 6, 4);
     assert_eq!(bench.frames(), [data, (0, 1_816, 1_816 + 38, 1)]);
     assert_eq!(bench.delivered(), [1, 2, 3, 4].map(|number| (number, 1_806)));
@@ -387,7 +391,7 @@ fn packets_that_wait_go_into_one_frame_that_a_block_ack_answers() {
 #[test]
 fn a_frame_carries_no_more_bytes_than_its_node_allows() {
     let mut config = aggregating();
-    // Of 1538 bytes with delimiters and padding two fit, and three do not.
+    // With 1538 bytes each, delimiters and padding, two packets fit and three do not.
     config.stations[0].node.aggregation.bytes = DataSize::from_bytes(4_000);
     let mut bench = Bench::new(&config);
     (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
@@ -401,7 +405,8 @@ fn a_packet_that_fails_goes_down_the_rates_to_the_lowest() {
     let mut config = config(&["a"]);
     let rates = RateSet { streams: 1, guard: GuardInterval::Long };
     config.stations[0].up.rate = RateControl::Minstrel(rates);
-    // Once the control knows the rates, a neighbour whom the station does not hear sends for 40 ms.
+    // Once the rate control knows the rates, a neighbour that the station does not hear sends for
+    // 40 ms.
     config = with_neighbour(config, 2_000, 500_000);
     config.neighbours[0].link.loads[0].arrivals =
         Arrivals::Bursts { period: TimeDelta::from_secs(1_000), packets: 100 };
@@ -412,14 +417,15 @@ fn a_packet_that_fails_goes_down_the_rates_to_the_lowest() {
     bench.enqueue(500_050, (A, AP), 100);
     let lengths: Vec<i64> =
         bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.2 - frame.1).collect();
-    // MCS 7 at first, and MCS 0 in the end.
+    // MCS 7 at first, and MCS 0 at the end.
     assert_eq!((lengths.len(), lengths[100], lengths[106]), (107, 234, 1_942), "{lengths:?}");
 }
 
 // [IEEE80211 §9.21.7]
 #[test]
 fn a_packet_goes_when_fewer_than_64_before_it_began_with_one_that_is_not_done() {
-    // From 1042 to 1096 at the access point alone: within the first MPDU, behind the preamble.
+    // Interference from 1042 to 1096, only at the access point: within the first MPDU, after the
+    // preamble.
     let mut config = with_neighbour(aggregating(), 40, 1_042);
     config.powers.hide(A, B);
     config.powers.between.push((AP, B, f64::NEG_INFINITY));
@@ -436,14 +442,14 @@ fn a_packet_goes_when_fewer_than_64_before_it_began_with_one_that_is_not_done() 
 
 #[test]
 fn of_a_frame_that_is_hit_in_its_middle_the_rest_waits_for_what_was_hit() {
-    // From 1300 to 1362 at the access point alone: within the second MPDU, which begins at 1227 and ends
-    // at 1418.
+    // Interference from 1300 to 1362, only at the access point: within the second MPDU, which lasts
+    // from 1227 to 1418.
     let mut config = with_neighbour(aggregating(), 100, 1_300);
     config.powers.hide(A, B);
     config.powers.between.push((AP, B, f64::NEG_INFINITY));
     let mut bench = Bench::new(&config);
     (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
-    // The second one again, alone: BlockAck until 1854, AIFS, 234 us.
+    // The second packet is sent again alone: BlockAck until 1854, AIFS, 234 us.
     assert_eq!(bench.delivered(), [(1, 1_806), (2, 2_125), (3, 2_125), (4, 2_125)]);
     let NodeCounters { attempts, failures, frames, duplicates, .. } = bench.cell.counters(A);
     assert_eq!((attempts, failures, frames, duplicates), (5, 1, 2, 0));
@@ -459,7 +465,7 @@ fn of_two_categories_that_are_ready_at_once_the_more_urgent_goes_and_the_other_b
     bench.enqueue_as(1_000, (A, AP), AccessCategory::Voice, 2);
     let delivered = bench.delivered();
     assert_eq!(delivered[0], (2, 1_234));
-    // Then AIFS and 0 or 1 slot.
+    // Then AIFS and a backoff of 0 or 1 slot.
     assert!([1_278 + 37 + 234, 1_278 + 37 + 9 + 234].contains(&delivered[1].1));
     let NodeCounters { virtual_collisions, attempts, failures, .. } = bench.cell.counters(A);
     assert_eq!((virtual_collisions, attempts, failures), (1, 3, 1));
@@ -475,7 +481,8 @@ fn an_opportunity_holds_frames_a_sifs_apart_while_they_end_in_time() {
     for number in 1..=3 {
         bench.enqueue_as(1_000, (A, AP), AccessCategory::Video, number);
     }
-    // Two exchanges of 278 us and a SIFS between fit; a third would end at 1854. It has AIFS of video, 28 us.
+    // Two exchanges of 278 us with a SIFS between them fit. A third would end at 1854, so it must
+    // wait for the AIFS of video, 28 us.
     let begins: Vec<i64> =
         bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.1).collect();
     assert_eq!(begins, [1_000, 1_288, 1_566 + 28]);
@@ -485,7 +492,8 @@ fn an_opportunity_holds_frames_a_sifs_apart_while_they_end_in_time() {
 #[test]
 fn the_first_frame_of_an_opportunity_goes_anyhow_and_a_further_one_only_if_its_answer_ends_in_time()
 {
-    // The first exchange takes 278 us; data of a second one would end after 522 us, its answer after 566.
+    // The first exchange takes 278 us. The data of a second one would end after 522 us, its answer
+    // after 566.
     for txop_us in [100, 550] {
         let mut config = config(&["a"]);
         config.stations[0].node.edca.0[AccessCategory::Video.index()].txop =
@@ -502,7 +510,8 @@ fn the_first_frame_of_an_opportunity_goes_anyhow_and_a_further_one_only_if_its_a
 // [IEEE80211 §9.19.2.3]
 #[test]
 fn the_backoff_of_a_category_stands_while_another_one_of_its_node_sends() {
-    // The neighbour is heard until 1062; the packet of best effort comes before, and backs off.
+    // The station hears the neighbour until 1062. The best-effort packet comes before that and
+    // backs off.
     let mut config = with_neighbour(config(&["a"]), 100, 1_000);
     let best_effort = &mut config.stations[0].node.edca.0[AccessCategory::BestEffort.index()];
     (best_effort.cw_min, best_effort.cw_max) = (63, 63);
@@ -517,7 +526,7 @@ fn the_backoff_of_a_category_stands_while_another_one_of_its_node_sends() {
     };
     let backoff = (begins(None)[0] - (1_062 + 37)) / 9;
     assert!(backoff > 3, "seed 1 draws a backoff that the voice can break into: {backoff}");
-    // Three boundaries have passed; the exchange of the voice takes 278 us.
+    // Three slot boundaries have passed. The exchange of the voice packet takes 278 us.
     let voice = 1_062 + 37 + 2 * 9 + 1;
     assert_eq!(begins(Some(voice)), [voice, voice + 278 + 37 + (backoff - 3) * 9]);
 }
@@ -539,7 +548,8 @@ fn a_packet_that_finds_no_room_is_dropped_and_a_node_says_whether_it_has_room() 
     assert!(has_room(&bench));
 }
 
-/// A hundred packets for the one station, then one for the other: when that arrives.
+/// Sends a hundred packets to one station, then one to the other. Returns when the last one
+/// arrives.
 fn arrival_behind_a_hundred(queue: NodeQueue) -> i64 {
     let mut config = config(&["a", "b"]);
     config.access_point.queue = queue;
@@ -555,7 +565,7 @@ fn in_a_fifo_a_packet_waits_for_those_of_other_stations_and_in_fair_queues_for_a
     let limit = WaitLimit::Packets(1_000);
     assert_eq!(arrival_behind_a_hundred(NodeQueue::Fifo { limit }), 1_000 + 100 * 315 + 234);
     let fair = NodeQueue::FairCoDel { limit, codel: CoDelConfig::default() };
-    // A turn of 256 us is two frames of 234 us, since the second begins within it.
+    // A turn of 256 us lasts two frames of 234 us, because the second one starts within it.
     assert_eq!(arrival_behind_a_hundred(fair), 1_000 + 2 * 315 + 234);
 }
 

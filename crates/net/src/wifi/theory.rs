@@ -1,9 +1,10 @@
-//! Closed forms that a cell can be held against: saturation, and the capacity beside a hidden terminal.
+//! Closed-form models to check a cell against: saturation, and the capacity beside a hidden
+//! terminal.
 //!
-//! [`Saturated`] is the model of [BIANCHI §IV] with packets that are given up after so many attempts:
-//! every station always has a packet, all hear each other, and an attempt collides with the same
-//! probability whatever happened before. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of
-//! [INTERDIGITAL §3.1], with the times that the paper counts.
+//! [`Saturated`] is the model of [BIANCHI §IV] with a limit on the attempts per packet. Every
+//! station always has a packet, all stations hear each other, and every attempt collides with the
+//! same probability. [`DiscardedPacket`] and [`HiddenTerminal`] are the formulas of
+//! [INTERDIGITAL §3.1], with the durations that the paper uses.
 //!
 //! [BIANCHI §IV]: https://doi.org/10.1109/49.840210
 //! [INTERDIGITAL §3.1]: https://doi.org/10.1145/2713168.2713173
@@ -13,53 +14,53 @@ use weir::units::{Bitrate, DataSize, TimeDelta};
 /// Stations that always have a packet to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saturated {
-    /// How many.
+    /// Number of stations.
     pub stations: u32,
-    /// Contention window at first.
+    /// Smallest contention window.
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// Attempts of a packet in all.
+    /// Maximum number of attempts per packet.
     pub attempts: u32,
-    /// What a delivered packet counts.
+    /// Payload counted for a delivered packet.
     pub payload: DataSize,
-    /// A slot without a transmission.
+    /// Duration of a slot without a transmission.
     pub slot: TimeDelta,
-    /// How long a delivered packet keeps the others from counting down.
+    /// How long the transmission of a delivered packet stops the backoff of the others.
     pub success: TimeDelta,
-    /// How long a collision does.
+    /// How long a collision stops the backoff of the others.
     pub collision: TimeDelta,
 }
 
-/// What they come to.
+/// Solution of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saturation {
     /// `tau`: probability that a station transmits in a slot.
     pub transmission: f64,
     /// `p`: probability that an attempt collides.
     pub collision: f64,
-    /// Share of packets that are given up.
+    /// Share of packets that are dropped after the last attempt.
     pub drop_ratio: f64,
     /// Payload delivered by all stations together.
     pub throughput: Bitrate,
 }
 
-/// Halvings of an interval of width 1 until nothing of a float is left.
+/// Bisection steps after which an interval of width 1 is as narrow as a float allows.
 const BISECTIONS: u32 = 60;
 
-/// The contention window of each attempt: it doubles up to the largest.
+/// The contention window of each attempt. It doubles up to `cw_max`.
 fn contention_windows(cw_min: u32, cw_max: u32, attempts: u32) -> impl Iterator<Item = u32> {
     let double = move |cw: &u32| Some(cw.saturating_mul(2).saturating_add(1).min(cw_max));
     std::iter::successors(Some(cw_min), double).take(attempts as usize)
 }
 
 impl Saturated {
-    /// Solves the model.
+    /// Solves the model by bisection.
     pub fn solve(&self) -> Saturation {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..BISECTIONS {
             let middle = 0.5 * (low + high);
-            // The more collisions a station expects, the less often it sends, and the fewer there are.
+            // If a station expects more collisions, it sends less often and causes fewer.
             let caused = self.collision_probability(self.transmission_probability(middle));
             if caused > middle { low = middle } else { high = middle }
         }
@@ -73,7 +74,8 @@ impl Saturated {
         }
     }
 
-    /// Attempts of a packet over the slots that they take, each with the mean of its window.
+    /// Mean attempts per packet divided by the mean slots they take, with the mean backoff of each
+    /// window.
     fn transmission_probability(&self, collision: f64) -> f64 {
         let windows = contention_windows(self.cw_min, self.cw_max, self.attempts);
         let (mut attempts, mut slots, mut reached) = (0.0, 0.0, 1.0);
@@ -85,12 +87,12 @@ impl Saturated {
         attempts / slots
     }
 
-    /// That at least one other transmits in the same slot.
+    /// Probability that at least one other station transmits in the same slot.
     fn collision_probability(&self, transmission: f64) -> f64 {
         1.0 - libm::pow(1.0 - transmission, f64::from(self.stations) - 1.0)
     }
 
-    /// Payload of a mean slot over its mean duration.
+    /// Mean payload per slot divided by the mean duration of a slot.
     fn throughput(&self, transmission: f64) -> Bitrate {
         let stations = f64::from(self.stations);
         let idle = libm::pow(1.0 - transmission, stations);
@@ -102,18 +104,18 @@ impl Saturated {
     }
 }
 
-/// Size that the paper gives an acknowledgement, headers of the physical layer included
+/// Size of an acknowledgement in the paper, including headers of the physical layer
 /// [INTERDIGITAL §3.1.1].
 const PAPER_ACK: DataSize = DataSize::from_bytes(76);
-/// What each packet takes beyond its bits: PLCP 40, SIFS 16, DIFS 34 us [INTERDIGITAL §3.1.1].
+/// Time per packet besides its bits: PLCP 40, SIFS 16, DIFS 34 us [INTERDIGITAL §3.1.1].
 const PAPER_OVERHEAD: TimeDelta = TimeDelta::from_micros(40 + 16 + 34);
 /// `aSlotTime` [INTERDIGITAL §3.1.1].
 const PAPER_SLOT: TimeDelta = TimeDelta::from_micros(9);
 /// Bitrate of the physical layer [INTERDIGITAL §3.1.1].
 const PAPER_RATE: Bitrate = Bitrate::from_kbps(65_000);
 
-/// `T(L)`: what a packet of this size takes without backoff [INTERDIGITAL §3.1.1]. The acknowledgement
-/// goes at the rate of the data, and without a preamble of its own.
+/// `T(L)`: time that a packet of this size takes without backoff [INTERDIGITAL §3.1.1]. The
+/// acknowledgement is sent at the rate of the data and has no preamble of its own.
 ///
 /// [INTERDIGITAL §3.1.1]: https://doi.org/10.1145/2713168.2713173
 pub fn packet_time(size: DataSize) -> TimeDelta {
@@ -124,40 +126,42 @@ fn packet_secs(size: DataSize) -> f64 {
     (size + PAPER_ACK).as_bits() as f64 / PAPER_RATE.as_bps_f64() + PAPER_OVERHEAD.as_secs_f64()
 }
 
-/// `C`: packets of this size without a pause [INTERDIGITAL §3.1.2].
+/// `C`: bitrate of packets of this size sent back to back [INTERDIGITAL §3.1.2].
 ///
 /// [INTERDIGITAL §3.1.2]: https://doi.org/10.1145/2713168.2713173
 pub fn packet_capacity(size: DataSize) -> Bitrate {
     Bitrate::from_bps_f64(size.as_bits() as f64 / packet_secs(size))
 }
 
-/// A packet that is given up, as [INTERDIGITAL §3.1.1, Eq. 3] counts its time.
+/// A packet that is dropped after its last attempt, timed as in [INTERDIGITAL §3.1.1, Eq. 3].
 ///
 /// [INTERDIGITAL §3.1.1, Eq. 3]: https://doi.org/10.1145/2713168.2713173
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiscardedPacket {
     /// `L`: its size.
     pub size: DataSize,
-    /// `R`: attempts.
+    /// `R`: number of attempts.
     pub attempts: u32,
-    /// Contention window at first.
+    /// Smallest contention window.
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// `p`: probability that others hold the channel in a slot.
+    /// `p`: probability that other nodes hold the channel in a slot.
     pub busy: f64,
 }
 
 impl DiscardedPacket {
-    /// `TD(R, L)`: mean time from the head of the queue until it is given up [INTERDIGITAL §3.1.1, Eq. 3].
+    /// `TD(R, L)`: mean time from the head of the queue until the drop
+    /// [INTERDIGITAL §3.1.1, Eq. 3].
     ///
     /// [INTERDIGITAL §3.1.1, Eq. 3]: https://doi.org/10.1145/2713168.2713173
     pub fn transmit_delay(&self) -> TimeDelta {
         self.with_slots(self.windows().map(u64::from).sum())
     }
 
-    /// The same with windows of `CW + 1` slots. The paper's 10.894 ms for p = 0, printed twice, follows
-    /// from this and not from its Eq. 3, which gives 10.8625 ms; its other values follow from Eq. 3.
+    /// The same delay with windows of `CW + 1` slots. For p = 0 the paper prints 10.894 ms twice.
+    /// That value follows from this variant; its Eq. 3 gives 10.8625 ms. Its other values follow
+    /// from Eq. 3.
     pub fn transmit_delay_with_whole_windows(&self) -> TimeDelta {
         self.with_slots(self.windows().map(|cw| u64::from(cw) + 1).sum())
     }
@@ -173,29 +177,29 @@ impl DiscardedPacket {
     }
 }
 
-/// A hidden terminal that holds the channel for a while in each period.
+/// A hidden terminal that holds the channel for part of each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HiddenTerminal {
-    /// `T_htt`: from one burst to the next.
+    /// `T_htt`: time from one burst to the next.
     pub period: TimeDelta,
     /// `tau_b`: duration of a burst.
     pub busy: TimeDelta,
 }
 
 impl HiddenTerminal {
-    /// That of the paper: a video of 30 frames a second [INTERDIGITAL §3.1.2].
+    /// The terminal of the paper: a video of 30 frames a second [INTERDIGITAL §3.1.2].
     ///
     /// [INTERDIGITAL §3.1.2]: https://doi.org/10.1145/2713168.2713173
     pub const PAPER: Self =
         Self { period: TimeDelta::from_millis(33), busy: TimeDelta::from_micros(10_750) };
 
-    /// `rho`: share of the time.
+    /// `rho`: share of the time in which the terminal holds the channel.
     pub fn utilization(&self) -> f64 {
         self.busy / self.period
     }
 
-    /// `MC` beside it for packets of this size that arrive as a Poisson process
-    /// [INTERDIGITAL §3.1.2, Eq. 8].
+    /// `MC`: capacity beside the terminal, for packets of this size that arrive as a Poisson
+    /// process [INTERDIGITAL §3.1.2, Eq. 8].
     ///
     /// [INTERDIGITAL §3.1.2, Eq. 8]: https://doi.org/10.1145/2713168.2713173
     pub fn capacity(&self, arrivals: Bitrate, size: DataSize) -> Bitrate {
@@ -204,14 +208,16 @@ impl HiddenTerminal {
         self.capacity_with(arrivals, size, hit)
     }
 
-    /// The least that `MC` can be, however packets arrive [INTERDIGITAL §3.1.2, Eq. 7]; `C` is the most.
+    /// Lower bound of `MC` for any arrival process [INTERDIGITAL §3.1.2, Eq. 7]. The upper bound is
+    /// `C`.
     ///
     /// [INTERDIGITAL §3.1.2, Eq. 7]: https://doi.org/10.1145/2713168.2713173
     pub fn least_capacity(&self, arrivals: Bitrate, size: DataSize) -> Bitrate {
         self.capacity_with(arrivals, size, 1.0)
     }
 
-    /// `hit` is the mean delay of the first packet of a burst, as a share of the burst.
+    /// The capacity for a given `hit`: the mean delay of a burst's first packet, as a share of the
+    /// burst.
     fn capacity_with(&self, arrivals: Bitrate, size: DataSize, hit: f64) -> Bitrate {
         let capacity = packet_capacity(size);
         let taken = self.utilization() * capacity.as_bps_f64() * hit;
@@ -224,8 +230,9 @@ mod tests {
     use super::super::phy::{ACK, Band, ControlRate, DataRate, Mcs, mpdu_size};
     use super::*;
 
-    /// Stations with best-effort defaults that send packets of this size at this MCS; all
-    /// acknowledgements go at 24 Mbit/s, as in the solution that the figures come from.
+    /// Stations with best-effort defaults that send packets of this size at this MCS. All
+    /// acknowledgements go at 24 Mbit/s, as in the independent solution that the expected figures
+    /// come from.
     fn saturated(stations: u32, mcs: u8, packet: u64) -> Saturated {
         let (band, mcs) = (Band::GHZ_2_4, Mcs::new(mcs).unwrap());
         let packet = DataSize::from_bytes(packet);
@@ -302,12 +309,12 @@ mod tests {
     fn transmit_delays_are_the_papers_but_for_one() {
         assert_eq!(delay_ms(15, 1023, 0.1), "36.1750");
         assert_eq!(delay_ms(7, 15, 0.1), "3.3990");
-        // Printed as 238.68.
+        // The paper prints 238.68.
         assert_eq!(delay_ms(15, 1023, 0.9), "238.6750");
         assert_eq!([0.0, 0.9].map(|busy| delay_ms(7, 15, busy)), ["2.1865", "13.0990"]);
         let voice = [0.0, 0.1, 0.9].map(|busy| delay_ms(3, 7, busy));
         assert_eq!(voice, ["1.9525", "2.5150", "7.0150"]);
-        // The paper has 10.894, which its Eq. 3 does not give.
+        // The paper prints 10.894, which its Eq. 3 does not give.
         assert_eq!(delay_ms(15, 1023, 0.0), "10.8625");
         let slip = paper(15, 1023, 0.0).transmit_delay_with_whole_windows();
         assert_eq!(slip, TimeDelta::from_micros(10_894));

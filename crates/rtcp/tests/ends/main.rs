@@ -1,4 +1,4 @@
-//! Both ends of a flow with bytes between them: what one end writes, the other one reads.
+//! Tests of both ends of a flow, connected by bytes: each end must read what the other writes.
 
 mod path;
 mod receiver;

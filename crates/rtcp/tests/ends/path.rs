@@ -1,4 +1,5 @@
-//! A sender and a receiver, 20 ms apart each way, and what is on the way between them.
+//! A sender and a receiver, and the packets in flight between them. The delay is 20 ms in each
+//! direction.
 
 use std::collections::VecDeque;
 
@@ -29,12 +30,12 @@ pub fn limits() -> RateLimits {
     RateLimits::new(kbps(150), kbps(500), kbps(5_000)).unwrap()
 }
 
-/// Always in the middle, so that reports come once a second.
+/// Always returns the middle of the range, so reports are sent exactly once per second.
 pub fn middle() -> Random {
     Box::new(|| 0.5)
 }
 
-/// An RTP packet of the media, with room for both extensions.
+/// A media RTP packet with space for both extensions.
 pub fn rtp(number: u16, timestamp: u32, payload: usize) -> Vec<u8> {
     let header = RtpHeader {
         marker: true,
@@ -57,12 +58,12 @@ pub struct Path {
     pub sender: Sender,
     pub receiver: Receiver,
     pub changes: Vec<TargetChange>,
-    /// All RTP packets as they left.
+    /// All RTP packets sent.
     pub sent: Vec<Vec<u8>>,
-    /// All RTCP of the receiver.
+    /// All RTCP packets of the receiver.
     pub feedback: Vec<Vec<u8>>,
     pub sender_reports: usize,
-    /// Each so-manieth packet is lost, if it is not zero.
+    /// If not zero, every n-th packet is lost.
     pub lose_each: usize,
     /// Rate of the bottleneck.
     pub capacity: Bitrate,
@@ -105,7 +106,7 @@ impl Path {
         }
     }
 
-    /// Runs so long, with a packet each 10 ms that meets the target.
+    /// Runs for `time`. Every 10 ms it sends a packet whose size matches the target bitrate.
     pub fn run(&mut self, time: TimeDelta) {
         let end = self.now + time;
         while self.now < end {

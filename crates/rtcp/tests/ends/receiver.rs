@@ -11,10 +11,10 @@ fn receiver(feedback: Feedback) -> Receiver {
     Receiver::new(ms(0), ReceiverConfig::new(RECEIVER, BOTH, feedback), middle())
 }
 
-/// The packet with this RTP number and transport-wide number.
+/// A packet with this RTP and transport-wide sequence number.
 fn packet(number: u16) -> Vec<u8> {
     let mut bytes = rtp(number, 0, 10);
-    // After 12 bytes of header, 4 of the extension block and 1 of the element.
+    // The data follows 12 bytes of RTP header, 4 of extension header and 1 of element header.
     bytes[17..19].copy_from_slice(&number.to_be_bytes());
     assert_eq!(
         View::parse(&bytes).unwrap().transport_sequence_number(ID).unwrap().sequence_number,

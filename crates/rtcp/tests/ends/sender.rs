@@ -15,7 +15,7 @@ use weir_wire::twcc;
 
 use crate::path::{BOTH, ID, Path, RECEIVER, SSRC, TIME_ID, kbps, limits, middle, ms, rtp};
 
-/// Bytes of TWCC on packets 0 and 1, which arrived 20 ms after time zero.
+/// A TWCC packet that reports packets 0 and 1, which arrived at 20 ms.
 fn twcc_bytes() -> Vec<u8> {
     let mut bytes = Vec::new();
     let arrivals = [(0, 20_000), (1, 20_250)];
@@ -49,7 +49,7 @@ fn remb_bytes(bps: u64) -> Vec<u8> {
     bytes
 }
 
-/// A sender that has sent two packets at time zero.
+/// A sender that sent two packets at time zero.
 fn sender() -> Sender {
     let controller = Algorithm::Nada.build(limits());
     let mut sender = Sender::new(ms(0), controller, SenderConfig::new(SSRC, BOTH), middle());
@@ -58,7 +58,7 @@ fn sender() -> Sender {
     sender
 }
 
-/// What a datagram holds, in words.
+/// The kinds of packets in a datagram.
 fn walk(bytes: &[u8]) -> Vec<String> {
     let lines = std::cell::RefCell::new(Vec::new());
     let take = |message: Message<'_>| {
@@ -118,7 +118,7 @@ fn content_without_its_header_reads_as_the_packet_does() {
     assert_eq!(view(&bytes), view(&whole));
     let remb = remb_bytes(1_000_000);
     assert_eq!(rtcp_from_fci((206, 15), RECEIVER, 0, &remb[12..]).unwrap(), remb);
-    // Content that is no whole number of words is filled up.
+    // Content whose length is not a multiple of four bytes is padded.
     let odd = rtcp_from_fci((205, 15), RECEIVER, SSRC, &whole[12..whole.len() - 1]).unwrap();
     assert_eq!(odd.len(), whole.len());
     assert_eq!(rtcp_from_fci((205, 32), 1, 2, &[]), None);
@@ -146,7 +146,7 @@ fn packets_leave_with_their_extensions_filled_in() {
         let read = view.transport_sequence_number(ID).unwrap().sequence_number;
         assert_eq!((read, view.sequence_number()), (number, 9 + number));
         assert_eq!(view.abs_send_time(TIME_ID).unwrap().to_bytes(), [6, 0, 0]);
-        // 12 bytes of header, 12 of extensions, and IPv4 with UDP around them.
+        // 12 bytes of header, 12 of extensions, 28 of IPv4 and UDP.
         assert_eq!(packet.size.as_bytes(), 100 + 24 + 28);
     }
 }
@@ -218,12 +218,12 @@ fn round_trip_times_come_only_from_answers_to_own_reports() {
     assert_eq!(times.len(), 20);
     let now = ms(19_560);
     let newest = times[19];
-    // The field counts in 15 us.
+    // The field has a resolution of 15 us.
     let is_near = |rtt: Option<TimeDelta>, ms| {
         (rtt.unwrap() - TimeDelta::from_millis(ms)).abs() < TimeDelta::from_micros(50)
     };
     assert!(is_near(reports.round_trip_time(now, &block(newest)), 60));
-    // The delay of 30 ms at the receiver is not the path's.
+    // The 30 ms spent at the receiver are subtracted.
     let delayed = ReportBlock {
         delay_since_last_sender_report: compact_ntp_from_micros(30_000),
         ..block(newest)
@@ -235,7 +235,7 @@ fn round_trip_times_come_only_from_answers_to_own_reports() {
     assert!(reports.round_trip_time(now, &block(times[4])).is_some(), "sixteen are remembered");
 }
 
-/// The times of receiver reports are within their spread [RFC3550 §6.3.1].
+/// The intervals lie within the range of [RFC3550 §6.3.1].
 #[test]
 fn sender_reports_follow_each_other_after_half_a_second_to_one_and_a_half() {
     let draws = [0.0, 0.999, 0.25].into_iter().cycle();
@@ -264,7 +264,7 @@ fn receiver_reports_are_feedback_until_feedback_on_packets_comes() {
     assert_eq!(acknowledged(&sender), None);
     sender.on_rtcp(ms(540), &report_bytes(&[block(answered)]), |_| ());
     assert!(sender.media().controller().metrics().rtt.is_some(), "the report told of two packets");
-    // A later report does not hide what TWCC then says.
+    // A later receiver report does not hide later TWCC feedback.
     sender.enqueue(ms(600), [rtp(2, 54_000, 100)]).unwrap();
     sender.next_packet(ms(600)).unwrap();
     let mut bytes = Vec::new();
@@ -310,7 +310,7 @@ fn padding_leaves_in_a_stream_of_its_own_and_counts_as_what_it_is() {
 #[test]
 fn every_controller_finds_the_capacity_by_each_format() {
     for algorithm in Algorithm::all() {
-        // Where the receiver estimates, the sender hears of losses by its reports.
+        // If the receiver estimates, the sender learns of losses only from receiver reports.
         let formats: &[_] = match algorithm {
             Algorithm::Gcc2013 => &[Feedback::ReceiverReports],
             _ => &[Feedback::Twcc, Feedback::Ccfb],

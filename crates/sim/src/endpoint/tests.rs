@@ -3,7 +3,7 @@ use weir::{Algorithm, Reason};
 use weir_wire::rtp::View;
 
 use super::*;
-use crate::config::{Direction, Repair, Source, Traffic};
+use crate::config::{Direction, FlowConfig, FlowKind, Repair, Source};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(20);
@@ -47,16 +47,16 @@ impl Bench {
     }
 
     fn with_pauses(media: Media, pauses: Vec<Range<Timestamp>>) -> Self {
-        let flow = Flow {
+        let flow = FlowConfig {
             name: "media".to_owned(),
             direction: Direction::Up,
-            station: None,
+            attachment: None,
             hops: 0..1,
             access_delay: TimeDelta::ZERO,
             start: Timestamp::ZERO,
             stop: at(100_000),
             pauses,
-            traffic: Traffic::Media(media.clone()),
+            traffic: FlowKind::Media(media.clone()),
         };
         Self {
             ends: MediaEnds::new(&flow, &media, 0, Seed::new(1)),

@@ -14,8 +14,8 @@ use super::repair_rates::RepairRates;
 use super::rtx_history::RtxHistory;
 use super::ulpfec::UlpfecEncoder;
 use super::{Kind, Repair};
-use crate::endpoint::Departure;
 use crate::flow::Body;
+use crate::rtp_format::Departure;
 
 /// Key frames that are asked for come at most this often (libwebrtc).
 const MIN_KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);

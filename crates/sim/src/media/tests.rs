@@ -6,8 +6,8 @@ use weir_wire::header;
 use weir_wire::rtp::View;
 
 use super::{Kind, Packet, Repair, Ssrcs, VideoReceiver, VideoSender};
-use crate::endpoint::Departure;
 use crate::flow::Body;
+use crate::rtp_format::Departure;
 use crate::trace::Video;
 
 const DELAY: TimeDelta = TimeDelta::from_millis(40);

@@ -3,29 +3,30 @@ use std::sync::atomic::AtomicBool;
 use weir::Algorithm;
 use weir::controller::RateLimits;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use crate::trace::Video;
 use crate::{
-    Config, Direction, Feedback, Flow, Hop, Media, Repair, Source, Trace, Traffic, run, run_unless,
+    Config, Direction, Feedback, FlowConfig, FlowKind, Media, Repair, Source, Trace, run,
+    run_unless,
 };
 
 fn secs(secs: i64) -> Timestamp {
     Timestamp::from_secs(secs)
 }
 
-fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> Flow {
+fn flow(name: &str, algorithm: Algorithm, start: i64, stop: i64) -> FlowConfig {
     let kbps = Bitrate::from_kbps;
-    Flow {
+    FlowConfig {
         name: name.into(),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: secs(start),
         stop: secs(stop),
         pauses: Vec::new(),
-        traffic: Traffic::Media(Media {
+        traffic: FlowKind::Media(Media {
             controller: algorithm.into(),
             settings: RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap().into(),
             sender: None,
@@ -43,7 +44,7 @@ fn link(kbps: u64) -> LinkConfig {
     LinkConfig::unlimited(TimeDelta::from_millis(25)).with_capacity(capacity).with_queue(queue)
 }
 
-fn one_mbps(flows: Vec<Flow>) -> Config {
+fn one_mbps(flows: Vec<FlowConfig>) -> Config {
     let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
     let hops = vec![Hop { up: link(1_000), down }];
     Config::wired(TimeDelta::from_secs(20), hops, flows)
@@ -119,8 +120,12 @@ fn the_shortest_round_trip_is_propagation_serialisation_and_feedback_wait() {
 #[test]
 fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
     let mut config = one_mbps(vec![
-        Flow { hops: 0..2, ..flow("media-1", Algorithm::Nada, 0, 20) },
-        Flow { hops: 1..2, direction: Direction::Down, ..flow("media-2", Algorithm::Nada, 0, 20) },
+        FlowConfig { hops: 0..2, ..flow("media-1", Algorithm::Nada, 0, 20) },
+        FlowConfig {
+            hops: 1..2,
+            direction: Direction::Down,
+            ..flow("media-2", Algorithm::Nada, 0, 20)
+        },
     ]);
     config.hops.push(Hop { up: link(400), down: link(600) });
     let trace = run(&config, Seed::new(1));
@@ -140,7 +145,7 @@ fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
 #[test]
 fn an_access_delay_counts_each_way() {
     let plain = flow("media-1", Algorithm::GccDraft, 0, 20);
-    let least = |flow: Flow| {
+    let least = |flow: FlowConfig| {
         run(&one_mbps(vec![flow]), Seed::new(1))
             .rows
             .iter()
@@ -148,7 +153,7 @@ fn an_access_delay_counts_each_way() {
             .min()
             .unwrap()
     };
-    let far = Flow { access_delay: TimeDelta::from_millis(40), ..plain.clone() };
+    let far = FlowConfig { access_delay: TimeDelta::from_millis(40), ..plain.clone() };
     let more = least(far) - least(plain);
     assert!((more - TimeDelta::from_millis(80)).abs() < TimeDelta::from_millis(10), "{more}");
 }
@@ -158,7 +163,7 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
     for algorithm in Algorithm::all() {
         let pauses = vec![secs(8)..secs(12)];
         let trace = run(
-            &one_mbps(vec![Flow { pauses, ..flow("media-1", algorithm, 0, 20) }]),
+            &one_mbps(vec![FlowConfig { pauses, ..flow("media-1", algorithm, 0, 20) }]),
             Seed::new(1),
         );
         let sent = |from: i64, to: i64| -> DataSize {
@@ -176,7 +181,7 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
 /// Bytes that a controller brings over 1 Mbit/s in the last 5 s of 40 s, with feedback of this plan.
 fn late_bytes(algorithm: Algorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
     let mut flow = flow("media-1", algorithm, 0, 40);
-    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
+    let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.feedback = plan.to_vec();
     let config = Config { duration: TimeDelta::from_secs(40), ..one_mbps(vec![flow]) };
     let trace = run(&config, Seed::new(1));
@@ -214,7 +219,7 @@ fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
 /// One flow over 1 Mbit/s that loses packets at random, its video with this repair.
 fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
     let mut flow = flow("media-1", algorithm, 0, 60);
-    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
+    let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
     media.repair = Some(repair);
     let mut config = one_mbps(vec![flow]);
     config.duration = TimeDelta::from_secs(60);
@@ -260,7 +265,7 @@ fn a_flow_without_repair_has_no_video() {
 fn a_pause_is_no_freeze_and_the_video_goes_on_after_it() {
     let mut flow = flow("media-1", Algorithm::Nada, 0, 20);
     flow.pauses = vec![secs(6)..secs(12)];
-    let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made above") };
+    let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made above") };
     media.repair = Some(NACK);
     let video = video(&run(&one_mbps(vec![flow]), Seed::new(1)));
     // 14 s at 30 frames a second.
@@ -331,7 +336,7 @@ fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had
     for algorithm in [Algorithm::Gcc, Algorithm::Nada, Algorithm::ScreamV2] {
         let coupled = |name, priority, start, stop| {
             let mut flow = flow(name, algorithm, start, stop);
-            let Traffic::Media(media) = &mut flow.traffic else { unreachable!("made above") };
+            let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made above") };
             media.sender = Some("studio".into());
             media.settings.priority = priority;
             flow

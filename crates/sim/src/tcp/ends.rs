@@ -14,7 +14,7 @@ use super::segment::{Data, Segment, TcpPacket};
 use super::sender::{Limits, Sender};
 use super::timers::Timers;
 use super::{ShortTransfers, Tcp};
-use crate::config::Flow;
+use crate::config::FlowConfig;
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 use crate::trace::Transfer;
 
@@ -43,7 +43,7 @@ pub(crate) struct TcpEnds {
     /// Times in which the application has no use for a connection.
     pauses: VecDeque<Range<Timestamp>>,
     chance: Stream,
-    /// Data that may wait in the sending host, where that is a station.
+    /// Data that may wait in the sending host, where that is a terminal of an access network.
     small_queue: Option<u64>,
     /// Of the sending host, and of the receiving one.
     timers: [Timers; 2],
@@ -58,7 +58,7 @@ pub(crate) struct TcpEnds {
 }
 
 impl TcpEnds {
-    pub(crate) fn new(flow: &Flow, config: &Tcp, seed: Seed) -> Self {
+    pub(crate) fn new(flow: &FlowConfig, config: &Tcp, seed: Seed) -> Self {
         let mut chance = seed.stream(&format!("{}/transfers", flow.name));
         let first = match config.short {
             Some(short) if short.starts_idle => flow.start + short.idle_time(&mut chance),
@@ -68,7 +68,7 @@ impl TcpEnds {
         let timers = [Timers::new(&mut ticks), Timers::new(&mut ticks)];
         Self {
             pauses: flow.pauses.iter().cloned().collect(),
-            small_queue: flow.sends_from_station().then_some(config.small_queue.as_bytes()),
+            small_queue: flow.sends_from_terminal().then_some(config.small_queue.as_bytes()),
             connection: 0,
             stage: Stage::Idle { until: first },
             accepted: 0,

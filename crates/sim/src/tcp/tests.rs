@@ -1,12 +1,12 @@
 //! Connections through a simulated bottleneck of 10 Mbit/s with a round-trip time of 100 ms.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
+use weir_net::{Capacity, Hop, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
 
 use super::segment::MSS;
 use super::{Congestion, Cubic, ShortTransfers, Tcp};
 use crate::trace::{Row, Trace};
-use crate::{Config, Direction, Flow, Hop, Traffic, run};
+use crate::{Config, Direction, FlowConfig, FlowKind, run};
 
 const CUBIC: Congestion = Congestion::Cubic(Cubic::Rfc9438);
 const ALL: [Congestion; 4] =
@@ -25,16 +25,16 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
     let queue = QueueLimit::Time(queue);
     let down = LinkConfig::unlimited(ms(50));
     let up = down.clone().with_capacity(capacity).with_queue(queue).with_loss(loss);
-    let flow = |(index, tcp): (usize, &Tcp)| Flow {
+    let flow = |(index, tcp): (usize, &Tcp)| FlowConfig {
         name: format!("tcp-{}", index + 1),
         direction: Direction::Up,
-        station: None,
+        attachment: None,
         hops: 0..1,
         access_delay: TimeDelta::ZERO,
         start: Timestamp::from_secs(10 * index as i64),
         stop: Timestamp::from_secs(secs),
         pauses: Vec::new(),
-        traffic: Traffic::Tcp(tcp.clone()),
+        traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = flows.iter().enumerate().map(flow).collect();
     Config::wired(TimeDelta::from_secs(secs), vec![Hop { up, down }], flows)

@@ -1,11 +1,11 @@
-//! What a controller tells of its inner state, for traces and reports.
+//! A controller's internal state, for traces and reports.
 
 use core::fmt;
 use core::ops::Deref;
 
 use crate::units::{Bitrate, TimeDelta};
 
-/// Declares the reasons: their list and their words follow from it.
+/// Declares the reasons; generates the enum, its list and its texts.
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal,)+) => {
         /// Why a target bitrate last changed.
@@ -19,14 +19,14 @@ macro_rules! reasons {
             /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The word for records and reports.
+            /// Name in traces and reports.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)+
                 }
             }
 
-            /// What the reason means, in a sentence.
+            /// The meaning of the reason, as a sentence.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$name => concat!($($meaning),+).trim_ascii(),)+
@@ -65,8 +65,8 @@ reasons! {
     FeedbackLost = "feedback lost",
 }
 
-/// Named internal values that decided the last change: each a name, with the unit in it, and a value.
-/// Behaves as a slice of them.
+/// Named internal values that decided the last change, as a slice of pairs. Each name contains the
+/// unit.
 ///
 /// ```
 /// use weir::controller::Signals;
@@ -81,12 +81,12 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// How many signals a controller can have at most. It may rise.
+    /// Maximum number of signals. Later versions may raise it.
     pub const CAPACITY: usize = 8;
     /// No signals.
     pub const NONE: Self = Self { values: [("", 0.0); Self::CAPACITY], len: 0 };
 
-    /// These signals. More than [`Signals::CAPACITY`] do not compile.
+    /// Takes up to [`Signals::CAPACITY`] signals; more do not compile.
     pub const fn new<const N: usize>(signals: [(&'static str, f64); N]) -> Self {
         const { assert!(N <= Self::CAPACITY, "more signals than there is room for") };
         let mut all = Self { len: N, ..Self::NONE };
@@ -125,22 +125,22 @@ impl fmt::Debug for Signals {
 pub struct Metrics {
     /// Why the target bitrate last changed.
     pub reason: Reason,
-    /// The controller's state, in its standard's words.
+    /// The controller's state, as its standard names it.
     pub state: &'static str,
-    /// Round-trip time as the controller sees it, feedback interval included.
+    /// Round-trip time as the controller measures it. It includes the receiver's feedback interval.
     pub rtt: Option<TimeDelta>,
     /// Queuing delay as the controller estimates it.
     pub queuing_delay: Option<TimeDelta>,
     /// Loss ratio as the controller estimates it, 0.0..=1.0.
     pub loss_ratio: f64,
-    /// Rate at which the receiver got data, by feedback.
+    /// Rate at which the receiver received data, computed from feedback.
     pub acknowledged_bitrate: Option<Bitrate>,
-    /// Values of the algorithm's own.
+    /// Values specific to the algorithm.
     pub signals: Signals,
 }
 
 impl Metrics {
-    /// A reason and a state alone: no loss, nothing measured, no signals.
+    /// Metrics with a reason and a state, but no measurements and no signals.
     pub const fn new(reason: Reason, state: &'static str) -> Self {
         Self {
             reason,

@@ -1,7 +1,7 @@
-//! What the controllers that watch the delay gradient have in common: the detector's signal and the
+//! Types shared by the controllers that use the delay gradient: the detector's signal, and the
 //! states of the rate control that it drives [GCC §5.5] [BARI §remote rate controller, Figure 2].
 
-/// What the delay gradient says of the bottleneck.
+/// State of the bottleneck queue, as the delay gradient shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BandwidthUsage {
     /// The queue grows.
@@ -15,16 +15,17 @@ pub(crate) enum BandwidthUsage {
 /// The states of the rate control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateState {
-    /// Built-up queues drain: the estimate stays.
+    /// Queues are draining: the estimate stays constant.
     Hold,
     /// No congestion: the estimate grows.
     Increase,
-    /// Congestion: the estimate is cut.
+    /// Congestion: the estimate is reduced.
     Decrease,
 }
 
 impl RateState {
-    /// The table of transitions, the same since 2013 [GCC §5.5] [BARI §remote rate controller, Figure 2].
+    /// The state transition table, unchanged since 2013 [GCC §5.5]
+    /// [BARI §remote rate controller, Figure 2].
     pub(crate) fn next(self, usage: BandwidthUsage) -> Self {
         match (self, usage) {
             (_, BandwidthUsage::Overuse) => Self::Decrease,
@@ -47,7 +48,7 @@ mod tests {
     use super::BandwidthUsage::{Normal, Overuse, Underuse};
     use super::RateState::{Decrease, Hold, Increase};
 
-    // [GCC §5.5] [BARI §remote rate controller, Figure 2], the whole table.
+    // [GCC §5.5] [BARI §remote rate controller, Figure 2]: the complete table.
     #[test]
     fn the_states_follow_the_table() {
         let table = [

@@ -1,4 +1,4 @@
-//! The congestion controllers, one folder a standard, and their names.
+//! The congestion controllers, one folder per standard, and their names.
 
 mod delay_signal;
 pub mod gcc;
@@ -38,7 +38,7 @@ impl Algorithm {
     const ALL: [Self; 6] =
         [Self::Gcc, Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
 
-    /// All of them, in the order that reports use.
+    /// All algorithms, in the order of reports.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
         Self::ALL.into_iter()
     }
@@ -55,21 +55,22 @@ impl Algorithm {
         }
     }
 
-    /// How this algorithm uses ECN where `wanted` is asked for. ECT(1) is a promise to answer marks in
-    /// proportion to their share [RFC9331 §4.3]; an algorithm that takes each mark for a loss cannot keep
-    /// it, and gets ECT(0): GCC-D17, SCREAM-D12. Sender and controller must agree, so both ask here.
+    /// How this algorithm uses ECN if `wanted` is requested. ECT(1) promises a reaction in
+    /// proportion to the share of marks [RFC9331 §4.3]. An algorithm that treats each mark as a
+    /// loss cannot keep that promise, so it uses ECT(0): GCC-D17, SCREAM-D12. Sender and controller
+    /// must use the same mode, so both call this function.
     ///
     /// [RFC9331 §4.3]: https://www.rfc-editor.org/rfc/rfc9331#section-4.3
     pub const fn ecn_mode(self, wanted: EcnMode) -> EcnMode {
         match (self, wanted) {
             (Self::Gcc | Self::GccDraft | Self::Scream, EcnMode::L4s) => EcnMode::Classic,
-            // It hears of losses and of its receiver's estimate, never of a mark.
+            // Its feedback reports losses and the receiver's estimate, but no marks.
             (Self::Gcc2013, _) => EcnMode::Off,
             (_, wanted) => wanted,
         }
     }
 
-    /// A fresh controller with the standard's default parameters.
+    /// A new controller with the standard's default parameters.
     pub fn build(self, settings: impl Into<Settings>) -> Box<dyn Controller + Send> {
         let settings = settings.into();
         let settings = Settings { ecn: self.ecn_mode(settings.ecn), ..settings };
@@ -83,7 +84,7 @@ impl Algorithm {
         }
     }
 
-    /// The receiver's half, for the algorithms that have one.
+    /// The receiver-side estimator, for algorithms that have one.
     pub fn build_receiver(self) -> Option<Box<dyn ReceiverEstimator + Send>> {
         match self {
             Self::Gcc2013 => Some(Box::new(gcc_2013::Receiver::new())),
@@ -98,7 +99,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// No algorithm has this name.
+/// Error: no algorithm has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 

@@ -1,29 +1,30 @@
-//! The receiver's notes: which packets arrived when, ready to be sent back.
+//! The receiver's record of arrivals by transport-wide sequence number.
 
 use super::SeqUnwrapper;
 use crate::fifo::Fifo;
 use crate::units::{TimeDelta, Timestamp};
 
-/// How long an arrival that was already fed back is kept, so that a late packet's feedback can repeat
-/// its neighbours instead of calling them lost.
+/// Time for which an arrival is kept after it was fed back. Feedback on a late packet must repeat
+/// the packets after it, or it would report them as lost.
 pub(super) const LOOK_BACK: TimeDelta = TimeDelta::from_millis(500);
 
-/// Notes arrivals by transport-wide sequence number and hands them out in batches, one a feedback
-/// packet. A batch starts at the lowest number that arrived since the last one, so a reordered packet
-/// is fed back after all.
+/// Records arrivals by transport-wide sequence number and returns them in batches, one per feedback
+/// packet. A batch starts at the lowest number that arrived since the last batch, so that reordered
+/// packets are fed back too.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalRecorder {
     unwrapper: SeqUnwrapper,
-    /// Sequence number and arrival in microseconds, by rising number.
+    /// Sequence number and arrival in microseconds, by increasing number.
     arrivals: Fifo<(i64, i64)>,
-    /// Some packet arrived after one of a higher number, and one of the two is still in the list.
+    /// True if two packets in the list may have arrived in another order than that of their
+    /// numbers.
     is_reordered: bool,
     /// Lowest number that arrived since the last batch.
     fresh: Option<i64>,
 }
 
 impl ArrivalRecorder {
-    /// Notes a packet. A duplicate keeps its first arrival.
+    /// Records a packet. Of duplicates, the first arrival counts.
     pub fn on_packet(&mut self, now: Timestamp, sequence_number: u16) {
         let number = self.unwrapper.peek(sequence_number.into());
         let at = match self.arrivals.last() {
@@ -35,7 +36,7 @@ impl ArrivalRecorder {
             }
             _ => self.arrivals.len(),
         };
-        // The newest number is the reference, or one very late packet would pull it back.
+        // Keep the newest number as reference: a very late packet must not pull it back.
         if at == self.arrivals.len() {
             self.unwrapper.set_last(number);
         }
@@ -54,20 +55,20 @@ impl ArrivalRecorder {
         self.fresh.is_some()
     }
 
-    /// Forgets what arrived before the horizon and is not fresh.
+    /// Removes arrivals that are before the horizon and not fresh.
     fn forget(&mut self, fresh: i64, horizon: i64) {
         let is_old = |arrival: &(i64, i64)| arrival.0 < fresh && arrival.1 < horizon;
         if self.is_reordered {
             self.arrivals.retain(|arrival| !is_old(arrival));
             self.is_reordered = !self.arrivals.is_sorted_by_key(|arrival| arrival.1);
         } else {
-            // In the order of arrival the oldest ones are the first ones.
+            // Without reordering, the oldest arrivals are at the front.
             self.arrivals.remove_first(self.arrivals.partition_point(is_old));
         }
     }
 
-    /// The arrivals to feed back now: unwrapped sequence number and arrival in microseconds, by rising
-    /// number, from the lowest fresh one on. Empty if none is fresh.
+    /// The arrivals to feed back now, from the lowest fresh number on: unwrapped sequence number
+    /// and arrival in microseconds, by increasing number. Empty if there is no fresh one.
     pub fn take_batch(&mut self, now: Timestamp) -> &[(i64, i64)] {
         let horizon = (now - LOOK_BACK).as_micros();
         let Some(fresh) = self.fresh.take() else { return &[] };

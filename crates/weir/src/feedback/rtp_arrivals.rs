@@ -1,4 +1,4 @@
-//! The receiver's notes by RTP stream: which packets arrived when and with which ECN mark.
+//! The receiver's record of arrivals by RTP stream, with their ECN marks.
 
 use alloc::vec::Vec;
 
@@ -6,35 +6,36 @@ use super::arrivals::LOOK_BACK;
 use super::{Ecn, RtpNumber, SeqUnwrapper};
 use crate::units::Timestamp;
 
-/// A packet so far ahead of the last begins its stream anew: no report could span the gap.
+/// A packet further ahead than this restarts its stream, because no report could span the gap.
 const LONGEST_GAP: i64 = 1 << 14;
-/// Packets that may still come before the first one of a stream.
+/// Maximum number of packets that may arrive late before the first one of a stream.
 const LEAST_REORDERED: i64 = 64;
 
-/// Arrival in microseconds and ECN bits of a packet that was received.
+/// Arrival in microseconds and ECN bits of a received packet; `None` for a missing one.
 pub type RtpArrival = Option<(i64, Ecn)>;
 
-/// Notes arrivals by RTP sequence number and hands them out in batches, one a media source and report,
-/// for congestion control feedback.
+/// Records arrivals by RTP sequence number and returns them in batches for congestion control
+/// feedback: one batch per media source and report.
 ///
-/// Batches of a source follow each other without a gap [RFC8888 §3.1]. One begins earlier if a packet
-/// arrived late, and then repeats what follows it: a packet once received stays received.
+/// Batches of a source follow each other without a gap [RFC8888 §3.1]. A batch begins earlier if a
+/// packet arrived late. It then repeats the packets after it, because a received packet must stay
+/// reported as received.
 ///
 /// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Debug, Default)]
 pub struct RtpArrivalRecorder {
-    /// In the order in which they began. There are few.
+    /// Streams in the order of their first packets. There are few.
     streams: Vec<Stream>,
 }
 
-/// What a report says of one media source.
+/// The part of a report on one media source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpBatch<'a> {
     /// The media source.
     pub ssrc: u32,
     /// RTP sequence number of the first packet, unwrapped.
     pub begin: i64,
-    /// Each packet from there to the highest received.
+    /// All packets from there to the highest one received.
     pub packets: &'a [RtpArrival],
 }
 
@@ -42,14 +43,14 @@ pub struct RtpBatch<'a> {
 struct Stream {
     ssrc: u32,
     unwrapper: SeqUnwrapper,
-    /// RTP sequence number of the first packet held.
+    /// RTP sequence number of the first packet in `packets`.
     first: i64,
     packets: Vec<RtpArrival>,
-    /// Where the next batch begins if nothing arrives late.
+    /// First number of the next batch, unless a packet arrives late.
     next_begin: i64,
     /// Lowest number that arrived since the last batch.
     fresh: Option<i64>,
-    /// Where the current batch begins.
+    /// First number of the current batch.
     batch: Option<i64>,
 }
 
@@ -77,13 +78,14 @@ impl Stream {
             return;
         }
         if number >= self.end() {
-            // The newest number is the reference, or one very late packet would pull it back.
+            // Keep the newest number as reference: a very late packet must not pull it back.
             self.unwrapper.set_last(number);
             self.packets.resize((number - self.first) as usize, None);
             self.packets.push(Some((arrival_us, ecn)));
         } else {
             match &mut self.packets[(number - self.first) as usize] {
-                // [RFC8888 §3.1]: the first copy's arrival, and CE if any copy was marked.
+                // [RFC8888 §3.1]: keep the arrival of the first copy, and CE if any copy was
+                // marked.
                 Some((_, first_ecn)) => {
                     if ecn == Ecn::Ce {
                         *first_ecn = Ecn::Ce;
@@ -96,7 +98,7 @@ impl Stream {
         self.fresh = Some(self.fresh.map_or(number, |fresh| fresh.min(number)));
     }
 
-    /// Makes room for a packet before the first, if nothing was reported yet that could contradict.
+    /// Makes room for a packet before the first, unless a report has already covered that number.
     fn reach_back(&mut self, number: i64) -> bool {
         let missing = self.first - number;
         if self.next_begin != self.first || self.batch.is_some() || missing > LEAST_REORDERED {
@@ -121,7 +123,7 @@ impl Stream {
 }
 
 impl RtpArrivalRecorder {
-    /// Notes a packet. A duplicate keeps its first arrival, and a mark on any copy.
+    /// Records a packet. Of duplicates, the first arrival and any CE mark count.
     pub fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, ecn: Ecn) {
         let index = self.streams.iter().position(|stream| stream.ssrc == rtp.ssrc);
         let index = index.unwrap_or_else(|| {
@@ -136,8 +138,8 @@ impl RtpArrivalRecorder {
         stream.on_packet(now.as_micros(), rtp.sequence_number, ecn);
     }
 
-    /// What to report now: of each source with something new, from the lowest number that was not
-    /// reported or came late to the highest received.
+    /// The batches to report now, one for each source with news. A batch begins at the lowest
+    /// number that was not reported or arrived late, and ends at the highest one received.
     pub fn take_batches(&mut self, now: Timestamp) -> impl Iterator<Item = RtpBatch<'_>> {
         let horizon_us = (now - LOOK_BACK).as_micros();
         self.streams.iter_mut().for_each(|stream| stream.begin_batch(horizon_us));
@@ -179,7 +181,7 @@ mod tests {
         let mut recorder = RtpArrivalRecorder::default();
         arrive(&mut recorder, 1, &[65_534, 0]);
         assert_eq!(take(&mut recorder, 5), (65_534, alloc::vec![Some(1), None, Some(2)]));
-        // 1 and 2 are lost: they are in the next batch, though it has news of 3 only.
+        // 1 and 2 are lost. They are in the next batch, although only 3 arrived.
         arrive(&mut recorder, 6, &[3]);
         assert_eq!(take(&mut recorder, 7), (65_537, alloc::vec![None, None, Some(6)]));
         assert_eq!(recorder.take_batches(at(8)).next(), None);
@@ -241,7 +243,7 @@ mod tests {
             take(&mut recorder, i64::from(number) * 10);
         }
         assert!(recorder.streams[0].packets.len() <= 51);
-        // It was received long ago; a copy of it now is no news, nor is a packet as old.
+        // A copy of a packet received long ago is not news, nor is another packet as old.
         arrive(&mut recorder, 20_000, &[5]);
         assert_eq!(recorder.take_batches(at(20_000)).next(), None);
     }

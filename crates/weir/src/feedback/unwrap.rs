@@ -1,26 +1,28 @@
-//! The one place where counters that wrap on the wire become counters that do not.
+//! Unwraps counters that wrap on the wire. All such counters are unwrapped here.
 
-/// Unwraps a counter of `BITS` bits: each value is taken as the one nearest to the last.
+/// Unwraps a counter of `BITS` bits: each value becomes the nearest candidate to the reference
+/// point.
 #[derive(Clone, Debug, Default)]
 pub struct Unwrapper<const BITS: u32> {
     last: Option<i64>,
 }
 
-/// For RTP and transport-wide sequence numbers.
+/// Unwrapper for RTP and transport-wide sequence numbers.
 pub type SeqUnwrapper = Unwrapper<16>;
 
 impl<const BITS: u32> Unwrapper<BITS> {
     const PERIOD: i64 = 1 << BITS;
 
-    /// The unwrapped value; the first one stands for itself. Bits above `BITS` are ignored. Of two
-    /// equally near candidates the later one is taken.
+    /// The unwrapped value, which becomes the reference point. The first value is returned as it
+    /// is. Bits above `BITS` are ignored. Of two equally near candidates, the later one is
+    /// returned.
     pub fn unwrap(&mut self, value: u32) -> i64 {
         let unwrapped = self.peek(value);
         self.last = Some(unwrapped);
         unwrapped
     }
 
-    /// As [`Unwrapper::unwrap`], and the reference point stays where it is.
+    /// Like [`Unwrapper::unwrap`], but keeps the reference point.
     pub fn peek(&self, value: u32) -> i64 {
         let value = i64::from(value) & (Self::PERIOD - 1);
         let Some(last) = self.last else { return value };
@@ -28,7 +30,7 @@ impl<const BITS: u32> Unwrapper<BITS> {
         if ahead <= Self::PERIOD / 2 { last + ahead } else { last + ahead - Self::PERIOD }
     }
 
-    /// The reference point, if there is one.
+    /// The reference point: the last unwrapped value, if there is one.
     pub const fn last(&self) -> Option<i64> {
         self.last
     }

@@ -8,7 +8,7 @@ use crate::{Algorithm, RateLimits};
 
 const SIZE: DataSize = DataSize::from_bytes(1_250); // 10 ms at 1 Mbit/s
 
-/// A call that the controller got.
+/// A recorded call to the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Call {
     Queued { added: u64, queued: u64 },
@@ -20,14 +20,14 @@ enum Call {
     Timeout(Timestamp),
 }
 
-/// A controller that notes its calls and asks for what the test says.
+/// A controller that records its calls and returns the target set by the test.
 struct Script {
     calls: Vec<Call>,
     target: Cell<Target>,
     timeout: Cell<Option<Timestamp>>,
-    /// Each packet sent closes its window.
+    /// Each sent packet closes the window.
     one_at_a_time: bool,
-    /// Each round-trip time and each report lowers its target by this much.
+    /// Each round-trip time and each report lowers the target by this much.
     step_down: Bitrate,
 }
 
@@ -112,7 +112,7 @@ fn frame(packets: core::ops::Range<u32>) -> impl Iterator<Item = (DataSize, u32)
     packets.map(|packet| (SIZE, packet))
 }
 
-/// What may leave now.
+/// All packets that may leave now.
 fn drain(sender: &mut MediaSender<u32, Script>, now: Timestamp) -> Vec<Option<u32>> {
     core::iter::from_fn(|| sender.next_packet(now)).map(|packet| packet.content).collect()
 }
@@ -139,7 +139,7 @@ fn a_window_that_a_packet_fills_holds_back_the_next_one() {
     sender.enqueue(at(0), frame(0..3));
     assert_eq!(drain(&mut sender, at(0)), [Some(0)]);
     assert_eq!(sender.next_send_time(), None);
-    // Any event that opens it again lets one more go.
+    // Any event that opens the window again releases one more packet.
     sender.controller().target.set(target(100_000));
     sender.on_receiver_limit(at(1), None);
     assert_eq!(drain(&mut sender, at(1)), [Some(1)]);
@@ -151,7 +151,7 @@ fn urgent_packets_leave_first_and_parity_last() {
     sender.enqueue(at(0), frame(0..1));
     sender.enqueue_parity(SIZE, 7);
     sender.enqueue_urgent(at(0), frame(8..10));
-    // Parity is no new media: it shows in the queue only.
+    // Parity is not new media: it counts only in the queue length.
     let calls = [
         Call::Queued { added: 1_250, queued: 1_250 },
         Call::Queued { added: 2_500, queued: 5_000 },
@@ -178,7 +178,7 @@ fn the_controllers_timer_runs_when_it_is_due_and_not_before() {
     assert_eq!(sender.controller().calls, []);
     sender.on_timeout(at(31));
     assert_eq!(sender.controller().calls, [Call::Timeout(at(31))]);
-    // The pacer may be due before it.
+    // The pacer may be due before the controller's timeout.
     assert_eq!(sender.next_timeout(), Some(at(131)));
     sender.enqueue(at(40), frame(0..2));
     sender.next_packet(at(40));
@@ -241,7 +241,7 @@ fn changes_of_the_target_count_as_one_until_they_are_taken() {
     assert_eq!((change.from, change.to), (kbps(1_000), kbps(600)));
     assert_eq!(change.metrics.reason, Reason::Loss);
     assert_eq!(sender.take_change(), None);
-    // There and back again is no change.
+    // A change that is reverted is not reported.
     for rate in [800, 600] {
         sender.controller().target.set(target(rate));
         sender.on_shared_rate(at(0), kbps(rate));
@@ -270,7 +270,7 @@ fn feedback_goes_to_the_controller_with_its_round_trip_time_in_one_step() {
         [Call::Feedback { packets: 1 }, Call::RoundTrip(rtt)]
     );
     assert_eq!(sender.take_change().map(|change| change.to), Some(kbps(800)));
-    // The same again tells nothing, and nobody hears of it.
+    // Repeated feedback contains nothing new, so the controller is not called.
     let again =
         sender.on_feedback_with(at(60), |sent| sent.on_twcc(header, arrivals()), |_| Some(rtt));
     assert_eq!(again, None);

@@ -1,4 +1,4 @@
-//! Drives one controller by operations, and checks what must hold after each call.
+//! Applies operations to one controller, and checks its invariants after each call.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,14 +12,14 @@ use crate::factory::ControllerFactory;
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Fed-back packets that may be repeated by a later, duplicated feedback packet.
+/// Number of reported packets kept, so that later feedback can report them again.
 const REPEATABLE: usize = 64;
-/// The shortest round trip: 25 ms each way.
+/// Minimum round-trip time: 25 ms in each direction.
 const ROUND_TRIP: TimeDelta = TimeDelta::from_millis(50);
-/// More timeouts than this in one advance mean that a controller asks for them in a loop.
+/// If one advance causes more timeouts than this, the controller requests them in a loop.
 const MAX_TIMEOUTS: usize = 1_000_000;
 
-/// What a controller did that it must not do.
+/// A violation of the contract by a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
@@ -30,11 +30,13 @@ impl fmt::Display for Violation {
 }
 impl core::error::Error for Violation {}
 
-/// An error with these words unless the condition holds.
+/// Returns an error with this message unless the condition is true.
 macro_rules! ensure {
     ($condition:expr, $($words:tt)+) => {
-        if !$condition {
-            return Err(Violation(format!($($words)+)));
+        // Not `if !$condition`: a comparison with NaN must count as a violation.
+        match $condition {
+            true => {}
+            false => return Err(Violation(format!($($words)+))),
         }
     };
 }
@@ -45,61 +47,62 @@ type Checked<T = ()> = Result<T, Violation>;
 /// One step of a script.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Time passes; timeouts that fall due are delivered.
+    /// Time passes; due timeouts are delivered.
     Advance(TimeDelta),
-    /// Packets leave at once, whatever the controller's window says.
+    /// Packets are sent at once, regardless of the controller's window.
     Send {
-        /// How many packets.
+        /// Number of packets.
         packets: usize,
         /// Size of each.
         bytes: u64,
     },
-    /// A feedback report on the oldest packets that have none.
+    /// A feedback report on the oldest packets not reported yet.
     Feedback(Feedback),
     /// The receiver's clock jumps.
     ReceiverClock(TimeDelta),
-    /// The receiver goes over to another format of feedback.
+    /// The receiver switches to another feedback format.
     Format(Format),
-    /// The send queue holds this much.
+    /// The length of the send queue changes.
     Queue {
         /// Bytes in the send queue.
         bytes: u64,
     },
-    /// A receiver report tells a round-trip time, which may be nonsense.
+    /// A receiver report gives a round-trip time, which may be absurd.
     RoundTrip(TimeDelta),
 }
 
-/// What a format of feedback says of arrivals.
+/// What a feedback format reports about arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Arrival times by the receiver's clock, as transport-wide feedback has them.
+    /// Arrival times by the receiver's clock, as in transport-wide feedback.
     Measured,
-    /// By another clock, which is this much ahead, and with ECN bits, as RFC 8888 has them.
+    /// Arrival times by another clock, which is this much ahead, with ECN bits, as in RFC 8888.
     Ccfb(TimeDelta),
-    /// Round-trip times alone, as receiver reports have them.
+    /// Only round-trip times, as in receiver reports.
     RoundTrip,
 }
 
-/// What a report says.
+/// Content of a feedback report.
 #[derive(Clone, Debug)]
 pub struct Feedback {
-    /// How many packets it is on.
+    /// Number of packets reported.
     pub packets: usize,
-    /// Share of them that is called lost.
+    /// Share of them reported as lost.
     pub loss: f64,
-    /// Largest jitter of the arrival times: beyond the spacing it reorders them.
+    /// Maximum jitter of the arrival times. Jitter larger than the packet spacing causes
+    /// reordering.
     pub jitter: TimeDelta,
-    /// Decides which packets are lost and how late each is.
+    /// Seed that decides which packets are lost and how late each one is.
     pub salt: u64,
-    /// Whether packets that were reported before are reported again, lost ones as recovered.
+    /// Whether earlier packets are reported again, lost ones as recovered.
     pub repeat: bool,
 }
 
-/// A controller with the world around it.
+/// A controller with a simulated sender, path and receiver.
 pub struct Driver {
     /// The controller under test.
     pub controller: Box<dyn Controller + Send>,
-    /// The time that the next operation begins at.
+    /// The start time of the next operation.
     pub now: Timestamp,
     limits: RateLimits,
     next_number: i64,
@@ -108,12 +111,12 @@ pub struct Driver {
     reported: VecDeque<PacketReport>,
     receiver_clock: TimeDelta,
     format: Format,
-    /// The next report is the first of its format.
+    /// The next report is the first in its format.
     new_clock: bool,
 }
 
 impl Driver {
-    /// A fresh controller of this kind at 10 s.
+    /// A new controller of this kind, at time 10 s.
     pub fn new(factory: impl Into<ControllerFactory>, settings: impl Into<Settings>) -> Self {
         let (factory, settings) = (factory.into(), settings.into());
         let limits = settings.limits;
@@ -131,7 +134,7 @@ impl Driver {
         }
     }
 
-    /// The format of the feedback now.
+    /// The current feedback format.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -145,7 +148,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// What the controller did that it must not do.
+    /// The violation of the contract.
     pub fn try_apply(&mut self, op: &Op) -> Result<(), Violation> {
         match op {
             Op::Advance(by) => self.advance(self.now + *by)?,
@@ -169,11 +172,11 @@ impl Driver {
         self.check()
     }
 
-    /// The same for tests that want to fail.
+    /// Like [`try_apply`](Driver::try_apply), but panics on a violation.
     ///
     /// # Panics
     ///
-    /// If the controller did what it must not do.
+    /// If the controller violated the contract.
     pub fn apply(&mut self, op: &Op) {
         self.try_apply(op).unwrap_or_else(|violation| panic!("{violation}"));
     }
@@ -229,11 +232,11 @@ impl Driver {
         self.report(FeedbackReport::new(packets).with_missing_feedback(missing_feedback));
     }
 
-    /// Gives the controller a report as the format of feedback would have it. Arrival times come in by
-    /// the receiver's clock.
+    /// Converts a report to the current feedback format and passes it to the controller. Its
+    /// arrival times are by the receiver's clock.
     fn report(&mut self, mut report: FeedbackReport) {
         let newest = report.received().map(|packet| packet.send_time).max();
-        // A script may report at once; no path is that short.
+        // A script may report a packet right after sending it, but no path is that short.
         let round_trip = newest.map_or(ROUND_TRIP, |newest| ROUND_TRIP.max(self.now - newest));
         for packet in &mut report.packets {
             let arrival = packet.arrival_time.as_mut();
@@ -281,12 +284,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends what the controller allows over a first-in first-out link with 50 ms of round trip and
-    /// 300 ms of queue, feedback every 50 ms. Returns the mean target of the last quarter.
+    /// Sends at the controller's rate over a FIFO link with a round-trip time of 50 ms and a queue
+    /// of 300 ms. Feedback arrives every 50 ms. Returns the mean target of the last quarter.
     ///
     /// # Panics
     ///
-    /// If the controller did what it must not do.
+    /// If the controller violated the contract.
     pub fn run_clean_link(
         &mut self,
         capacity: Bitrate,
@@ -297,11 +300,11 @@ impl Driver {
             .unwrap_or_else(|violation| panic!("{violation}"))
     }
 
-    /// The same with an error in place of a panic.
+    /// Like [`run_clean_link`](Driver::run_clean_link), but returns an error on a violation.
     ///
     /// # Errors
     ///
-    /// What the controller did that it must not do.
+    /// The violation of the contract.
     pub fn try_run_clean_link(
         &mut self,
         capacity: Bitrate,
@@ -321,7 +324,8 @@ impl Driver {
             self.advance(start + STEP * step)?;
             let target = self.controller.target();
             let rate = source_cap.map_or(target.bitrate, |cap| cap.min(target.bitrate));
-            // What the window holds back stays in the send queue, and the controller hears of it.
+            // Packets that do not fit the window stay in the send queue; the controller is
+            // notified.
             credit = (credit + rate * STEP).min(PACKET * 200.0);
             let whole =
                 |credit: DataSize| credit.as_bytes() / PACKET.as_bytes() * PACKET.as_bytes();
@@ -359,7 +363,7 @@ impl Driver {
         Ok(Bitrate::from_bps_f64(sum / f64::from(samples)))
     }
 
-    /// Feeds back what arrived at least 25 ms ago, and the drops that later packets revealed.
+    /// Reports packets that arrived at least 25 ms ago, and drops that later arrivals revealed.
     fn report_arrived(&mut self, on_the_way: &mut VecDeque<PacketReport>) {
         let horizon = self.now - TimeDelta::from_millis(25) + self.receiver_clock;
         let arrived =

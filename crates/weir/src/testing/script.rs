@@ -1,4 +1,4 @@
-//! Draws scripts, and makes those that break a rule shorter.
+//! Generates random scripts, and shortens scripts that break a rule.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use super::driver::{Feedback, Format, Op, Violation, mix};
 use crate::controller::{EcnMode, Settings};
 use crate::units::TimeDelta;
 
-/// A source of chance: equal seeds give equal draws.
+/// A random number generator; equal seeds give equal numbers.
 pub(super) struct Dice {
     seed: u64,
     drawn: u64,
@@ -22,7 +22,7 @@ impl Dice {
         mix(self.seed, self.drawn)
     }
 
-    /// A number from zero up to but not including `end`.
+    /// A random number in 0..`end`.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.draw() % end
     }
@@ -31,7 +31,7 @@ impl Dice {
         from + self.below((end - from) as u64) as i64
     }
 
-    /// Settings with limits anywhere between 1 kbit/s and 9 Mbit/s.
+    /// Random settings with limits between 1 kbit/s and 9 Mbit/s.
     pub(super) fn settings(&mut self) -> Settings {
         let min = 1 + self.below(2_000);
         let start = min + self.below(2_000);
@@ -40,7 +40,7 @@ impl Dice {
         Settings::new(super::limits(min, start, max)).with_ecn(ecn)
     }
 
-    /// A script of fewer than `most` steps.
+    /// A random script of fewer than `most` steps.
     pub(super) fn script(&mut self, most: u64) -> Vec<Op> {
         (0..self.below(most)).map(|_| self.op()).collect()
     }
@@ -81,8 +81,8 @@ impl Dice {
     }
 }
 
-/// Leaves out of a script what can be left out while it still breaks the rule: halves first, then ever
-/// smaller parts, at last single steps.
+/// Removes steps from a script as long as it still breaks the rule: first halves, then smaller
+/// parts, finally single steps.
 pub(super) fn shortened(
     mut script: Vec<Op>,
     mut violation: Violation,

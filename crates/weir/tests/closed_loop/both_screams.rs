@@ -1,4 +1,4 @@
-//! What both versions of SCReAM do by the same rule; how well is in the limits.
+//! Behaviour that both versions of SCReAM share; how good it is depends on the limits.
 
 use crate::path::Loop;
 use weir::{Algorithm, Bitrate, TimeDelta};

@@ -1,5 +1,5 @@
-//! What users of congestion controllers complain about, as rules: each holds for every controller here,
-//! and is broken by a naive one, so that the test can fail.
+//! Complaints of users of congestion controllers, turned into rules. Every controller here keeps
+//! each rule. A naive controller breaks it, which shows that the test can fail.
 
 use crate::naive::{Fault, Naive};
 use crate::path::Loop;
@@ -14,8 +14,8 @@ fn limits() -> RateLimits {
     RateLimits::new(kbps(50), kbps(300), kbps(2_500)).unwrap()
 }
 
-/// Runs a case for every controller and for a naive one. What is measured must be within the bounds for
-/// the first and outside for the last.
+/// Runs a case with every controller and with a naive one. `holds` must be true for all but the
+/// naive one.
 fn rule<T: core::fmt::Debug>(
     fault: Fault,
     case: impl Fn(Box<dyn Controller + Send>) -> T,
@@ -66,7 +66,7 @@ fn complaint_2_a_healthy_link_with_some_jitter_is_not_given_up() {
     rule(Fault::FearsDelay, case, |carried| *carried >= 300);
 }
 
-/// For controllers that can be told to bear random loss, or bear it anyway.
+/// For controllers that can be configured to tolerate random loss, or always tolerate it.
 #[test]
 fn complaint_3_a_little_random_loss_leaves_most_of_the_rate() {
     let case = |controller| {
@@ -166,7 +166,8 @@ fn complaint_9_minimum_and_maximum_hold_below_and_above_the_capacity() {
     rule(Fault::IgnoresLimits, case, |&(within, target)| within && target >= 1_000);
 }
 
-/// By name at run time, and any other one through the same trait: the naive ones are not of the library.
+/// Chooses a controller by name at run time, and a naive one, not in the library, by the same
+/// trait.
 #[test]
 fn complaint_10_controllers_are_chosen_by_name_and_exchanged_without_a_change() {
     for algorithm in Algorithm::all() {

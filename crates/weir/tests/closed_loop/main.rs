@@ -1,4 +1,4 @@
-//! Controllers in a closed loop: SCReAM by its texts, and all of them by what users complain about.
+//! Controllers in a closed loop: SCReAM by its specifications, and all by the complaints of users.
 
 mod both_screams;
 mod complaints;

@@ -1,4 +1,4 @@
-//! Controllers that a first attempt would write, each with the fault of one complaint.
+//! Controllers as a first attempt would be written, each with the fault behind one complaint.
 
 use weir::controller::{RateLimits, Target};
 use weir::feedback::ArrivalTimes;
@@ -7,28 +7,28 @@ use weir::{
     Timestamp,
 };
 
-/// What a naive controller does wrong.
+/// The fault of a naive controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Grows with each report, whatever was sent.
+    /// Grows with each report, whatever is sent.
     GrowsForEver,
-    /// Takes any rise of the delay between two reports for congestion.
+    /// Takes any increase of the delay between two reports for congestion.
     FearsDelay,
-    /// Halves at every report with a loss, and never takes a loss back.
+    /// Halves at every report with a loss, and never takes back a loss that proves to be late.
     HalvesAtLoss,
-    /// Remembers its lowest rate as the capacity.
+    /// Uses its lowest rate ever as the capacity.
     NeverForgets,
-    /// Only reports move it.
+    /// Changes only when a report arrives.
     WaitsForFeedback,
-    /// Paces at the whole link's rate.
+    /// Paces at the rate of the whole link.
     Bursts,
-    /// Aims a little above what arrived last.
+    /// Aims slightly above the last received rate.
     FollowsTheSource,
-    /// Takes limits for advice.
+    /// Does not enforce the limits.
     IgnoresLimits,
 }
 
-/// Grows by 2 % a report, halves at losses of more than a tenth, and has one fault.
+/// Grows by 2 % per report, halves at losses of more than a tenth, and has one fault.
 pub struct Naive {
     fault: Fault,
     limits: RateLimits,

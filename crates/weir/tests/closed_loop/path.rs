@@ -1,4 +1,5 @@
-//! A closed loop: filler source, pacer, drop-tail bottleneck that can mark, transport-wide feedback.
+//! A closed loop: a source that fills its rate, pacer, drop-tail bottleneck that can mark packets,
+//! and transport-wide feedback.
 
 use std::collections::VecDeque;
 
@@ -15,20 +16,20 @@ const STEP: TimeDelta = TimeDelta::from_millis(1);
 const FEEDBACK_STEPS: u64 = 50;
 const FRAME_STEPS: u64 = 33;
 
-/// Size of a key frame in frames.
+/// Size of a key frame relative to other frames.
 const KEY_FRAME: u64 = 8;
 
-/// A sender, a bottleneck and a receiver, in steps of 1 ms.
+/// A sender, a bottleneck and a receiver, simulated in steps of 1 ms.
 pub struct Loop {
     pub now: Timestamp,
     steps: u64,
     pub controller: Box<dyn Controller + Send>,
     pub pacer: Pacer<()>,
     limits: RateLimits,
-    /// Share of the target that the source makes, and what it makes at most.
+    /// Share of the target that the source produces, and its maximum bitrate.
     pub source_share: f64,
     pub source_cap: Bitrate,
-    /// Each so many frames one is [`KEY_FRAME`] times as large.
+    /// One frame of this many is [`KEY_FRAME`] times as large.
     pub key_frame_every: Option<u64>,
     frames: u64,
     pub capacity: Bitrate,
@@ -36,12 +37,12 @@ pub struct Loop {
     /// Packets that would wait longer than this are marked.
     pub mark_above: TimeDelta,
     pub one_way_delay: TimeDelta,
-    /// Packets lost at random, out of 100.
+    /// Percentage of packets lost at random.
     pub loss_percent: u64,
-    /// Packets that the next ones overtake, out of 100, and how late they are.
+    /// Percentage of packets that are overtaken by the next ones, and their extra delay.
     pub late_percent: u64,
     pub late_by: TimeDelta,
-    /// Longest jitter behind the bottleneck; packets keep their order.
+    /// Longest jitter after the bottleneck; packets keep their order.
     pub jitter: TimeDelta,
     last_arrival: Timestamp,
     pub feedback_lost: bool,
@@ -49,11 +50,11 @@ pub struct Loop {
     pub clock_offset: TimeDelta,
     random: u64,
     next_number: i64,
-    /// When the bottleneck has served what is in it.
+    /// Time at which the bottleneck will be empty.
     busy_until: Timestamp,
-    /// Sent and not reported yet; without arrival time if lost.
+    /// Packets sent and not reported yet; without arrival time if lost.
     on_the_way: VecDeque<PacketReport>,
-    /// Called lost by a report, and late only.
+    /// Packets reported as lost that are only late.
     late: Vec<PacketReport>,
     reports: VecDeque<(Timestamp, FeedbackReport)>,
     delivered: DataSize,
@@ -118,7 +119,7 @@ impl Loop {
         }
     }
 
-    /// Runs for `secs` and returns the bitrate delivered meanwhile, in kbit/s.
+    /// Runs for `secs` and returns the delivered bitrate in kbit/s.
     pub fn run(&mut self, secs: u64) -> u64 {
         (self.delivered, self.lost, self.marked) = (DataSize::ZERO, 0, 0);
         self.longest_queue = TimeDelta::ZERO;
@@ -149,7 +150,6 @@ impl Loop {
         }
     }
 
-    /// Whether the target is within the limits.
     pub fn is_within_limits(&self) -> bool {
         let bitrate = self.controller.target().bitrate;
         self.limits.clamp(bitrate) == bitrate
@@ -205,7 +205,7 @@ impl Loop {
         );
     }
 
-    /// When the packet that has just been served arrives.
+    /// Arrival time of the packet that the bottleneck has just served.
     fn arrival(&mut self) -> Timestamp {
         let share = (self.random >> 40) as f64 / f64::from(1 << 24);
         let arrival = self.busy_until + self.one_way_delay + self.jitter * share;
@@ -214,8 +214,8 @@ impl Loop {
         if is_late { self.last_arrival + self.late_by } else { self.last_arrival }
     }
 
-    /// Reports all packets up to the last that arrived; those missing below it are lost, and recovered
-    /// by a later report if they were only late.
+    /// Reports all packets up to the last that arrived. Packets missing below it are reported lost;
+    /// a later report recovers them if they were only late.
     fn report(&mut self) {
         let now = self.now;
         let arrived = |packet: &PacketReport| packet.arrival_time.is_some_and(|at| at <= now);
@@ -243,7 +243,7 @@ impl Loop {
     }
 }
 
-/// Mean delay of the send queue, sampled every 100 ms over `secs`, in ms at the capacity.
+/// Mean delay of the send queue at the capacity in ms, sampled every 100 ms over `secs`.
 pub fn mean_send_queue_ms(path: &mut Loop, secs: u64) -> u64 {
     let mut queued = DataSize::ZERO;
     for _ in 0..secs * 10 {

@@ -1,4 +1,4 @@
-//! The first version, RFC 8298.
+//! SCReAM, first version: RFC 8298.
 
 use crate::path::{Loop, mean_send_queue_ms};
 use weir::{Algorithm, TimeDelta};
@@ -24,8 +24,8 @@ fn a_long_path_carries_the_start_bitrate_in_the_first_second() {
     assert!(first >= 300);
 }
 
-// [SCREAM §4.1.2], [RFC6817 §3.4.2]: a longer route looks like a queue until the base delay of the
-// old one is forgotten.
+// [SCREAM §4.1.2], [RFC6817 §3.4.2]: a longer route looks like a queue until the old base delay is
+// forgotten.
 #[test]
 fn a_route_that_is_200_ms_longer_slows_it_for_ten_minutes_at_most() {
     let mut path = Loop::new(Algorithm::Scream, 1_000, 50);
@@ -81,7 +81,7 @@ fn a_slow_path_does_not_collect_a_second_of_media_in_the_send_queue() {
     assert!(delays.0 < 70 && delays.1 < 250);
 }
 
-// [SCREAM §4.1.2.1]: 5 % random loss is an event in nearly every round trip.
+// [SCREAM §4.1.2.1]: 5 % random loss causes a loss event in nearly every round trip.
 #[test]
 fn five_percent_random_loss_leaves_a_bitrate_above_the_minimum() {
     let mut path = Loop::new(Algorithm::Scream, 5_000, 50);

@@ -1,4 +1,4 @@
-//! The second version, draft-ietf-ccwg-rfc8298bis-screamv2.
+//! SCReAM, second version: draft-ietf-ccwg-rfc8298bis-screamv2.
 
 use crate::path::{Loop, mean_send_queue_ms};
 use weir::controller::{EcnMode, Settings};
@@ -52,7 +52,7 @@ fn a_path_of_any_length_carries_the_start_bitrate_in_the_first_second() {
     }
 }
 
-// [SCREAMV2 §4.5.1]: what the first version needs ten minutes for.
+// [SCREAMV2 §4.5.1]: the first version needs ten minutes for this.
 #[test]
 fn a_route_that_is_200_ms_longer_is_no_queue_after_a_minute() {
     let mut path = path(1_000, 50);
@@ -135,8 +135,8 @@ fn tolerance_uses_85_percent_of_2_mbps_at_5_percent_random_loss() {
     assert!(tolerant >= 1_700);
 }
 
-// SCREAMV2-D8: congestion shows by delay, or, without a queue to speak of, by more loss than the
-// threshold. The price is the loss rate of the second.
+// SCREAMV2-D8: congestion shows by delay or, if there is nearly no queue, by a loss ratio above the
+// threshold. The second case costs the losses checked here.
 #[test]
 fn tolerance_still_answers_to_losses_by_congestion() {
     let after_a_drop = |mut path: Loop, queue_ms| {

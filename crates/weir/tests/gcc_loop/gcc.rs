@@ -1,4 +1,4 @@
-//! `gcc` in the same loop; complaints are those of users of other implementations.
+//! `gcc` in the same loop. The complaints are those of users of other implementations.
 
 use super::path::{Path, Trace, run};
 use weir::controllers::gcc::Gcc;
@@ -12,7 +12,7 @@ fn drive(path: &Path, seconds: i64) -> Trace {
     trace
 }
 
-// [LIBWEBRTC §ProbeController]: 3 and 6 times 300 kbit/s, not 8 % a second.
+// [LIBWEBRTC §ProbeController]: probes at 3 and 6 times 300 kbit/s, not growth of 8 % per second.
 #[test]
 fn probes_find_a_link_of_1_mbps_within_half_a_second() {
     let trace = drive(&Path::new(&[(0, 1_000)]), 120);
@@ -34,8 +34,8 @@ fn it_follows_a_drop_to_300_kbps_and_its_end() {
     assert!(recovery_s < 20.0, "{recovery_s}");
 }
 
-/// Complaint 1: the estimate grows without bound when the source is application-limited. Probes
-/// measure the path, so here it may rise, but to what the path was seen to carry.
+/// Complaint 1: the estimate grows without bound while the source is application-limited. Probes
+/// measure the path, so the target may rise here, but only to the measured capacity.
 #[test]
 fn an_application_limited_source_does_not_let_the_target_rise_above_the_link() {
     let source_max = Bitrate::from_kbps(200);
@@ -54,8 +54,8 @@ fn jitter_that_reorders_does_not_make_it_collapse() {
     assert!(received > 800.0, "{received}");
 }
 
-/// Complaint 3, and the goal of 85 % of 2 Mbit/s at a random loss of 5 %: here behind the bottleneck, so
-/// that it carried what arrived over 0.95.
+/// Complaint 3, and the goal of 85 % of 2 Mbit/s at 5 % random loss. Here the loss is after the
+/// bottleneck, which therefore carried the received rate divided by 0.95.
 #[test]
 fn random_loss_of_5_percent_leaves_85_percent_of_2_mbps() {
     let trace = drive(&Path { loss: 0.05, ..Path::new(&[(0, 2_000)]) }, 120);
@@ -63,7 +63,7 @@ fn random_loss_of_5_percent_leaves_85_percent_of_2_mbps() {
     assert!(received / 0.95 > 0.85 * 2_000.0, "{received}");
 }
 
-/// The other side of complaint 3: loss by congestion is still answered.
+/// The other side of complaint 3: the controller still reacts to loss by congestion.
 #[test]
 fn with_random_loss_of_5_percent_a_drop_of_the_capacity_is_still_followed() {
     let path = Path { loss: 0.05, ..Path::new(&[(0, 2_000), (40, 500)]) };
@@ -72,7 +72,7 @@ fn with_random_loss_of_5_percent_a_drop_of_the_capacity_is_still_followed() {
     assert!(trace.loss_ratio(45..100) < 0.1, "{}", trace.loss_ratio(45..100));
 }
 
-/// Complaint 7: pacer missing or too slow, bursts lost.
+/// Complaint 7: without a pacer, or with a slow one, bursts are lost.
 #[test]
 fn frames_leave_before_the_next_one_comes_and_no_burst_is_lost() {
     let path = Path { max_queue: TimeDelta::from_millis(100), ..Path::new(&[(0, 1_000)]) };

@@ -1,5 +1,4 @@
-//! `gcc-draft` and, in `gcc`, Chromium's controller in a closed loop over a simple path: what an
-//! application meets.
+//! `gcc-draft` and, in module `gcc`, Chromium's controller in a closed loop over a simple path.
 
 extern crate weir; // so that `path` finds it here as it does inside the crate
 
@@ -20,7 +19,7 @@ fn drive(path: &Path, seconds: i64) -> Trace {
     trace
 }
 
-// [GCC §5.5]: 8 % a second lead from 300 to 850 kbit/s in ln(850 / 300) / ln(1.08) = 13.53 s.
+// [GCC §5.5]: 8 % per second lead from 300 to 850 kbit/s in ln(850 / 300) / ln(1.08) = 13.53 s.
 #[test]
 fn it_ramps_up_to_a_link_of_1_mbps_at_8_percent_a_second() {
     let trace = drive(&Path::new(&[(0, 1_000)]), 120);
@@ -28,10 +27,10 @@ fn it_ramps_up_to_a_link_of_1_mbps_at_8_percent_a_second() {
     assert!((13.53..13.8).contains(&ramp_s), "{ramp_s}");
     let received = trace.received_kbps(20..120);
     assert!((900.0..1_000.0).contains(&received), "{received}");
-    // A packet of 1200 B and the burst of its frame take some 20 ms at this rate.
+    // A packet of 1200 B and the burst of its frame take about 20 ms at this rate.
     assert!(trace.link_delay_ms(20..120, 95) < 50.0);
     assert_eq!(trace.loss_ratio(20..120), 0.0);
-    // Each frame is gone before the next one comes.
+    // Each frame is sent before the next one comes.
     assert!(trace.pacer_delay_ms(20..120, 95) < 33.0);
 }
 
@@ -40,12 +39,13 @@ fn it_follows_a_drop_to_300_kbps_and_its_end() {
     let trace = drive(&Path::new(&[(0, 1_000), (40, 300), (70, 1_000)]), 120);
     let before = trace.target_kbps(40);
     assert!(before > 800.0, "{before}");
-    // The queue of 300 ms fills within a second, and is drained in another.
+    // The queue of 300 ms fills within a second and drains within another.
     assert!(trace.target_kbps(42) <= 300.0);
     assert!(trace.link_delay_ms(42..70, 95) < 100.0);
     assert_eq!(trace.loss_ratio(42..70), 0.0);
     assert!(trace.received_kbps(42..70) > 0.9 * 300.0);
-    // The variance of the two levels makes additive increase of nearly all the way up.
+    // The variance between the two capacities makes the increase additive for nearly the whole
+    // range.
     let recovery_s = trace.reaches_kbps(70, 850).unwrap();
     assert!(recovery_s < 30.0, "{recovery_s}");
 }
@@ -64,7 +64,7 @@ fn minimum_equal_to_maximum_is_a_constant_bitrate() {
     assert_eq!(trace.targets.len(), 1);
 }
 
-// [GCC §5.5]: the estimate stays below 1.5 times the incoming bitrate, here at most 1.2 times 200.
+// [GCC §5.5]: the estimate stays below 1.5 times the incoming bitrate, which is at most 1.2 * 200.
 #[test]
 fn an_application_limited_source_does_not_let_the_target_run_away() {
     let source_max = Bitrate::from_kbps(200);
@@ -73,7 +73,7 @@ fn an_application_limited_source_does_not_let_the_target_run_away() {
     assert!((300.0..=1.5 * 1.2 * 200.0).contains(&highest), "{highest}");
 }
 
-// [GCC §6]: loss between 2 and 10 % is not taken for congestion.
+// [GCC §6]: loss between 2 and 10 % does not count as congestion.
 #[test]
 fn random_loss_of_5_percent_costs_little() {
     let trace = drive(&Path { loss: 0.05, ..Path::new(&[(0, 1_000)]) }, 120);
@@ -89,7 +89,7 @@ fn a_pause_of_the_source_leaves_the_target_where_it_was() {
     assert!(received > 850.0, "{received}");
 }
 
-// GCC-D13: 0.85 a second and round-trip time while it lasts.
+// GCC-D13: the outage cuts to 0.85 once per second plus round-trip time.
 #[test]
 fn an_outage_lowers_the_target_and_its_end_lets_it_rise() {
     let trace = drive(&Path { outage: 40..50, ..Path::new(&[(0, 1_000)]) }, 90);

@@ -1,5 +1,5 @@
-//! A path for closed-loop tests: a source of 30 frames a second, the pacer, a drop-tail bottleneck
-//! with propagation delay, a receiver that sends transport-wide feedback.
+//! A path for closed-loop tests: a source of 30 frames per second, the pacer, a drop-tail
+//! bottleneck with propagation delay, and a receiver that sends transport-wide feedback.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::vec::Vec; // the crate itself is no_std
@@ -14,28 +14,29 @@ const FRAME_INTERVAL: TimeDelta = TimeDelta::from_micros(33_250);
 const MAX_PACKET_BYTES: u64 = 1_200;
 const FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 const PROPAGATION: TimeDelta = TimeDelta::from_millis(25);
-/// One tick of a TWCC reference time and of a receive delta, in microseconds.
+/// Units of the TWCC reference time and of receive deltas, in microseconds.
 const REFERENCE_TICK_US: i64 = 64_000;
 const DELTA_TICK_US: i64 = 250;
 
-/// What the controller has to live with.
+/// Conditions on the path and at the source.
 #[derive(Clone)]
 pub struct Path {
-    /// Capacity in kbit/s from a second on; each entry until the next one.
+    /// Start second and capacity in kbit/s; each entry applies until the next one.
     pub capacity: Vec<(i64, u64)>,
-    /// Longest queue at the bottleneck; a packet that would wait longer is dropped.
+    /// Longest queue at the bottleneck; packets that would wait longer are dropped.
     pub max_queue: TimeDelta,
-    /// Share of packets lost at random behind the bottleneck.
+    /// Ratio of packets lost at random after the bottleneck.
     pub loss: f64,
-    /// Longest extra delay behind the bottleneck, uniform; packets may overtake each other.
+    /// Longest extra delay after the bottleneck, uniformly distributed; packets may overtake each
+    /// other.
     pub jitter: TimeDelta,
     /// Seconds in which the source sends nothing.
     pub pause: std::ops::Range<i64>,
     /// Seconds in which neither media nor feedback gets through.
     pub outage: std::ops::Range<i64>,
-    /// The most that the source produces.
+    /// Maximum bitrate of the source.
     pub source_max: Bitrate,
-    /// Pacing rate over target bitrate, in place of the controller's.
+    /// Pacing rate as a multiple of the target bitrate, instead of the controller's.
     pub pacing_factor: Option<f64>,
 }
 
@@ -59,17 +60,17 @@ impl Path {
     }
 }
 
-/// A packet's way, for the figures.
+/// Times of one packet, for the statistics.
 #[derive(Clone, Copy)]
 pub struct Journey {
     pub frame_time: Timestamp,
     pub send_time: Timestamp,
     pub size: DataSize,
-    /// Wait and transmission at the bottleneck; `None` if lost.
+    /// Waiting and transmission time at the bottleneck; `None` if lost.
     pub link_delay: Option<TimeDelta>,
 }
 
-/// What happened.
+/// Packets and targets of a run.
 #[derive(Default)]
 pub struct Trace {
     pub packets: Vec<Journey>,
@@ -85,7 +86,7 @@ impl Trace {
     fn sent(&self, range: std::ops::Range<i64>) -> impl Iterator<Item = &Journey> {
         self.packets.iter().filter(move |packet| seconds(&range, packet.send_time))
     }
-    /// Mean receive rate of what was sent in these seconds, in kbit/s.
+    /// Mean receive rate of the packets sent in these seconds, in kbit/s.
     pub fn received_kbps(&self, range: std::ops::Range<i64>) -> f64 {
         let span = TimeDelta::from_secs(range.end - range.start);
         let arrived = self.sent(range).filter(|packet| packet.link_delay.is_some());
@@ -95,7 +96,7 @@ impl Trace {
     pub fn link_delay_ms(&self, range: std::ops::Range<i64>, percent: usize) -> f64 {
         percentile(self.sent(range).filter_map(|packet| packet.link_delay), percent)
     }
-    /// A percentile of the time between a frame and the sending of its packets, in ms.
+    /// A percentile of the time from a frame to the sending of its packets, in ms.
     pub fn pacer_delay_ms(&self, range: std::ops::Range<i64>, percent: usize) -> f64 {
         percentile(self.sent(range).map(|packet| packet.send_time - packet.frame_time), percent)
     }
@@ -109,7 +110,7 @@ impl Trace {
         let begun = |entry: &&(Timestamp, Bitrate)| entry.0 <= at;
         self.targets.iter().rev().find(begun).expect("begins at 0").1.as_kbps_f64()
     }
-    /// The first second, from `after` on, at which the target is at least this.
+    /// Seconds after `after` until the target is at least `kbps`.
     pub fn reaches_kbps(&self, after: i64, kbps: u64) -> Option<f64> {
         let after = Timestamp::from_secs(after);
         let goal = Bitrate::from_kbps(kbps);
@@ -124,7 +125,7 @@ fn percentile(delays: impl Iterator<Item = TimeDelta>, percent: usize) -> f64 {
     delays.get(delays.len() * percent / 100).map_or(0.0, |delay| delay.as_millis_f64())
 }
 
-/// Runs the loop for so many seconds.
+/// Runs the loop for `duration_s` seconds.
 pub fn run(controller: &mut dyn Controller, path: &Path, duration_s: i64) -> Trace {
     let mut state = Loop::new(controller.target(), path);
     let mut now = Timestamp::ZERO;
@@ -153,9 +154,9 @@ struct Loop<'a> {
     pacer: Pacer<Timestamp>,
     history: SendHistory,
     recorder: ArrivalRecorder,
-    /// When the bottleneck has sent what it holds.
+    /// Time at which the bottleneck will be empty.
     busy_until: Timestamp,
-    /// By arrival, then by sequence number.
+    /// Packets in flight, by arrival and then by sequence number.
     in_flight: BTreeMap<(Timestamp, i64), u16>,
     feedback: VecDeque<Feedback>,
     next_frame: Timestamp,
@@ -194,7 +195,7 @@ impl<'a> Loop<'a> {
         self.pacer.set_target(now, &target);
     }
 
-    /// Uniform in 0..1 (a linear congruential generator: Knuth, MMIX).
+    /// A random number, uniform in 0..1 (linear congruential generator MMIX by Knuth).
     fn random(&mut self) -> f64 {
         self.random = self
             .random
@@ -203,7 +204,7 @@ impl<'a> Loop<'a> {
         (self.random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A frame of the wanted size, give or take 20 %, in equal packets.
+    /// Produces a frame of the wanted size, plus or minus 20 %, in equal packets.
     fn produce(&mut self, now: Timestamp, bitrate: Bitrate) {
         if now < self.next_frame {
             return;
@@ -263,7 +264,7 @@ impl<'a> Loop<'a> {
         let Some(&(first, first_us)) = batch.first() else { return };
         let reference_time = (first_us / REFERENCE_TICK_US) as u32;
         let base_us = i64::from(reference_time) * REFERENCE_TICK_US;
-        // The packets between the end of the last batch and this one are missing.
+        // Packets missing between two arrivals of the batch are reported as lost.
         let mut arrivals = Vec::new();
         let mut next = first;
         for &(number, arrival_us) in batch {

@@ -1,4 +1,4 @@
-//! One harness for every controller: hostile feedback in, invariants out.
+//! One harness for every controller: applies hostile feedback and checks invariants.
 //!
 //! A run is a list of [`Op`]s, so a failure shrinks to a short script and replays exactly.
 
@@ -10,8 +10,8 @@ use weir::testing::{Driver, Feedback, Format, Op, check_controller};
 use weir::units::{Bitrate, TimeDelta};
 use weir::{Algorithm, ControllerFactory, Timestamp};
 
-/// A search of so many cases, and the same ones each time (`.cargo/config.toml`). `PROPTEST_CASES=20000`
-/// searches wider and `PROPTEST_RNG_SEED=7` elsewhere.
+/// Runs this many cases, the same ones each time (`.cargo/config.toml`). `PROPTEST_CASES=20000`
+/// runs more, `PROPTEST_RNG_SEED=7` runs others.
 fn config(cases: u32) -> ProptestConfig {
     let asked = ProptestConfig::default();
     let is_wider = std::env::var_os("PROPTEST_CASES").is_some();
@@ -122,8 +122,9 @@ proptest! {
 proptest! {
     #![proptest_config(config(48))]
 
-    /// Whatever happened: two minutes on a clean 1 Mbit/s link bring the rate back to at least half. A
-    /// round-trip time counts the wait for feedback as a queue, which costs a controller by delay more.
+    /// After any operations, two minutes on a clean link of 1 Mbit/s bring the rate back to at
+    /// least half. A round-trip time includes the wait for feedback, which looks like a queue and
+    /// costs a delay-based controller more.
     #[test]
     fn a_healed_path_is_used_again(
         algorithm in every_algorithm(),
@@ -139,7 +140,7 @@ proptest! {
         prop_assert!(late / capacity > least, "{} after the path healed: {}", algorithm, late);
     }
 
-    /// A receiver that goes over to another format changes nothing of the path: the rate stays in use.
+    /// A receiver that switches to another format does not change the path: the rate stays in use.
     #[test]
     fn a_switch_of_the_feedback_format_keeps_the_rate(
         algorithm in every_algorithm(),
@@ -177,7 +178,8 @@ fn a_clean_link_is_filled_without_standing_above_it() {
     }
 }
 
-/// Complaint 1 of the field: an application-limited source lets the estimate grow without bound.
+/// Complaint 1 of the field: the estimate grows without bound while the source is
+/// application-limited.
 #[test]
 fn an_application_limited_source_does_not_let_the_target_grow_without_bound() {
     let sent = Bitrate::from_kbps(300);
@@ -189,7 +191,7 @@ fn an_application_limited_source_does_not_let_the_target_grow_without_bound() {
     }
 }
 
-/// Complaint 5: feedback that stays away freezes the estimate [RFC8836 §2, requirement 10].
+/// Complaint 5: the estimate freezes while feedback is missing [RFC8836 §2, requirement 10].
 #[test]
 fn silence_lowers_the_target() {
     for algorithm in Algorithm::all() {
@@ -205,7 +207,7 @@ fn silence_lowers_the_target() {
     }
 }
 
-/// REMB is a cap, whatever the controller makes of the path, and leaves nothing behind.
+/// REMB caps the target, whatever the controller measures, and has no effect after it is lifted.
 #[test]
 fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
     let (capacity, limit) = (Bitrate::from_kbps(1_000), Bitrate::from_kbps(400));
@@ -222,7 +224,7 @@ fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
     }
 }
 
-/// A closed window must open again without feedback, or one lost batch ends the call.
+/// A closed window must open again without feedback; otherwise one lost batch ends the call.
 #[test]
 fn a_sender_without_feedback_still_sends_something() {
     for algorithm in Algorithm::all() {
@@ -251,7 +253,7 @@ fn a_fresh_controller_waits_for_nothing_or_for_the_future() {
     }
 }
 
-/// What strangers hold their controllers against holds for ours.
+/// The check that the library offers for controllers of its users, run on its own controllers.
 #[test]
 fn every_controller_passes_the_public_check() {
     for algorithm in Algorithm::all() {

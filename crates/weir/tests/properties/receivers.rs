@@ -1,4 +1,4 @@
-//! The receiver's halves: hostile packets in, invariants out.
+//! The receivers' halves of controllers: feeds hostile packets and checks invariants.
 
 use proptest::prelude::*;
 use weir::receiver::AbsSendTimes;
@@ -7,11 +7,11 @@ use weir::{Algorithm, ReceivedPacket, ReceiverEstimator, Timestamp};
 
 use super::config;
 
-/// What came off the wire, and how long after the packet before.
+/// A packet as read from the wire, and the time since the previous one.
 #[derive(Clone, Debug)]
 struct Arrival {
     gap: TimeDelta,
-    /// On the wire: 24 bits.
+    /// Absolute send time as on the wire: 24 bits.
     send_time: u32,
     rtp_timestamp: u32,
     bytes: u64,
@@ -33,7 +33,7 @@ fn every_receiver() -> impl Iterator<Item = Box<dyn ReceiverEstimator + Send>> {
     Algorithm::all().filter_map(Algorithm::build_receiver)
 }
 
-/// Feeds the arrivals, with the timeouts that are due between them. Returns the limits sent.
+/// Feeds the arrivals, and the timeouts that are due between them. Returns the limits sent.
 fn run(receiver: &mut dyn ReceiverEstimator, arrivals: &[Arrival]) -> Vec<(Timestamp, Bitrate)> {
     let (mut now, mut send_times) = (Timestamp::ZERO, AbsSendTimes::default());
     let mut limits = Vec::new();

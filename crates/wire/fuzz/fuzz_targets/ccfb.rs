@@ -1,6 +1,6 @@
-//! Any congestion control feedback that can be read, written again, says the same.
+//! Congestion control feedback that parses keeps its content when it is written and parsed again.
 //!
-//! The input is what follows the common header, as in the `twcc` target.
+//! The input is the packet after the common header, as in the `twcc` target.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// One report: source, number, ECN bits and offset of a packet that was received.
+/// One report: SSRC, sequence number, and the ECN bits and offset if the packet was received.
 type Row = (u32, u16, Option<(Ecn, Option<u16>)>);
 
 fn rows(view: View<'_>) -> Vec<Row> {
@@ -33,7 +33,7 @@ fn rows(view: View<'_>) -> Vec<Row> {
 fn check(view: View<'_>) {
     assert!(!view.to_string().is_empty());
     let expected = rows(view);
-    // An offset that says no time is written from a time that has none: 9 s ago.
+    // An offset without a duration is rewritten from an arrival too old for one: 9 s ago.
     let arrival_us = |units: Option<u16>| -i64::from(units.unwrap_or(9 << 10)) * 1_000_000 / 1_024;
     let streams = view.blocks().map(|block| Stream {
         ssrc: block.ssrc(),

@@ -1,5 +1,5 @@
-//! Whatever can be read as a NACK, a key-frame request, a FlexFEC header, a retransmission or the
-//! beginning of a VP8 payload is written the same.
+//! A NACK, key-frame request, FlexFEC header, retransmission or VP8 payload start that parses keeps
+//! its content when it is written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(descriptor) = Descriptor::parse(bytes) {
         assert_eq!(Descriptor::parse(&descriptor.emit()), Ok(descriptor));
     }
-    // The common header is made here, or the fuzzer would spend itself on guessing it.
+    // The target writes the common header itself, because the fuzzer would rarely guess a valid
+    // one.
     for (format, packet_type) in [(1, 205), (1, 206), (4, 206)] {
         let words = (bytes.len() / 4).min(1_000);
         let mut packet = vec![0x80 | format, packet_type];

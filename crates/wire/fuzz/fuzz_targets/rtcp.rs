@@ -1,4 +1,5 @@
-//! A compound of any bytes is walked to its end; any report that can be read is written the same.
+//! Any bytes can be read as a compound up to its first error. Reports keep their content when
+//! written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any packet that can be read gives a header and elements that, written again, read the same.
+//! The header and elements of a packet that parses stay the same when written and parsed again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -24,10 +24,10 @@ fuzz_target!(|bytes: &[u8]| {
     check_elements(&elements, view);
 });
 
-/// Puts the elements behind a bare header.
+/// Writes the elements after a header without extensions, and parses them again.
 fn check_elements(elements: &[Element<'_>], view: View<'_>) {
     if elements_size(elements) > 4 * usize::from(u16::MAX) {
-        return; // The two-byte form of a full one-byte block may not fit.
+        return; // The elements of a full one-byte block may not fit in the two-byte form.
     }
     let bare = view.header(ExtensionIds::default());
     let mut bytes = vec![0; bare.size() + elements_size(elements)];

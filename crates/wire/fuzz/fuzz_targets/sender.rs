@@ -1,4 +1,4 @@
-//! A sender takes datagrams of any bytes, and its target stays within its limits.
+//! A sender accepts any bytes as RTCP, and its target bitrate stays within its limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fn packet(number: u16) -> Vec<u8> {
     bytes
 }
 
-// The first byte chooses the controller and how a datagram is cut from the rest.
+// The first byte selects the controller and the size of the datagrams cut from the rest.
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     let kbps = Bitrate::from_kbps;

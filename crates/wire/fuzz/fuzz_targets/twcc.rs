@@ -1,7 +1,7 @@
-//! Any feedback that can be read, written again, says the same.
+//! Feedback that parses keeps its content when it is written and parsed again.
 //!
-//! The input is what follows the common header; that header is written here, or the fuzzer would
-//! spend itself on guessing the length. The `rtcp` target reads raw bytes.
+//! The input is the packet after the common header. The target writes that header itself, because
+//! the fuzzer would rarely guess a valid length. The `rtcp` target reads raw bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -37,7 +37,7 @@ fn check(view: View<'_>) {
         let again = View::parse(bytes).expect("what is built can be read");
         assert_eq!(again.sender_ssrc(), view.sender_ssrc());
         assert_eq!(again.media_ssrc(), view.media_ssrc());
-        // The deltas may have led out of the 24 bits.
+        // The deltas may have moved the time beyond the range of 24 bits.
         let units = left[0].1.div_euclid(ReferenceTime::UNIT_US);
         assert_eq!(again.reference_time(), ReferenceTime::from_units(units));
         for (wrapped, ticks) in again.arrivals() {

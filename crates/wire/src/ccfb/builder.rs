@@ -9,27 +9,28 @@ use crate::bytes::{write_u16, write_u32};
 use crate::header::{self, TRANSPORT_FEEDBACK};
 use crate::report::compact_ntp_from_micros;
 
-/// What a receiver has to say of one media source.
+/// One media source's part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream<P> {
     /// The media source.
     pub ssrc: u32,
     /// RTP sequence number of the first packet.
     pub begin_sequence_number: u16,
-    /// For each packet from there on, its arrival in microseconds and its ECN bits, if it was received.
+    /// For each packet from there on: its arrival in microseconds and its ECN bits, or `None` if it
+    /// is missing.
     pub packets: P,
 }
 
-/// Writes the feedback of one receiver, as many packets as it needs.
+/// Writes the feedback of one receiver, in as many packets as it needs.
 #[derive(Clone, Debug)]
 pub struct Builder {
     sender_ssrc: u32,
-    /// The packet being filled; kept for its allocation.
+    /// The packet being filled. Its allocation is reused.
     packet: Vec<u8>,
 }
 
 impl Builder {
-    /// The least `max_size`: room for two packets of one source.
+    /// Smallest `max_size`: it has room for two packets of one source.
     pub const MIN_PACKET_SIZE: usize =
         field::BODY + block_field::REPORTS + 2 * block_field::REPORT_SIZE + field::TIMESTAMP_SIZE;
 
@@ -38,9 +39,9 @@ impl Builder {
         Self { sender_ssrc, packet: Vec::new() }
     }
 
-    /// Reports the streams, as seen at `now_us` microseconds, in packets of at most `max_size` bytes,
-    /// each given to `emit` in turn. All of them bear the same timestamp. A stream without packets is
-    /// left out: an empty block may say that it is silent, but libwebrtc refuses one at the end.
+    /// Reports the streams as of `now_us` microseconds. Each packet has at most `max_size` bytes
+    /// and the same timestamp, and is passed to `emit`. A stream without packets is left out: the
+    /// standard allows an empty block for a silent stream, but libwebrtc rejects one at the end.
     ///
     /// # Panics
     /// If `max_size` is less than `MIN_PACKET_SIZE`.
@@ -63,7 +64,7 @@ impl Builder {
                     self.finish(now_us, &mut emit);
                     continue;
                 }
-                // Numbers wrap on the wire; the count has 15 bits.
+                // The sequence number wraps on the wire. The count fits 15 bits.
                 self.start_block(ssrc, begin, count as u16);
                 packets.by_ref().take(count).for_each(|packet| self.push_report(now_us, packet));
                 self.packet.resize(self.packet.len().next_multiple_of(WORD), 0);
@@ -95,7 +96,7 @@ impl Builder {
         self.packet.extend_from_slice(&to_bits(report).to_be_bytes());
     }
 
-    /// Gives away the packet, if it says anything, and starts the next.
+    /// Passes the packet to `emit` unless it has no blocks, and starts the next one.
     fn finish(&mut self, now_us: i64, emit: &mut impl FnMut(&[u8])) {
         if self.packet.len() > field::BODY {
             self.packet.extend_from_slice(&compact_ntp_from_micros(now_us).to_be_bytes());
@@ -107,8 +108,8 @@ impl Builder {
     }
 }
 
-/// A time in the offset's unit. Rounded to the nearest, for cutting would make every packet late by
-/// half a unit; a negative time stays negative.
+/// Converts a time to the unit of the offset. Rounds to nearest, because rounding down would shift
+/// every arrival by half a unit on average. A negative time stays negative.
 fn nearest_unit(time_us: i64) -> i64 {
     const MICROS_PER_SECOND: i64 = 1_000_000;
     if time_us < 0 {

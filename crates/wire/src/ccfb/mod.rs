@@ -1,5 +1,5 @@
-//! Congestion control feedback: what of each media source arrived, when, and with which ECN mark
-//! [RFC8888 §3.1].
+//! Congestion control feedback (CCFB): for each media source, which packets arrived, when, and with
+//! which ECN mark [RFC8888 §3.1].
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -22,11 +22,11 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! The number of reports is read as the number of 16-bit reports, as erratum 8166 has it. The text
-//! before the erratum meant the last sequence number by it, one less; `View` recognizes a packet
-//! written so wherever it cannot be the other thing.
+//! The number of reports is the count of 16-bit reports, as corrected by erratum 8166. The text
+//! before the erratum described it as the distance to the last sequence number, which is one less.
+//! `View` recognizes the old meaning wherever the packet does not fit the new one.
 //!
-//! `View` reads such a packet; `Builder` writes as many as a set of arrivals needs.
+//! `View` reads one packet; `Builder` writes as many as a set of arrivals needs.
 //!
 //! [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 
@@ -42,7 +42,7 @@ use crate::bytes::Field;
 
 /// Feedback format (FMT) of congestion control feedback.
 pub const FORMAT: u8 = 11;
-/// Most reports on one media source in one packet [RFC8888 §3.1].
+/// Maximum number of reports on one media source in one packet [RFC8888 §3.1].
 ///
 /// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 pub const MAX_REPORTS: usize = 16_384;
@@ -50,7 +50,7 @@ pub const MAX_REPORTS: usize = 16_384;
 mod field {
     use super::Field;
     pub const SENDER_SSRC: Field = 4..8;
-    /// The first block, or the timestamp.
+    /// Offset of the first block, or of the timestamp if there is no block.
     pub const BODY: usize = 8;
     pub const TIMESTAMP_SIZE: usize = 4;
 }
@@ -86,7 +86,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The two bits.
+    /// The two bits as on the wire.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0,
@@ -96,7 +96,7 @@ impl Ecn {
         }
     }
 
-    /// From the low two bits.
+    /// Decodes the low two bits; ignores the others.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -107,7 +107,8 @@ impl Ecn {
     }
 }
 
-/// How long before the report timestamp a packet arrived: 13 bits in 1/1024 s [RFC8888 §3.1].
+/// Time between a packet's arrival and the report timestamp: 13 bits in units of 1/1024 s
+/// [RFC8888 §3.1].
 ///
 /// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,14 +117,14 @@ pub struct ArrivalOffset(u16);
 impl ArrivalOffset {
     /// Units in a second.
     pub const UNITS_PER_SECOND: u32 = 1024;
-    /// The largest that says how long: 8 s less 3 units.
+    /// The largest value that is an exact duration: 8 s less 3 units.
     pub const LONGEST: Self = Self(8_189);
-    /// Longer than `LONGEST`.
+    /// Any duration longer than `LONGEST`.
     pub const TOO_LONG: Self = Self(0x1ffe);
-    /// Not known, or the packet arrived after the report timestamp was taken.
+    /// The arrival time is unknown, or lies after the report timestamp.
     pub const UNKNOWN: Self = Self(0x1fff);
 
-    /// What stands for so many units; negative if the arrival lies after the timestamp.
+    /// Encodes a number of units, which is negative if the packet arrived after the timestamp.
     pub const fn from_units(units: i64) -> Self {
         if units < 0 {
             Self::UNKNOWN
@@ -134,34 +135,34 @@ impl ArrivalOffset {
         }
     }
 
-    /// The 13 bits on the wire.
+    /// The 13 bits as on the wire.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// The number of units, if it is one.
+    /// The duration in units; `None` for `TOO_LONG` and `UNKNOWN`.
     pub const fn units(self) -> Option<u16> {
         if self.0 <= Self::LONGEST.0 { Some(self.0) } else { None }
     }
 }
 
-/// What is reported of a packet that was received.
+/// Report on one received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
-    /// ECN bits on arrival, CE if any copy of the packet had it.
+    /// ECN bits on arrival: CE if any copy of the packet was marked CE.
     pub ecn: Ecn,
-    /// When the first copy arrived.
+    /// Arrival of the first copy.
     pub offset: ArrivalOffset,
 }
 
-/// The 16 bits of one packet's report. One that was not received is all zero.
+/// Encodes one packet's report as 16 bits, all zero if the packet was not received.
 fn to_bits(report: Option<Reception>) -> u16 {
     report.map_or(0, |Reception { ecn, offset }| {
         RECEIVED_FLAG | u16::from(ecn.bits()) << ECN_SHIFT | offset.0
     })
 }
 
-/// What the 16 bits say; without the received flag, the others say nothing.
+/// Decodes 16 bits. Without the received flag the other bits have no meaning.
 fn from_bits(bits: u16) -> Option<Reception> {
     (bits & RECEIVED_FLAG != 0).then(|| Reception {
         ecn: Ecn::from_bits((bits >> ECN_SHIFT) as u8),

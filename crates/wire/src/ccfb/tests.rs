@@ -82,7 +82,7 @@ fn the_reports_of_two_sources_are_read() {
 #[test]
 fn arrivals_are_written_as_offsets_from_the_timestamp() {
     let first = [Some((1_500_000, Ecn::NotEct)), None, Some((2_495_117, Ecn::Ce))];
-    // The second source's packets arrived 9 s before the report and after it.
+    // The first packet of the second source arrived 9 s before the report, the second after it.
     let second = [Some((-6_500_000, Ecn::Ect1)), Some((2_500_001, Ecn::Ect0))];
     let streams = [
         Stream { ssrc: 0x0bad_cafe, begin_sequence_number: 65_534, packets: &first[..] },
@@ -96,11 +96,11 @@ fn every_truncation_is_rejected() {
     for len in 0..BYTES.len() {
         assert_eq!(View::parse(&BYTES[..len]), Err(Error::Truncated), "{len}");
     }
-    // Nor does a shorter length in the header make a whole packet of a part.
+    // A packet cut short is rejected too if the length in its header matches the cut.
     for words in 1..BYTES.len() / 4 {
         let mut bytes = BYTES[..words * 4].to_vec();
         bytes[3] = words as u8 - 1;
-        // Only where a block could end may the next word be a timestamp.
+        // The cut is accepted only where a block could end, so that the next word is the timestamp.
         assert_eq!(View::parse(&bytes).is_ok(), [3, 7].contains(&words), "{words} words");
     }
 }
@@ -126,17 +126,17 @@ fn the_number_of_reports_is_their_count() {
 
 #[test]
 fn a_number_that_means_the_last_report_is_recognized_where_it_cannot_mean_the_count() {
-    // An even number: the length says that there is one report more.
+    // An even number of reports, but the block has room for one more.
     let three = with_blocks(&[0, 0, 0, 9, 0, 16, 0, 2, 0x80, 1, 0x80, 2, 0x80, 3, 0, 0]);
     let numbers = |bytes: &[u8]| -> Vec<u16> {
         let view = View::parse(bytes).unwrap();
         read(view)[0].1.iter().map(|report| report.0).collect()
     };
     assert_eq!(numbers(&three), [16, 17, 18]);
-    // An odd number: what would be padding is not zero.
+    // An odd number of reports, but the padding is not zero.
     let two = with_blocks(&[0, 0, 0, 9, 0, 16, 0, 1, 0x80, 1, 0x80, 2]);
     assert_eq!(numbers(&two), [16, 17]);
-    // An odd number and zero in the last place: the two cannot be told apart.
+    // An odd number of reports and zero padding: both meanings fit, and the count wins.
     let one = with_blocks(&[0, 0, 0, 9, 0, 16, 0, 1, 0x80, 1, 0, 0]);
     assert_eq!(numbers(&one), [16]);
 }
@@ -144,8 +144,8 @@ fn a_number_that_means_the_last_report_is_recognized_where_it_cannot_mean_the_co
 #[test]
 fn a_packet_holds_one_meaning_of_the_number_throughout() {
     let mixed = with_blocks(&[
-        0, 0, 0, 9, 0, 16, 0, 1, 0x80, 1, 0x80, 2, // must mean the last report
-        0, 0, 0, 8, 0, 16, 0, 2, 0x80, 1, 0x80, 2, // must mean the count
+        0, 0, 0, 9, 0, 16, 0, 1, 0x80, 1, 0x80, 2, // fits only as the last report
+        0, 0, 0, 8, 0, 16, 0, 2, 0x80, 1, 0x80, 2, // fits only as the count
     ]);
     assert_eq!(View::parse(&mixed), Err(Error::Padding));
 }

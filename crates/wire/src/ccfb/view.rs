@@ -7,17 +7,18 @@ use crate::Error;
 use crate::bytes::{read_u16, read_u32};
 use crate::header::{Packet, TRANSPORT_FEEDBACK};
 
-/// What a writer meant by the number of reports.
+/// Meaning of the field "number of reports". Writers disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// How many there are: erratum 8166.
+    /// The count of reports, as in erratum 8166.
     Count,
-    /// How far the last one lies from the first, and zero for none: the text before the erratum.
+    /// The distance from the first report to the last, as in the text before the erratum; zero
+    /// means none.
     Last,
 }
 
 impl Meaning {
-    /// How many reports follow.
+    /// The count of reports in a block whose field is `number`.
     fn count(self, number: u16) -> usize {
         match (self, number) {
             (Self::Last, 1..) => usize::from(number) + 1,
@@ -25,7 +26,7 @@ impl Meaning {
         }
     }
 
-    /// Splits the first block from the blocks of a packet.
+    /// Splits the first block off.
     fn split_block(self, blocks: &[u8]) -> Result<(Block<'_>, &[u8]), Error> {
         if blocks.len() < block_field::REPORTS {
             return Err(Error::Truncated);
@@ -38,7 +39,8 @@ impl Meaning {
         let block_end = reports_end.next_multiple_of(super::WORD);
         let (block, rest) = blocks.split_at_checked(block_end).ok_or(Error::Truncated)?;
         let (block, padding) = block.split_at(reports_end);
-        // What pads an odd count is zero: anything else is a report that the writer counted otherwise.
+        // Padding after an odd count is zero. Other bits are a report that this meaning does not
+        // count.
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::Padding);
         }
@@ -62,18 +64,18 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one feedback packet.
+    /// Reads bytes that contain exactly one feedback packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound.
     ///
-    /// A packet whose blocks end where it ends when the number of reports is their count is read so.
-    /// One that does not, but does when the number points at the last report, is read in that way.
-    /// What stays open: a writer of the old text whose last packet of an even number was not received
-    /// says the same as one of the new text with one packet less, and is read as that; the packet is
-    /// then reported lost by the next feedback, or not at all.
+    /// The number of reports is first read as their count. If the blocks then do not end where the
+    /// packet ends, it is read as the distance to the last report. One ambiguity remains: an old
+    /// writer whose block has an even number of reports, of which the last is a packet not
+    /// received, produces the same bytes as a new writer with one report less. The packet is read
+    /// as the latter; a later feedback may report the loss.
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);
@@ -88,18 +90,18 @@ impl<'a> View<'a> {
         Ok(Self { packet, blocks, meaning })
     }
 
-    /// Who sends the feedback.
+    /// The receiver that sends the feedback.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SENDER_SSRC)
     }
 
-    /// When the report was made: compact NTP time, by the clock of the sender reports.
+    /// Time of the report: compact NTP time on the clock of the sender reports.
     pub fn timestamp(&self) -> u32 {
         let content = self.packet.content();
         read_u32(content, content.len() - field::TIMESTAMP_SIZE..content.len())
     }
 
-    /// One block for each media source reported.
+    /// One block for each media source in the report.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'a>> + Clone + use<'a> {
         let (mut rest, meaning) = (self.blocks, self.meaning);
         core::iter::from_fn(move || {
@@ -116,7 +118,7 @@ impl<'a> View<'a> {
 /// The reports on one media source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Ends with the last report.
+    /// Ends after the last report, before any padding.
     bytes: &'a [u8],
 }
 
@@ -126,13 +128,13 @@ impl<'a> Block<'a> {
         read_u32(self.bytes, block_field::SSRC)
     }
 
-    /// The RTP sequence number of the first packet reported. In a block without reports, the highest
+    /// RTP sequence number of the first packet reported; in a block without reports, the highest
     /// one received.
     pub fn begin_sequence_number(&self) -> u16 {
         read_u16(self.bytes, block_field::BEGIN)
     }
 
-    /// For each packet, in sequence order: its number, and what is said of it if it was received.
+    /// For each packet in sequence order: its number, and its report if it was received.
     pub fn reports(&self) -> Reports<'a> {
         Reports {
             sequence_number: self.begin_sequence_number(),
@@ -144,7 +146,7 @@ impl<'a> Block<'a> {
 /// Iterator over the reports of a block; see `Block::reports`.
 #[derive(Clone, Debug)]
 pub struct Reports<'a> {
-    /// Of the next packet.
+    /// Sequence number of the next packet.
     sequence_number: u16,
     rest: &'a [u8],
 }

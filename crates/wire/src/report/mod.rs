@@ -25,7 +25,7 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! RC such blocks follow each other; profile-specific extensions may follow them.
+//! There are RC such blocks. Profile-specific extensions may follow the last one.
 //!
 //! [RFC3550 §6.4]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4
 
@@ -41,7 +41,7 @@ pub use reception::ReceptionStats;
 mod field {
     use super::Field;
     pub const SSRC: Field = 4..8;
-    /// Sender information, or the first block of a receiver report.
+    /// Offset of the sender information, or of the first block in a receiver report.
     pub const BODY: usize = 8;
 }
 
@@ -66,10 +66,10 @@ mod block_field {
     pub const SIZE: usize = 24;
 }
 
-/// What a sender says about its own stream.
+/// A sender's information about its own stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
-    /// When the report was sent: NTP time, 32 bits of seconds and 32 bits of fraction.
+    /// Time at which the report was sent: NTP time, 32 bits of seconds and 32 bits of fraction.
     pub ntp_time: u64,
     /// The same instant on the clock of the RTP timestamps.
     pub rtp_time: u32,
@@ -97,7 +97,7 @@ impl SenderInfo {
     }
 }
 
-/// Packets lost since the start of reception: 24 bits, negative where duplicates outnumber losses.
+/// Packets lost since the start of reception: 24 bits, negative if duplicates outnumber losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CumulativeLost(i32);
 
@@ -105,7 +105,7 @@ impl CumulativeLost {
     const MAX: i64 = (1 << 23) - 1;
     const MIN: i64 = -(1 << 23);
 
-    /// The nearest number that the field can carry [RFC3550 §A.3].
+    /// Clamps the number to the range of the field [RFC3550 §A.3].
     ///
     /// [RFC3550 §A.3]: https://www.rfc-editor.org/rfc/rfc3550#appendix-A.3
     pub const fn clamped(lost: i64) -> Self {
@@ -118,36 +118,36 @@ impl CumulativeLost {
         })
     }
 
-    /// The number.
+    /// The clamped number.
     pub const fn get(self) -> i32 {
         self.0
     }
 }
 
-/// What a receiver says about one stream.
+/// A receiver's report on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlock {
-    /// The source reported.
+    /// The media source that the block is about.
     pub ssrc: u32,
-    /// Loss ratio since the previous report, in 1/256.
+    /// Loss ratio since the previous report, in units of 1/256.
     pub fraction_lost: u8,
     /// Packets lost since the start.
     pub cumulative_lost: CumulativeLost,
-    /// Highest sequence number received, with the count of its cycles above.
+    /// Highest sequence number received in the low 16 bits, the count of its cycles in the high 16.
     pub extended_highest_sequence_number: u32,
-    /// Mean deviation of the transit time, in units of the RTP clock.
+    /// Smoothed mean deviation of the transit time, in units of the RTP clock.
     pub jitter: u32,
-    /// Compact NTP time of the last sender report received; 0 if none was.
+    /// Compact NTP time of the last sender report received; 0 if there was none.
     pub last_sender_report: u32,
-    /// Since that report, in 1/65536 s; 0 if there was none.
+    /// Time since that sender report arrived, in units of 1/65536 s; 0 if there was none.
     pub delay_since_last_sender_report: u32,
 }
 
 impl ReportBlock {
-    /// The round-trip time in 1/65536 s, for a report that arrived at compact NTP time `arrival`;
-    /// `None` if the receiver had no sender report yet [RFC3550 §6.4.1].
+    /// The round-trip time in units of 1/65536 s, for a report that arrived at compact NTP time
+    /// `arrival`. `None` if the receiver had no sender report yet [RFC3550 §6.4.1].
     ///
-    /// Where the two clocks' drift makes it negative, it is zero.
+    /// Zero if clock drift between the two ends makes the result negative.
     ///
     /// [RFC3550 §6.4.1]: https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1
     pub fn round_trip_time(&self, arrival: u32) -> Option<u32> {
@@ -161,7 +161,7 @@ impl ReportBlock {
     }
 
     fn read(bytes: &[u8]) -> Self {
-        // Shifted to the top, the sign bit of the 24 is the sign bit of the 32.
+        // Shift the 24-bit number to the top bits, so that it is sign-extended on the way back.
         let cumulative_lost = (read_u24(bytes, block_field::CUMULATIVE_LOST) << 8) as i32 >> 8;
         Self {
             ssrc: read_u32(bytes, block_field::SSRC),
@@ -200,24 +200,24 @@ impl ReportBlock {
     }
 }
 
-/// Compact NTP time: the middle 32 bits, in 1/65536 s, modulo 18 hours.
+/// Compact NTP time: the middle 32 bits of an NTP time, in units of 1/65536 s, modulo 18 hours.
 pub const fn compact_ntp(ntp_time: u64) -> u32 {
     (ntp_time >> 16) as u32
 }
 
-/// NTP time of a clock that counts microseconds from an instant of its own. Two ends can compare
-/// differences of it, which is all that round-trip times and feedback need.
+/// Converts microseconds since an arbitrary origin to NTP time. Both ends can compare differences
+/// of such times, which is enough for round-trip times and feedback.
 pub const fn ntp_from_micros(time_us: i64) -> u64 {
-    // Exact in 128 bits; the low 64 of the result are the time modulo 2^32 s.
+    // The product is exact in 128 bits. The low 64 bits of the result are the time modulo 2^32 s.
     ((time_us as i128) << 32).div_euclid(1_000_000) as u64
 }
 
-/// The middle 32 bits of [`ntp_from_micros`].
+/// Compact NTP time of [`ntp_from_micros`].
 pub const fn compact_ntp_from_micros(time_us: i64) -> u32 {
     compact_ntp(ntp_from_micros(time_us))
 }
 
-/// A sender report if it has sender information, else a receiver report.
+/// A sender report if it has sender information, otherwise a receiver report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     sender_ssrc: u32,
@@ -226,10 +226,10 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Most blocks in one report.
+    /// Maximum number of blocks in one report.
     pub const MAX_BLOCKS: usize = 31;
 
-    /// `None` if there are more than `MAX_BLOCKS` blocks.
+    /// Returns `None` if there are more than `MAX_BLOCKS` blocks.
     pub const fn new(
         sender_ssrc: u32,
         sender_info: Option<SenderInfo>,
@@ -241,7 +241,7 @@ impl<'a> Report<'a> {
         Some(Self { sender_ssrc, sender_info, blocks })
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the report.
     pub const fn size(&self) -> usize {
         let info_size = if self.sender_info.is_some() { info_field::SIZE } else { 0 };
         field::BODY + info_size + self.blocks.len() * block_field::SIZE
@@ -280,7 +280,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one report.
+    /// Reads bytes that contain exactly one report.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
@@ -299,17 +299,17 @@ impl<'a> View<'a> {
         Ok(Self { packet, info, blocks })
     }
 
-    /// Who sends the report.
+    /// The end that sends the report.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SSRC)
     }
 
-    /// Present in a sender report.
+    /// The sender information; `None` in a receiver report.
     pub fn sender_info(&self) -> Option<SenderInfo> {
         (!self.info.is_empty()).then(|| SenderInfo::read(self.info))
     }
 
-    /// One block for each source reported.
+    /// One block for each media source in the report.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = ReportBlock> + use<'a> {
         self.blocks.chunks_exact(block_field::SIZE).map(ReportBlock::read)
     }
@@ -333,7 +333,7 @@ impl fmt::Display for SenderInfo {
     }
 }
 
-/// The line of a report, whether read or to be written.
+/// Formats one line for a report, both for a value and for a view.
 fn fmt_report(
     f: &mut fmt::Formatter<'_>,
     sender_ssrc: u32,
@@ -407,7 +407,7 @@ mod tests {
         bytes
     }
 
-    /// The receiver report with the same sender and block.
+    /// A receiver report with the same sender and block.
     fn receiver_report() -> Vec<u8> {
         let mut bytes = vec![0x81, 201, 0, 7, 0, 0, 0, 7];
         bytes.extend_from_slice(&SR[28..]);
@@ -454,7 +454,7 @@ mod tests {
             for len in 0..bytes.len() {
                 assert_eq!(View::parse(&bytes[..len]), Err(Error::Truncated), "{len}");
             }
-            // Shorter packets whose header tells the truth.
+            // Shorter packets with a matching length in the header.
             for words in 1..bytes.len() / 4 {
                 let mut short = bytes[..words * 4].to_vec();
                 short[3] = words as u8 - 1;

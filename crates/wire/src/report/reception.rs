@@ -1,29 +1,29 @@
-//! What a receiver counts to fill a report block [RFC3550 §A.3, §A.8].
+//! Counters with which a receiver fills a report block [RFC3550 §A.3, §A.8].
 
 use super::{CumulativeLost, ReportBlock};
 
-/// Gain of the jitter filter is 1/16; the sum is kept in sixteenths, which makes it exact.
+/// The gain of the jitter filter is 1/16. The jitter is kept in sixteenths, so the filter is exact.
 const JITTER_GAIN_SHIFT: u32 = 4;
 
-/// Loss and jitter of one stream, from its first packet on.
+/// Loss and jitter of one stream since its first packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceptionStats {
     base_sequence_number: i64,
     highest_sequence_number: i64,
-    /// Duplicates included.
+    /// Packets received, including duplicates.
     received: i64,
-    /// At the previous report.
+    /// Packets expected up to the previous report.
     expected_before: i64,
-    /// At the previous report.
+    /// Packets received up to the previous report.
     received_before: i64,
     last_transit: u32,
-    /// In 1/16 of the RTP clock's unit.
+    /// Jitter in 1/16 of the RTP clock's unit.
     jitter_sixteenths: u32,
 }
 
 impl ReceptionStats {
-    /// Starts with the first packet: its unwrapped sequence number, its RTP timestamp, and its
-    /// arrival on the same clock.
+    /// Starts with the first packet. `rtp_arrival` is its arrival on the clock of the RTP
+    /// timestamps; the sequence number is unwrapped.
     pub const fn new(sequence_number: i64, rtp_timestamp: u32, rtp_arrival: u32) -> Self {
         Self {
             base_sequence_number: sequence_number,
@@ -43,13 +43,13 @@ impl ReceptionStats {
         let transit = rtp_arrival.wrapping_sub(rtp_timestamp);
         let deviation = transit.wrapping_sub(self.last_transit).cast_signed().unsigned_abs();
         self.last_transit = transit;
-        // Timestamps that make no sense drive it to the top; it must not wrap there.
+        // Wrong timestamps can drive the jitter to its maximum. It must not wrap there.
         let rounded = self.jitter_sixteenths.saturating_add(1 << JITTER_GAIN_SHIFT >> 1);
         let decay = rounded >> JITTER_GAIN_SHIFT;
         self.jitter_sixteenths = (self.jitter_sixteenths - decay).saturating_add(deviation);
     }
 
-    /// The block for a report sent now; the next one's fraction lost counts from here.
+    /// The block for a report sent now. The fraction lost of the next report starts counting here.
     pub fn report(
         &mut self,
         ssrc: u32,
@@ -64,14 +64,16 @@ impl ReceptionStats {
         let fraction_lost = if expected_since == 0 || lost_since <= 0 {
             0
         } else {
-            // Below 256: more is expected only when a packet has raised the highest number.
+            // Below 256: `expected_since` is positive only if a packet has raised the highest
+            // number.
             ((lost_since << 8) / expected_since) as u8
         };
         ReportBlock {
             ssrc,
             fraction_lost,
             cumulative_lost: CumulativeLost::clamped(expected - self.received),
-            // The low half is the number on the wire, the high half counts its cycles.
+            // The low 16 bits are the sequence number on the wire, the high 16 bits count its
+            // cycles.
             extended_highest_sequence_number: self.highest_sequence_number as u32,
             jitter: self.jitter_sixteenths >> JITTER_GAIN_SHIFT,
             last_sender_report,
@@ -84,7 +86,7 @@ impl ReceptionStats {
 mod tests {
     use super::*;
 
-    /// Counts these packets, each with the same transit time, after a first one numbered 65530.
+    /// Counts a first packet 65530, then these packets, all with the same transit time.
     fn stats_after(sequence_numbers: impl IntoIterator<Item = i64>) -> ReceptionStats {
         let mut stats = ReceptionStats::new(65530, 0, 0);
         for sequence_number in sequence_numbers {
@@ -96,7 +98,7 @@ mod tests {
     // [RFC3550 §A.3]
     #[test]
     fn fraction_lost_counts_from_the_previous_report() {
-        // Of the 11 from 65530 to 65540, two are missing: 2 * 256 / 11 = 46.5.
+        // Of the 11 packets from 65530 to 65540, two are missing: 2 * 256 / 11 = 46.5.
         let mut stats = stats_after((65531..65537).chain([65539]));
         stats.on_packet(65540, 0, 0);
         let block = stats.report(1, 0, 0);
@@ -127,7 +129,7 @@ mod tests {
         let mut stats = ReceptionStats::new(0, 0, 0);
         stats.on_packet(1, 90, 90 + 160);
         assert_eq!(stats.report(1, 0, 0).jitter, 10);
-        // 160 sixteenths decay by 10 to 150; a deviation of 160 back makes 310: 19.375.
+        // 160 sixteenths decay by 10 to 150; the deviation of 160 back adds up to 310: 19.375.
         stats.on_packet(2, 180, 180);
         assert_eq!(stats.report(1, 0, 0).jitter, 19);
     }

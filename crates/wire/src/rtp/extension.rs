@@ -1,4 +1,4 @@
-//! RTP header extension elements in both forms [RFC8285 §4.2, §4.3], and two things that they carry:
+//! RTP header extension elements in both forms [RFC8285 §4.2, §4.3], and two kinds of data in them:
 //! the transport-wide sequence number and the absolute send time.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! |  ID   | L - 1 | L data bytes ..  |      ID       |       L       | L data bytes ..
 //! ```
 //!
-//! Elements follow each other; a zero byte between them is padding.
+//! Elements follow each other. A zero byte between them is padding.
 
 use core::num::NonZeroU8;
 
@@ -28,13 +28,13 @@ mod field {
 const WORD: usize = 4;
 const ONE_BYTE_PROFILE: u16 = 0xbede;
 const TWO_BYTE_PROFILE: u16 = 0x1000;
-/// The application's own bits in the two-byte profile word.
+/// Bits for the application's own use in the two-byte profile word.
 const APPBITS_MASK: u16 = 0x000f;
 /// Largest id of the one-byte form.
 const ONE_BYTE_MAX_ID: u8 = 14;
-/// Reserved in the one-byte form: nothing after it may be read.
+/// Reserved id in the one-byte form: the reader stops at it.
 const ONE_BYTE_STOP_ID: u8 = 15;
-/// Most data bytes in an element of the one-byte form.
+/// Maximum number of data bytes in an element of the one-byte form.
 const ONE_BYTE_MAX_DATA: usize = 16;
 
 /// The local identifier of an extension, as agreed in signalling: 1..=255.
@@ -42,7 +42,7 @@ const ONE_BYTE_MAX_DATA: usize = 16;
 pub struct ExtensionId(NonZeroU8);
 
 impl ExtensionId {
-    /// `None` for 0, which marks padding.
+    /// Returns `None` for 0, which marks padding.
     pub const fn new(value: u8) -> Option<Self> {
         match NonZeroU8::new(value) {
             Some(value) => Some(Self(value)),
@@ -64,12 +64,12 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// `None` if the data is longer than 255 bytes.
+    /// Returns `None` if the data is longer than 255 bytes.
     pub fn new(id: ExtensionId, data: &'a [u8]) -> Option<Self> {
         (data.len() <= usize::from(u8::MAX)).then_some(Self { id, data })
     }
 
-    /// An element of a few bytes.
+    /// An element whose data is known at compile time to be short enough.
     pub(super) const fn of_array<const N: usize>(id: ExtensionId, data: &'a [u8; N]) -> Self {
         const { assert!(N <= u8::MAX as usize) };
         Self { id, data }
@@ -80,7 +80,7 @@ impl<'a> Element<'a> {
         self.id
     }
 
-    /// What the element carries.
+    /// The data bytes.
     pub const fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -97,7 +97,7 @@ enum Form {
 }
 
 impl Form {
-    /// The smaller form that carries all of `elements`.
+    /// The smaller form that can represent all of `elements`.
     fn of(elements: &[Element<'_>]) -> Self {
         if elements.iter().all(Element::fits_one_byte_form) { Self::OneByte } else { Self::TwoByte }
     }
@@ -110,7 +110,7 @@ impl Form {
     }
 }
 
-/// Bytes that `emit_elements` writes.
+/// Size in bytes of the extension block that `emit_elements` writes.
 pub fn elements_size(elements: &[Element<'_>]) -> usize {
     let header_size = Form::of(elements).element_header_size();
     let data: usize = elements.iter().map(|element| header_size + element.data.len()).sum();
@@ -120,8 +120,8 @@ pub fn elements_size(elements: &[Element<'_>]) -> usize {
 /// Writes an extension block to the front of `buffer` and returns its size.
 ///
 /// # Panics
-/// If `buffer` is shorter than `elements_size`, or the block longer than its length field can say
-/// (a quarter of a megabyte).
+/// If `buffer` is shorter than `elements_size`, or if the block exceeds the range of its length
+/// field (a quarter of a megabyte).
 pub fn emit_elements(elements: &[Element<'_>], buffer: &mut [u8]) -> usize {
     let form = Form::of(elements);
     let size = elements_size(elements);
@@ -137,7 +137,7 @@ pub fn emit_elements(elements: &[Element<'_>], buffer: &mut [u8]) -> usize {
     let mut at = field::DATA;
     for Element { id, data } in elements {
         match form {
-            // The form was chosen so that the length less one fits four bits.
+            // This form is chosen only if the data length less one fits four bits.
             Form::OneByte => block[at] = id.get() << 4 | (data.len() - 1) as u8,
             Form::TwoByte => block[at..at + 2].copy_from_slice(&[id.get(), data.len() as u8]),
         }
@@ -149,8 +149,8 @@ pub fn emit_elements(elements: &[Element<'_>], buffer: &mut [u8]) -> usize {
     size
 }
 
-/// What [`emit_elements`] writes for one element of two bytes; `None` if its identifier asks for the
-/// two-byte form.
+/// The extension block that [`emit_elements`] writes for one element of two bytes. `None` if its id
+/// requires the two-byte form.
 #[inline]
 pub(super) fn block_of_two_bytes(
     id: ExtensionId,
@@ -163,7 +163,7 @@ pub(super) fn block_of_two_bytes(
     Some([profile, rest, 0, 1, id.get() << 4 | 1, data[0], data[1], 0])
 }
 
-/// Size of the extension block at the front of `bytes`, which may end before it does.
+/// Size of the extension block at the front of `bytes`, which may be cut off.
 pub(super) fn block_size(bytes: &[u8]) -> Result<usize, Error> {
     if bytes.len() < field::DATA {
         return Err(Error::Truncated);
@@ -171,7 +171,8 @@ pub(super) fn block_size(bytes: &[u8]) -> Result<usize, Error> {
     Ok(field::DATA + usize::from(read_u16(bytes, field::LENGTH)) * WORD)
 }
 
-/// The elements of an extension block; ends where the block is damaged or must not be read.
+/// Iterator over the elements of an extension block. It ends where the block is damaged or must not
+/// be read.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     form: Form,
@@ -179,7 +180,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Walks an extension block, which is empty when the packet has none.
+    /// Iterates over an extension block, which is empty if the packet has none.
     pub(super) fn new(block: &'a [u8]) -> Self {
         let none = Self { form: Form::OneByte, rest: &[] };
         if block.len() < field::DATA {
@@ -191,11 +192,11 @@ impl<'a> Elements<'a> {
             profile if profile & !APPBITS_MASK == TWO_BYTE_PROFILE => {
                 Self { form: Form::TwoByte, rest }
             }
-            _ => none, // Some other profile's extension.
+            _ => none, // The extension of another profile.
         }
     }
 
-    /// Id and data length of the element at the front, padding skipped.
+    /// Reads the id and data length of the next element. Skips padding.
     fn next_header(&mut self) -> Option<(ExtensionId, usize)> {
         match self.form {
             Form::OneByte => {
@@ -236,22 +237,23 @@ impl<'a> Iterator for Elements<'a> {
 
 impl core::iter::FusedIterator for Elements<'_> {}
 
-/// The data of the transport-wide sequence number extension, in its first form (2 bytes) or its
-/// second (4 bytes, with a request for feedback, as libwebrtc defines it).
+/// Data of the transport-wide sequence number extension. The first form has 2 bytes. The second
+/// form has 4 bytes and requests feedback, as libwebrtc defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportSequenceNumber {
-    /// Number of this packet among all of its transport.
+    /// Transport-wide sequence number: counts all packets of the transport.
     pub sequence_number: u16,
-    /// Set when the sender asks for feedback now.
+    /// Present if the sender asks for immediate feedback.
     pub request: Option<FeedbackRequest>,
 }
 
-/// What a sender asks to be reported at once.
+/// A sender's request for immediate feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedbackRequest {
-    /// Whether arrival times are wanted too.
+    /// Whether the feedback should include arrival times.
     pub with_timestamps: bool,
-    /// How many packets back to report, this one included; 15 bits, not zero.
+    /// Number of packets to report, counted back from this one, which is included; 15 bits, not
+    /// zero.
     pub packet_count: u16,
 }
 
@@ -259,7 +261,7 @@ impl TransportSequenceNumber {
     // [TWCC] has the first form only.
     const REQUEST_TIMESTAMPS_FLAG: u16 = 1 << 15;
 
-    /// `None` unless the data has the length of one of the forms.
+    /// Returns `None` unless the data length is that of one of the forms.
     pub fn parse(data: &[u8]) -> Option<Self> {
         if data.len() != 2 && data.len() != 4 {
             return None;
@@ -275,15 +277,15 @@ impl TransportSequenceNumber {
     }
 }
 
-/// The data of the absolute send time extension [REMB §3]: when a packet left, by the sender's clock,
-/// in 24 bits of seconds, 18 of them behind the point. It wraps every 64 s.
+/// Data of the absolute send time extension [REMB §3]: the time at which a packet was sent, on the
+/// sender's clock. It has 24 bits: 6 of seconds and 18 of fraction. It wraps every 64 s.
 ///
 /// [REMB §3]: https://datatracker.ietf.org/doc/html/draft-alvestrand-rmcat-remb-03#section-3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsSendTime(u32);
 
 impl AbsSendTime {
-    /// Ticks in a second: one is 3.8 us.
+    /// Ticks per second. One tick is 3.8 us.
     pub const TICKS_PER_SECOND: i64 = 1 << 18;
     const BITS: u32 = 24;
 
@@ -292,25 +294,25 @@ impl AbsSendTime {
         Self((ticks & ((1 << Self::BITS) - 1)) as u32)
     }
 
-    /// The last tick that is not after a time in nanoseconds, whatever its origin.
+    /// The last tick at or before a time in nanoseconds since any origin.
     pub const fn from_nanos(nanos: i64) -> Self {
         const NANOS_PER_SECOND: i128 = 1_000_000_000;
         let ticks = nanos as i128 * Self::TICKS_PER_SECOND as i128;
         Self::from_ticks(ticks.div_euclid(NANOS_PER_SECOND) as i64)
     }
 
-    /// The 24 bits on the wire.
+    /// The 24 bits as on the wire.
     pub const fn ticks(self) -> u32 {
         self.0
     }
 
-    /// The data of an element.
+    /// The data of the extension element.
     pub const fn to_bytes(self) -> [u8; 3] {
         let [_, bytes @ ..] = self.0.to_be_bytes();
         bytes
     }
 
-    /// `None` unless the data has three bytes.
+    /// Returns `None` unless the data has three bytes.
     pub fn parse(data: &[u8]) -> Option<Self> {
         (data.len() == 3).then(|| Self(read_u24(data, 0..3)))
     }

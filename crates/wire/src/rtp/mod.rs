@@ -16,8 +16,9 @@
 //! |  its length if P                                              |
 //! ```
 //!
-//! A view reads any packet. The value, `RtpHeader`, is what a congestion-controlled sender needs: no
-//! CSRC, and at most two extensions, the transport-wide sequence number and the absolute send time.
+//! A view reads any packet. The value, `RtpHeader`, has the fields that a congestion-controlled
+//! sender needs: no CSRC and at most two extensions, the transport-wide sequence number and the
+//! absolute send time.
 //!
 //! [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
 //! [RFC8285 §4]: https://www.rfc-editor.org/rfc/rfc8285#section-4
@@ -58,7 +59,7 @@ const CSRC_SIZE: usize = 4;
 pub struct PayloadType(u8);
 
 impl PayloadType {
-    /// `None` above 127.
+    /// Returns `None` above 127.
     pub const fn new(value: u8) -> Option<Self> {
         if value < 1 << 7 { Some(Self(value)) } else { None }
     }
@@ -69,7 +70,7 @@ impl PayloadType {
     }
 }
 
-/// The ids that signalling agreed for the extensions of [`RtpHeader`].
+/// Extension ids, as agreed in signalling, for the extensions of [`RtpHeader`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionIds {
     /// For [`RtpHeader::transport_sequence_number`].
@@ -83,27 +84,27 @@ pub struct ExtensionIds {
 pub struct RtpHeader {
     /// For video: this packet is the last of its frame.
     pub marker: bool,
-    /// Says which codec the payload is of.
+    /// Identifies the codec of the payload.
     pub payload_type: PayloadType,
-    /// Counts the packets of this SSRC.
+    /// Increases by one with each packet of this SSRC.
     pub sequence_number: u16,
     /// Sampling time of the payload in units of the codec's clock.
     pub timestamp: u32,
     /// The media source.
     pub ssrc: u32,
-    /// Number of this packet among all of its transport, under the extension id agreed for it.
+    /// Transport-wide sequence number, and the extension id agreed for it.
     pub transport_sequence_number: Option<(ExtensionId, u16)>,
-    /// When this packet left, under the extension id agreed for it.
+    /// Time at which this packet was sent, and the extension id agreed for it.
     pub abs_send_time: Option<(ExtensionId, AbsSendTime)>,
 }
 
 impl RtpHeader {
-    /// Bytes of the largest header: with both extensions in the two-byte form.
+    /// Size in bytes of the largest header: both extensions in the two-byte form.
     pub const MAX_SIZE: usize = field::CSRCS + 16;
-    /// Bytes that a contributing source takes.
+    /// Size in bytes of one CSRC.
     pub const CSRC_SIZE: usize = CSRC_SIZE;
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the header.
     pub fn size(&self) -> usize {
         self.with_elements(|elements| match elements {
             [] => field::CSRCS,
@@ -111,7 +112,7 @@ impl RtpHeader {
         })
     }
 
-    /// Writes the header to the front of `buffer` and returns its size; the payload follows there.
+    /// Writes the header to the front of `buffer` and returns its size. The payload goes after it.
     ///
     /// # Panics
     /// If `buffer` is shorter than `size`.
@@ -125,7 +126,7 @@ impl RtpHeader {
         if let (Some((id, number)), None) = (self.transport_sequence_number, self.abs_send_time)
             && let Some(block) = extension::block_of_two_bytes(id, number.to_be_bytes())
         {
-            // The usual packet of a sender with transport-wide feedback.
+            // Fast path for the usual packet of a sender with transport-wide feedback.
             buffer[field::FLAGS] |= EXTENSION_FLAG;
             let end = field::CSRCS + block.len();
             buffer[field::CSRCS..end].copy_from_slice(&block);
@@ -140,7 +141,7 @@ impl RtpHeader {
         })
     }
 
-    /// Hands over the extension elements, which are made of bytes on the stack.
+    /// Calls `take` with the extension elements, whose data is on the stack.
     fn with_elements<T>(&self, take: impl FnOnce(&[Element<'_>]) -> T) -> T {
         let number = self.transport_sequence_number.map(|(id, number)| (id, number.to_be_bytes()));
         let time = self.abs_send_time.map(|(id, time)| (id, time.to_bytes()));
@@ -154,11 +155,11 @@ impl RtpHeader {
         }
     }
 
-    /// Writes the header with one contributing source, as a packet of parity names the media that it
-    /// protects, and returns its size, which is [`RtpHeader::CSRC_SIZE`] more.
+    /// Writes the header with one CSRC and returns its size, which is [`RtpHeader::CSRC_SIZE`] more
+    /// than without. A FEC repair packet names its protected media source in this way.
     ///
     /// # Panics
-    /// If `buffer` is shorter than that.
+    /// If `buffer` is shorter than the returned size.
     pub fn emit_with_csrc(&self, csrc: u32, buffer: &mut [u8]) -> usize {
         let size = self.emit(buffer);
         buffer.copy_within(field::CSRCS..size, field::CSRCS + CSRC_SIZE);
@@ -167,11 +168,11 @@ impl RtpHeader {
         size + CSRC_SIZE
     }
 
-    /// Writes a packet that is only this header and `padding` bytes, as a sender uses to fill its
-    /// rate or to probe, and returns its size [RFC3550 §5.1].
+    /// Writes a packet of this header and `padding` bytes without payload, and returns its size
+    /// [RFC3550 §5.1]. Senders use such packets to fill their rate or to probe.
     ///
     /// # Panics
-    /// If `buffer` is shorter than `size` and the padding.
+    /// If `buffer` is shorter than `size` plus the padding.
     ///
     /// [RFC3550 §5.1]: https://www.rfc-editor.org/rfc/rfc3550#section-5.1
     pub fn emit_padding(&self, padding: NonZeroU8, buffer: &mut [u8]) -> usize {
@@ -205,7 +206,7 @@ impl fmt::Display for RtpHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<'a> {
     bytes: &'a [u8],
-    /// The extension block with its four leading bytes, or nothing.
+    /// The extension block with its four leading bytes; empty if there is none.
     extension: &'a [u8],
     payload: &'a [u8],
 }
@@ -213,8 +214,8 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Reads the RTP packet of one datagram.
     ///
-    /// Damage inside the extension block does not reject the packet: its media is still good, and
-    /// the elements before the damage are.
+    /// Damage inside the extension block does not reject the packet: its payload is still usable,
+    /// and so are the elements before the damage.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut view = Self::parse_header(bytes)?;
         if view.is_padded() {
@@ -227,8 +228,8 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// As [`View::parse`], of a packet whose end is encrypted [RFC3711 §3.1] or cut off: whatever
-    /// follows the header counts as payload.
+    /// Like [`View::parse`], for a packet whose end is encrypted [RFC3711 §3.1] or cut off.
+    /// Everything after the header counts as payload.
     ///
     /// [RFC3711 §3.1]: https://www.rfc-editor.org/rfc/rfc3711#section-3.1
     pub fn parse_header(bytes: &'a [u8]) -> Result<Self, Error> {
@@ -247,13 +248,13 @@ impl<'a> View<'a> {
         Ok(Self { bytes, extension, payload })
     }
 
-    /// Bytes of the header, contributing sources and extensions included.
+    /// Size in bytes of the header, including CSRCs and extensions.
     pub fn header_size(&self) -> usize {
         let csrcs = usize::from(self.bytes[field::FLAGS] & CSRC_COUNT_MASK) * CSRC_SIZE;
         field::CSRCS + csrcs + self.extension.len()
     }
 
-    /// Padding follows the payload, or is all that follows the header.
+    /// True if padding follows the payload, or is all that follows the header.
     pub fn is_padded(&self) -> bool {
         self.bytes[field::FLAGS] & PADDING_FLAG != 0
     }
@@ -263,12 +264,12 @@ impl<'a> View<'a> {
         self.bytes[field::PAYLOAD_TYPE] & MARKER_FLAG != 0
     }
 
-    /// Says which codec the payload is of.
+    /// Identifies the codec of the payload.
     pub fn payload_type(&self) -> PayloadType {
         PayloadType(self.bytes[field::PAYLOAD_TYPE] & !MARKER_FLAG)
     }
 
-    /// Counts the packets of this SSRC.
+    /// Increases by one with each packet of this SSRC.
     pub fn sequence_number(&self) -> u16 {
         read_u16(self.bytes, field::SEQUENCE_NUMBER)
     }
@@ -283,14 +284,14 @@ impl<'a> View<'a> {
         read_u32(self.bytes, field::SSRC)
     }
 
-    /// The sources that a mixer has combined.
+    /// The contributing sources, which a mixer has combined.
     pub fn csrcs(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
         let count = usize::from(self.bytes[field::FLAGS] & CSRC_COUNT_MASK);
         let csrcs = &self.bytes[field::CSRCS..][..count * CSRC_SIZE];
         csrcs.chunks_exact(CSRC_SIZE).map(|csrc| read_u32(csrc, 0..CSRC_SIZE))
     }
 
-    /// The header extension elements, in the order of the packet.
+    /// The header extension elements in packet order.
     pub fn elements(&self) -> Elements<'a> {
         Elements::new(self.extension)
     }
@@ -300,12 +301,12 @@ impl<'a> View<'a> {
         self.elements().find(|element| element.id() == id).map(|element| element.data())
     }
 
-    /// The transport-wide sequence number, if an element with this id holds one.
+    /// The transport-wide sequence number, if there is a valid element with this id.
     pub fn transport_sequence_number(&self, id: ExtensionId) -> Option<TransportSequenceNumber> {
         TransportSequenceNumber::parse(self.element(id)?)
     }
 
-    /// The absolute send time, if an element with this id holds one.
+    /// The absolute send time, if there is a valid element with this id.
     pub fn abs_send_time(&self, id: ExtensionId) -> Option<AbsSendTime> {
         AbsSendTime::parse(self.element(id)?)
     }
@@ -315,8 +316,8 @@ impl<'a> View<'a> {
         self.payload
     }
 
-    /// The header as a value, with the extensions under these ids; CSRCs and other extensions stay
-    /// behind.
+    /// The header as a value, with the extensions under these ids. CSRCs and other extensions are
+    /// left out.
     pub fn header(&self, ids: ExtensionIds) -> RtpHeader {
         RtpHeader {
             marker: self.marker(),
@@ -369,7 +370,7 @@ mod tests {
         0x51, 0x12, 0x34, 0x00, // id 5, two bytes; padding
     ];
 
-    /// The transport-wide sequence number under this id, nothing else.
+    /// Only the transport-wide sequence number, under this id.
     fn number(id: ExtensionId) -> ExtensionIds {
         ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None }
     }

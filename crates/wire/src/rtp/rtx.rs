@@ -6,31 +6,31 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! The packet around it has a payload type, an SSRC and a sequence number of its own, and the
+//! The surrounding packet has a payload type, SSRC and sequence number of its own; it keeps the
 //! timestamp and the marker of the original.
 
 use crate::Error;
 
-/// What a retransmission carries.
+/// Content of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtx<'a> {
-    /// The sequence number that the packet had the first time.
+    /// Sequence number of the original packet.
     pub sequence_number: u16,
-    /// The payload that it had.
+    /// Payload of the original packet.
     pub payload: &'a [u8],
 }
 
 impl<'a> Rtx<'a> {
-    /// Bytes that it takes more than the original payload.
+    /// Bytes added to the original payload.
     pub const OVERHEAD: usize = 2;
 
-    /// Reads the payload of a packet with the payload type of retransmissions.
+    /// Reads the payload of a packet whose payload type is that of retransmissions.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Error> {
         let (number, payload) = payload.split_first_chunk().ok_or(Error::Truncated)?;
         Ok(Self { sequence_number: u16::from_be_bytes(*number), payload })
     }
 
-    /// Bytes that `emit` writes.
+    /// Size in bytes of the payload.
     pub const fn size(&self) -> usize {
         Self::OVERHEAD + self.payload.len()
     }

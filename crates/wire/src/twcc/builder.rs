@@ -9,29 +9,29 @@ use crate::header::{self, TRANSPORT_FEEDBACK};
 
 const WORD: usize = 4;
 const CHUNK_SIZE: usize = 2;
-/// Most packets in a row that may be lost within one feedback packet: more, and a sender could take
-/// the number after them for an older one.
+/// Maximum number of consecutive lost packets within one feedback packet. After a longer run a
+/// sender could mistake the next sequence number for an older one.
 const MAX_LOST_RUN: i64 = 0x7ffe;
 
-/// Writes the feedback of one receiver, as many packets as its arrivals need.
+/// Writes the feedback of one receiver, in as many packets as its arrivals need.
 #[derive(Clone, Debug)]
 pub struct Builder {
     sender_ssrc: u32,
     media_ssrc: u32,
-    /// Of the next packet; wraps.
+    /// Count of the next feedback packet; wraps.
     feedback_packet_count: u8,
-    /// The number after the highest reported so far.
+    /// One after the highest sequence number reported so far.
     next_sequence_number: Option<i64>,
     draft: Draft,
-    /// The finished packet; kept for its allocation.
+    /// The finished packet. Its allocation is reused.
     packet: Vec<u8>,
 }
 
 impl Builder {
-    /// The least `max_size`: room for one arrival after the longest run of losses.
+    /// Smallest `max_size`: it has room for one arrival after the longest run of losses.
     pub const MIN_PACKET_SIZE: usize = 32;
 
-    /// Starts with feedback packet count zero.
+    /// Makes a builder whose feedback packet count starts at zero.
     pub const fn new(sender_ssrc: u32, media_ssrc: u32) -> Self {
         Self {
             sender_ssrc,
@@ -43,13 +43,13 @@ impl Builder {
         }
     }
 
-    /// Reports `arrivals`, pairs of unwrapped sequence number and arrival time in microseconds, in
-    /// packets of at most `max_size` bytes, each given to `emit` in turn.
+    /// Reports `arrivals`, pairs of unwrapped sequence number and arrival time in microseconds.
+    /// Each packet has at most `max_size` bytes and is passed to `emit`.
     ///
-    /// Numbers between the highest one reported before and the first arrival are reported lost, so
-    /// that nothing slips between two calls. A late arrival may lie below what was reported; then
-    /// the arrivals must hold every packet received since that number, again, or those would now
-    /// read as lost.
+    /// Numbers between the highest one reported before and the first arrival are reported as lost,
+    /// so successive calls leave no gap. A late arrival may have a number below the highest
+    /// reported. Then `arrivals` must again contain every packet received since that number; any
+    /// that is missing is now reported as lost.
     ///
     /// # Panics
     /// If the sequence numbers do not increase, or `max_size` is less than `MIN_PACKET_SIZE`.
@@ -68,7 +68,7 @@ impl Builder {
         self.finish(&mut emit);
     }
 
-    /// Where a packet starts whose first arrival has this number.
+    /// Base sequence number of a packet whose first arrival is `sequence_number`.
     fn base_before(&self, sequence_number: i64) -> i64 {
         match self.next_sequence_number {
             Some(next) if (0..=MAX_LOST_RUN).contains(&(sequence_number - next)) => next,
@@ -76,7 +76,7 @@ impl Builder {
         }
     }
 
-    /// Gives away the drafted packet, if there is one.
+    /// Passes the drafted packet to `emit`, if there is one.
     fn finish(&mut self, emit: &mut impl FnMut(&[u8])) {
         if self.draft.is_empty() {
             return;
@@ -88,7 +88,8 @@ impl Builder {
         write_u32(&mut self.packet, field::MEDIA_SSRC, self.media_ssrc);
         self.packet[field::FEEDBACK_COUNT] = self.feedback_packet_count;
         self.feedback_packet_count = self.feedback_packet_count.wrapping_add(1);
-        // A late arrival reported alone must not make its successors look lost next time.
+        // After a late arrival reported alone, the packets after it must not be reported as lost
+        // next time.
         self.next_sequence_number = self.next_sequence_number.max(Some(self.draft.next));
         self.draft.clear();
         emit(&self.packet);
@@ -97,7 +98,8 @@ impl Builder {
 
 /// The tick nearest to a time.
 ///
-/// Times are rounded on one grid, and deltas are differences on it, so rounding never adds up.
+/// All times are rounded to the same grid and deltas are differences on it, so rounding errors do
+/// not add up.
 fn nearest_tick(time_us: i64) -> i64 {
     let is_nearer_to_next = time_us.rem_euclid(TICK_US) >= TICK_US / 2;
     time_us.div_euclid(TICK_US) + i64::from(is_nearer_to_next)
@@ -106,14 +108,14 @@ fn nearest_tick(time_us: i64) -> i64 {
 /// A packet being filled; empty between packets.
 #[derive(Clone, Debug)]
 struct Draft {
-    /// The first packet reported.
+    /// Sequence number of the first packet reported.
     base: i64,
-    /// The number after the last packet reported.
+    /// One after the last sequence number reported.
     next: i64,
     reference_units: i64,
-    /// Arrival of the last packet, to which the next delta counts.
+    /// Arrival of the last packet; the next delta is relative to it.
     last_tick: i64,
-    /// Closed chunks.
+    /// Chunks already closed.
     chunks: Vec<u8>,
     open: OpenChunk,
     deltas: Vec<u8>,
@@ -140,7 +142,8 @@ impl Draft {
         self.deltas.clear();
     }
 
-    /// Begins a packet whose first arrival is at `tick`: its delta will be below one unit.
+    /// Starts a packet whose first arrival is at `tick`. The first delta is then shorter than one
+    /// unit of the reference time.
     fn start(&mut self, base: i64, tick: i64) {
         self.base = base;
         self.next = base;
@@ -148,7 +151,8 @@ impl Draft {
         self.last_tick = self.reference_units * TICKS_PER_REFERENCE_UNIT;
     }
 
-    /// Appends an arrival and the losses before it, or leaves the draft as it was and says no.
+    /// Appends an arrival and the losses before it. Returns false, and leaves the draft unchanged,
+    /// if they do not fit.
     fn push(&mut self, sequence_number: i64, tick: i64, max_size: usize) -> bool {
         assert!(sequence_number >= self.next, "sequence numbers must increase");
         let lost = sequence_number - self.next;
@@ -187,22 +191,22 @@ impl Draft {
         }
     }
 
-    /// Bytes before padding.
+    /// Size in bytes without padding.
     fn unpadded_size(&self) -> usize {
         let open_size = if self.open.is_empty() { 0 } else { CHUNK_SIZE };
         field::CHUNKS + self.chunks.len() + open_size + self.deltas.len()
     }
 
-    /// Bytes of the packet.
+    /// Size in bytes of the packet.
     fn size(&self) -> usize {
         self.unpadded_size().next_multiple_of(WORD)
     }
 
-    /// Writes all fields of `packet`, which is zero, except those that the builder knows.
+    /// Writes all fields of `packet`, which must be zero, except those that only the builder knows.
     fn emit(&self, packet: &mut [u8]) {
         let padding = packet.len() - self.unpadded_size();
         header::emit(packet, TRANSPORT_FEEDBACK, FORMAT, padding != 0);
-        // Sequence numbers wrap on the wire; the draft holds at most 65535 of them.
+        // Sequence numbers wrap on the wire; a draft covers at most 65535 of them.
         write_u16(packet, field::BASE_SEQUENCE_NUMBER, self.base as u16);
         write_u16(packet, field::STATUS_COUNT, (self.next - self.base) as u16);
         let reference_time = ReferenceTime::from_units(self.reference_units);

@@ -6,20 +6,20 @@
 //!   two-bit vector     1 | 1 | 7 symbols
 //! ```
 //!
-//! The first packet's symbol is the most significant.
+//! The first packet's symbol is in the most significant bits.
 
 use crate::Error;
 
-// Symbols, widths and flags as in [TWCC].
+// Symbols, widths and flags are those of [TWCC].
 
-/// What happened to a packet, and how many bytes say when.
+/// Status of a packet, and the size of its delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
     Lost = 0,
     /// Received, delta of 0..=255 ticks in one byte.
     SmallDelta = 1,
-    /// Received, any other delta, two bytes, signed.
+    /// Received, any other delta in two signed bytes.
     LargeDelta = 2,
 }
 
@@ -42,20 +42,19 @@ const ONE_BIT_SYMBOLS: usize = 14;
 const TWO_BIT_SYMBOLS: usize = 7;
 const VECTOR_MASK: u16 = TWO_BIT_FLAG - 1;
 
-/// One chunk as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
     RunLength {
         symbol: Symbol,
         length: u16,
     },
-    /// 14 bits.
+    /// 14 symbols of one bit.
     OneBit(u16),
-    /// 7 pairs of bits, of which some may be reserved.
+    /// 7 symbols of two bits, some of which may be the reserved symbol.
     TwoBit(u16),
 }
 
-/// What the packets of a chunk have in the delta list.
+/// Number of deltas of each size that the packets of a chunk have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub small_deltas: usize,
@@ -72,7 +71,7 @@ impl Chunk {
         Ok(if bits & TWO_BIT_FLAG == 0 { Self::OneBit(symbols) } else { Self::TwoBit(symbols) })
     }
 
-    /// How many packets the chunk covers.
+    /// Number of packets that the chunk covers.
     pub(super) const fn len(self) -> u16 {
         match self {
             Self::RunLength { length, .. } => length,
@@ -81,7 +80,7 @@ impl Chunk {
         }
     }
 
-    /// Counts the deltas of the first `count` packets, which may not exceed `len`.
+    /// Counts the deltas of the first `count` packets. `count` must not exceed `len`.
     pub(super) fn tally(self, count: u16) -> Result<Tally, Error> {
         match self {
             Self::RunLength { symbol, .. } => {
@@ -110,7 +109,7 @@ impl Chunk {
         }
     }
 
-    /// The symbol of the packet at `index`, below `len`.
+    /// The symbol of the packet at `index`, which must be below `len`.
     pub(super) fn symbol(self, index: u16) -> Result<Symbol, Error> {
         match self {
             Self::RunLength { symbol, .. } => Ok(symbol),
@@ -124,10 +123,10 @@ impl Chunk {
     }
 }
 
-/// The chunk being written: takes symbols as long as some single chunk can hold them all.
+/// The chunk being written. It accepts symbols as long as one chunk can represent all of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenChunk {
-    /// The first symbols; the rest of a longer chunk equal them.
+    /// The first symbols. If `len` is larger, all further symbols equal the first.
     symbols: [Symbol; ONE_BIT_SYMBOLS],
     len: usize,
     is_run: bool,
@@ -146,10 +145,10 @@ impl OpenChunk {
         self.len == 0
     }
 
-    /// Appends a symbol; where it does not fit, first returns the bits of a chunk that is full.
+    /// Appends a symbol. If it does not fit, closes a chunk first and returns its bits.
     ///
-    /// The choice is libwebrtc's: a run if all are equal, else a one-bit vector if it is exactly
-    /// full, else a two-bit vector of the first seven, the rest staying open.
+    /// The choice of chunk is libwebrtc's: a run if all symbols are equal; else a one-bit vector if
+    /// it is exactly full; else a two-bit vector of the first seven, and the rest stay open.
     pub(super) fn push(&mut self, symbol: Symbol) -> Option<u16> {
         let full = if self.takes(symbol) { None } else { Some(self.close_front()) };
         if self.len < ONE_BIT_SYMBOLS {
@@ -169,7 +168,7 @@ impl OpenChunk {
             || (self.len < MAX_RUN && is_run)
     }
 
-    /// Closes the chunk and opens the next with the symbols that it could not hold.
+    /// Closes a chunk. Symbols that do not fit it open the next one.
     fn close_front(&mut self) -> u16 {
         if self.is_run || self.len == ONE_BIT_SYMBOLS {
             let bits = self.bits();
@@ -185,7 +184,7 @@ impl OpenChunk {
         two_bit_vector(&open.symbols[..TWO_BIT_SYMBOLS])
     }
 
-    /// The bits of the chunk as it stands, for the end of a packet; absent symbols read as lost.
+    /// The bits of the chunk at the end of a packet. Unused places are zero, which means lost.
     pub(super) fn bits(&self) -> u16 {
         if self.is_run {
             (self.symbols[0] as u16) << RUN_SYMBOL_SHIFT | self.len as u16

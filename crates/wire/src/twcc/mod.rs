@@ -25,7 +25,7 @@
 //! |  byte                                                         |
 //! ```
 //!
-//! `View` reads such a packet; `Builder` writes as many as a set of arrivals needs.
+//! `View` reads one packet; `Builder` writes as many as a set of arrivals needs.
 //!
 //! [TWCC]: https://datatracker.ietf.org/doc/html/draft-holmer-rmcat-transport-wide-cc-extensions-01
 
@@ -62,12 +62,12 @@ mod field {
 
 /// A receiver's clock in units of 64 ms, modulo 2^24 units (12.4 days).
 ///
-/// All 24 bits count: who masks the sign bit away sees a jump every 6.2 days.
+/// The value has 24 unsigned bits. Code that drops the top bit sees a jump every 6.2 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceTime(u32);
 
 impl ReferenceTime {
-    /// Microseconds in the unit.
+    /// Microseconds per unit.
     pub const UNIT_US: i64 = TICKS_PER_REFERENCE_UNIT * TICK_US;
     const BITS: u32 = 24;
 
@@ -76,17 +76,17 @@ impl ReferenceTime {
         Self((units & ((1 << Self::BITS) - 1)) as u32)
     }
 
-    /// The 24 bits on the wire.
+    /// The 24 bits as on the wire.
     pub const fn units(self) -> u32 {
         self.0
     }
 
-    /// Units from `earlier` to this time, taking the nearer way round: -2^23..2^23.
+    /// Units from `earlier` to this time, by the shorter direction around the wrap: -2^23..2^23.
     ///
-    /// Adding these up unwraps the reference times of successive feedback packets.
+    /// The sum of these differences unwraps the reference times of successive feedback packets.
     pub const fn units_since(self, earlier: Self) -> i32 {
         let unused = u32::BITS - Self::BITS;
-        // Shifted to the top, the 24-bit difference wraps as two's complement does.
+        // Shift the 24-bit difference to the top bits, so that it is sign-extended on the way back.
         (self.0.wrapping_sub(earlier.0) << unused) as i32 >> unused
     }
 }

@@ -25,7 +25,7 @@ fn build_one(arrivals: &[(i64, i64)]) -> Vec<u8> {
     packets.remove(0)
 }
 
-/// A packet as the literals below share it: sender, media, reference time, feedback count 0.
+/// A packet with the fields that all literals below share: SSRCs, reference time, feedback count 0.
 fn packet(flags: u8, words: u8, base: u16, status_count: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![flags, 205, 0, words - 1];
     bytes.extend([0x0a, 0x0b, 0x0c, 0x0d, 0x01, 0x02, 0x03, 0x04]);
@@ -37,13 +37,13 @@ fn packet(flags: u8, words: u8, base: u16, status_count: u16, body: &[u8]) -> Ve
     bytes
 }
 
-/// The received packets, with their arrival in ticks.
+/// The received packets with their arrival in ticks.
 fn received(bytes: &[u8]) -> Vec<(u16, i32)> {
     let view = View::parse(bytes).unwrap();
     view.arrivals().filter_map(|(number, arrival)| Some((number, arrival?))).collect()
 }
 
-/// Checks one literal both ways; every number between two arrivals is lost.
+/// Checks that writing and reading one literal agree. Every number between two arrivals is lost.
 fn assert_both_ways(arrivals: &[(i64, i64)], bytes: &[u8]) {
     assert_eq!(build_one(arrivals), bytes);
     let expected: Vec<_> =
@@ -67,7 +67,7 @@ fn a_run_of_equal_symbols_is_a_run_length_chunk() {
     );
 }
 
-// [TWCC]: of 14, the second and the last but one are lost: 1, 0, 10111111111101.
+// [TWCC]: 14 packets, of which the second and the last but one are lost: 1, 0, 10111111111101.
 #[test]
 fn fourteen_mixed_symbols_are_a_one_bit_vector() {
     let arrivals: Vec<_> = (0..14).filter(|n| ![1, 12].contains(n)).map(|n| (100 + n, n)).collect();
@@ -97,7 +97,7 @@ fn a_loss_of_20000_takes_several_runs() {
     assert_both_ways(&[(100, 0), (20101, 9)], &bytes);
 }
 
-// [TWCC]: ten one-bit symbols are open when a large delta comes, which needs two bits.
+// [TWCC]: ten one-bit symbols are open when a large delta arrives, which needs two-bit symbols.
 #[test]
 fn a_large_delta_after_ten_mixed_symbols_closes_seven_and_carries_three() {
     let mut arrivals: Vec<_> = (0..10).filter(|&n| n != 1).map(|n| (100 + n, 0)).collect();
@@ -110,7 +110,7 @@ fn a_large_delta_after_ten_mixed_symbols_closes_seven_and_carries_three() {
     assert_both_ways(&arrivals, &packet(0xaf, 9, 100, 11, &body));
 }
 
-// [TWCC]: eight symbols, 1, 0, 10111111, and six zeros that say nothing.
+// [TWCC]: eight symbols, 1, 0, 10111111, and six unused zeros.
 #[test]
 fn a_short_one_bit_vector_may_end_a_packet() {
     let arrivals: Vec<_> = (0..8).filter(|&n| n != 1).map(|n| (65534 + n, 0)).collect();
@@ -120,14 +120,14 @@ fn a_short_one_bit_vector_may_end_a_packet() {
 
 #[test]
 fn every_truncation_is_rejected() {
-    // 20 B of header, two one-bit vectors, 16 deltas: no padding.
+    // 20 bytes of header, two one-bit vectors and 16 deltas need no padding.
     let arrivals: Vec<_> = (0..24).filter(|n| n % 3 != 1).map(|n| (n, n * 80)).collect();
     let bytes = build_one(&arrivals);
     assert_eq!((bytes[0], bytes.len()), (0x8f, 40));
     for len in 0..bytes.len() {
         assert_eq!(View::parse(&bytes[..len]), Err(Error::Truncated), "{len}");
     }
-    // Shorter packets whose header tells the truth.
+    // Shorter packets with a matching length in the header.
     for words in 1..bytes.len() / 4 {
         let mut short = bytes[..words * 4].to_vec();
         short[3] = words as u8 - 1;
@@ -137,7 +137,8 @@ fn every_truncation_is_rejected() {
 
 #[test]
 fn symbols_beyond_the_status_count_say_nothing() {
-    // Two statuses; after them a one-bit vector of ones, a two-bit vector of reserved symbols, a run.
+    // Two statuses, then an unused rest: ones in a one-bit vector, reserved symbols in a two-bit
+    // vector, or a run.
     for chunk in [[0xbf, 0xff], [0xd7, 0xff], [0x3f, 0xff]] {
         let bytes = packet(0x8f, 6, 65535, 2, &[chunk[0], chunk[1], 5, 6]);
         assert_eq!(received(&bytes), [(65535, 5), (0, 11)]);
@@ -183,7 +184,7 @@ fn more_padding_than_fits_is_truncation_of_the_deltas() {
     assert_eq!(View::parse(&bytes), Err(Error::Truncated));
 }
 
-// Deltas of 200 us truncated to ticks of 250 us read as no time at all.
+// Truncated to ticks of 250 us, deltas of 200 us would all read as zero.
 #[test]
 fn rounding_does_not_accumulate() {
     let arrivals: Vec<_> = (0..1000).map(|n| (n, n * 200)).collect();
@@ -202,7 +203,7 @@ fn a_time_between_ticks_goes_to_the_nearer() {
     }
 }
 
-// A receiver that masks the reference time to 23 bits jumps every 6.2 days.
+// A receiver that masks the reference time to 23 bits sees a jump every 6.2 days.
 #[test]
 fn reference_time_keeps_all_24_bits_and_wraps() {
     let mut builder = Builder::new(1, 2);
@@ -228,11 +229,11 @@ fn reference_times_differ_by_the_nearer_way_round() {
 #[test]
 fn a_time_before_the_origin_rounds_as_one_after_it() {
     let packets = build(&mut Builder::new(1, 2), &[(0, -1000), (1, 1000)], MAX_SIZE);
-    // The reference is one unit, 256 ticks, before the origin.
+    // The reference time is one unit, 256 ticks, before the origin.
     assert_eq!(received(&packets[0]), [(0, 252), (1, 260)]);
 }
 
-// 0..=255 are one byte; a signed reading would stop at 127.
+// A small delta of 0..=255 takes one unsigned byte; a signed reading would stop at 127.
 #[test]
 fn a_small_delta_reaches_255_ticks() {
     assert_both_ways(&[(0, 0), (1, 255)], &packet(0x8f, 6, 0, 2, &[0x20, 2, 0, 255]));
@@ -315,7 +316,7 @@ fn a_loss_between_two_reports_is_reported() {
     assert_eq!(statuses, [(11, None), (12, None), (13, Some(0))]);
 }
 
-// Starting always after the last number reported would leave a late packet lost for ever.
+// If feedback always started after the last number reported, a late packet would stay lost forever.
 #[test]
 fn a_late_packet_is_reported_from_its_own_number_on() {
     let mut builder = Builder::new(1, 2);

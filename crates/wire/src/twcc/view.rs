@@ -8,29 +8,31 @@ use crate::Error;
 use crate::bytes::{read_u16, read_u24, read_u32};
 use crate::header::{Packet, TRANSPORT_FEEDBACK};
 
-/// Fewer bytes than a word may follow the deltas: old writers pad without setting the padding flag.
+/// Maximum number of bytes after the deltas. Old writers pad to a word without setting the padding
+/// flag.
 const MAX_UNMARKED_PADDING: usize = 3;
 
 /// Transport-wide feedback in checked bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<'a> {
     packet: Packet<'a>,
-    /// As many as cover the status count.
+    /// The chunks that cover the status count.
     chunks: &'a [u8],
-    /// As many bytes as the chunks announce.
+    /// As many bytes of deltas as the chunks call for.
     deltas: &'a [u8],
 }
 
 impl<'a> View<'a> {
-    /// Reads bytes that hold exactly one feedback packet.
+    /// Reads bytes that contain exactly one feedback packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::new(Packet::parse(bytes)?)
     }
 
     /// Reads one packet of a compound.
     ///
-    /// A packet that announces received packets but carries no deltas (the second form of the
-    /// extension can ask for that) is rejected as truncated: it cannot feed a controller.
+    /// A packet that reports received packets but carries no deltas is rejected as truncated: a
+    /// controller cannot use it. (The second form of the sequence number extension can request such
+    /// feedback.)
     pub fn new(packet: Packet<'a>) -> Result<Self, Error> {
         if packet.packet_type() != TRANSPORT_FEEDBACK || packet.count() != FORMAT {
             return Err(Error::PacketType);
@@ -60,39 +62,39 @@ impl<'a> View<'a> {
         Ok(Self { packet, chunks, deltas })
     }
 
-    /// Who sends the feedback.
+    /// The receiver that sends the feedback.
     pub fn sender_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::SENDER_SSRC)
     }
 
-    /// Any media source of the transport.
+    /// SSRC of any media source of the transport.
     pub fn media_ssrc(&self) -> u32 {
         read_u32(self.packet.content(), field::MEDIA_SSRC)
     }
 
-    /// The transport-wide sequence number of the first packet reported.
+    /// Transport-wide sequence number of the first packet reported.
     pub fn base_sequence_number(&self) -> u16 {
         read_u16(self.packet.content(), field::BASE_SEQUENCE_NUMBER)
     }
 
-    /// How many packets are reported, received or not; at least one.
+    /// Number of packets reported, received or not; at least one.
     pub fn packet_status_count(&self) -> u16 {
         read_u16(self.packet.content(), field::STATUS_COUNT)
     }
 
-    /// The time from which the arrivals count.
+    /// The time to which arrivals are relative.
     pub fn reference_time(&self) -> ReferenceTime {
         let units = read_u24(self.packet.content(), field::REFERENCE_TIME);
         ReferenceTime::from_units(i64::from(units))
     }
 
-    /// Counts the feedback packets modulo 2^8: a step of more than one says that feedback was lost.
+    /// Count of feedback packets modulo 2^8. A step of more than one means that feedback was lost.
     pub fn feedback_packet_count(&self) -> u8 {
         self.packet.content()[field::FEEDBACK_COUNT]
     }
 
-    /// For each packet reported, in sequence order: its number, and its arrival in ticks of 250 us
-    /// since the reference time if it was received.
+    /// For each packet in sequence order: its number, and, if it was received, its arrival in ticks
+    /// of 250 us since the reference time.
     pub fn arrivals(&self) -> Arrivals<'a> {
         Arrivals {
             sequence_number: self.base_sequence_number(),
@@ -120,18 +122,19 @@ impl fmt::Display for View<'_> {
 /// Iterator over the packets of a feedback packet; see `View::arrivals`.
 #[derive(Clone, Debug)]
 pub struct Arrivals<'a> {
-    /// Of the next packet.
+    /// Sequence number of the next packet.
     sequence_number: u16,
-    /// Packets still to come.
+    /// Packets not yet returned.
     left: u16,
-    /// Arrival of the last received packet. 65535 deltas of 16 bits cannot overflow it.
+    /// Arrival of the last received packet in ticks. The sum of 65535 deltas of 16 bits cannot
+    /// overflow.
     ticks: i32,
-    /// Not yet opened.
+    /// Chunks not yet read.
     chunks: &'a [u8],
     chunk: Chunk,
-    /// Packets of `chunk` that have been yielded.
+    /// Packets of `chunk` already returned.
     chunk_index: u16,
-    /// Not yet used.
+    /// Deltas not yet read.
     deltas: &'a [u8],
 }
 
@@ -140,7 +143,7 @@ const _: () = assert!(u16::MAX as i64 * i16::MIN as i64 >= i32::MIN as i64);
 impl Arrivals<'_> {
     #[inline]
     fn next_symbol(&mut self) -> Symbol {
-        // A run may be empty, hence a loop.
+        // A loop, because a run may have length zero.
         while self.chunk_index == self.chunk.len() {
             let (bits, rest) =
                 self.chunks.split_first_chunk().expect("chunks cover the status count");

@@ -1,5 +1,5 @@
-//! Cells that run for a while, beside what ns-3, Bianchi's model and a Monte-Carlo simulation give for
-//! the same.
+//! Compares simulated cells with ns-3, Bianchi's model and a Monte-Carlo simulation of the same
+//! cells.
 //!
 //! The ns-3 figures are of version 3.37 at 5 GHz: 20 MHz, long guard interval, constant rates, all
 //! control frames at 24 Mbit/s, fixed receive power, packet sockets, 20 s. See
@@ -12,8 +12,8 @@ use weir_net::wifi::phy::{ACK, BLOCK_ACK, Band, DataRate, Mcs, a_mpdu_with, mpdu
 use weir_net::wifi::retry::{CongestionAware, RetryPolicy};
 use weir_net::wifi::theory::{Saturated, Saturation};
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Cell, CellConfig, Edca, Link, Load, Neighbour,
-    NodeConfig, NodeCounters, NodeId, RateControl, Station,
+    AccessCategory, Aggregation, Arrivals, Cell, CellConfig, Edca, Link, Neighbour, NodeConfig,
+    NodeCounters, NodeId, RateControl, Station, StationLoad,
 };
 
 use super::{Check, Limit};
@@ -26,10 +26,10 @@ const MONTE_CARLO: &str = "Monte Carlo";
 const BAND: Band = Band::GHZ_5;
 const THROUGHPUT_LIMIT: Limit = Limit { relative: 0.02, absolute: 0.0 };
 const COLLISION_LIMIT: Limit = Limit { relative: 0.0, absolute: 0.015 };
-/// Loss is in percent; the references are samples as well.
+/// Limit of loss in percent. It is wide, because the references are samples too.
 const LOSS_LIMIT: Limit = Limit { relative: 0.15, absolute: 0.3 };
 
-/// IP packets that fill an Ethernet frame.
+/// Size of an IP packet that fills an Ethernet frame.
 const PACKET: DataSize = DataSize::from_bytes(1_500);
 
 fn rate(mcs: u8) -> DataRate {
@@ -47,7 +47,7 @@ fn station(name: String, mcs: u8, aggregation: Aggregation) -> Station {
 fn saturated(stations: u32, mcs: u8, aggregation: Aggregation) -> CellConfig {
     let station = |index| {
         let mut station = station(format!("station-{index}"), mcs, aggregation);
-        station.up.loads.push(Load::new(Arrivals::Saturated, PACKET));
+        station.up.loads.push(StationLoad::new(Arrivals::Saturated, PACKET));
         station
     };
     CellConfig::new(BAND, (1..=stations).map(station).collect())
@@ -63,7 +63,7 @@ fn saturated_down(stations: u32, aggregation: Aggregation) -> CellConfig {
     config
 }
 
-/// What the nodes have sent after this time, the access point first.
+/// Runs a cell for a time and returns the counters of its nodes, the access point first.
 fn run(config: &CellConfig, secs: i64) -> Vec<NodeCounters> {
     let mut cell = Cell::<()>::new(config, Seed::new(1));
     let none = cell.poll(Timestamp::from_secs(secs));
@@ -71,7 +71,7 @@ fn run(config: &CellConfig, secs: i64) -> Vec<NodeCounters> {
     (0..=config.stations.len()).map(|node| cell.counters(NodeId(node))).collect()
 }
 
-/// Megabits a second of all nodes together.
+/// Throughput of all nodes together, in Mbit/s.
 fn throughput(nodes: &[NodeCounters], secs: i64) -> f64 {
     let delivered: DataSize = nodes.iter().map(|node| node.delivered).sum();
     (delivered / TimeDelta::from_secs(secs)).as_mbps_f64()
@@ -87,7 +87,7 @@ fn mbps(quantity: String, source: &'static str, reference: f64, measured: f64) -
     Check { quantity, source, reference, measured, limit: THROUGHPUT_LIMIT, decimals: 2 }
 }
 
-/// Stations, throughput in Mbit/s and share of failed attempts of ns-3.
+/// Figures of ns-3: number of stations, throughput in Mbit/s, and share of failed attempts.
 const SATURATION: [(u32, f64, f64); 5] = [
     (1, 31.38, 0.000),
     (2, 32.13, 0.111),
@@ -122,9 +122,9 @@ pub fn saturation(is_quick: bool) -> Vec<Check> {
     checks.collect()
 }
 
-/// The closed form for frames of MCS 7 with so many packets of 1500 bytes. After a collision the others
-/// resume once the channel is idle for AIFS: they could not tell a frame from noise, so EIFS does not
-/// apply.
+/// Bianchi's closed form for frames of MCS 7 with `packets` packets of 1500 bytes. After a
+/// collision the other stations resume once the channel is idle for AIFS. EIFS does not apply,
+/// because they could not tell a frame from noise.
 fn bianchi(stations: u32, packets: u64) -> Saturation {
     let edca = Edca::STATION;
     let edca = edca.of(AccessCategory::BestEffort);
@@ -151,12 +151,13 @@ fn bianchi(stations: u32, packets: u64) -> Saturation {
 
 /// Goodput of UDP in Mbit/s, one station, A-MPDUs of up to 65 535 bytes, MCS 0 to 7.
 const AGGREGATED: [f64; 8] = [5.81, 11.83, 17.79, 23.80, 35.73, 47.62, 53.61, 59.55];
-/// Bytes of a packet of 1500 that count as goodput of UDP.
+/// Share of a packet of 1500 bytes that counts as goodput of UDP.
 const UDP_SHARE: f64 = 1_472.0 / 1_500.0;
-/// One station at MCS 7 to the access point, and the access point to five: throughput of ns-3 in Mbit/s.
-/// Of several stations ns-3 gives less, because it asks for a missing BlockAck with a frame of its own.
+/// Throughput of ns-3 in Mbit/s, for one station at MCS 7 to the access point, and for the access
+/// point to five stations. For several sending stations ns-3 has less, because it requests a
+/// missing BlockAck with a frame of its own.
 const AGGREGATED_NS_3: f64 = 60.88;
-/// Stations that lose a whole A-MPDU in a collision, and send it again.
+/// Numbers of stations that lose a whole A-MPDU in a collision and send it again.
 const AGGREGATED_STATIONS: [u32; 4] = [1, 2, 5, 10];
 /// Packets of 1500 bytes that MCS 7 carries in 5.484 ms.
 const AGGREGATED_PACKETS: u64 = 28;
@@ -186,15 +187,15 @@ pub fn aggregation(is_quick: bool) -> Vec<Check> {
     checks
 }
 
-/// A hidden terminal: packets of this size, so many at once every 33 ms; MPDUs have 1224 bytes.
+/// Packet size of a hidden terminal that sends a burst every 33 ms. Its MPDUs have 1224 bytes.
 const HIDDEN_PACKET: DataSize = DataSize::from_bytes(1_186);
-/// Share of the IP packet in its MPDU: references count MPDUs, the model IP packets.
+/// Share of the IP packet in its MPDU. The references count MPDUs, the model counts IP packets.
 const MPDU_SHARE: f64 = 1_186.0 / 1_224.0;
 const HIDDEN_PERIOD: TimeDelta = TimeDelta::from_millis(33);
 /// Arrivals at the station, as Mbit/s of MPDUs.
 const ARRIVALS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0];
 
-/// Loss in percent beside bursts of so many frames, for `ARRIVALS`.
+/// Loss in percent for each of `ARRIVALS`, next to bursts of `frames` frames.
 struct Losses {
     frames: u32,
     retry: RetryPolicy,
@@ -202,7 +203,7 @@ struct Losses {
     percent: [f64; 6],
 }
 
-/// The extension at work, whatever the congestion: as the Monte-Carlo simulation had it.
+/// The retry extension, always active regardless of congestion, as in the Monte-Carlo simulation.
 const fn extended(extension: u32, reset_window: bool) -> RetryPolicy {
     RetryPolicy::CongestionAware(CongestionAware {
         level_threshold: f64::INFINITY,
@@ -236,7 +237,7 @@ const LOSSES: [Losses; 10] = {
         row(43, extended(3, false), MONTE_CARLO, [0.08, 0.10, 0.08, 0.10, 0.10, 0.09]),
     ]
 };
-/// Of `--quick`: the middle of each row.
+/// Columns for `--quick`: the middle of each row.
 const QUICK_ARRIVALS: std::ops::Range<usize> = 2..4;
 
 fn describe(retry: RetryPolicy) -> String {
@@ -251,21 +252,22 @@ fn describe(retry: RetryPolicy) -> String {
     }
 }
 
-/// A station that sends at random beside a hidden terminal.
+/// A station that sends at random times, next to a hidden terminal.
 fn beside_hidden(frames: u32, mbps: f64, retry: RetryPolicy) -> CellConfig {
     let mut station = station("station".into(), 7, Aggregation::NONE);
     station.node.retry = retry;
     let arrivals = Arrivals::Poisson(Bitrate::from_bps_f64(mbps * 1e6 * MPDU_SHARE));
-    station.up.loads.push(Load::new(arrivals, HIDDEN_PACKET));
+    station.up.loads.push(StationLoad::new(arrivals, HIDDEN_PACKET));
     let bursts = Arrivals::Bursts { period: HIDDEN_PERIOD, packets: frames };
-    let link = Link::new(RateControl::Fixed(rate(7))).with_load(Load::new(bursts, HIDDEN_PACKET));
+    let link =
+        Link::new(RateControl::Fixed(rate(7))).with_load(StationLoad::new(bursts, HIDDEN_PACKET));
     let mut config = CellConfig::new(BAND, vec![station]);
     config.neighbours.push(Neighbour { node: NodeConfig::new("hidden"), link });
     config.powers.hide(NodeId::station(0), NodeId::station(1));
     config
 }
 
-/// Loss beside a hidden terminal, with the extension and without.
+/// Loss next to a hidden terminal, with and without the extension.
 pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
     let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
     let rows: Vec<(&Losses, usize)> =
@@ -286,15 +288,15 @@ pub fn hidden_terminal(is_quick: bool) -> Vec<Check> {
     rows.par_iter().map(check).collect()
 }
 
-/// The capacity that a station estimates beside bursts of 32 frames, in Mbit/s of MPDUs, by the same
-/// simulation.
+/// The capacity that a station estimates next to bursts of 32 frames, in Mbit/s of MPDUs, from the
+/// same simulation.
 const CAPACITIES: [f64; 6] = [3.93, 4.23, 4.90, 6.20, 7.51, 8.68];
-/// Wide, because it depends on what belongs to a transmit delay: see
+/// Wide, because the value depends on the exact definition of the transmit delay: see
 /// docs/results/wifi-validation.md.
 const CAPACITY_LIMIT: Limit = Limit { relative: 0.1, absolute: 0.0 };
 
-/// What the station estimates its capacity to be. Theorem 1 promises 30 % more, because it has neither
-/// the backoff that goes on after a burst nor the packets that are given up.
+/// The capacity that the station estimates. Theorem 1 predicts 30 % more, because it ignores the
+/// backoff that continues after a burst and the packets that are given up.
 pub fn capacity(is_quick: bool) -> Vec<Check> {
     let (secs, arrivals) = if is_quick { (300, QUICK_ARRIVALS) } else { (600, 0..ARRIVALS.len()) };
     let check = |index: usize| Check {
@@ -311,8 +313,8 @@ pub fn capacity(is_quick: bool) -> Vec<Check> {
     arrivals.into_par_iter().map(check).collect()
 }
 
-/// The estimates of the seconds, each counted by what it delivered, so that the whole is again bits
-/// delivered over transmit delay.
+/// Combines the estimates of all seconds: delivered bits over the transmit delay that the estimates
+/// imply.
 fn estimated_capacity(config: &CellConfig, secs: i64) -> f64 {
     let mut cell = Cell::<()>::new(config, Seed::new(1));
     let station = NodeId::station(0);

@@ -8,11 +8,11 @@ use weir_net::wifi::theory::{DiscardedPacket, HiddenTerminal, packet_capacity};
 
 use super::{Check, Limit};
 
-/// Durations worked out by hand from the standard.
+/// Source of durations calculated by hand from the standard.
 const BY_HAND: &str = "IEEE 802.11";
-/// The paper whose retry mechanism the cell has.
+/// Source of values in the paper whose retry mechanism the cell implements.
 const PAPER: &str = "interdigital";
-/// Its formulas, worked out anew.
+/// Source of values recomputed with the formulas of that paper.
 const RECOMPUTED: &str = "interdigital, recomputed";
 
 fn exact(quantity: String, source: &'static str, reference: f64, measured: f64) -> Check {
@@ -49,15 +49,15 @@ pub fn durations() -> Vec<Check> {
     rows.map(check).into()
 }
 
-/// Mean transmit delays of a discarded packet, and the capacity beside a hidden terminal.
+/// Mean transmit delays of a discarded packet, and the capacity next to a hidden terminal.
 pub fn paper() -> Vec<Check> {
     let mut checks = transmit_delays();
     checks.extend(capacities());
     checks
 }
 
-/// Equation 3, in milliseconds. The paper prints 10.894 for p = 0, which is not what its formula gives:
-/// it has taken CW + 1 for CW.
+/// Equation 3, in milliseconds. The paper prints 10.894 for p = 0. Its formula gives another value:
+/// the paper used CW + 1 instead of CW.
 fn transmit_delays() -> Vec<Check> {
     let (best_effort, video) = ((15, 1023), (7, 15));
     let packet = |(cw_min, cw_max), busy| {

@@ -1,7 +1,8 @@
-//! `weir validate wifi`: the Wi-Fi cell held against figures that others made.
+//! `weir validate wifi`: compares the Wi-Fi cell with published figures.
 //!
-//! A row is a quantity, what it should be and who says so, and what the model gives. The references are
-//! fixtures: `cell.rs` has those of measured cells, `formulas.rs` those of durations and closed forms.
+//! A row contains a quantity, its reference value with the source, and the value of the model. The
+//! references are fixed: `cell.rs` has those of measured cells, `formulas.rs` those of durations
+//! and closed forms.
 
 mod cell;
 mod formulas;
@@ -9,11 +10,11 @@ mod formulas;
 use crate::output;
 use crate::table;
 
-/// A quantity beside its reference.
+/// A quantity and its reference.
 #[derive(Clone, Debug)]
 struct Check {
     quantity: String,
-    /// Who says what it should be.
+    /// Source of the reference.
     source: &'static str,
     reference: f64,
     measured: f64,
@@ -22,7 +23,7 @@ struct Check {
     decimals: usize,
 }
 
-/// The largest error: the larger of the two.
+/// Largest allowed error: the larger of the two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Limit {
     /// As a share of the reference.
@@ -32,14 +33,15 @@ struct Limit {
 }
 
 impl Limit {
-    /// Equal, as far as the reference is given.
+    /// Equal, to the decimals of the reference.
     const EXACT: Self = Self { relative: 0.0, absolute: 0.0 };
 }
 
 impl Check {
     fn is_within(&self) -> bool {
         let Limit { relative, absolute } = self.limit;
-        // Half of the last decimal is the rounding of the reference; the hair is that of the floats.
+        // Allow half of the last decimal for the rounding of the reference, and a little more for
+        // that of floats.
         let rounding = 0.5000001 / 10_f64.powi(self.decimals as i32);
         let allowed = (relative * self.reference.abs()).max(absolute).max(rounding);
         (self.measured - self.reference).abs() <= allowed
@@ -75,7 +77,7 @@ impl std::fmt::Display for Limit {
 const HEAD: [&str; 7] =
     ["quantity", "source", "reference", "measured", "error %", "limit", "verdict"];
 
-/// Measures, prints the table, and says whether all is within the limits.
+/// Measures and prints the table. Returns whether all values are within the limits.
 pub fn validate(is_quick: bool) -> anyhow::Result<bool> {
     let mut checks = formulas::durations();
     checks.extend(cell::saturation(is_quick));

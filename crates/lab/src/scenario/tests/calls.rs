@@ -1,4 +1,4 @@
-//! The `[call]` table, and the calls that flows make.
+//! The `[call]` table and the calls of flows.
 
 use super::super::call::{BrowserKind, Codec, Iterations, Picture, Relay, Topology};
 use super::*;

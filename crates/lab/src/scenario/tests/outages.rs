@@ -1,4 +1,4 @@
-//! A network that carries nothing for a while, from the file to the rows of a run.
+//! Outages of a network, from the scenario file to the rows of a run.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use weir_sim::trace::Trace;
 
 use super::*;
 
-/// 2 Mbit/s but for nothing from 20 to 24 s, as steps and as a trace that lasts 60 s.
+/// 2 Mbit/s with an outage from 20 s to 24 s, as steps and as a trace of 60 s.
 const STEPS: &str = "[[\"0s\", \"2Mbps\"], [\"20s\", \"0bps\"], [\"24s\", \"2Mbps\"]]";
 const TRACE: &str = "{ trace = \"tunnel.mahi\" }";
-/// 75 kB of steps, 70 kB of the trace, whose mean rate is 1.87 Mbit/s.
+/// Queue limits in bytes: 75 kB for the steps; 70 kB for the trace, whose mean rate is 1.87 Mbit/s.
 const LIMITS: [(&str, f64); 2] = [(STEPS, 75e3), (TRACE, 70e3)];
 
 /// A run of 40 s with one flow.
@@ -32,7 +32,7 @@ fn ms(time: Timestamp) -> i64 {
     (time - Timestamp::ZERO).as_millis()
 }
 
-/// Ends of the rows in which something arrived, in ms.
+/// Ends of the rows in which something was received, in ms.
 fn arrivals(trace: &Trace) -> impl Iterator<Item = i64> {
     let rows = trace.rows.iter().filter(|row| row.received > DataSize::ZERO);
     rows.map(|row| ms(row.time))
@@ -47,7 +47,7 @@ fn what_a_tunnel_holds_up_arrives_at_its_end_with_or_without_jitter_in_order() {
         let trace = run(capacity, more, UDP, Algorithm::Gcc);
         let gap: Vec<i64> = arrivals(&trace).filter(|at| (20_101..=24_100).contains(at)).collect();
         assert_eq!(gap, [24_050, 24_100], "{capacity} {more}");
-        // A packet each 60 ms until the end.
+        // One packet every 60 ms until the end.
         let after: Vec<i64> = arrivals(&trace).filter(|&at| at > 24_100).chain([40_000]).collect();
         assert!(
             after.windows(2).all(|pair| pair[1] - pair[0] <= 100),
@@ -66,7 +66,8 @@ fn udp_loses_in_a_tunnel_what_exceeds_the_queue_and_no_more() {
             trace.rows.iter().map(|row| row.sent_packets).sum::<u64>() as f64,
         ];
         let packet = sent / packets;
-        // 100 kB come in 4 s. Two packets of tolerance: the one being sent, and what is rounded.
+        // 100 kB arrive in 4 s. The tolerance is two packets: the one in transmission, and
+        // rounding.
         let expected = (100e3 - limit) / packet;
         assert!((lost as f64 - expected).abs() <= 2.0, "{capacity}: {lost} {expected}");
     }
@@ -90,7 +91,7 @@ fn media_comes_back_from_a_tunnel_under_every_controller() {
             let trace = run(capacity, "", "", algorithm);
             let late = trace.rows.iter().filter(|row| ms(row.time) > 35_000);
             let received: u64 = late.map(|row| row.received.as_bytes()).sum();
-            // 100 kbit/s over 5 s.
+            // At least 100 kbit/s over 5 s.
             assert!(received > 62_500, "{capacity} {algorithm}: {received}");
         }
     }

@@ -1,14 +1,14 @@
 //! Wi-Fi cells.
 
+use weir_net::path::AccessConfig;
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Band, DataRate, Edca, Errors, GuardInterval, Load, Mcs,
-    NodeId, NodeQueue, RateControl, RetryPolicy, WaitLimit,
+    AccessCategory, Aggregation, Arrivals, Association, Band, CellConfig, DataRate, Edca, Errors,
+    GuardInterval, Mcs, NodeId, NodeQueue, RateControl, RetryPolicy, StationLoad, WaitLimit,
 };
 
 use super::*;
-use crate::scenario::CellNetwork;
 
-/// A cell with this text in its `[network]`, and these flows.
+/// A scenario with this text in its `[network]` and with these flows.
 fn text(network: &str, flows: &str) -> String {
     format!(
         "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
@@ -19,8 +19,14 @@ fn text(network: &str, flows: &str) -> String {
 const LAPTOP: &str = "station.laptop.rate = 7";
 const FLOW: &str = "[[flow]]\nstation = \"laptop\"\n";
 
-fn cell(network: &str) -> CellNetwork {
-    parse("x.toml", &text(network, FLOW), None).unwrap().cell.unwrap()
+fn cell(network: &str) -> CellConfig {
+    config(&parse("x.toml", &text(network, FLOW), None).unwrap())
+}
+
+fn config(scenario: &Scenario) -> CellConfig {
+    match &scenario.access.as_ref().unwrap().config {
+        AccessConfig::Wifi(config) => config.clone(),
+    }
 }
 
 fn complaint(network: &str, flows: &str) -> String {
@@ -36,13 +42,14 @@ fn what_a_cell_leaves_out_has_the_documented_default() {
     let scenario = parse("x.toml", &text(LAPTOP, FLOW), None).unwrap();
     assert_eq!(scenario.hops, []);
     let flow = &scenario.flows[0];
-    let station = flow.station.unwrap();
-    assert_eq!((station.station, station.category), (NodeId(1), AccessCategory::BestEffort));
+    let own = Association { station: NodeId(1), category: AccessCategory::BestEffort };
+    assert_eq!(flow.attachment, Some(own.into()));
+    assert_eq!(scenario.link_attachment(), Some(own.into()));
     assert_eq!(flow.hops, 0..0);
-    let cell = scenario.cell.unwrap();
+    let cell = config(&scenario);
     assert_eq!(cell.names().collect::<Vec<_>>(), ["ap", "laptop"]);
-    assert_eq!(cell.config.band, Band::GHZ_2_4);
-    let laptop = &cell.config.stations[0];
+    assert_eq!(cell.band, Band::GHZ_2_4);
+    let laptop = &cell.stations[0];
     assert_eq!(laptop.up.rate, RateControl::Fixed(mcs(7)));
     assert_eq!((laptop.up.errors, laptop.up.loads.len()), (Errors::NONE, 0));
     assert_eq!(laptop.up, laptop.down);
@@ -57,7 +64,7 @@ fn a_direction_says_what_its_station_leaves_open_or_has_otherwise() {
     let cell = cell(
         "station.laptop = { rate = 15, errors = \"1%\", up = { rate = { mcs = 4, guard = \"short\" } } }",
     );
-    let laptop = &cell.config.stations[0];
+    let laptop = &cell.stations[0];
     let short = DataRate { guard: GuardInterval::Short, ..mcs(4) };
     assert_eq!(laptop.up.rate, RateControl::Fixed(short));
     assert_eq!(laptop.down.rate, RateControl::Fixed(mcs(15)));
@@ -68,11 +75,11 @@ fn a_direction_says_what_its_station_leaves_open_or_has_otherwise() {
 fn a_table_with_a_count_is_so_many_stations_and_its_flows_take_turns() {
     let flows = "[[flow]]\ncount = 3\nstation = \"sta\"\n[[flow]]\nstation = \"sta-2\"\n";
     let scenario = parse("x", &text("station.sta = { count = 2, rate = 7 }", flows), None).unwrap();
-    let cell = scenario.cell.as_ref().unwrap();
-    assert_eq!(cell.names().collect::<Vec<_>>(), ["ap", "sta-1", "sta-2"]);
-    assert_eq!(cell.nodes("sta"), Some(1..3));
+    let access = scenario.access.as_ref().unwrap();
+    assert_eq!(access.names(), ["ap", "sta-1", "sta-2"]);
+    assert_eq!(access.nodes("sta"), Some(1..3));
     let nodes: Vec<usize> =
-        scenario.flows.iter().map(|flow| flow.station.unwrap().station.0).collect();
+        scenario.flows.iter().map(|flow| flow.attachment.unwrap().terminal).collect();
     assert_eq!(nodes, [1, 2, 1, 2]);
 }
 
@@ -86,20 +93,20 @@ fn loads_and_neighbours_and_who_is_hidden_are_read() {
          packet = \"1186B\" }] }",
     );
     let packet = DataSize::from_bytes(1_186);
-    let constant = Load {
+    let constant = StationLoad {
         category: AccessCategory::Video,
         start: Timestamp::from_secs(10),
         stop: Timestamp::from_secs(20),
-        ..Load::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
+        ..StationLoad::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
     };
-    assert_eq!(cell.config.stations[0].up.loads, [constant]);
-    assert_eq!(cell.config.stations[0].down.loads, []);
+    assert_eq!(cell.stations[0].up.loads, [constant]);
+    assert_eq!(cell.stations[0].down.loads, []);
     let bursts = Arrivals::Bursts { period: TimeDelta::from_millis(33), packets: 32 };
-    let load = &cell.config.neighbours[0].link.loads[0];
+    let load = &cell.neighbours[0].link.loads[0];
     assert_eq!((load.arrivals, load.stop), (bursts, Timestamp::from_secs(60)));
     let deaf = f64::NEG_INFINITY;
     let pair = [(NodeId(1), NodeId(2), deaf), (NodeId(2), NodeId(1), deaf)];
-    assert_eq!(cell.config.powers.between, pair);
+    assert_eq!(cell.powers.between, pair);
 }
 
 #[test]
@@ -109,7 +116,7 @@ fn places_and_what_lies_between_them_are_read() {
          station.laptop = { rate = 7, place = [3, 4] }\n\
          station.far = { rate = 7, place = [-30, 0], count = 2 }",
     );
-    let placement = cell.config.powers.placement.unwrap();
+    let placement = cell.powers.placement.unwrap();
     assert_eq!(placement.places, [(0.0, 0.0), (3.0, 4.0), (-30.0, 0.0), (-30.0, 0.0)]);
     assert_eq!(placement.sent_dbm, 20.0);
     assert_eq!((placement.propagation.exponent, placement.propagation.shadowing_db), (3.5, 4.0));
@@ -121,12 +128,11 @@ fn a_variant_changes_a_station_and_keeps_the_order_of_all() {
         "station.b = { rate = 7 }\nstation.a = { rate = 7, retry = { extension = 0 } }",
         "[[flow]]\nstation = \"a\"\n[variant.more]\nnetwork.station.a.retry.extension = 3\n",
     );
-    let cell = |scenario: Scenario| scenario.cell.unwrap();
-    let base = cell(parse("x", &text, None).unwrap());
-    let varied = cell(parse_variant("x", &text, "more", None).unwrap());
+    let base = config(&parse("x", &text, None).unwrap());
+    let varied = config(&parse_variant("x", &text, "more", None).unwrap());
     assert_eq!(base.names().collect::<Vec<_>>(), ["ap", "b", "a"]);
     assert_eq!(varied.names().collect::<Vec<_>>(), ["ap", "b", "a"]);
-    let extension = |cell: &CellNetwork| match cell.config.stations[1].node.retry {
+    let extension = |cell: &CellConfig| match cell.stations[1].node.retry {
         RetryPolicy::CongestionAware(policy) => policy.extension,
         RetryPolicy::Limit(_) => panic!("it extends"),
     };

@@ -1,4 +1,4 @@
-//! Acknowledged bitrate: what the receiver got, by feedback, robust against gaps and bursts.
+//! Acknowledged bitrate: the rate that the receiver got, from feedback. Robust to gaps and bursts.
 //!
 //! Implements [LIBWEBRTC §RobustThroughputEstimator].
 
@@ -6,17 +6,17 @@ use crate::fifo::Fifo;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §RobustThroughputEstimator].
-/// The window holds more packets than this and lasts longer than this, or the one that comes first
-/// of the two below.
+/// Packets leave once the window exceeds both `WINDOW_PACKETS` and `WINDOW`, or either
+/// `MAX_PACKETS` or `MAX_WINDOW`.
 const WINDOW_PACKETS: usize = 20;
 const WINDOW: TimeDelta = TimeDelta::from_secs(1);
 const MAX_PACKETS: usize = 500;
 const MAX_WINDOW: TimeDelta = TimeDelta::from_secs(5);
-/// Fewer packets than this give no rate.
+/// Minimum number of packets for a rate.
 const REQUIRED_PACKETS: usize = 10;
-/// A packet that arrived this much before the newest one means that the receiver's clock jumped.
+/// If a packet arrived more than this before the newest one, the receiver's clock jumped.
 const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(1);
-/// No rate is taken over less.
+/// Lower limit of the span over which a rate is computed.
 const MIN_SPAN: TimeDelta = TimeDelta::from_millis(1);
 
 /// A packet that arrived.
@@ -27,27 +27,27 @@ pub(super) struct Packet {
     pub size: DataSize,
 }
 
-/// The packets of the last second or so, by arrival.
+/// The packets of about the last second in arrival order.
 ///
-/// What the rate needs of the window is kept with each packet that comes and goes. It is looked for in
-/// the whole window only after one of the two longest gaps has left it, or while it is reordered.
+/// Sums and gaps are updated with each packet that enters or leaves. The whole window is searched
+/// only after one of its two longest gaps has left, or while packets are reordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcknowledgedBitrate {
     window: Fifo<Packet>,
-    /// When the newest packet that left the window was sent.
+    /// Latest send time of the packets that have left the window.
     newest_discarded: Option<Timestamp>,
-    /// Size of the window's packets.
+    /// Total size of the packets in the window.
     received: DataSize,
-    /// `None` where they have to be looked for.
+    /// `None` if the gaps must be searched for.
     gaps: Option<LongestGaps>,
-    /// The first packet of those that were sent last.
+    /// The packet with the latest send time; of several, the first.
     last_sent: Option<Packet>,
-    /// Packets that have to leave until the window is in the order of sending.
+    /// Number of packets that must leave before the window is in send order.
     reordered: usize,
 }
 
-/// The longest times between two arrivals in a row: the two greatest values, and how often each occurs.
-/// Feedback counts time in ticks, so many gaps are equal.
+/// The two longest gaps between consecutive arrivals, and how often each occurs. Feedback counts
+/// time in ticks, so many gaps are equal.
 #[derive(Clone, Copy, Debug, Default)]
 struct LongestGaps {
     first: TimeDelta,
@@ -78,7 +78,7 @@ impl LongestGaps {
         }
     }
 
-    /// What is left without this gap; `None` where the next longest one has to be looked for.
+    /// The longest gaps without this one. `None` if the next longest must be searched for.
     fn without(self, gap: TimeDelta) -> Option<Self> {
         if gap == self.first {
             let count_first = self.count_first.checked_sub(1).filter(|count| *count > 0)?;
@@ -91,27 +91,27 @@ impl LongestGaps {
         Some(self)
     }
 
-    /// By how much the longest one exceeds the second longest.
+    /// Excess of the longest gap over the second longest.
     fn excess(self) -> TimeDelta {
         if self.count_first > 1 { TimeDelta::ZERO } else { self.first - self.second }
     }
 }
 
-/// What was sent: how much, and from when to when.
+/// Number, size and time span of sent packets.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     count: usize,
     size: DataSize,
     first: Timestamp,
-    /// The first one of those that were sent last.
+    /// The packet with the latest send time; of several, the first.
     last: Packet,
 }
 
 impl AcknowledgedBitrate {
-    /// Takes packets that arrived.
+    /// Adds arrived packets.
     ///
-    /// The window moves once, after the last packet. In the order of arrival its span and its count only
-    /// grow from packet to packet, so what would have left it in between leaves it then, too.
+    /// Packets are discarded once, after the last one is added. In arrival order the window's span
+    /// and count only grow, so the result is the same as after discarding each time.
     pub(super) fn on_packets(&mut self, packets: impl Iterator<Item = Packet>) {
         for packet in packets {
             match self.window.last().copied() {
@@ -135,7 +135,7 @@ impl AcknowledgedBitrate {
         self.discard();
     }
 
-    /// Takes a packet that arrived after the last one of the window.
+    /// Appends a packet that did not arrive before the last one of the window.
     #[inline]
     fn append(&mut self, last: Packet, packet: Packet) {
         if let Some(gaps) = &mut self.gaps {
@@ -151,7 +151,7 @@ impl AcknowledgedBitrate {
         self.window.push(packet);
     }
 
-    /// Takes a packet that was received before others of which feedback came first.
+    /// Inserts a packet that arrived before others whose feedback came first.
     fn insert(&mut self, packet: Packet) {
         let at = self.window.partition_point(|other| other.arrival_time <= packet.arrival_time);
         self.window.insert(at, packet);
@@ -163,7 +163,7 @@ impl AcknowledgedBitrate {
         }
     }
 
-    /// Removes the packets that the window has left behind. The last one stays.
+    /// Removes the packets beyond the limits of the window. The last packet stays.
     fn discard(&mut self) {
         let Some(last) = self.window.last() else { return };
         let newest = last.arrival_time;
@@ -186,13 +186,13 @@ impl AcknowledgedBitrate {
         self.window.remove_first(left);
     }
 
-    /// The lower one of send and receive rate; `None` for too few packets.
+    /// The lower of send rate and receive rate; `None` if there are too few packets.
     ///
-    /// The first packet's arrival opens the receive span, so its bytes are not of it; the longest gap
-    /// counts as the second longest, because a pause of the path says nothing of its rate. The last
-    /// packet's sending closes the send span, so its bytes are not of it. Packets that were sent before
-    /// others that have left the window are reordered and no part of the send rate; where too few are
-    /// left the receive rate stands alone.
+    /// The receive span starts when the first packet arrives, so that packet's bytes are excluded.
+    /// The longest gap counts as if it were the second longest, because a pause of the path says
+    /// nothing about its rate. The send span ends when the last packet is sent, so that packet's
+    /// bytes are excluded. The send rate also excludes reordered packets: those sent before others
+    /// that have left the window. If too few packets remain for it, the result is the receive rate.
     pub(super) fn bitrate(&mut self) -> Option<Bitrate> {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
@@ -209,11 +209,11 @@ impl AcknowledgedBitrate {
         Some(receive_rate.min(sent.size.saturating_sub(sent.last.size) / span))
     }
 
-    /// The packets of the window that were sent after all that have left it.
+    /// The packets of the window that were not sent before any that has left it.
     fn sent(&self) -> Option<Sent> {
         let (first, last) = (self.window.first()?, self.window.last()?);
         let horizon = self.newest_discarded.unwrap_or(Timestamp::from_nanos(i64::MIN));
-        // Where all were sent at once, the first one of them may have left.
+        // If all send times are equal, `last_sent` may have left the window.
         if self.reordered == 0
             && horizon <= first.send_time
             && first.send_time < last.send_time
@@ -247,7 +247,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// Packets sent at these times that arrive so much later.
+    /// Feeds packets sent at these times. Each arrives `delay_ms` later.
     fn feed(
         acknowledged: &mut AcknowledgedBitrate,
         send_ms: impl Iterator<Item = i64>,
@@ -260,7 +260,7 @@ mod tests {
         acknowledged.bitrate().map(Bitrate::as_kbps_f64)
     }
 
-    // [LIBWEBRTC §RobustThroughputEstimator]: 1250 B each 10 ms are 1 Mbit/s.
+    // [LIBWEBRTC §RobustThroughputEstimator]: 1250 B every 10 ms are 1 Mbit/s.
     #[test]
     fn ten_packets_give_a_rate_and_the_window_is_a_second_of_more_than_20() {
         let mut acknowledged = AcknowledgedBitrate::default();
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(kbps(&mut acknowledged), None);
     }
 
-    // [LIBWEBRTC §RobustThroughputEstimator]: 50 packets in 490 ms, held back 400 ms and let go.
+    // [LIBWEBRTC §RobustThroughputEstimator]: packets are held back for 400 ms, then released.
     #[test]
     fn the_longest_gap_counts_as_the_second_longest_and_a_burst_as_it_was_sent() {
         let mut acknowledged = AcknowledgedBitrate::default();
@@ -376,7 +376,7 @@ mod tests {
         }
     }
 
-    /// The rate by the whole window, as the rule is written.
+    /// Reference implementation: the rule as written, over the whole window.
     fn by_the_whole_window(acknowledged: &AcknowledgedBitrate) -> Option<Bitrate> {
         let window: alloc::vec::Vec<Packet> = acknowledged.window.iter().copied().collect();
         let (first, last) = (window.first()?, window.last()?);
@@ -408,7 +408,7 @@ mod tests {
     // [LIBWEBRTC §RobustThroughputEstimator]
     #[test]
     fn what_is_kept_of_the_window_is_what_the_whole_window_tells() {
-        // A generator of Lehmer's, so that each seed is another path.
+        // A Lehmer generator, so that each seed is another path.
         for seed in 1..200_u64 {
             let mut state = seed;
             let mut draw = |below: u64| {
@@ -418,7 +418,8 @@ mod tests {
             let mut acknowledged = AcknowledgedBitrate::default();
             let mut now = 1_000;
             for _ in 0..600 {
-                // Ticks and bursts make equal gaps and equal send times; pauses and late packets are rare.
+                // Ticks and bursts make gaps and send times equal; pauses and late packets are
+                // rare.
                 now += if draw(50) == 0 { 5 * draw(400) } else { 5 * draw(4) };
                 let sent = now - if draw(20) == 0 { draw(300) } else { now % 20 };
                 let back = [0, 0, 0, 400, 2_000][draw(if seed % 2 == 0 { 3 } else { 5 }) as usize];

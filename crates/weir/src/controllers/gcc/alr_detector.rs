@@ -1,25 +1,25 @@
-//! Application-limited region detector: tells whether the source sends much less than it may.
+//! Detector of application-limited regions (ALR), in which the source sends much less than it may.
 //!
 //! Implements [LIBWEBRTC §AlrDetector].
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-// Parameters [LIBWEBRTC §AlrDetector], as its defaults for screen content set them for every source.
-/// Share of the estimate that fills the budget.
+// Parameters [LIBWEBRTC §AlrDetector]. The defaults for screen content apply to every source.
+/// Share of the estimate at which the budget refills.
 const BUDGET_SHARE: f64 = 0.80;
-/// The budget holds what flows into it in this time, of either sign.
+/// The budget is limited to what refills it in this time, positive or negative.
 const BUDGET_WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// The region begins above this share of a full budget and ends below that.
+/// The region begins above `START_LEVEL` and ends below `STOP_LEVEL`, both shares of a full budget.
 const START_LEVEL: f64 = 0.40;
 const STOP_LEVEL: f64 = -0.60;
 
-/// A budget that the sender uses and time refills.
+/// A budget that sending uses up and time refills.
 #[derive(Clone, Debug)]
 pub(super) struct AlrDetector {
     estimate: Bitrate,
-    /// What flows into it, in bytes a second.
+    /// Refill rate in bytes per second.
     rate: f64,
-    /// What is left, in bytes; negative where more was sent.
+    /// Remaining budget in bytes; negative if too much was sent.
     budget: f64,
     last_sent: Option<Timestamp>,
     since: Option<Timestamp>,
@@ -30,7 +30,7 @@ impl AlrDetector {
         Self { estimate, rate: fill_rate(estimate), budget: 0.0, last_sent: None, since: None }
     }
 
-    /// Takes over a new estimate.
+    /// Adopts a new estimate.
     pub(super) fn set_estimate(&mut self, estimate: Bitrate) {
         if estimate == self.estimate {
             return;
@@ -55,7 +55,7 @@ impl AlrDetector {
         }
     }
 
-    /// Since when the source is application-limited.
+    /// Start of the current application-limited region, if there is one.
     pub(super) fn since(&self) -> Option<Timestamp> {
         self.since
     }
@@ -74,7 +74,7 @@ fn fill_rate(estimate: Bitrate) -> f64 {
 mod tests {
     use super::*;
 
-    /// Sends 125 B a ms, 1 Mbit/s, times this share; returns when the region began or ended.
+    /// Sends 125 B every ms (1 Mbit/s) times `share`. Returns when the region begins or ends.
     fn run(detector: &mut AlrDetector, from_ms: i64, share: f64) -> Option<i64> {
         let before = detector.since().is_some();
         (from_ms..from_ms + 5_000).find(|&ms| {

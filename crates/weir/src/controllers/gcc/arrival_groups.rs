@@ -1,4 +1,4 @@
-//! Arrival groups: packets sent in one burst count once, and two groups give one difference.
+//! Arrival groups: packets sent in one burst form a group; two groups give one delay difference.
 //!
 //! Implements [LIBWEBRTC §InterArrivalDelta].
 
@@ -7,28 +7,29 @@ use crate::units::{TimeDelta, Timestamp};
 // Parameters [LIBWEBRTC §InterArrivalDelta].
 /// Packets sent within this time of a group's first one belong to it.
 const GROUP_LENGTH: TimeDelta = TimeDelta::from_millis(5);
-/// Packets that come no further apart than this, and closer than they were sent, are a burst.
+/// Packets that arrive at most this far apart, and closer together than they were sent, are a
+/// burst.
 const BURST_GAP: TimeDelta = TimeDelta::from_millis(5);
-/// A burst is one group for no longer than this.
+/// Maximum duration of a burst.
 const MAX_BURST: TimeDelta = TimeDelta::from_millis(100);
-/// Arrivals that run ahead of our own clock by this much mean that the receiver's clock jumped.
+/// If arrivals run ahead of the local clock by this much, the receiver's clock jumped.
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
-/// Sending is known in whole steps of this: libwebrtc's sockets tell the time in ms. So the packets of one
-/// burst of the pacer count as sent at once, and a queue that they stand in makes one burst of them.
+/// Resolution of send times: libwebrtc's sockets report whole ms. Packets of one pacer burst
+/// therefore have equal send times, and bursts that wait in a queue together become one group.
 const SEND_TIME_STEP_NS: i64 = 1_000_000;
-/// Groups in a row that end before their predecessor until everything starts afresh.
+/// If this many consecutive groups end before their predecessor, all state is reset.
 const MAX_REORDERED: u32 = 3;
 
-/// A packet as the groups see it.
+/// The times of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
     pub send_time: Timestamp,
     pub arrival_time: Timestamp,
-    /// When its feedback came.
+    /// Arrival of its feedback at the sender.
     pub feedback_time: Timestamp,
 }
 
-/// The difference of two groups.
+/// Difference between two consecutive groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupDelta {
     pub send: TimeDelta,
@@ -39,11 +40,11 @@ pub(super) struct GroupDelta {
 struct Group {
     first_send: Timestamp,
     first_arrival: Timestamp,
-    /// The latest sending, the last arrival and its feedback.
+    /// Latest send time; arrival time and feedback time of the last packet.
     last: Passage,
 }
 
-/// Makes groups of packets, in the order of their arrival.
+/// Forms groups from packets in arrival order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArrivalGroups {
     current: Option<Group>,
@@ -52,7 +53,8 @@ pub(super) struct ArrivalGroups {
 }
 
 impl ArrivalGroups {
-    /// Takes the next packet; returns a difference when it begins a group after two whole ones.
+    /// Takes the next packet. If it completes a group that has a predecessor, returns their
+    /// difference.
     pub(super) fn on_packet(&mut self, packet: Passage) -> Option<GroupDelta> {
         let steps = packet.send_time.as_nanos().div_euclid(SEND_TIME_STEP_NS);
         let send_time = Timestamp::from_nanos(steps * SEND_TIME_STEP_NS);
@@ -79,7 +81,8 @@ impl ArrivalGroups {
         delta
     }
 
-    /// `None` drops the packet that asked: the groups do not follow each other.
+    /// The difference of two groups. `None` if they do not follow each other; then the packet that
+    /// completed the second one is dropped.
     fn compare(&mut self, previous: Passage, complete: Passage) -> Option<GroupDelta> {
         let arrival = complete.arrival_time - previous.arrival_time;
         if arrival - (complete.feedback_time - previous.feedback_time) >= CLOCK_JUMP {
@@ -160,7 +163,8 @@ mod tests {
         assert_eq!(fresh(&packets), [(10, 300)]);
     }
 
-    // [LIBWEBRTC §InterArrivalDelta]: three frames of three packets, sent 400 us apart, come 4 ms apart.
+    // [LIBWEBRTC §InterArrivalDelta]: three frames of three packets, sent 400 us apart, arrive 4 ms
+    // apart.
     #[test]
     fn frames_that_wait_in_a_queue_are_one_burst_since_sending_counts_in_whole_ms() {
         let mut groups = ArrivalGroups::default();

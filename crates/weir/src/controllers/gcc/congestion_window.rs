@@ -1,6 +1,7 @@
-//! Congestion window: while more is in flight than the target explains, the source is to leave frames out.
+//! Congestion window: lowers the source bitrate while too many bytes are in flight for the target.
 //!
-//! Implements [LIBWEBRTC §CongestionWindowPushbackController], as Chromium sets it: the target stays.
+//! Implements [LIBWEBRTC §CongestionWindowPushbackController] as Chromium configures it: the source
+//! should drop frames, and the target stays.
 
 use alloc::collections::VecDeque;
 
@@ -9,22 +10,25 @@ use crate::fifo::Fifo;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §CongestionWindowPushbackController].
-/// The window is the target over the least of the last round-trip times and this.
+/// The window is the data that the target bitrate sends in the minimum of the last round-trip times
+/// plus this.
 const QUEUE_TIME: TimeDelta = TimeDelta::from_millis(350);
 const RTT_WINDOW: usize = 32;
 const MIN_WINDOW: DataSize = DataSize::from_bytes(3_000);
-/// No push-back below this rate.
+/// Push-back does not go below this rate.
 const MIN_RATE: Bitrate = Bitrate::from_kbps(30);
-/// The share of the target that may be used: its factor at each event, by how full the window is.
+/// Share of the target that the source may use: a factor applies at each event. `OVERFULL` and
+/// `FULL` have the fill level above which their factor applies; `GROWTH` applies otherwise. Below
+/// the fill level `EMPTY` the share returns to one.
 const OVERFULL: (f64, f64) = (1.5, 0.9);
 const FULL: (f64, f64) = (1.0, 0.95);
 const GROWTH: f64 = 1.05;
 const EMPTY: f64 = 0.1;
-/// Time alone makes an event so often [LIBWEBRTC §GoogCcNetworkController].
+/// Interval of timed events [LIBWEBRTC §GoogCcNetworkController].
 const EVENT_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
-/// Up to here each rate is a floating-point number.
+/// Every integer rate up to this one is exact as a floating-point number.
 const LARGEST_EXACT: Bitrate = Bitrate::from_bps(1 << f64::MANTISSA_DIGITS);
-/// A packet that no feedback ever told of is no longer in flight after this time.
+/// A packet without feedback no longer counts as in flight after this time.
 const FORGOTTEN: TimeDelta = TimeDelta::from_secs(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +38,18 @@ struct InFlight {
     size: DataSize,
 }
 
-/// Bytes in flight against the window.
+/// Bytes in flight, and the window that limits them.
 #[derive(Clone, Debug)]
 pub(super) struct CongestionWindow {
     packets: Fifo<InFlight>,
     bytes: DataSize,
     /// The longest round-trip time of each of the last reports.
     rtts: VecDeque<TimeDelta>,
-    /// The shortest of them.
+    /// The minimum of `rtts`.
     least_rtt: Option<TimeDelta>,
     window: Option<DataSize>,
-    /// The target and the round-trip time that the window was last made of, if it stays as it is for them.
+    /// Target and round-trip time for which the window has converged, so that resizing has no
+    /// effect.
     settled_for: Option<(Bitrate, TimeDelta)>,
     ratio: f64,
     next_event: Timestamp,
@@ -71,14 +76,14 @@ impl CongestionWindow {
         self.remove_while(|oldest| oldest.send_time + FORGOTTEN < now);
     }
 
-    /// All packets up to the newest one that a report tells of have left the path.
+    /// Removes all packets up to the newest one in a report: they have left the path.
     pub(super) fn on_report(&mut self, report: &FeedbackReport) {
         let newest = report.packets.last().map(|packet| packet.sequence_number);
         self.remove_while(|oldest| newest.is_some_and(|newest| oldest.sequence_number <= newest));
     }
 
-    /// The events that time alone made up to now, while nothing else happened. After a silence as long
-    /// as packets are remembered for, more of them change nothing.
+    /// Runs the timed events up to now. During that time nothing else happened. After a silence of
+    /// `FORGOTTEN` more events have no effect, so they are skipped.
     pub(super) fn on_time(&mut self, now: Timestamp, target: Bitrate) {
         self.next_event = self.next_event.max(now - FORGOTTEN);
         while self.next_event <= now {
@@ -88,7 +93,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Takes the longest round-trip time of a report and the target after it.
+    /// Takes the longest round-trip time of a report, and the target after the report.
     pub(super) fn on_rtt(&mut self, rtt: TimeDelta, target: Bitrate) {
         let gone = if self.rtts.len() == RTT_WINDOW { self.rtts.pop_front() } else { None };
         self.rtts.push_back(rtt);
@@ -107,15 +112,15 @@ impl CongestionWindow {
         let window = target * (least + QUEUE_TIME);
         let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
         let next = Some(smoothed.max(MIN_WINDOW));
-        // What gave the same window once gives it again.
+        // If the window did not change now, the same inputs will not change it later.
         self.settled_for = (next == self.window).then_some((target, least));
         self.window = next;
     }
 
-    /// Adapts to the bytes in flight; called at each event.
+    /// Adapts the ratio to the bytes in flight; runs at each event.
     pub(super) fn update(&mut self) {
         let Some(window) = self.window else { return };
-        // A ratio of one stays at one up to a full window: the division below is not needed to tell.
+        // Fast path without the division: up to a full window, a ratio of one stays one.
         if self.ratio == 1.0 && self.bytes <= window {
             return;
         }
@@ -131,9 +136,10 @@ impl CongestionWindow {
         };
     }
 
-    /// What the source may use of a target.
+    /// The part of a target that the source may use.
     pub(super) fn push_back(&self, target: Bitrate) -> Bitrate {
-        // Most of the time nothing is to be left out. A product with one would be rounded only above.
+        // Fast path for the usual case. Only above `LARGEST_EXACT` would a product with one be
+        // rounded.
         if self.ratio == 1.0 && target <= LARGEST_EXACT {
             return target;
         }
@@ -155,7 +161,7 @@ mod tests {
     use super::*;
     use crate::feedback::{Ecn, PacketReport};
 
-    /// A window of 1 Mbit/s over 50 + 350 ms: 50,000 B.
+    /// A window of 1 Mbit/s times 50 + 350 ms: 50,000 B.
     fn window() -> CongestionWindow {
         let mut window = CongestionWindow::new();
         window.on_rtt(TimeDelta::from_millis(50), Bitrate::from_kbps(1_000));

@@ -1,4 +1,4 @@
-//! Delay-based control: arrival groups, trendline, over-use detector and rate control in a row.
+//! Delay-based control: connects arrival groups, trendline, over-use detector and rate control.
 //!
 //! Implements [LIBWEBRTC §DelayBasedBwe].
 
@@ -10,19 +10,19 @@ use crate::controller::{RateLimits, Reason};
 use crate::controllers::delay_signal::{BandwidthUsage, RateState};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
-/// Without feedback for longer than this, groups and detector start afresh [LIBWEBRTC §DelayBasedBwe].
+/// After a longer time without feedback, groups and detector are reset [LIBWEBRTC §DelayBasedBwe].
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
 
-/// What a report changed.
+/// Effects of a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
-    /// Why the estimate was set; `None` if it was left alone.
+    /// Reason if the estimate was set; otherwise `None`.
     pub reason: Option<Reason>,
     /// The queue has drained after over-use.
     pub recovered: bool,
 }
 
-/// Holds the delay-based estimate.
+/// Runs the delay-based control and stores its estimate.
 #[derive(Clone, Debug)]
 pub(super) struct DelayBased {
     groups: ArrivalGroups,
@@ -43,14 +43,14 @@ impl DelayBased {
         }
     }
 
-    /// Forgets the delays, not the estimate: they are no longer comparable.
+    /// Resets the delays, which are no longer comparable. The estimate stays.
     pub(super) fn restart(&mut self) {
         self.groups = ArrivalGroups::default();
         self.trendline = Trendline::default();
         self.detector.restart();
     }
 
-    /// Takes the packets of a report in the order of their arrival, as pairs of send and arrival time.
+    /// Takes the packets of a report in arrival order, as pairs of send and arrival time.
     pub(super) fn on_arrivals(
         &mut self,
         now: Timestamp,
@@ -62,7 +62,7 @@ impl DelayBased {
             self.restart();
         }
         let mut recovered = false;
-        // Differences are taken two by two, which is what the trendline is fast at.
+        // Differences are processed in pairs, which is fastest for the trendline.
         let mut waiting = None;
         for (send_time, arrival_time) in packets {
             let packet = Passage { send_time, arrival_time, feedback_time: now };
@@ -79,7 +79,7 @@ impl DelayBased {
         self.update(now, acknowledged, probed, recovered)
     }
 
-    /// Takes differences between groups; true if a queue has drained with one of them.
+    /// Takes differences between groups. Returns true if the queue has drained with one of them.
     fn on_steps<const STEPS: usize>(&mut self, steps: [(GroupDelta, Timestamp); STEPS]) -> bool {
         let slopes = self.trendline.update(steps);
         let mut recovered = false;
@@ -122,7 +122,7 @@ impl DelayBased {
         self.rate_control.set_rtt(rtt);
     }
 
-    /// Takes over a share of a coupled rate.
+    /// Adopts this flow's share of a coupled rate.
     pub(super) fn share(&mut self, share: Bitrate) {
         self.rate_control.share(share);
     }

@@ -1,19 +1,20 @@
 //! Link capacity: average and deviation of the acknowledged bitrate at over-use.
 //!
-//! Implements [LIBWEBRTC §LinkCapacityEstimator], what became of the convergence rule of [GCC §5.5].
+//! Implements [LIBWEBRTC §LinkCapacityEstimator], the successor of the convergence rule of
+//! [GCC §5.5].
 
 use crate::units::Bitrate;
 
 // Parameters [LIBWEBRTC §LinkCapacityEstimator].
-/// Weight of a sample.
+/// Weight of a new sample.
 const WEIGHT: f64 = 0.05;
-/// Range of the variance over the average, in kbit/s.
+/// Range of the variance divided by the average, in kbit/s.
 const MIN_VARIANCE: f64 = 0.4;
 const MAX_VARIANCE: f64 = 2.5;
-/// The range of the capacity is so many standard deviations to either side.
+/// The range of the capacity, in standard deviations to either side of the average.
 const DEVIATIONS: f64 = 3.0;
 
-/// What is known of the rate at which the path is full.
+/// Estimate of the rate at which the path is full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LinkCapacity {
     known: Option<Known>,
@@ -22,7 +23,7 @@ pub(super) struct LinkCapacity {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     mean_kbps: f64,
-    /// Variance over the average.
+    /// Variance divided by the average.
     variance_kbps: f64,
 }
 
@@ -33,7 +34,7 @@ impl Known {
 }
 
 impl LinkCapacity {
-    /// Takes the acknowledged bitrate at over-use. One far below the range starts afresh.
+    /// Takes the acknowledged bitrate at over-use. A sample below the range restarts the estimate.
     pub(super) fn on_overuse(&mut self, acknowledged: Bitrate) {
         let sample = acknowledged.as_kbps_f64();
         let known = self
@@ -51,7 +52,7 @@ impl LinkCapacity {
         });
     }
 
-    /// Takes the acknowledged bitrate while the rate grows. One above the range means that the
+    /// Takes the acknowledged bitrate while the rate grows. After a sample above the range, the
     /// capacity is no longer known.
     pub(super) fn on_increase(&mut self, acknowledged: Bitrate) {
         let sample = acknowledged.as_kbps_f64();

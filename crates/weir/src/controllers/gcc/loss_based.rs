@@ -1,6 +1,7 @@
-//! Loss-based control: the bandwidth under which the losses seen are likeliest.
+//! Loss-based control: finds the bandwidth that makes the observed losses most likely.
 //!
-//! Implements [LIBWEBRTC §LossBasedBweV2] around its model of the path. Departs from it in GOOGCC-D2.
+//! Implements [LIBWEBRTC §LossBasedBweV2]; the path model is in `loss_model`. Departs from it in
+//! GOOGCC-D2.
 
 use super::loss_model::{Channel, LossModel, Observation};
 use crate::controller::{RateLimits, Reason};
@@ -8,29 +9,31 @@ use crate::feedback::{Ecn, FeedbackReport};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §LossBasedBweV2].
-/// An observation covers at least this time of sending; so many are needed for an estimate.
+/// Minimum send span of an observation, and number of observations needed for an estimate.
 const OBSERVATION: TimeDelta = TimeDelta::from_millis(250);
 const MIN_OBSERVATIONS: usize = 3;
 const INITIAL_INHERENT_LOSS: f64 = 0.01;
-/// Candidates as factors on the best estimate; the acknowledged bitrate and the delay-based estimate
-/// come beside them.
+/// Candidates as factors on the best estimate. The acknowledged bitrate and the delay-based
+/// estimate are candidates too.
 const CANDIDATE_FACTORS: [f64; 3] = [1.02, 1.0, 0.95];
-/// Upper bound: the balance over what the average loss exceeds the offset by.
+/// Upper bound of the estimate: the balance divided by the excess of the average loss over the
+/// offset.
 const UPPER_BOUND_BALANCE: Bitrate = Bitrate::from_kbps(100);
 const UPPER_BOUND_OFFSET: f64 = 0.05;
-/// While limited by loss the estimate grows to these multiples of the acknowledged bitrate, the
-/// second one while that is not this far above the rate held.
+/// While limited by loss, the estimate grows up to `RAMP_UP_FACTOR` times the acknowledged bitrate.
+/// While that is below `HOLD_THRESHOLD` times the held rate, the limit is `RAMP_UP_FACTOR_IN_HOLD`.
 const RAMP_UP_FACTOR: f64 = 1.5;
 const RAMP_UP_FACTOR_IN_HOLD: f64 = 1.2;
 const HOLD_THRESHOLD: f64 = 1.3;
-/// While limited by loss it grows by no more than this factor in each such time.
+/// While limited by loss, the estimate grows at most by this factor per `INCREASE_WINDOW`.
 const MAX_INCREASE: f64 = 1.3;
 const INCREASE_WINDOW: TimeDelta = TimeDelta::from_millis(300);
-/// After a decrease the estimate is held this long, each time twice as long.
+/// After a decrease the estimate is held for `HOLD`. Each further decrease multiplies this time by
+/// `HOLD_FACTOR`, up to `MAX_HOLD`.
 const HOLD: TimeDelta = TimeDelta::from_millis(300);
 const HOLD_FACTOR: f64 = 2.0;
 const MAX_HOLD: TimeDelta = TimeDelta::from_secs(60);
-/// While it grows the source's rate is filled up with padding for this long.
+/// While the estimate grows, padding fills up the source's rate for this time.
 const PADDING: TimeDelta = TimeDelta::from_secs(2);
 
 /// What limits the estimate.
@@ -38,31 +41,31 @@ const PADDING: TimeDelta = TimeDelta::from_secs(2);
 pub(super) enum LossState {
     /// The delay-based estimate.
     DelayBased,
-    /// Loss; it grows, and padding fills what the source leaves.
+    /// Loss. The estimate grows, and padding fills the rate that the source does not use.
     IncreaseUsingPadding,
-    /// Loss.
+    /// Loss. The estimate falls or is held.
     Decreasing,
 }
 
-/// The estimate of the delay-based control and what goes with it.
+/// The delay-based estimate and related inputs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
     pub delay_based: Bitrate,
     pub acknowledged: Option<Bitrate>,
-    /// The source sends much less than it may.
+    /// The source is application-limited.
     pub in_alr: bool,
 }
 
-/// An observation that is being collected.
+/// An observation that is not yet complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct Partial {
     sent: DataSize,
-    /// Lost or marked.
+    /// Lost or ECN-marked bytes.
     lost: DataSize,
     marked: DataSize,
 }
 
-/// The estimate is not raised above this rate until then.
+/// Caps the estimate at `rate` until `until`.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Option<Timestamp>,
@@ -74,25 +77,25 @@ impl Held {
     const NONE: Self = Self { until: None, duration: HOLD, rate: Bitrate::MAX };
 }
 
-/// Holds the loss-based estimate.
+/// Runs the loss-based control and stores its estimate.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,
     model: LossModel,
     partial: Partial,
-    /// Of the newest observation's losses more were marks.
+    /// Most losses in the latest observation were ECN marks.
     is_marked: bool,
-    /// Sending time of the last packet of the newest observation.
+    /// Send time of the last packet of the newest observation.
     last_send: Option<Timestamp>,
     best: Option<Channel>,
-    /// The last one known.
+    /// The last known acknowledged bitrate.
     acknowledged: Option<Bitrate>,
     state: LossState,
     result: Bitrate,
     held: Held,
-    /// Since when padding is asked for, and at which rate.
+    /// Start time and rate of the padding, while it is requested.
     padding: Option<(Timestamp, Bitrate)>,
-    /// When the current window of growth began, and its limit.
+    /// Start of the current growth window, and its limit.
     window: Option<(Timestamp, Bitrate)>,
 }
 
@@ -114,7 +117,7 @@ impl LossBased {
         }
     }
 
-    /// The estimate; `None` until enough was observed.
+    /// The estimate; `None` until there are enough observations.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         (self.model.len() >= MIN_OBSERVATIONS && self.best.is_some()).then_some(self.result)
     }
@@ -127,12 +130,12 @@ impl LossBased {
         self.model.average_loss()
     }
 
-    /// What a decrease is for.
+    /// Reason of a decrease.
     pub(super) fn decrease_reason(&self) -> Reason {
         if self.is_marked { Reason::Ecn } else { Reason::Loss }
     }
 
-    /// Takes the fates of packets.
+    /// Takes the outcomes of packets.
     pub(super) fn on_report(&mut self, report: &FeedbackReport, conditions: &Conditions) {
         self.acknowledged = conditions.acknowledged.or(self.acknowledged);
         let conditions = &Conditions { acknowledged: self.acknowledged, ..*conditions };
@@ -145,7 +148,7 @@ impl LossBased {
             *self.best.get_or_insert(Channel { bandwidth: conditions.delay_based, inherent_loss });
         let mut found = self.likeliest(now, best, conditions);
         if self.model.average_loss() > found.inherent_loss && found.bandwidth > best.bandwidth {
-            // More is lost than the path loses by itself: no time to grow.
+            // More is lost than the path's inherent loss: do not grow.
             found.bandwidth = best.bandwidth;
         }
         if self.is_limited() {
@@ -162,7 +165,7 @@ impl LossBased {
         self.decide(now, bounded, conditions.delay_based);
     }
 
-    /// Collects an observation; true when one is complete.
+    /// Adds a report to the current observation. Returns true if that completes it.
     fn observe(&mut self, report: &FeedbackReport) -> bool {
         let Some(packet) = report.packets.first() else { return false };
         let (mut oldest, mut newest) = (packet.send_time, packet.send_time);
@@ -195,7 +198,7 @@ impl LossBased {
         true
     }
 
-    /// The likeliest of the candidates.
+    /// The most likely of the candidates.
     fn likeliest(&self, now: Timestamp, best: Channel, conditions: &Conditions) -> Channel {
         let pads = self.padding.is_some_and(|(since, _)| since + PADDING >= now);
         let acknowledged = conditions.acknowledged.filter(|_| !conditions.in_alr || pads);
@@ -234,14 +237,15 @@ impl LossBased {
             let factor = if is_held { RAMP_UP_FACTOR_IN_HOLD } else { RAMP_UP_FACTOR };
             found = found.min(acknowledged * factor).max(best);
             if self.state == LossState::Decreasing && found == best {
-                // The least step makes it an increase, so that padding may show whether there is more.
+                // The smallest step counts as an increase, so that padding can show whether there
+                // is more.
                 found = best + Bitrate::from_bps(1);
             }
         }
         found
     }
 
-    /// Where the estimate goes from here, and what limits it [LIBWEBRTC §LossBasedBweV2].
+    /// Sets the next estimate and the state that limits it [LIBWEBRTC §LossBasedBweV2].
     fn decide(&mut self, now: Timestamp, bounded: Bitrate, delay_based: Bitrate) {
         let is_lower = bounded < delay_based;
         if self.state == LossState::Decreasing
@@ -290,7 +294,7 @@ impl LossBased {
         self.is_limited() && (old < new || goes_on)
     }
 
-    /// Growth that does not get further ends with its padding.
+    /// Growth without progress ends when its padding ends.
     fn may_keep_growing(&self, now: Timestamp, bounded: Bitrate) -> bool {
         self.state != LossState::IncreaseUsingPadding
             || self.padding.is_none_or(|(since, rate)| since + PADDING >= now || rate < bounded)
@@ -326,7 +330,7 @@ mod tests {
         Conditions { delay_based: kbps(delay_based), acknowledged, in_alr: false }
     }
 
-    /// An observation of 1 Mbit/s, a packet each 10 ms, the first so many of 25 lost.
+    /// An observation of 1 Mbit/s: 25 packets, one every 10 ms, of which the first `lost` are lost.
     fn observe(loss_based: &mut LossBased, number: i64, lost: i64, conditions: &Conditions) {
         let packet = |index: i64| PacketReport {
             sequence_number: number * 25 + index,
@@ -345,7 +349,7 @@ mod tests {
     #[test]
     fn it_says_nothing_before_three_observations_of_250_ms() {
         let mut loss_based = loss_based();
-        // The first report opens the first span, so it alone is no observation.
+        // The first report only starts the first span, so it does not complete an observation.
         for number in 0..3 {
             observe(&mut loss_based, number, 0, &conditions(1_200, 1_000));
             assert_eq!(loss_based.estimate(), None, "{number}");
@@ -454,7 +458,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// One that loss limits at 500 kbit/s, held there until 1 s.
+    /// A control that loss limits to 500 kbit/s, held until 1 s.
     fn limited(state: LossState) -> LossBased {
         let held = Held { until: Some(at(1_000)), duration: HOLD, rate: kbps(500) };
         LossBased { state, held, result: kbps(500), ..loss_based() }
@@ -517,7 +521,7 @@ mod tests {
             loss_based.decide(at(ms), kbps(400), kbps(1_000));
             assert_eq!(loss_based.window, Some((at(since), kbps(520))), "{ms}");
         }
-        // Found 900 with 2000 acknowledged: the window bounds it while it lasts.
+        // Found 900 kbit/s with 2000 acknowledged: the growth window limits it while it lasts.
         let (best, conditions) = (kbps(400), conditions(3_000, 2_000));
         for (ms, expect) in [(600, 520), (601, 900)] {
             let found = loss_based.bound_growth(at(ms), best, kbps(900), &conditions);
@@ -535,7 +539,7 @@ mod tests {
             loss_based.bound_growth(at(2_000), kbps(best), kbps(found), &conditions)
         };
         let padding = LossState::IncreaseUsingPadding;
-        // 1.3 * 500 kbit/s is near.
+        // Below 1.3 * 500 kbit/s, the rate is near the held rate.
         assert_eq!(grow(padding, kbps(500), 400, 5_000, 649), Bitrate::from_bps(778_800));
         assert_eq!(grow(padding, kbps(500), 400, 5_000, 650), kbps(975));
         assert_eq!(grow(padding, Bitrate::MAX, 400, 5_000, 600), kbps(900), "none is held");
@@ -547,7 +551,8 @@ mod tests {
         assert_eq!(grow(LossState::DelayBased, kbps(500), 400, 5_000, 200), kbps(5_000));
     }
 
-    // [LIBWEBRTC §LossBasedBweV2]: of a source that is limited by itself only what padding showed.
+    // [LIBWEBRTC §LossBasedBweV2]: for an application-limited source, only if padding fills its
+    // rate.
     #[test]
     fn what_arrives_is_a_candidate_unless_the_source_limits_itself_without_padding() {
         let best = Channel { bandwidth: kbps(500), inherent_loss: INITIAL_INHERENT_LOSS };

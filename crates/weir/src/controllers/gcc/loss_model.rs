@@ -1,5 +1,4 @@
-//! Loss model: how likely the losses of the last observations are on a path of some bandwidth that
-//! also loses packets whatever is sent.
+//! Loss model: how likely the recent losses are on a path of a given bandwidth and inherent loss.
 //!
 //! Implements the likelihood of [LIBWEBRTC §LossBasedBweV2].
 
@@ -8,10 +7,10 @@ use alloc::vec::Vec;
 use crate::units::{Bitrate, DataSize};
 
 // Parameters [LIBWEBRTC §LossBasedBweV2].
-/// Observations that count, and what each keeps of its weight with each newer one.
+/// Number of observations in the window, and factor on the weight of each per newer observation.
 const WINDOW: usize = 15;
 const WEIGHT: f64 = 0.9;
-/// Powers of it, newest observation first.
+/// Powers of `WEIGHT`, newest observation first.
 const WEIGHTS: [f64; WINDOW] = {
     let mut weights = [1.0; WINDOW];
     let mut index = 1;
@@ -21,26 +20,27 @@ const WEIGHTS: [f64; WINDOW] = {
     }
     weights
 };
-/// A loss probability stays this far from 0 and 1.
+/// Loss probabilities stay at least this far from 0 and 1.
 const MIN_PROBABILITY: f64 = 1e-6;
-/// Range of the inherent loss: from this, to a share that falls with the bandwidth.
+/// Range of the inherent loss: the minimum, and the two terms of the maximum, which falls with the
+/// bandwidth.
 const MIN_INHERENT_LOSS: f64 = 1e-3;
 const MAX_INHERENT_LOSS: f64 = 0.05;
 const INHERENT_LOSS_BALANCE: Bitrate = Bitrate::from_kbps(100);
-/// Newton's step on the inherent loss.
+/// Share of a full Newton step that is taken on the inherent loss.
 const NEWTON_STEP: f64 = 0.75;
-/// Preference for the higher bandwidth, by its kbit/s and by their logarithm; it ends and turns
-/// round where the loss ratio is above the threshold.
+/// Preference for higher bandwidth: proportional to its kbit/s, and to their logarithm. It is zero
+/// at the loss threshold and reversed above it.
 const BANDWIDTH_BIAS: f64 = 0.0002;
 const LOG_BANDWIDTH_BIAS: f64 = 0.02;
 const BIAS_LOSS_THRESHOLD: f64 = 0.2;
 const BIAS_SMOOTHING: f64 = 0.002;
-/// Beyond this number of observations the best and the worst do not count in the average loss...
+/// With more observations than this, the best and the worst are left out of the average loss...
 const OBSERVATIONS_WITHOUT_EXTREMES: usize = 3;
 /// ...unless the worst was sent at this multiple of the median rate.
 const SPIKE_FACTOR: f64 = 2.0;
 
-/// What was sent and lost in a quarter of a second or more.
+/// Bytes sent and lost in a span of at least 250 ms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     pub sent: DataSize,
@@ -57,7 +57,7 @@ impl Observation {
     }
 }
 
-/// An observation, and what each candidate needs of it.
+/// An observation with the values that each candidate needs.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     observation: Observation,
@@ -80,17 +80,17 @@ impl Sample {
     }
 }
 
-/// A path as the model has it.
+/// A path in the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
-    /// What is sent beyond it is lost.
+    /// Everything sent above this rate is lost.
     pub bandwidth: Bitrate,
-    /// Share of the rest that is lost as well.
+    /// Share of the rest that is lost too.
     pub inherent_loss: f64,
 }
 
 impl Channel {
-    /// The inherent loss moved into its range.
+    /// Clamps the inherent loss to its range.
     fn feasible(self) -> Self {
         let balance = INHERENT_LOSS_BALANCE.as_bps_f64() / self.bandwidth.as_bps_f64().max(1.0);
         let most = (MAX_INHERENT_LOSS + balance).min(1.0);
@@ -113,19 +113,19 @@ pub(super) struct LossModel {
 }
 
 impl LossModel {
-    /// Takes the next observation.
+    /// Adds an observation.
     pub(super) fn push(&mut self, observation: Observation) {
         self.samples.truncate(WINDOW - 1);
         self.samples.insert(0, Sample::of(observation));
         self.average_loss = self.weighted_loss();
     }
 
-    /// How many observations there are.
+    /// Number of observations.
     pub(super) fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Share of bytes lost, newer observations counting more.
+    /// Ratio of lost bytes. Newer observations have more weight.
     pub(super) fn average_loss(&self) -> f64 {
         self.average_loss
     }
@@ -153,7 +153,8 @@ impl LossModel {
             })
         };
         if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
-            // Where all are alike the first one is both, and does not count twice.
+            // If all loss ratios are equal, the first one is both extremes and is subtracted twice.
+            // That does not change the ratio.
             let extremes = [best, worst].into_iter().flatten();
             for (weight, extreme) in extremes {
                 sent -= weight * extreme.observation.sent.as_bytes() as f64;
@@ -172,7 +173,7 @@ impl LossModel {
         rates[self.len() / 2]
     }
 
-    /// Begins a comparison of channels.
+    /// Starts a comparison of channels.
     pub(super) fn search(&self) -> Search<'_> {
         Search { model: self, terms: None, logarithms: None }
     }
@@ -185,22 +186,23 @@ impl LossModel {
     }
 }
 
-/// Compares channels for one set of observations.
+/// Compares channels on one set of observations.
 ///
-/// Divisions and logarithms are dear. All observations below a channel's bandwidth have one loss
-/// probability, and most candidates have the same one, so what it gives is kept for the next candidate.
+/// Divisions and logarithms are expensive. All observations below a channel's bandwidth have the
+/// same loss probability, and so do most candidates. The terms of that probability are therefore
+/// kept for the next candidate.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     model: &'a LossModel,
-    /// A probability and the terms of each observation with it.
+    /// A probability, and the terms of each observation for it.
     terms: Option<(f64, [Derivatives; WINDOW])>,
     logarithms: Option<Logarithms>,
 }
 
-/// An observation's terms of the first and the second derivative of the log-likelihood.
+/// Terms of an observation in the first and second derivative of the log-likelihood.
 type Derivatives = (f64, f64);
 
-/// Logarithms for one loss probability; that of a loss is needed only where there is one.
+/// Logarithms for one loss probability. The one of a loss is computed only if it is needed.
 #[derive(Clone, Copy, Debug)]
 struct Logarithms {
     probability: f64,
@@ -217,7 +219,8 @@ fn derivatives(weight: f64, sample: &Sample, p: f64) -> Derivatives {
 }
 
 impl Search<'_> {
-    /// The channel of this bandwidth whose inherent loss is a Newton step likelier.
+    /// The channel of this bandwidth after a Newton step of its inherent loss to a higher
+    /// likelihood.
     pub(super) fn fit(&mut self, channel: Channel) -> Channel {
         let channel = channel.feasible();
         let model = self.model;
@@ -250,7 +253,7 @@ impl Search<'_> {
         Channel { inherent_loss, ..channel }.feasible()
     }
 
-    /// Log-likelihood of the observations on this channel, with the bias to more bandwidth.
+    /// Log-likelihood of the observations on this channel, plus the bias for higher bandwidth.
     pub(super) fn objective(&mut self, channel: &Channel) -> f64 {
         let bias = self.model.bias(channel.bandwidth);
         let probability = channel.loss_probability(Bitrate::ZERO);
@@ -350,8 +353,8 @@ mod tests {
         assert!((fitted.inherent_loss - 0.05).abs() < 1e-3, "{}", fitted.inherent_loss);
     }
 
-    // [LIBWEBRTC §LossBasedBweV2]: of 10 kB 1 is lost, at p = 0.02. First derivative 1 / 0.02 - 9 / 0.98,
-    // second -(1 / 0.02^2 + 9 / 0.98^2), and three quarters of a step.
+    // [LIBWEBRTC §LossBasedBweV2]: of 10 kB, 1 kB is lost, at p = 0.02. The first derivative is
+    // 1 / 0.02 - 9 / 0.98, the second -(1 / 0.02^2 + 9 / 0.98^2). The step is three quarters.
     #[test]
     fn a_newton_step_is_that_of_the_log_likelihood() {
         let fitted = model(&[(10, 320)]).fit(channel(1_000, 0.02));

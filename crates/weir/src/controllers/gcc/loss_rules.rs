@@ -1,7 +1,7 @@
-//! Loss rules: the estimate from the loss ratio alone, for a receiver that tells no arrivals.
+//! Loss rules: estimate from the loss ratio alone, for a receiver that reports no arrival times.
 //!
-//! Implements the fallback of [LIBWEBRTC §SendSideBandwidthEstimation], the rules of [GCC §6] over
-//! the rates of the last second. Departs from it in GOOGCC-D4.
+//! Implements the fallback of [LIBWEBRTC §SendSideBandwidthEstimation], which applies the rules of
+//! [GCC §6] to the rates of the last second. Departs from it in GOOGCC-D4.
 
 use alloc::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use crate::feedback::LossCounts;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §SendSideBandwidthEstimation].
-/// Up to this loss ratio the estimate grows.
+/// The estimate grows at a loss ratio up to this.
 const LOW_LOSS: f64 = 0.02;
-/// Above this loss ratio it is cut.
+/// The estimate is cut at a loss ratio above this.
 const HIGH_LOSS: f64 = 0.10;
-/// Growth over the lowest rate of this time, and a little more.
+/// Growth: a factor on the lowest rate of this interval, plus a margin.
 const INCREASE: f64 = 1.08;
 const INCREASE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const INCREASE_MARGIN: Bitrate = Bitrate::from_bps(1_000);
-/// Cuts are this and a round-trip time apart; a cut takes this share of the loss ratio.
+/// Cuts are at least this plus a round-trip time apart. A cut takes this share of the loss ratio.
 const DECREASE_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
 const CUT: f64 = 0.5;
-/// A loss ratio is taken over at least so many packets.
+/// Minimum number of packets for a loss ratio.
 const MIN_PACKETS: u64 = 20;
 
 /// Turns loss ratios into the next rate.
@@ -36,7 +36,7 @@ pub(super) struct LossRules {
 }
 
 impl LossRules {
-    /// Takes a report's counts; returns where the rate goes from `target`, and why.
+    /// Takes a report's counts. Returns the next rate and its reason if `target` changes.
     pub(super) fn on_counts(
         &mut self,
         now: Timestamp,

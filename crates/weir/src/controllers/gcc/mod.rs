@@ -7,7 +7,7 @@
 //!   |                                      ^      | delay-based estimate
 //!   +-> ProbeEstimator --probe result------+      v
 //!   +-> LossBased (LossModel) --loss-based estimate--> min -> RttBackoff --+
-//!   +-> LossRules, for a receiver that tells no arrivals -----------+ bitrate, pacing, padding
+//!   +-> LossRules, if the reports have no arrival times ------------+ bitrate, pacing, padding
 //!   |                                                              v
 //!   +-> CongestionWindow ------------source bitrate---------> Target <--probe-- ProbeController
 //!            ^                                                                      ^
@@ -60,12 +60,14 @@ const PACING_FACTOR: f64 = 1.1;
 const BURST: Burst = Burst::Whole(TimeDelta::from_millis(40));
 /// A probe's result does not lower the estimate below this share of the acknowledged bitrate.
 const PROBE_DROP_SHARE: f64 = 0.85;
-/// How often the rate control learns the round-trip time where only feedback tells it. libwebrtc has it
-/// from receiver reports, which video gets once a second, and works with the one from before the queue grew.
+/// Interval at which the rate control takes over the round-trip time if only feedback measures it.
+/// libwebrtc takes it from receiver reports, which video gets once a second. It therefore works
+/// with a value from before the queue grew.
 const RTT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// Receiver reports that stay away for so long no longer tell it: five of their intervals [RFC3550 §6.3.5].
+/// After this time without a receiver report, feedback measures the round-trip time again: five
+/// report intervals [RFC3550 §6.3.5].
 const REPORT_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
-/// No round-trip time is taken to be longer.
+/// Upper limit of the round-trip time.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 
 /// The controller of libwebrtc.
@@ -74,7 +76,7 @@ pub struct Gcc {
     limits: RateLimits,
     delay_based: DelayBased,
     acknowledged: AcknowledgedBitrate,
-    /// As of the last report.
+    /// Acknowledged bitrate as of the last report.
     acknowledged_bitrate: Option<Bitrate>,
     probe_estimator: ProbeEstimator,
     loss_based: LossBased,
@@ -84,32 +86,34 @@ pub struct Gcc {
     alr: AlrDetector,
     was_in_alr: bool,
     probes: ProbeController,
-    /// The delay-based estimate where it limits the target.
+    /// Delay-based estimate that limits the target; `None` without measured arrival times.
     delay_limit: Option<Bitrate>,
     receiver_limit: Option<Bitrate>,
-    /// What the reports are worth; `None` before the first.
+    /// Kind of arrival times in the last report; `None` before the first report.
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
-    /// What the rate control was last told, in whole ms, and from when on feedback may tell it.
+    /// Round-trip time last passed to the rate control, in whole ms.
     told_rtt_ms: Option<i64>,
+    /// Earliest time at which feedback may update the round-trip time.
     rtt_due: Timestamp,
-    /// As it was when the probe controller was last told what limits the estimate.
+    /// State at the last update of the probe controller.
     seen: Option<Seen>,
-    /// The target before the receiver's limit.
+    /// Estimate before the receiver's limit is applied.
     estimate: Bitrate,
-    /// What moved it last.
+    /// Reason of the last change of the estimate.
     cause: Reason,
-    /// The target as it was last told, and why it changed.
+    /// Target in effect.
     target: Bitrate,
+    /// Reason of the last change of the target.
     reason: Reason,
-    /// The arrivals of one report; kept for its memory.
+    /// Arrivals of the current report. Its allocation is reused.
     arrivals: Vec<Arrival>,
-    /// Some of them belong to a probe.
+    /// True if some of `arrivals` belong to a probe.
     has_probes: bool,
 }
 
-/// What libwebrtc compares. As long as all of it stays the probe controller is not told what limits the
-/// estimate, and goes by what it was told before [LIBWEBRTC §GoogCcNetworkController].
+/// State whose change updates the probe controller. While it is unchanged, the probe controller
+/// keeps its last `is_allowed`, as in libwebrtc [LIBWEBRTC §GoogCcNetworkController].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     target: Bitrate,
@@ -119,7 +123,7 @@ struct Seen {
     in_alr: bool,
 }
 
-/// A packet that arrived; the order of the fields makes the order of arrival.
+/// A packet that arrived. Sorts by arrival time, because that is the first field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     arrival_time: Timestamp,
@@ -169,7 +173,7 @@ impl Gcc {
         }
     }
 
-    /// A report of the receiver's own arrival times [LIBWEBRTC §GoogCcNetworkController].
+    /// Handles a report with arrival times of the receiver [LIBWEBRTC §GoogCcNetworkController].
     fn on_measured(&mut self, now: Timestamp, report: &FeedbackReport) {
         if report.new_clock || self.arrival_times != Some(ArrivalTimes::Measured) {
             self.delay_based.restart();
@@ -205,7 +209,7 @@ impl Gcc {
         self.window.on_rtt(longest_rtt, self.estimate);
     }
 
-    /// A report of receiver reports alone: there is no delay gradient in it.
+    /// Handles a report made of receiver reports only, which has no delay gradient.
     fn on_round_trip(&mut self, now: Timestamp, report: &FeedbackReport) {
         self.delay_limit = None;
         let Some(rtt) = report.rtt(now).map(|rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT)) else {
@@ -216,7 +220,8 @@ impl Gcc {
         let counts = report.loss_counts();
         let ruled = self.loss_rules.on_counts(now, counts, rtt, self.estimate);
         if let Some((estimate, reason)) = ruled {
-            // GOOGCC-D4: without arrivals nothing else ends the growth of a limited source.
+            // GOOGCC-D4: without arrival times, only this ends the growth of an application-limited
+            // source.
             if estimate < self.estimate || self.alr.since().is_none() {
                 self.estimate = self.limits.clamp(estimate);
                 self.cause = reason;
@@ -226,13 +231,13 @@ impl Gcc {
         self.window.on_rtt(rtt, self.estimate);
     }
 
-    /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
-    /// that order unless the path reordered.
+    /// Collects the arrived packets in arrival order. Reports are sorted by sequence number, which
+    /// is the same order unless the path reordered packets.
     fn collect_arrivals(&mut self, report: &FeedbackReport) {
         self.arrivals.clear();
         self.arrivals.reserve(report.packets.len());
         self.has_probes = false;
-        // The rest of a packet decides only between those that arrived at once.
+        // The other fields only break ties, so strictly increasing arrival times need no sort.
         let (mut is_sorted, mut newest) = (true, Timestamp::from_nanos(i64::MIN));
         for packet in &report.packets {
             let Some(arrival_time) = packet.arrival_time else { continue };
@@ -247,8 +252,8 @@ impl Gcc {
         }
     }
 
-    /// Takes the shortest round-trip time of a report, without the time that the receiver held the
-    /// feedback back; returns the longest one, with it.
+    /// Measures the shortest round-trip time of a report, excluding the time that the receiver held
+    /// the feedback back. Returns the longest one, including that time.
     fn measure_rtt(&mut self, now: Timestamp) -> TimeDelta {
         let bounded =
             |rtt: Option<TimeDelta>| rtt.map_or(MAX_RTT, |rtt| rtt.clamp(TimeDelta::ZERO, MAX_RTT));
@@ -284,8 +289,8 @@ impl Gcc {
         self.was_in_alr = in_alr;
     }
 
-    /// What the last probe of a report measured, bounded from below: a result far below what arrives
-    /// is no measurement.
+    /// The last probe result of a report, raised to a floor: a result far below the acknowledged
+    /// bitrate is not a valid measurement.
     fn probe_result(&mut self, acknowledged: Option<Bitrate>) -> Option<Bitrate> {
         if !self.has_probes {
             return None;
@@ -304,7 +309,7 @@ impl Gcc {
         result.map(|measured| measured.max(floor))
     }
 
-    /// Runs the loss-based control on a report and takes over its estimate, or without one the
+    /// Runs the loss-based control on a report and adopts its estimate. Without one, adopts the
     /// delay-based estimate [LIBWEBRTC §SendSideBandwidthEstimation].
     fn on_losses(&mut self, now: Timestamp, report: &FeedbackReport) {
         let conditions = Conditions {
@@ -328,7 +333,7 @@ impl Gcc {
         self.estimate = estimate;
     }
 
-    /// Cuts the target while feedback stays away; true while it does.
+    /// Cuts the target while feedback is missing or very late. Returns true while it is.
     fn back_off(&mut self, now: Timestamp) -> bool {
         if !self.rtt_backoff.is_above_limit() {
             return false;
@@ -340,7 +345,7 @@ impl Gcc {
         true
     }
 
-    /// Makes the estimate known to those that depend on it, and the target of it.
+    /// Derives the target from the estimate and passes it to the parts that depend on it.
     fn settle(&mut self, now: Timestamp) {
         let target = self.limits.cap(self.estimate, self.receiver_limit);
         self.alr.set_estimate(target);
@@ -369,7 +374,7 @@ impl Gcc {
         let rises = target > self.target;
         match self.cause {
             _ if target < self.estimate => Reason::ReceiverLimit,
-            // A limit was lifted above an estimate that is being cut.
+            // The target rises although the estimate was cut, because a limit was lifted.
             Reason::OverUse | Reason::Loss | Reason::Ecn | Reason::FeedbackLost if rises => {
                 Reason::Increase
             }
@@ -379,8 +384,8 @@ impl Gcc {
 }
 
 impl Controller for Gcc {
-    /// GOOGCC-D1: Chromium does what time alone decides each 25 ms. None of it matters while nothing is
-    /// sent, so here each packet does it, or makes up for it, and there is no timer.
+    /// GOOGCC-D1: Chromium runs its timed steps every 25 ms. They have no effect while nothing is
+    /// sent. So each sent packet runs them here and catches up on missed ones; there is no timer.
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.rtt_backoff.on_packet_sent(now);
         self.alr.on_packet_sent(now, packet.size);
@@ -462,7 +467,7 @@ impl Controller for Gcc {
                 LossState::Decreasing => "loss, decrease",
             },
             rtt: self.rtt,
-            // The algorithm works on the gradient of the delay alone.
+            // The algorithm uses only the gradient of the delay.
             queuing_delay: None,
             loss_ratio: if is_measured {
                 self.loss_based.loss_ratio()

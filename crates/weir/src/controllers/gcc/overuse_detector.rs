@@ -1,39 +1,39 @@
 //! Over-use detector: compares the trend of the delay with an adaptive threshold.
 //!
-//! Implements [LIBWEBRTC §TrendlineEstimator], its second half: the detector of [GCC §5.4] with other
-//! gains and another way to count the time above the threshold.
+//! Implements the second half of [LIBWEBRTC §TrendlineEstimator], which is the detector of
+//! [GCC §5.4] with other gains and another measure of the time above the threshold.
 
 use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §TrendlineEstimator].
-/// Factor on the slope before it meets the threshold.
+/// Factor on the slope before it is compared with the threshold.
 const THRESHOLD_GAIN: f64 = 4.0;
-/// The slope counts by the number of groups seen, up to so many.
+/// The slope is also multiplied by the number of groups seen, up to this number.
 const MAX_GROUPS: u32 = 60;
-/// Over-use is signalled after more than this above the threshold.
+/// Over-use is signalled after more than this time above the threshold.
 const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(10);
-/// Gains of the threshold in 1/ms, above and below it. The draft has the larger one above.
+/// Gains of the threshold in 1/ms, above and below it. In the draft, the gain above is the larger.
 const GAIN_UP: f64 = 0.0087;
 const GAIN_DOWN: f64 = 0.039;
 /// `K_d` of the draft [GCC §5.4], GOOGCC-D7.
 const GAIN_DOWN_AGAINST_TCP: f64 = 0.00018;
-/// The threshold does not follow a trend this far beyond it.
+/// The threshold does not follow a trend that exceeds it by more than this.
 const SPIKE_MS: f64 = 15.0;
 const INITIAL_THRESHOLD_MS: f64 = 12.5;
 const MIN_THRESHOLD_MS: f64 = 6.0;
 const MAX_THRESHOLD_MS: f64 = 600.0;
-/// Longest time that one step of the threshold may count.
+/// Upper limit of the time between two updates of the threshold.
 const MAX_STEP: TimeDelta = TimeDelta::from_millis(100);
 
-/// Turns slopes into signals.
+/// Turns slopes into usage signals.
 #[derive(Clone, Debug)]
 pub(super) struct OveruseDetector {
     groups: u32,
     threshold_ms: f64,
     /// Gain of the threshold while the trend is below it.
     gain_down: f64,
-    /// What was last compared with the threshold.
+    /// The trend last compared with the threshold.
     trend_ms: f64,
     last_slope: f64,
     /// Time and samples above the threshold since over-use was last signalled.
@@ -66,7 +66,8 @@ impl OveruseDetector {
         }
         self.trend_ms = f64::from(self.groups) * slope * THRESHOLD_GAIN;
         if self.trend_ms > self.threshold_ms {
-            // Half of the time since the last group was above, for all that is known.
+            // The time of the crossing is unknown. Assume the middle of the interval since the last
+            // group.
             let above_for = self.above_for.map_or(send_delta / 2, |time| time + send_delta);
             self.above_for = Some(above_for);
             self.samples_above += 1;
@@ -98,7 +99,7 @@ impl OveruseDetector {
             .clamp(MIN_THRESHOLD_MS, MAX_THRESHOLD_MS);
     }
 
-    /// Forgets what it saw; the threshold starts again too.
+    /// Resets everything, including the threshold.
     pub(super) fn restart(&mut self) {
         *self = Self { gain_down: self.gain_down, ..Self::new(false) };
     }
@@ -123,14 +124,14 @@ mod tests {
 
     const STEP_MS: i64 = 10;
 
-    /// A detector past its 60 first groups, with the threshold set, and its clock.
+    /// A detector after its first 60 groups, with the initial threshold; and its clock in ms.
     struct Bench(OveruseDetector, i64);
 
     impl Bench {
         fn warm() -> Self {
             Self(OveruseDetector { groups: MAX_GROUPS, ..OveruseDetector::new(false) }, 0)
         }
-        /// A group each 10 ms whose trend is so many ms.
+        /// Passes a group with this trend, 10 ms after the last group.
         fn trend(&mut self, trend_ms: f64) -> BandwidthUsage {
             self.1 += STEP_MS;
             let slope = trend_ms / (60.0 * 4.0);
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(detector.usage(), Normal, "one sample, however long");
     }
 
-    // [LIBWEBRTC §TrendlineEstimator]: a signal stands until the trend is below the threshold.
+    // [LIBWEBRTC §TrendlineEstimator]: a signal lasts until the trend is below the threshold.
     #[test]
     fn a_falling_slope_neither_signals_overuse_nor_ends_it() {
         let mut bench = Bench::warm();

@@ -11,41 +11,43 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 // Parameters [LIBWEBRTC §ProbeController].
 /// The two probes at the start, as factors on the start bitrate.
 const INITIAL_FACTORS: [f64; 2] = [3.0, 6.0];
-/// A further probe at this factor on an estimate above that share of the last probe's rate.
+/// If the estimate exceeds `FURTHER_THRESHOLD` of the last probe's rate, a further probe runs at
+/// `FURTHER_FACTOR` times the estimate.
 const FURTHER_FACTOR: f64 = 2.0;
 const FURTHER_THRESHOLD: f64 = 0.7;
-/// A probe's length, and its least number of packets.
+/// Duration of a probe, and its minimum number of packets.
 const PROBE_LENGTH: TimeDelta = TimeDelta::from_millis(15);
 const PROBE_PACKETS: u32 = 5;
-/// A probe's result is waited for this long.
+/// Time to wait for a probe's result.
 const RESULT_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
-/// An application-limited source is probed for this often, at this factor on the estimate.
+/// Time between probes while the source is application-limited, and their factor on the estimate.
 const ALR_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
 const ALR_FACTOR: f64 = 2.0;
-/// A fall of the estimate below this share is a large drop. Once over-use has ended, this share of
-/// the rate before is probed for, within this time of the drop and of the end of the
-/// application-limited region, and no more often than this.
+/// A fall of the estimate below `LARGE_DROP` of its value is a large drop. Once over-use has ended,
+/// a probe runs at `RECOVERY_FACTOR` of the rate before the drop. Conditions: the drop is less than
+/// `RECOVERY_TIMEOUT` ago, the source is application-limited or was so less than
+/// `ALR_ENDED_TIMEOUT` ago, and the last such probe is more than `RECOVERY_INTERVAL` ago.
 const LARGE_DROP: f64 = 0.66;
 const RECOVERY_FACTOR: f64 = 0.85;
 const RECOVERY_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
 const ALR_ENDED_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
 const RECOVERY_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
-/// Share of a probe's rate that its result may fall short of it.
+/// Share by which a probe's result may fall short of the probe's rate.
 const UNCERTAINTY: f64 = 0.05;
-/// A probe that has not left after this time is given up.
+/// A probe that is not fully sent after this time is given up.
 const SEND_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
 
-/// A probe that is to be sent.
+/// A probe waiting to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     probe: Probe,
-    /// When it was asked for; `None` before the first packet.
+    /// Time of the request; `None` before the first packet.
     since: Option<Timestamp>,
     sent: DataSize,
     packets: u32,
 }
 
-/// Holds the probes that wait, and what may start the next one.
+/// Holds the waiting probes and the conditions for the next one.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     max: Bitrate,
@@ -53,20 +55,20 @@ pub(super) struct ProbeController {
     estimate: Bitrate,
     pending: VecDeque<Pending>,
     next_id: u32,
-    /// When the last probes were asked for.
+    /// Time of the last request.
     asked: Option<Timestamp>,
-    /// While a result is waited for: the estimate that asks for a further probe.
+    /// While a result is awaited: an estimate above this requests a further probe.
     further_above: Option<Bitrate>,
-    /// The last large drop: when, and from where.
+    /// Time of the last large drop, and the estimate before it.
     drop: Option<(Timestamp, Bitrate)>,
     last_recovery: Option<Timestamp>,
     alr_ended: Option<Timestamp>,
-    /// Neither over-use nor loss limits the estimate.
+    /// False while over-use, loss or missing feedback limits the estimate.
     is_allowed: bool,
 }
 
 impl ProbeController {
-    /// Asks for the initial probes.
+    /// Makes a controller that requests the initial probes.
     pub(super) fn new(limits: RateLimits, probes_when_limited: bool) -> Self {
         let mut controller = Self {
             max: limits.max(),
@@ -85,13 +87,13 @@ impl ProbeController {
         controller
     }
 
-    /// The probe to be sent now.
+    /// The probe to send now.
     pub(super) fn probe(&self) -> Option<Probe> {
         self.pending.front().map(|pending| pending.probe)
     }
 
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
-        // Before the first packet there was no time to count from.
+        // No time was known before the first packet, so the first requests count from here.
         self.asked.get_or_insert(now);
         if self.pending.is_empty() {
             return;
@@ -111,8 +113,8 @@ impl ProbeController {
         }
     }
 
-    /// Takes over the estimate; `is_allowed` unless over-use, loss or feedback that stays away holds
-    /// it down.
+    /// Adopts the estimate. `is_allowed` is false while over-use, loss or missing feedback limits
+    /// it.
     pub(super) fn set_estimate(&mut self, now: Timestamp, estimate: Bitrate, is_allowed: bool) {
         self.is_allowed = is_allowed;
         if estimate < self.estimate * LARGE_DROP {
@@ -129,7 +131,7 @@ impl ProbeController {
         self.alr_ended = Some(now);
     }
 
-    /// Over-use has ended and the queue is drained: was the drop a real one?
+    /// Over-use has ended and the queue has drained. Requests a probe to check a large drop.
     pub(super) fn on_recovered(&mut self, now: Timestamp, in_alr: bool) {
         let alr_is_near =
             in_alr || self.alr_ended.is_some_and(|ended| now - ended < ALR_ENDED_TIMEOUT);
@@ -144,12 +146,12 @@ impl ProbeController {
         }
     }
 
-    /// What time alone brings; `alr_since` tells since when the source is application-limited.
+    /// Runs the timed steps. The source has been application-limited since `alr_since`.
     pub(super) fn process(&mut self, now: Timestamp, alr_since: Option<Timestamp>) {
         if self.asked.is_some_and(|asked| now - asked > RESULT_TIMEOUT) {
             self.further_above = None;
         }
-        // GOOGCC-D6: for every source, not for screen content alone.
+        // GOOGCC-D6: applies to every source, not only to screen content.
         let may = self.probes_when_limited && self.further_above.is_none();
         let Some(alr_since) = alr_since.filter(|_| may) else { return };
         let since = self.asked.map_or(alr_since, |asked| asked.max(alr_since));
@@ -159,7 +161,7 @@ impl ProbeController {
     }
 
     fn ask(&mut self, now: Option<Timestamp>, rates: &[Bitrate], mut further: bool) {
-        // GOOGCC-D3: at the maximum a probe could raise nothing.
+        // GOOGCC-D3: at the maximum a probe cannot raise the estimate.
         if !self.is_allowed || self.estimate >= self.max {
             return;
         }
@@ -194,7 +196,7 @@ mod tests {
         ProbeController::new(RateLimits::new(kbps(50), kbps(300), kbps(max_kbps)).unwrap(), true)
     }
 
-    /// Sends what is asked for at this time; returns the rates in kbit/s.
+    /// Sends all requested probes at this time; returns their rates in kbit/s.
     fn send_all(controller: &mut ProbeController, ms: i64) -> Vec<u64> {
         let mut rates = Vec::new();
         while let Some(probe) = controller.probe() {

@@ -1,4 +1,4 @@
-//! Probe estimator: the rate that the packets of one probe got through the path.
+//! Probe estimator: the rate at which the packets of one probe passed the path.
 //!
 //! Implements [LIBWEBRTC §ProbeBitrateEstimator].
 
@@ -8,19 +8,19 @@ use crate::controller::{Probe, ProbeId};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §ProbeBitrateEstimator].
-/// Share of a probe's packets and bytes that must have arrived.
+/// Share of a probe's packets and bytes that must arrive.
 const RECEIVED_SHARE: f64 = 0.8;
-/// No longer span is taken for a burst.
+/// Maximum send or receive span of a probe.
 const MAX_SPAN: TimeDelta = TimeDelta::from_secs(1);
-/// A receive rate above this multiple of the send rate is no measurement.
+/// If the receive rate exceeds this multiple of the send rate, the measurement is invalid.
 const MAX_RATIO: f64 = 2.0;
-/// A receive rate below this share of the send rate is the path's capacity, of which this share is
-/// taken so as not to over-use at once.
+/// If the receive rate is below `SATURATED` of the send rate, the path was saturated. The result is
+/// then `TARGET_SHARE` of the receive rate, so that it does not cause over-use at once.
 const SATURATED: f64 = 0.9;
 const TARGET_SHARE: f64 = 0.95;
-/// A probe whose last packet arrived this long ago is over.
+/// A probe whose last packet arrived longer ago than this is over.
 const MAX_AGE: TimeDelta = TimeDelta::from_secs(1);
-/// Probes that are remembered; there are never so many at once.
+/// Number of remembered probes. There are never that many at once.
 const MAX_PROBES: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +29,15 @@ struct Cluster {
     seen: Option<Seen>,
 }
 
-/// What has arrived of a probe.
+/// The packets of a probe that have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     packets: u32,
     bytes: DataSize,
     first_sent: Timestamp,
-    /// The last one sent, and its size.
+    /// Send time and size of the packet sent last.
     last_sent: (Timestamp, DataSize),
-    /// The first one that arrived, and its size.
+    /// Arrival time and size of the packet that arrived first.
     first_arrived: (Timestamp, DataSize),
     last_arrived: Timestamp,
 }
@@ -49,7 +49,7 @@ pub(super) struct ProbeEstimator {
 }
 
 impl ProbeEstimator {
-    /// A packet of this probe was sent.
+    /// Registers a probe when one of its packets is sent.
     pub(super) fn on_probe(&mut self, probe: Probe) {
         if self.clusters.back().is_some_and(|last| last.probe.id == probe.id) {
             return;
@@ -60,7 +60,7 @@ impl ProbeEstimator {
         self.clusters.push_back(Cluster { probe, seen: None });
     }
 
-    /// A packet of a probe arrived. Returns what the probe has measured so far.
+    /// Takes a packet of a probe that arrived. Returns the probe's result so far.
     pub(super) fn on_packet(
         &mut self,
         id: ProbeId,
@@ -105,7 +105,8 @@ impl Seen {
         if !is_burst(send_span) || !is_burst(receive_span) {
             return None;
         }
-        // The spans do not hold the sending of the last packet nor the reception of the first.
+        // The send span ends when the last packet is sent, the receive span starts when the first
+        // packet arrives. So the bytes of these two packets are excluded.
         let sent = self.bytes.saturating_sub(self.last_sent.1) / send_span;
         let received = self.bytes.saturating_sub(self.first_arrived.1) / receive_span;
         if received > sent * MAX_RATIO {

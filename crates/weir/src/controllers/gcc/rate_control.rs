@@ -9,32 +9,32 @@ use crate::controllers::delay_signal::{BandwidthUsage, RateState};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §AimdRateControl].
-/// `beta`: factor on the acknowledged bitrate at over-use, and what is taken off beside it.
+/// `beta`: factor on the acknowledged bitrate at over-use, and the margin subtracted after it.
 const BETA: f64 = 0.85;
 const BETA_MARGIN: Bitrate = Bitrate::from_kbps(5);
-/// Multiplicative increase a second, the time that one update may count, and an update's least step.
+/// Multiplicative increase per second, upper limit of the time between updates, and minimum step.
 const INCREASE_PER_SECOND: f64 = 1.08;
 const MAX_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const MIN_INCREASE: Bitrate = Bitrate::from_bps(1_000);
-/// Additive increase: a packet of an assumed frame in twice the response time, in bit/s a second.
+/// Additive increase in bit/s per second: one packet of an assumed frame per two response times.
 const FRAMES_PER_SECOND: f64 = 30.0;
 const MAX_PACKET: DataSize = DataSize::from_bytes(1_200);
 const REACTION_TIME: TimeDelta = TimeDelta::from_millis(100);
 const RESPONSES_PER_PACKET: f64 = 2.0;
 const MIN_ADDITIVE_BPS: f64 = 4_000.0;
-/// Growth ends at this multiple of the acknowledged bitrate and a little more.
+/// The estimate grows up to this multiple of the acknowledged bitrate plus a margin.
 const MAX_OVER_ACKNOWLEDGED: f64 = 1.5;
 const MAX_OVER_MARGIN: Bitrate = Bitrate::from_kbps(10);
-/// Cuts are at least a round-trip time apart, moved into this range.
+/// Cuts are at least a round-trip time apart, clamped to this range.
 const MIN_CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 const MAX_CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
-/// An acknowledged bitrate below this share of the estimate may cut again at once.
+/// If the acknowledged bitrate is below this share of the estimate, another cut need not wait.
 const DEEP_OVERUSE: f64 = 0.5;
-/// Before a first acknowledged bitrate over-use cuts the estimate by this factor.
+/// Factor of the cut at over-use before the first acknowledged bitrate.
 const INITIAL_CUT: f64 = 0.5;
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 
-/// Holds the delay-based estimate.
+/// Runs the rate control and stores the delay-based estimate.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     state: RateState,
@@ -48,7 +48,7 @@ pub(super) struct RateControl {
 }
 
 impl RateControl {
-    /// At the start bitrate, in Hold.
+    /// Begins at the start bitrate in state Hold.
     pub(super) fn new(limits: RateLimits) -> Self {
         Self {
             state: RateState::Hold,
@@ -73,32 +73,32 @@ impl RateControl {
         self.rtt = rtt;
     }
 
-    /// Takes over what a probe measured.
+    /// Sets the estimate, for instance to a probe's result.
     pub(super) fn set_estimate(&mut self, now: Timestamp, bitrate: Bitrate) {
         self.estimate = bitrate.max(self.min);
         self.last_change = Some(now);
     }
 
-    /// Takes over a share of a coupled rate: no change of this flow's own, so that its next cut need not
-    /// wait.
+    /// Adopts this flow's share of a coupled rate. That is not a change by this flow's own control,
+    /// so the next cut need not wait.
     pub(super) fn share(&mut self, share: Bitrate) {
         self.estimate = share.max(self.min);
     }
 
-    /// Over-use that lasts may cut again.
+    /// True if over-use that lasts may cut again.
     pub(super) fn may_cut(&self, now: Timestamp, acknowledged: Option<Bitrate>) -> bool {
         let interval = self.rtt.clamp(MIN_CUT_INTERVAL, MAX_CUT_INTERVAL);
         let waited = self.last_change.is_none_or(|last| now - last >= interval);
         waited || acknowledged.is_some_and(|rate| rate < self.estimate * DEEP_OVERUSE)
     }
 
-    /// Halves the estimate: over-use came before anything was acknowledged.
+    /// Halves the estimate, for over-use before the first acknowledged bitrate.
     pub(super) fn halve(&mut self, now: Timestamp) -> Reason {
         self.set_estimate(now, self.estimate * INITIAL_CUT);
         Reason::OverUse
     }
 
-    /// Runs once; returns why the estimate moved, had it moved.
+    /// Runs one update. Returns the reason that applies if the estimate changed.
     pub(super) fn update(
         &mut self,
         now: Timestamp,
@@ -118,7 +118,7 @@ impl RateControl {
             }
             RateState::Decrease => {
                 self.decrease();
-                // The rest of the queue drains at once: there is no second cut for it.
+                // Hold at once: the rest of the queue drains without a second cut.
                 self.state = RateState::Hold;
                 self.last_change = Some(now);
                 Reason::OverUse
@@ -130,7 +130,7 @@ impl RateControl {
         self.link_capacity.on_increase(self.acknowledged);
         let elapsed = self.last_change.replace(now).map_or(TimeDelta::ZERO, |last| now - last);
         let limit = self.acknowledged * MAX_OVER_ACKNOWLEDGED + MAX_OVER_MARGIN;
-        // An estimate above the limit stays: a source that falls silent does not pull it down.
+        // An estimate above the limit stays, so a source that falls silent does not lower it.
         if self.estimate >= limit {
             return Reason::ApplicationLimited;
         }
@@ -190,7 +190,7 @@ mod tests {
         control.update(Timestamp::from_millis(ms), usage, Some(kbps(acked_kbps)))
     }
 
-    // [LIBWEBRTC §AimdRateControl]: the first update leaves Hold and counts no time.
+    // [LIBWEBRTC §AimdRateControl]: the first update leaves Hold and counts no elapsed time.
     #[test]
     fn growth_is_8_percent_a_second_and_an_update_counts_for_one_at_most() {
         let mut control = control(1_000);
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((control.estimate(), control.state()), (kbps(845), RateState::Hold));
     }
 
-    // [LIBWEBRTC §AimdRateControl]: what arrives was sent at an older, higher rate.
+    // [LIBWEBRTC §AimdRateControl]: the packets that arrive were sent at an older, higher rate.
     #[test]
     fn a_cut_that_would_be_none_goes_to_85_percent_of_the_link_capacity() {
         let mut control = control(2_000);

@@ -1,22 +1,22 @@
-//! Round-trip-time back-off: cuts the target while feedback stays away or comes very late.
+//! Round-trip-time back-off: cuts the target while feedback is missing or very late.
 //!
 //! Implements [LIBWEBRTC §RttBasedBackoff].
 
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §RttBasedBackoff].
-/// A round-trip time beyond this is a path that does not work.
+/// A path with a longer round-trip time counts as broken.
 const LIMIT: TimeDelta = TimeDelta::from_secs(3);
-/// Each cut, how far apart they are, and where they end.
+/// Factor of each cut, time between cuts, and the rate at which cuts end.
 const CUT: f64 = 0.8;
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const FLOOR: Bitrate = Bitrate::from_kbps(5);
 
-/// The round-trip time, with the time since the last feedback in it.
+/// The round-trip time, and the time spent waiting for feedback since.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RttBackoff {
     rtt: TimeDelta,
-    /// When it was measured, or the first packet sent.
+    /// Time of the measurement; before the first one, of the first packet sent.
     measured: Option<Timestamp>,
     last_sent: Option<Timestamp>,
     last_cut: Option<Timestamp>,
@@ -33,7 +33,7 @@ impl RttBackoff {
         self.measured = Some(now);
     }
 
-    /// True while the path does not work. A sender that pauses does not wait for feedback.
+    /// True while the path counts as broken. A sender that pauses is not waiting for feedback.
     #[inline]
     pub(super) fn is_above_limit(&self) -> bool {
         let waits = self.last_sent.zip(self.measured);

@@ -1,4 +1,4 @@
-//! The contract of a controller, call by call, and the boxes together.
+//! Tests of the `Controller` contract, call by call, and of all parts together.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ fn report(packets: Vec<PacketReport>) -> FeedbackReport {
     FeedbackReport { packets, ..FeedbackReport::default() }
 }
 
-/// A sender of packets each `spacing_ms` with feedback each 50 ms over 25 ms of path.
+/// A sender with a packet every `spacing_ms` and feedback every 50 ms, on a path of 25 ms.
 struct Loop {
     gcc: Gcc,
     number: i64,
@@ -35,7 +35,7 @@ impl Loop {
         Self { gcc, number: 0, reasons: Vec::new() }
     }
 
-    /// What a packet sent at a time waits, or `None` if it is lost.
+    /// `wait_ms` returns the queuing delay of a packet, or `None` if the packet is lost.
     fn run(
         &mut self,
         from_ms: i64,
@@ -139,7 +139,7 @@ fn growth_over_use_and_hold_are_told_with_their_reason_and_state() {
     path.run(0, 4_000, 10, free);
     assert_eq!(path.gcc.metrics().reason, Reason::RampUp);
     assert_eq!(path.gcc.metrics().state, "increase");
-    // The queue grows by half a ms a ms.
+    // The queue grows by half a ms per ms.
     path.run(4_000, 4_400, 10, |ms, _| Some((ms - 4_000) / 2));
     assert!(path.reasons.contains(&Reason::OverUse));
     assert!(path.kbps() < 0.85 * 1_010.0, "{}", path.kbps());
@@ -148,7 +148,7 @@ fn growth_over_use_and_hold_are_told_with_their_reason_and_state() {
     assert!(path.kbps() <= cut);
     path.run(4_600, 9_000, 10, free);
     assert!(path.kbps() > cut);
-    // More arrives than at over-use, so that the capacity is not known any more.
+    // More arrives than at over-use, so the capacity is no longer known.
     assert_eq!(path.gcc.metrics().reason, Reason::RampUp);
 }
 
@@ -209,7 +209,8 @@ fn the_receivers_limit_caps_the_target_and_lifting_it_lets_go() {
     assert_eq!((path.kbps(), path.gcc.metrics().reason), (before, Reason::ReceiverLimit));
 }
 
-// [LIBWEBRTC §CongestionWindowPushbackController]: the window of 900 kbit/s over 25 + 350 ms and more.
+// [LIBWEBRTC §CongestionWindowPushbackController]: a window of 900 kbit/s times at least 25 + 350
+// ms.
 #[test]
 fn bytes_in_flight_beyond_the_window_take_from_the_source_and_leave_the_target() {
     let mut path = Loop::new(controller(100, 900, 5_000));
@@ -267,7 +268,7 @@ fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stand
     path.gcc.on_round_trip_time(at(0), TimeDelta::from_millis(50));
     path.run(0, 3_000, 10, free);
     path.run(3_000, 4_000, 10, |ms, _| Some((ms - 3_000) / 2));
-    // A source at an eighth of its rate is limited, while the queue drains.
+    // A source at an eighth of its rate is application-limited while the queue drains.
     path.run(4_000, 6_000, 80, |ms, _| Some((6_000 - ms) / 4));
     let is_limited = |path: &Loop| path.gcc.alr.since().is_some();
     assert!(is_limited(&path));

@@ -1,24 +1,23 @@
 //! Trendline: the slope of the one-way delay over the last groups.
 //!
-//! Implements [LIBWEBRTC §TrendlineEstimator], which took the place of the draft's Kalman filter
-//! [GCC §5.3].
+//! Implements [LIBWEBRTC §TrendlineEstimator], which replaced the draft's Kalman filter [GCC §5.3].
 
 use super::arrival_groups::GroupDelta;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §TrendlineEstimator].
-/// Groups that the line is fitted to.
+/// Number of groups that the line is fitted to.
 const WINDOW: usize = 20;
-/// What the smoothed delay keeps of its last value at each group.
+/// Weight of the previous smoothed delay at each group.
 const SMOOTHING: f64 = 0.9;
 
-/// Points that are stored until the last ones move to the front.
+/// Capacity of `points`. When it is full, the last points move to the front.
 const STORED: usize = 4 * WINDOW;
 
-/// Arrival since the first one, and smoothed delay, both in ms.
+/// Arrival since the first arrival, and smoothed delay, both in ms.
 type Point = (f64, f64);
 
-/// A difference between groups, and the arrival with which it became known.
+/// A difference between groups, and the arrival time at which it became known.
 type Step = (GroupDelta, Timestamp);
 
 /// Fits a line to the delay accumulated over groups.
@@ -27,14 +26,14 @@ pub(super) struct Trendline {
     first_arrival: Option<Timestamp>,
     accumulated_ms: f64,
     smoothed_ms: f64,
-    /// The last points, the newest one before `end`.
+    /// The last points. The newest one is just before `end`.
     points: [Point; STORED],
     end: usize,
-    /// Sums of the windows that begin with each of the last points, as far as their points have come: one
-    /// addition each with a new point, side by side, in place of a row of them at the end.
+    /// Partial sums of the windows that begin with each of the last points. Each new point is added
+    /// to all of them side by side, which is faster than summing up a window at its end.
     sums: [Point; WINDOW],
     count: usize,
-    /// Index of the sum of the oldest window, or of the place of the next one.
+    /// Index of the sum of the oldest window, or of the next free place.
     oldest: usize,
     slope: f64,
 }
@@ -56,11 +55,11 @@ impl Default for Trendline {
 }
 
 impl Trendline {
-    /// Takes the next differences; returns the slope after each, in ms a ms: near
-    /// (send rate - capacity) / capacity while a queue builds up.
+    /// Takes the next differences. Returns the slope after each of them in ms per ms. While a queue
+    /// builds up, the slope is close to (send rate - capacity) / capacity.
     ///
-    /// A slope is two rows of additions, each of which waits for the one before. Two slopes that are
-    /// reckoned together take hardly longer than one.
+    /// A slope needs two chains of dependent additions. Two slopes computed together take hardly
+    /// longer than one.
     pub(super) fn update<const STEPS: usize>(&mut self, steps: [Step; STEPS]) -> [f64; STEPS] {
         const { assert!(STEPS <= WINDOW, "a window has to stand before the steps") };
         if self.end + STEPS > STORED {
@@ -72,7 +71,7 @@ impl Trendline {
         let before = self.count.saturating_sub(STEPS);
         core::array::from_fn(|index| {
             let (numerator, denominator) = sums[index];
-            // Where all arrivals are at one time the slope stays.
+            // If all arrival times are equal, the slope stays.
             if before + index + 1 >= WINDOW && denominator > 0.0 {
                 self.slope = numerator / denominator;
             }
@@ -80,7 +79,7 @@ impl Trendline {
         })
     }
 
-    /// Adds a point; returns the mean of the window that ends with it.
+    /// Adds a point. Returns the mean of the window that ends with it.
     fn push(&mut self, (delta, arrival_time): Step) -> Point {
         let first = *self.first_arrival.get_or_insert(arrival_time);
         self.accumulated_ms += (delta.arrival - delta.send).as_millis_f64();
@@ -99,8 +98,9 @@ impl Trendline {
         (sum.0 / WINDOW as f64, sum.1 / WINDOW as f64)
     }
 
-    /// For the windows that end with the last points: the sums of the products of both distances from
-    /// the mean, and of the squares of those in time. Zero where there is no whole window yet.
+    /// For each window that ends with one of the last points: the sum of the products of both
+    /// distances from the mean, and the sum of the squared distances in time. Zero if the window is
+    /// not full yet.
     fn square_sums<const STEPS: usize>(&self, means: [Point; STEPS]) -> [(f64, f64); STEPS] {
         let mut sums = [(0.0, 0.0); STEPS];
         let Some(begin) = self.end.checked_sub(WINDOW + STEPS - 1) else {
@@ -118,7 +118,7 @@ impl Trendline {
         sums
     }
 
-    /// The same while only some of the windows are whole.
+    /// Like `square_sums`, while some windows are not full yet.
     #[cold]
     fn square_sums_of_the_first<const STEPS: usize>(
         &self,
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(trendline.count, 20);
     }
 
-    // [LIBWEBRTC §TrendlineEstimator]: 1 ms later each 11 ms; smoothing delays the line only.
+    // [LIBWEBRTC §TrendlineEstimator]: 1 ms more delay every 11 ms. Smoothing only delays the line.
     #[test]
     fn a_queue_that_grows_steadily_has_the_slope_of_its_growth() {
         let mut trendline = Trendline::default();
@@ -210,7 +210,7 @@ mod tests {
             let [first] = one.update([steps[0]]);
             let [second] = one.update([steps[1]]);
             assert_eq!(two.update(steps), [first, second], "{pair}");
-            // An odd one in between moves the pairs.
+            // A single step in between shifts the pairs.
             if pair % 17 == 0 {
                 assert_eq!(one.update([step(2 * pair + 1)]), two.update([step(2 * pair + 1)]));
             }

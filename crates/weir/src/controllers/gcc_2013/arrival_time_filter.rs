@@ -1,41 +1,42 @@
-//! Arrival-time filter: a Kalman filter that tells a queue that grows from a frame that is larger.
+//! Arrival-time filter: a Kalman filter that separates a growing queue from larger frames.
 //!
-//! The difference of two frames' delays is `d(i) = L'(i)/C(i) + m(i) + n(i)`: what the difference `L'`
-//! of their sizes takes to transmit, the change of the queue's delay, and noise
-//! [BARI §arrival-time filter]. The state is the slope `1/C` and the offset `m`. Constants are those of
-//! [LW2013 §overuse_detector]; BARI-D2 departs from them.
+//! The difference of two frames' delays is `d(i) = L'(i)/C(i) + m(i) + n(i)`: the time to transmit
+//! the difference `L'` of their sizes, the change of the queuing delay, and noise
+//! [BARI §arrival-time filter]. The state is the slope `1/C` and the offset `m`. Constants are
+//! those of [LW2013 §overuse_detector], except BARI-D2.
 
 use super::frames::FrameDelta;
 use crate::controllers::delay_signal::BandwidthUsage::{self, Overuse, Underuse};
 use crate::units::TimeDelta;
 
-// Parameters [LW2013 §overuse_detector]: slope in ms a byte, offset in ms.
-/// First slope: 512 kbit/s.
+// Parameters [LW2013 §overuse_detector]: slope in ms per byte, offset in ms.
+/// Initial slope: 512 kbit/s.
 const INITIAL_SLOPE: f64 = 8.0 / 512.0;
-/// First covariance of the state's error: that of slope and offset is zero.
+/// Initial variances of the state's error. The covariance of slope and offset is zero.
 const INITIAL_SLOPE_VARIANCE: f64 = 100.0;
 const INITIAL_OFFSET_VARIANCE: f64 = 0.1;
-/// Variance that the state gains in a nominal frame period.
+/// Variance that the state gains per nominal frame period.
 const SLOPE_NOISE: f64 = 1e-10;
 const OFFSET_NOISE: f64 = 1e-2;
-/// While the offset returns from over-use or under-use, it may move faster.
+/// Additional offset noise while the offset returns from over-use or under-use, to let it move
+/// faster.
 const RETURNING_OFFSET_NOISE: f64 = 10.0 * OFFSET_NOISE;
-/// Variance of the noise `n(i)` in ms^2: at first, and at least (BARI-D2).
+/// Variance of the noise `n(i)` in ms^2: initial value, and minimum (BARI-D2).
 const INITIAL_NOISE_VARIANCE: f64 = 50.0;
 const MIN_NOISE_VARIANCE: f64 = 1.0;
-/// Weight of a residual in the noise's mean and variance, for so many frames, and after them.
+/// Weight of a residual in the noise's mean and variance: during the first frames, and after them.
 const EARLY_NOISE_WEIGHT: f64 = 0.01;
 const EARLY_FRAMES: u32 = 300;
 const NOISE_WEIGHT: f64 = 0.002;
 /// Residuals beyond this many standard deviations are outliers.
 const OUTLIER_DEVIATIONS: f64 = 3.0;
-/// The frame period that noises and weights are meant for, in ms.
+/// The frame period in ms for which noises and weights are meant.
 const NOMINAL_PERIOD_MS: f64 = 1_000.0 / 30.0;
-/// Frames over which the shortest period is taken.
+/// Number of frames over which the shortest period is taken.
 const PERIODS: usize = 60;
-/// The offset is multiplied by the number of differences seen, up to this.
+/// The offset is multiplied by the number of differences seen, up to this number.
 const MAX_SCALE: u32 = 60;
-/// Differences are counted up to this.
+/// Upper limit of the counter of differences.
 const MAX_COUNT: u32 = 1_000;
 
 /// Estimates `1/C(i)` and `m(i)`.
@@ -45,11 +46,11 @@ pub(super) struct ArrivalTimeFilter {
     /// `m(i)` in ms.
     offset: f64,
     last_offset: f64,
-    /// Covariance of the state's error: slope, both, offset.
+    /// Covariance of the state's error: of slope, of slope and offset, of offset.
     covariance: [f64; 3],
     noise_mean: f64,
     noise_variance: f64,
-    /// The last frame periods in ms, a ring.
+    /// The last frame periods in ms, a ring buffer.
     periods: [f64; PERIODS],
     count: u32,
 }
@@ -68,8 +69,8 @@ impl ArrivalTimeFilter {
         }
     }
 
-    /// Takes the next frame. `usage` is the detector's last signal; `steady` says that the offset was
-    /// below its threshold, so that the residual is noise.
+    /// Takes the next frame. `usage` is the detector's last signal. `steady` is true if the offset
+    /// was within its threshold, so that the residual is noise.
     pub(super) fn update(&mut self, delta: &FrameDelta, usage: BandwidthUsage, steady: bool) {
         self.count = (self.count + 1).min(MAX_COUNT);
         let period_ms = self.shortest_period_ms(delta.departure);
@@ -92,7 +93,7 @@ impl ArrivalTimeFilter {
         self.offset += gain[1] * residual;
     }
 
-    /// The state may have moved since the last frame.
+    /// Prediction step: adds the variance that the state gains between two frames.
     fn predict(&mut self, periods: f64, usage: BandwidthUsage) {
         let falling = self.offset < self.last_offset;
         let rising = self.offset > self.last_offset;
@@ -107,7 +108,7 @@ impl ArrivalTimeFilter {
         self.periods.iter().fold(f64::INFINITY, |shortest, &period| shortest.min(period))
     }
 
-    /// Exponential averages; an outlier counts as three deviations.
+    /// Updates the exponential averages of the noise. An outlier counts as three deviations.
     fn update_noise(&mut self, residual: f64, period_ms: f64) {
         let limit = OUTLIER_DEVIATIONS * libm::sqrt(self.noise_variance);
         let residual = if residual.abs() < limit { residual } else { limit };
@@ -119,17 +120,17 @@ impl ArrivalTimeFilter {
         self.noise_variance = variance.max(MIN_NOISE_VARIANCE); // BARI-D2
     }
 
-    /// What the detector compares with its threshold: the offset times the differences seen, in ms.
+    /// The value compared with the threshold: the offset times the number of differences, in ms.
     pub(super) fn scaled_offset_ms(&self) -> f64 {
         f64::from(self.count.min(MAX_SCALE)) * self.offset
     }
 
-    /// The offset is not smaller than before the last frame.
+    /// True if the offset did not fall with the last frame.
     pub(super) fn is_rising(&self) -> bool {
         self.offset >= self.last_offset
     }
 
-    /// One difference alone says nothing.
+    /// True after two differences; one alone is not enough.
     pub(super) fn has_samples(&self) -> bool {
         self.count >= 2
     }
@@ -144,7 +145,7 @@ impl ArrivalTimeFilter {
 mod tests {
     use super::*;
 
-    /// A frame after 33 ms, this much later than the one before, and this much larger.
+    /// A frame sent 33 ms after the previous one, with this much more delay and size.
     fn delta(late_ms: f64, size_bytes: f64) -> FrameDelta {
         let departure = TimeDelta::from_millis(33);
         FrameDelta {

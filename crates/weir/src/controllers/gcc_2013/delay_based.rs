@@ -1,5 +1,5 @@
-//! The delay-based half: arrivals in, the receiver's rate `Ar` out. It belongs at the receiver, and
-//! runs at the sender where feedback tells each arrival (BARI-D7).
+//! The delay-based half: computes the receiver's rate `Ar` from arrivals. It belongs to the
+//! receiver. It runs at the sender if feedback contains each arrival (BARI-D7).
 
 use super::super::gcc_draft::acknowledged_bitrate::AcknowledgedBitrate;
 use super::arrival_time_filter::ArrivalTimeFilter;
@@ -8,17 +8,17 @@ use super::overuse_detector::{OveruseDetector, bears};
 use super::remote_rate::{RemoteRate, Update};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
-/// The rate control runs this often without over-use, and at once with it
+/// Interval of the rate control without over-use. Over-use runs it at once
 /// [LW2013 §remote_bitrate_estimator].
 pub(super) const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
-/// Frames, filter, detector and rate control.
+/// Frames, filter, detector and rate control, connected in series.
 #[derive(Clone, Debug)]
 pub(super) struct DelayBased {
     frames: Frames,
     filter: ArrivalTimeFilter,
     detector: OveruseDetector,
-    /// `R`, measured over 500 ms.
+    /// `R`, the receive rate over 500 ms.
     received: AcknowledgedBitrate,
     control: RemoteRate,
 }
@@ -34,7 +34,7 @@ impl DelayBased {
         }
     }
 
-    /// Takes the next packet that arrived. Over-use cuts the rate at once.
+    /// Takes the next packet in arrival order. Over-use cuts the rate at once.
     pub(super) fn on_packet(&mut self, now: Timestamp, packet: &Arrival) {
         self.received.on_packet(packet.arrival, packet.size);
         match self.frames.on_packet(packet) {
@@ -57,7 +57,7 @@ impl DelayBased {
         self.received.bitrate().is_some_and(|received| self.control.may_cut_again(now, received))
     }
 
-    /// Runs the rate control.
+    /// Runs the rate control, if there is a receive rate.
     pub(super) fn update(&mut self, now: Timestamp) {
         let Some(received) = self.received.bitrate() else { return };
         let noise_variance = self.filter.noise_variance();
@@ -65,7 +65,7 @@ impl DelayBased {
             .update(now, &Update { usage: self.detector.usage(), received, noise_variance });
     }
 
-    /// `Ar`; `None` until there was a receive rate.
+    /// `Ar`; `None` before the first receive rate.
     pub(super) fn rate(&self) -> Option<Bitrate> {
         self.control.rate()
     }

@@ -1,22 +1,22 @@
-//! Packets to frames: what two consecutive frames took to be sent and to arrive, and by how much their
-//! sizes differ [BARI §arrival-time filter]. Departs from it in BARI-D1.
+//! Joins packets into frames and compares consecutive frames: their send and arrival intervals, and
+//! their size difference [BARI §arrival-time filter]. Departs from it in BARI-D1.
 
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
-/// A silence this long, or a jump of a clock, starts anew: BARI-D1.
+/// A longer silence, or a larger clock jump, resets the frames: BARI-D1.
 const MAX_GAP: TimeDelta = TimeDelta::from_secs(2);
 
-/// A packet that arrived, as the delay-based half works on it.
+/// A packet that arrived, with the inputs of the delay-based half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrival {
     pub arrival: Timestamp,
     pub departure: Timestamp,
-    /// Rises from frame to frame; the packets of a frame share it.
+    /// Frame number, which increases from frame to frame. All packets of a frame share it.
     pub frame: i64,
     pub size: DataSize,
 }
 
-/// Makes frames out of packets, in the order of their arrival.
+/// Forms frames from packets in arrival order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frames {
     /// The last complete frame.
@@ -27,26 +27,27 @@ pub(super) struct Frames {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     number: i64,
-    /// `T(i)`: when its first packet left.
+    /// `T(i)`: send time of its first packet.
     departure: Timestamp,
-    /// `t(i)`: when its last packet arrived.
+    /// `t(i)`: arrival time of its last packet.
     arrival: Timestamp,
     /// `L(i)`.
     size: DataSize,
 }
 
-/// What a packet did to the frames.
+/// Effect of a packet on the frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Framing {
-    /// It joined the current frame, or belongs to an older one, or there is none to compare with.
+    /// The packet joined the current frame, belongs to an older one, or completed a frame without
+    /// predecessor.
     Pending,
-    /// It began a frame, so the one before it is complete.
+    /// The packet started a new frame, which completes the frame before it.
     Complete(FrameDelta),
-    /// It lies beyond a gap: what was learned before is no longer valid.
+    /// There was a gap before the packet. What was learned before no longer applies.
     Restarted,
 }
 
-/// Two consecutive frames compared.
+/// Differences between two consecutive frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FrameDelta {
     /// `T(i) - T(i-1)`.
@@ -58,7 +59,7 @@ pub(super) struct FrameDelta {
 }
 
 impl Frames {
-    /// Takes the next packet that arrived.
+    /// Takes the next packet in arrival order.
     pub(super) fn on_packet(&mut self, packet: &Arrival) -> Framing {
         let Arrival { arrival, departure, frame: number, size } = *packet;
         let fresh = Frame { number, departure, arrival, size };
@@ -68,7 +69,7 @@ impl Frames {
         };
         let jumped = |a: Timestamp, b: Timestamp| (a - b).abs() > MAX_GAP;
         if jumped(arrival, current.arrival) || jumped(departure, current.departure) {
-            // BARI-D1: the first difference behind a gap is one of unrelated queues.
+            // BARI-D1: the first difference after a gap compares unrelated queues.
             *self = Self { previous: None, current: Some(fresh) };
             return Framing::Restarted;
         }
@@ -77,7 +78,8 @@ impl Frames {
             current.size += size;
             return Framing::Pending;
         }
-        // What comes out of order, a retransmission for one, belongs to a frame that is closed.
+        // Packets out of order, for instance retransmissions, belong to a frame that is already
+        // complete.
         if number < current.number || departure <= current.departure {
             return Framing::Pending;
         }

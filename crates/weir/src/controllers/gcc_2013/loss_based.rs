@@ -1,4 +1,4 @@
-//! Loss-based control at the sender: the rate `As` from the share of packets lost
+//! Loss-based control at the sender: the rate `As` from the loss ratio
 //! [BARI §sender-side control, equation 1]. Departs from it in BARI-D5.
 
 use alloc::collections::VecDeque;
@@ -9,41 +9,41 @@ use crate::feedback::LossCounts;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [BARI §sender-side control, equation 1].
-/// Above this loss ratio the rate is cut.
+/// The rate is cut at a loss ratio above this.
 const HIGH_LOSS: f64 = 0.10;
-/// Below this loss ratio it grows.
+/// The rate grows at a loss ratio below this.
 const LOW_LOSS: f64 = 0.02;
-/// The share of the loss ratio that it is cut by.
+/// A cut takes this share of the loss ratio.
 const CUT: f64 = 0.5;
-/// What both rules of increase add, in bit/s.
+/// Constant of both increase rules, in bit/s.
 const STEP_BPS: f64 = 1_000.0;
 /// Factor of [`IncreaseRule::EachReport`].
 const EACH_REPORT: f64 = 1.05;
-/// Factor of [`IncreaseRule::LastSecond`], and the time that it looks back
+/// Factor of [`IncreaseRule::LastSecond`], and the time over which it takes the lowest rate
 /// [LW2013 §send_side_bandwidth_estimation].
 const LAST_SECOND: f64 = 1.08;
 const LOOK_BACK: TimeDelta = TimeDelta::from_secs(1);
-/// Packets that a loss ratio is taken over at least [LW2013 §send_side_bandwidth_estimation].
+/// Minimum number of packets for a loss ratio [LW2013 §send_side_bandwidth_estimation].
 const MIN_PACKETS: u64 = 20;
-/// Least time between two updates by per-packet feedback, BARI-D5.
+/// Minimum time between two updates from per-packet feedback, BARI-D5.
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
-/// How `As` grows after a report without loss: the two rules in print.
+/// Growth of `As` after a report without loss: two rules were published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncreaseRule {
-    /// `1.05 (As + 1 kbit/s)` with each report [BARI §sender-side control, equation 1].
+    /// `1.05 (As + 1 kbit/s)` at each report [BARI §sender-side control, equation 1].
     ///
     /// [BARI §sender-side control, equation 1]: https://doi.org/10.1145/2491172.2491182
     #[default]
     EachReport,
-    /// 1.08 times the lowest rate of the last second, and 1 kbit/s
+    /// 1.08 times the lowest rate of the last second, plus 1 kbit/s
     /// [LW2013 §send_side_bandwidth_estimation].
     ///
     /// [LW2013 §send_side_bandwidth_estimation]: https://webrtc.googlesource.com/src
     LastSecond,
 }
 
-/// Holds `As`.
+/// Runs the loss-based control and stores `As`.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,
@@ -52,9 +52,9 @@ pub(super) struct LossBased {
     rate_bps: f64,
     /// `Ar`.
     ceiling_bps: f64,
-    /// Rates of the last second that may be its lowest: rising in both time and rate.
+    /// Candidates for the lowest rate of the last second: increasing in both time and rate.
     recent: VecDeque<(Timestamp, f64)>,
-    /// The interval that is being counted.
+    /// Start of the interval that is being counted.
     interval_start: Option<Timestamp>,
     counts: LossCounts,
     /// `f` of the last interval.
@@ -78,7 +78,7 @@ impl LossBased {
         }
     }
 
-    /// Takes the counts of a report; `each_packet` says that they are of per-packet feedback, not of a
+    /// Takes the counts of a report. `each_packet` is true for per-packet feedback, false for a
     /// receiver report.
     pub(super) fn on_counts(
         &mut self,
@@ -92,7 +92,7 @@ impl LossBased {
         self.counts.recovered += counts.recovered;
         let start = *self.interval_start.get_or_insert(now);
         let expected = self.counts.received + self.counts.lost;
-        // BARI-D5: the rules are meant for reports that come about once a second.
+        // BARI-D5: the rules assume about one report per second.
         if expected < MIN_PACKETS || each_packet && now - start < INTERVAL {
             return;
         }
@@ -127,18 +127,18 @@ impl LossBased {
         self.recent.front().map_or(self.rate_bps, |&(_, lowest)| lowest.min(self.rate_bps))
     }
 
-    /// The receiver's rate: `As` is at most `Ar` [BARI §sender-side control].
+    /// Sets the receiver's rate: `As` is at most `Ar` [BARI §sender-side control].
     pub(super) fn set_ceiling(&mut self, now: Timestamp, ceiling: Option<Bitrate>) {
         self.ceiling_bps = ceiling.map_or(f64::INFINITY, Bitrate::as_bps_f64);
         self.set(now, self.rate_bps);
     }
 
-    /// Takes over a share of a coupled rate.
+    /// Adopts this flow's share of a coupled rate.
     pub(super) fn set_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.set(now, share.as_bps_f64());
     }
 
-    /// Feedback stays away: half of the rate, BARI-D6.
+    /// Halves the rate because feedback is missing, BARI-D6.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set(now, 0.5 * self.rate_bps);
     }
@@ -169,7 +169,7 @@ impl LossBased {
         self.floor
     }
 
-    /// What the last loss ratio asks for, in a word.
+    /// Effect of the last loss ratio, as a word for the traces.
     pub(super) fn state(&self) -> &'static str {
         if self.loss_ratio > HIGH_LOSS {
             "decrease"
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(control.state(), "decrease");
     }
 
-    // [BARI §sender-side control, equation 1]: 20 % at 4 ms let a TCP flow have 1073 kbit/s.
+    // [BARI §sender-side control, equation 1]: 20 % at 4 ms would give a TCP flow 1073 kbit/s.
     #[test]
     fn a_cut_ends_at_what_tcp_would_have_even_if_that_is_more() {
         let mut control = control(IncreaseRule::EachReport);

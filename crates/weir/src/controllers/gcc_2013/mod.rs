@@ -1,4 +1,4 @@
-//! Google congestion control of 2013: the receiver watches the delay, the sender the loss.
+//! Google congestion control of 2013: the receiver watches delay, the sender watches loss.
 //!
 //! ```text
 //! receiver: packet -> Frames -> ArrivalTimeFilter -> OveruseDetector -> RemoteRate --Ar--> REMB
@@ -8,7 +8,7 @@
 //! sender:   receiver report --loss--> LossBased [BARI §sender-side control] --As--> min(As, Ar) -> Target
 //! ```
 //!
-//! The receiver's half is [`Receiver`]. Comments in the source name the deviations of both,
+//! The receiver's half is [`Receiver`]. Comments in the source name the deviations of both halves,
 //! BARI-D1 to BARI-D8.
 
 mod arrival_time_filter;
@@ -36,38 +36,38 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// Pacing rate as a multiple of the target bitrate [LW2013 §paced_sender].
 const PACING_FACTOR: f64 = 2.5;
-/// A packet was sent this long ago, beside a round-trip time, and no feedback has come since: the rate
-/// is halved, BARI-D6. Receiver reports come once a second.
+/// The rate is halved if a packet was sent longer ago than this plus a round-trip time, and no
+/// feedback has come since: BARI-D6. Receiver reports come once a second.
 const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
-/// No round-trip time is taken to be longer.
+/// Upper limit of the round-trip time.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
-/// What stands in for a frame where feedback does not tell frames, BARI-D7.
+/// Assumed frame interval, if feedback does not identify frames: BARI-D7.
 const FRAME_INTERVAL: TimeDelta = TimeDelta::from_micros(33_333);
 
 /// The sender's half.
 #[derive(Clone, Debug)]
 pub struct Gcc2013 {
     loss_based: LossBased,
-    /// The receiver's half, where feedback tells what it needs: BARI-D7.
+    /// The receiver's half, if per-packet feedback lets it run at the sender: BARI-D7.
     delay_based: Option<DelayBased>,
     next_delay_update: Option<Timestamp>,
     receiver_limit: Option<Bitrate>,
-    /// When the feedback on packets in flight is overdue; `None` if none is awaited.
+    /// Time at which feedback on packets in flight is overdue; `None` if none is awaited.
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
     target: Bitrate,
     reason: Reason,
-    /// The arrivals of one report; kept for its memory.
+    /// Arrivals of the current report. Its allocation is reused.
     arrivals: Vec<Arrival>,
 }
 
 impl Gcc2013 {
-    /// A controller at the start bitrate, with the rule of increase as the paper prints it.
+    /// A controller at the start bitrate, with the increase rule as printed in the paper.
     pub fn new(settings: impl Into<Settings>) -> Self {
         Self::with_increase(settings, IncreaseRule::default())
     }
 
-    /// The same with one of the two rules of increase.
+    /// A controller at the start bitrate, with one of the two increase rules.
     pub fn with_increase(settings: impl Into<Settings>, rule: IncreaseRule) -> Self {
         let limits = settings.into().limits;
         Self {
@@ -83,10 +83,10 @@ impl Gcc2013 {
         }
     }
 
-    /// BARI-D7: per-packet feedback tells the sender what the receiver's half works on.
+    /// BARI-D7: per-packet feedback has the inputs of the receiver's half, so it runs here.
     fn run_delay_based(&mut self, now: Timestamp, report: &FeedbackReport) {
         if report.arrival_times == ArrivalTimes::RoundTrip {
-            // Nothing keeps a rate found before up to date.
+            // From here on nothing would keep the old rate up to date.
             (self.delay_based, self.next_delay_update) = (None, None);
             return;
         }
@@ -111,13 +111,14 @@ impl Gcc2013 {
         }
     }
 
-    /// `Ar`: what the receiver sent, what was found here, or the lower one.
+    /// `Ar`: the receiver's rate, the rate computed here, or the lower of both.
     fn ceiling(&self) -> Option<Bitrate> {
         let found = self.delay_based.as_ref().and_then(DelayBased::rate);
         self.receiver_limit.into_iter().chain(found).min()
     }
 
-    /// `min(As, Ar)` [BARI §sender-side control]. `reason` is why it moved, had it moved.
+    /// Sets the target to `min(As, Ar)` [BARI §sender-side control]. `reason` applies if it
+    /// changed.
     fn retarget(&mut self, reason: Reason) {
         let target = self.loss_based.rate();
         if target != self.target {
@@ -149,7 +150,7 @@ impl Controller for Gcc2013 {
         self.retarget(Reason::OverUse);
         let each_packet = report.arrival_times == ArrivalTimes::Measured;
         self.loss_based.on_counts(now, report.loss_counts(), each_packet, self.rtt);
-        // The TCP-friendly floor may raise the rate in spite of losses.
+        // The TCP-friendly floor may raise the rate despite losses.
         let grown = self.loss_based.rate() > capped;
         self.retarget(if grown { Reason::Increase } else { Reason::Loss });
     }
@@ -160,13 +161,13 @@ impl Controller for Gcc2013 {
         self.retarget(Reason::ReceiverLimit);
     }
 
-    /// The receiver's rate still holds: it is not this sender's to move.
+    /// The receiver's rate stays in force: it is not the sender's to change.
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.loss_based.set_rate(now, share);
         self.retarget(Reason::Coupled);
     }
 
-    /// BARI-D6: the sources say nothing of feedback that stays away.
+    /// BARI-D6: the sources have no rule for missing feedback.
     fn on_timeout(&mut self, now: Timestamp) {
         if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {
             self.feedback_deadline = None;
@@ -189,7 +190,7 @@ impl Controller for Gcc2013 {
             reason: self.reason,
             state: delay_based.map_or(self.loss_based.state(), DelayBased::state),
             rtt: self.rtt,
-            // It works on the change of the delay alone.
+            // The algorithm uses only the change of the delay.
             queuing_delay: None,
             loss_ratio: self.loss_based.loss_ratio(),
             acknowledged_bitrate: None,

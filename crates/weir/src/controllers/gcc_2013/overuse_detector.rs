@@ -1,25 +1,25 @@
 //! Over-use detector: compares the offset with a fixed threshold [BARI §over-use detector].
 //!
-//! Constants are those of [LW2013 §overuse_detector], but for BARI-D8; the adaptive threshold came later
-//! [GCC §5.4].
+//! Constants are those of [LW2013 §overuse_detector], except BARI-D8. The adaptive threshold came
+//! later [GCC §5.4].
 
 use super::arrival_time_filter::ArrivalTimeFilter;
 use crate::controllers::delay_signal::BandwidthUsage;
 use crate::units::TimeDelta;
 
 // Parameters [LW2013 §overuse_detector].
-/// Threshold of the scaled offset in ms; BARI-D8: always the same.
+/// Threshold of the scaled offset in ms. It is constant: BARI-D8.
 pub(super) const THRESHOLD_MS: f64 = 25.0;
-/// How long the offset must stay above the threshold.
+/// Time for which the offset must stay above the threshold.
 const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(100);
-/// How many frames must have found it there.
+/// Number of frames with the offset above the threshold.
 const OVERUSE_FRAMES: u32 = 2;
 
-/// Turns the offset into a signal.
+/// Turns the offset into a usage signal.
 #[derive(Clone, Debug)]
 pub(super) struct OveruseDetector {
     usage: BandwidthUsage,
-    /// How long the offset has been above the threshold, or since the last signal; `None` below it.
+    /// Time above the threshold, or since the last signal; `None` while the offset is not above it.
     above_for: Option<TimeDelta>,
     above_frames: u32,
 }
@@ -29,8 +29,8 @@ impl OveruseDetector {
         Self { usage: BandwidthUsage::Normal, above_for: None, above_frames: 0 }
     }
 
-    /// Reads the filter after a frame that was sent `elapsed` after the one before. Returns true if
-    /// this frame signals over-use, for the first time or again.
+    /// Reads the filter after a frame that was sent `elapsed` after the previous one. Returns true
+    /// if this frame signals over-use, for the first time or again.
     pub(super) fn on_frame(&mut self, filter: &ArrivalTimeFilter, elapsed: TimeDelta) -> bool {
         let offset_ms = filter.scaled_offset_ms();
         if !filter.has_samples() || bears(offset_ms) || offset_ms < 0.0 {
@@ -39,11 +39,12 @@ impl OveruseDetector {
             (self.above_for, self.above_frames) = (None, 0);
             return false;
         }
-        // The offset passed the threshold somewhere between the two frames.
+        // The offset crossed the threshold at an unknown time between the two frames. Assume the
+        // middle.
         let above_for = self.above_for.map_or(elapsed / 2, |time| time + elapsed);
         (self.above_for, self.above_frames) = (Some(above_for), self.above_frames + 1);
         let lasted = above_for > OVERUSE_TIME && self.above_frames >= OVERUSE_FRAMES;
-        // A queue that begins to drain is none to cut for.
+        // A queue that begins to drain needs no cut.
         if !lasted || !filter.is_rising() {
             return false;
         }
@@ -57,7 +58,7 @@ impl OveruseDetector {
     }
 }
 
-/// The offset is within the threshold.
+/// True if the offset is within the threshold.
 pub(super) fn bears(scaled_offset_ms: f64) -> bool {
     scaled_offset_ms.abs() <= THRESHOLD_MS
 }
@@ -71,7 +72,7 @@ mod tests {
 
     const PERIOD: TimeDelta = TimeDelta::from_millis(33);
 
-    /// The signals that frames give, each this many ms later than the one before.
+    /// The signals after frames, each of which arrives this many ms later than the one before.
     fn signals(detector: &mut OveruseDetector, late_ms: &[i64]) -> Vec<(BandwidthUsage, bool)> {
         let mut filter = ArrivalTimeFilter::new();
         let frame = |&ms: &i64| {

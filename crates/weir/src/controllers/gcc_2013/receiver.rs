@@ -1,4 +1,5 @@
-//! The receiver's half: the delay-based control, and when its rate is sent back [BARI §signalling].
+//! The receiver's half: delay-based control, and the decision when to send its rate
+//! [BARI §signalling].
 
 use super::delay_based::{DelayBased, UPDATE_INTERVAL};
 use super::frames::Arrival;
@@ -6,9 +7,9 @@ use crate::feedback::Unwrapper;
 use crate::receiver::{ReceivedPacket, ReceiverEstimator};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
-/// A rate below this share of the last one sent is sent at once, any other once a second.
+/// A rate below this share of the last one sent is sent at once. Any other is sent once a second.
 const AT_ONCE: f64 = 0.97;
-/// No packet for this long, and there is nothing to say [LW2013 §remote_bitrate_estimator].
+/// After this time without a packet nothing is sent [LW2013 §remote_bitrate_estimator].
 const SILENCE: TimeDelta = TimeDelta::from_secs(2);
 
 /// The receiver's half of `gcc-2013`.
@@ -18,13 +19,13 @@ pub struct Receiver {
     pub(super) frame: Unwrapper<32>,
     last_arrival: Timestamp,
     next_update: Option<Timestamp>,
-    /// What is to be sent now.
+    /// The rate to send now.
     due: Option<Bitrate>,
     last_sent: Option<Bitrate>,
 }
 
 impl Receiver {
-    /// An estimator that has seen nothing.
+    /// A receiver that has seen no packet.
     pub fn new() -> Self {
         Self {
             delay_based: DelayBased::new(),
@@ -53,7 +54,8 @@ impl ReceiverEstimator for Receiver {
         self.last_arrival = now;
         self.next_update.get_or_insert(now + UPDATE_INTERVAL);
         let ReceivedPacket { send_time, rtp_timestamp, size } = *packet;
-        // The newest frame is the reference, or a retransmission of an old one would pull it back.
+        // Keep the newest frame as reference: a retransmission of an old frame must not pull it
+        // back.
         let frame = self.frame.peek(rtp_timestamp);
         let arrival = Arrival { arrival: now, departure: send_time, frame, size };
         if self.frame.last().is_none_or(|last| frame > last) {

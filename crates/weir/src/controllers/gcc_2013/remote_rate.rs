@@ -1,8 +1,9 @@
 //! Remote rate control: a state machine turns the detector's signal into the receiver's rate `Ar`.
 //!
-//! `Ar` grows by `eta` in Increase, is `alpha` times the receive rate after over-use, and stays in Hold
-//! [BARI §remote rate controller]. How `eta`, `alpha` and the region around the highest rate known are
-//! found is that of [LW2013 §remote_rate_control]. BARI-D3 and BARI-D4 depart from it.
+//! In state Increase, `Ar` grows by the factor `eta`. After over-use it is `alpha` times the
+//! receive rate. In state Hold it stays [BARI §remote rate controller]. `eta`, `alpha` and the
+//! region around the highest known rate are computed as in [LW2013 §remote_rate_control]. Departs
+//! from it in BARI-D3 and BARI-D4.
 
 use crate::controllers::delay_signal::{BandwidthUsage, RateState as State};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
@@ -11,10 +12,10 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 /// Range of `Ar`.
 const MIN_BPS: f64 = 30e3;
 const MAX_BPS: f64 = 30e6;
-/// `alpha`: factor on the receive rate at over-use, and near the highest rate known.
+/// `alpha`: factor on the receive rate at over-use; the second near the highest known rate.
 const ALPHA: f64 = 0.9;
 const NEAR_MAX_ALPHA: f64 = 0.95;
-/// Growth in a second: `1.005 + B / (1 + exp(b (d response - (c1 var + c2))))`, within a range.
+/// Growth per second: `1.005 + B / (1 + exp(b (d response - (c1 var + c2))))`, clamped to a range.
 const MIN_ETA: f64 = 1.005;
 const MAX_ETA: f64 = 1.3;
 const B: f64 = 0.0407;
@@ -22,33 +23,35 @@ const SMALL_B: f64 = 0.0025;
 const C1: f64 = -6_700.0 / (33.0 * 33.0);
 const C2: f64 = 800.0;
 const D: f64 = 0.85;
-/// Share of the growth beyond 1 near the highest rate known, and where none is known.
+/// Factors on the growth beyond 1: near the highest known rate, and if none is known.
 const NEAR_MAX_GROWTH: f64 = 0.5;
 const MAX_UNKNOWN_GROWTH: f64 = 3.0;
-/// Added in each step of Increase.
+/// Added to the rate at each step of Increase.
 const STEP_BPS: f64 = 1_000.0;
-/// The response time in ms: mean time between updates, round-trip time (BARI-D3), detection.
+/// Parts of the response time in ms: mean time between updates with its initial value and weight,
+/// round-trip time (BARI-D3), and detection time.
 const FIRST_PERIOD_MS: f64 = 1_000.0;
 const PERIOD_WEIGHT: f64 = 0.1;
 const RTT_MS: f64 = 200.0;
 const DETECTION_MS: f64 = 300.0;
-/// The longest time between updates that counts as one, BARI-D4.
+/// Upper limit of the time between updates, BARI-D4.
 const MAX_PERIOD_MS: f64 = 2_000.0;
-/// After a cut, the next may follow after this; or at once, if the rate is still this far above.
+/// A further cut may follow after `CUT_INTERVAL`, or at once while the rate is above `CUT_AGAIN`
+/// times the receive rate.
 const CUT_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 const CUT_AGAIN: f64 = 2.05;
-/// Average and variance of the highest rate, by which its region is told.
+/// Average and variance of the highest rate, and the limits of its region in standard deviations.
 const MAX_RATE_WEIGHT: f64 = 0.05;
 const MIN_NORMALIZED_VARIANCE: f64 = 0.4;
 const MAX_NORMALIZED_VARIANCE: f64 = 2.5;
 const FORGET_DEVIATIONS: f64 = 3.0;
 const ABOVE_DEVIATIONS: f64 = 2.5;
-/// `Ar` does not grow beyond this multiple of the receive rate, unless both are low.
+/// `Ar` grows at most to this multiple of the receive rate, unless both rates are low.
 const MAX_OVER_RECEIVED: f64 = 1.5;
 const LOW_RECEIVED_BPS: f64 = 100e3;
 const LOW_RATE_BPS: f64 = 150e3;
 
-/// Where the rate lies against the highest rate known.
+/// Position of the receive rate relative to the highest known rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     MaxUnknown,
@@ -68,7 +71,7 @@ impl HighestRate {
         Self { average: None, normalized_variance: MIN_NORMALIZED_VARIANCE }
     }
 
-    /// By how many deviations a rate lies above the average; `None` if there is none.
+    /// Distance of a rate above the average, in standard deviations; `None` without an average.
     fn deviations_above(&self, bps: f64) -> Option<f64> {
         let average = self.average?;
         Some((bps / 1e3 - average) / libm::sqrt(self.normalized_variance * average.max(1.0)))
@@ -89,7 +92,7 @@ impl HighestRate {
     }
 }
 
-/// One execution of the rate control: what it works on.
+/// Inputs of one run of the rate control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update {
     pub usage: BandwidthUsage,
@@ -99,15 +102,15 @@ pub(super) struct Update {
     pub noise_variance: f64,
 }
 
-/// Holds `Ar`.
+/// Runs the rate control and stores `Ar`.
 #[derive(Clone, Debug)]
 pub(super) struct RemoteRate {
     state: State,
     region: Region,
     highest: HighestRate,
-    /// `Ar`; `None` until there was a receive rate to start from.
+    /// `Ar`; `None` before the first receive rate.
     rate_bps: Option<f64>,
-    /// Highest receive rate in Hold: what the path carried while its queue drained.
+    /// Highest receive rate in Hold: the rate that the path carried while its queue drained.
     held_bps: f64,
     last_change: Timestamp,
     last_update: Option<Timestamp>,
@@ -129,7 +132,7 @@ impl RemoteRate {
         }
     }
 
-    /// Runs once.
+    /// Runs one update.
     pub(super) fn update(&mut self, now: Timestamp, update: &Update) {
         let received = update.received.as_bps_f64();
         let rate = *self.rate_bps.get_or_insert(received);
@@ -167,12 +170,12 @@ impl RemoteRate {
     fn count_period(&mut self, now: Timestamp) {
         let last = self.last_update.replace(now);
         let period = last.map_or(0.0, |last| (now - last).as_millis_f64());
-        // BARI-D4: a pause of hours would slow the growth for minutes.
+        // BARI-D4: otherwise a pause of hours would slow growth for minutes.
         let period = period.min(MAX_PERIOD_MS);
         self.period_ms += PERIOD_WEIGHT * (period - self.period_ms);
     }
 
-    /// `eta Ar`, or back to what the path carried in Hold; true for the latter.
+    /// The grown rate `eta Ar`, or the rate that the path carried in Hold; true for the latter.
     fn increase(&mut self, now: Timestamp, rate: f64, update: &Update) -> (f64, bool) {
         match self.highest.deviations_above(update.received.as_bps_f64()) {
             Some(above) if above > FORGET_DEVIATIONS => {
@@ -193,7 +196,7 @@ impl RemoteRate {
         (carried, true)
     }
 
-    /// Growth over a time since the last change.
+    /// Growth factor over the time since the last change.
     fn eta(&self, elapsed: TimeDelta, noise_variance: f64) -> f64 {
         let response_ms = self.period_ms + RTT_MS + DETECTION_MS;
         let exponent = SMALL_B * (D * response_ms - (C1 * noise_variance + C2));
@@ -206,14 +209,14 @@ impl RemoteRate {
         1.0 + share * (libm::pow(eta, elapsed.as_secs_f64()) - 1.0)
     }
 
-    /// `alpha R`, never more than the rate was.
+    /// `alpha R`, but at most the present rate.
     fn decrease(&mut self, rate: f64, received: f64) -> f64 {
         if received < MIN_BPS {
             return MIN_BPS;
         }
         let mut cut = self.alpha() * received;
         if cut > rate {
-            // The rate was not used: cut from the highest one known instead.
+            // The source did not use the rate: cut from the highest known rate instead.
             let highest = self.highest.average.filter(|_| self.region != Region::MaxUnknown);
             cut = highest.map_or(cut, |kbps| self.alpha() * kbps * 1e3).min(rate);
         }
@@ -229,7 +232,7 @@ impl RemoteRate {
         }
     }
 
-    /// Over-use that lasts may be answered again.
+    /// True if over-use that lasts may cut again.
     pub(super) fn may_cut_again(&self, now: Timestamp, received: Bitrate) -> bool {
         let far = |rate: f64| rate > CUT_AGAIN * received.as_bps_f64();
         now - self.last_change >= CUT_INTERVAL || self.rate_bps.is_some_and(far)
@@ -260,7 +263,7 @@ mod tests {
         control.rate().unwrap().as_bps()
     }
 
-    /// After a second at this rate, in the state Increase.
+    /// A control in state Increase after a first update at this rate.
     fn started(rate_kbps: u64) -> RemoteRate {
         let mut control = RemoteRate::new();
         run(&mut control, 0, Normal, rate_kbps);
@@ -451,7 +454,7 @@ mod tests {
         assert!((140_000..=150_000).contains(&control.rate().unwrap().as_bps()));
     }
 
-    // BARI-D4: as written, 0.1 of an hour would count into the period.
+    // BARI-D4: as written, a tenth of an hour would enter the mean period.
     #[test]
     fn an_hour_without_updates_does_not_slow_the_growth() {
         let mut control = started(500);

@@ -16,8 +16,8 @@ fn kbps(kbps: u64) -> Bitrate {
     Bitrate::from_kbps(kbps)
 }
 
-/// Sends frames of four packets each 33 ms, 970 kbit/s, from `from_ms` to `to_ms`; the path of 25 ms
-/// makes them wait. Returns what the receiver wants sent, and when.
+/// Sends frames of four packets every 33 ms (970 kbit/s) from `from_ms` to `to_ms` over a path of
+/// 25 ms, where packets also wait `wait_ms`. Returns the rates that the receiver sends, and when.
 fn receive(
     receiver: &mut Receiver,
     from_ms: i64,
@@ -51,7 +51,7 @@ fn a_rate_that_grows_is_sent_once_a_second() {
     assert!(sent.is_sorted_by_key(|&(_, limit)| limit), "{sent:?}");
 }
 
-// [BARI §signalling]: 12 ms more with each frame.
+// [BARI §signalling]: each frame waits 12 ms longer.
 #[test]
 fn over_use_is_sent_at_once() {
     let mut receiver = Receiver::new();
@@ -105,7 +105,7 @@ fn controller(start_kbps: u64) -> Gcc2013 {
     Gcc2013::new(RateLimits::new(kbps(100), kbps(start_kbps), kbps(5_000)).unwrap())
 }
 
-/// A report on 40 packets, the first `lost` of them lost, that were sent in the second before.
+/// A report on 40 packets of the previous second, of which the first `lost` are lost.
 fn report(second: i64, lost: i64, arrival_times: ArrivalTimes) -> FeedbackReport {
     let packet = |number: i64| {
         let send_time = at((second - 1) * 1_000 + number * 25);
@@ -140,7 +140,7 @@ fn the_target_is_the_lower_one_of_both_rates() {
     assert_eq!(controller.metrics().reason, Reason::Loss);
 }
 
-// [RFC8699 §5]: the receiver's rate still holds.
+// [RFC8699 §5]: the receiver's rate stays in force.
 #[test]
 fn a_share_of_a_coupled_rate_is_taken_over_up_to_the_receivers_rate() {
     let mut controller = controller(1_000);
@@ -175,7 +175,7 @@ fn feedback_that_stays_away_halves_the_rate_every_two_seconds_and_a_round_trip()
     assert_eq!(controller.metrics().reason, Reason::FeedbackLost);
     controller.on_feedback(at(8_000), &report(7, 0, ArrivalTimes::RoundTrip));
     controller.on_packet_sent(at(9_000), &packet);
-    // Its last packet left at 6975 ms.
+    // The newest packet of that report was sent at 6975 ms.
     assert_eq!(controller.next_timeout(), Some(at(9_000 + 2_000 + 1_025)));
 }
 

@@ -1,16 +1,16 @@
-//! The rate of a TCP flow with the same loss and round-trip time, by the throughput equation
+//! The rate of a TCP flow with the same loss ratio and round-trip time, by the throughput equation
 //! [RFC5348 §3.1].
 
 use crate::units::{Bitrate, TimeDelta};
 
 /// `s` in bytes [LW2013 §send_side_bandwidth_estimation].
 const PACKET_BYTES: f64 = 1_000.0;
-/// `b`: packets that an acknowledgement covers [RFC5348 §3.1].
+/// `b`: packets per acknowledgement [RFC5348 §3.1].
 const PACKETS_PER_ACK: f64 = 1.0;
 /// `t_RTO` in round-trip times [RFC5348 §3.1].
 const RTO_ROUND_TRIPS: f64 = 4.0;
 
-/// `X`; zero where nothing was lost or the round-trip time is not known, for it is a floor.
+/// `X`. The result is used as a floor, so it is zero without losses or without a round-trip time.
 pub(super) fn tcp_friendly_rate(loss_ratio: f64, rtt: Option<TimeDelta>) -> Bitrate {
     let round_trip = rtt.unwrap_or_default().as_secs_f64();
     if loss_ratio <= 0.0 || round_trip <= 0.0 {

@@ -7,14 +7,14 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 // Parameters [GCC §5.6].
 /// `T`: window of the measurement; the draft recommends 0.5 to 1 s.
 const WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// Grain of the window: packets are summed up in buckets of this duration.
+/// Packets are summed up in buckets of this duration.
 const BUCKET: TimeDelta = TimeDelta::from_millis(5);
-/// Buckets that cover at least the window, the newest one being filled.
+/// Number of buckets that cover the window, plus the one being filled.
 const BUCKETS: usize = (WINDOW.as_nanos() / BUCKET.as_nanos()) as usize + 1;
-/// An arrival this much older than the newest one is a jump of the receiver's clock.
+/// If an arrival is older than the newest one by more than this, the receiver's clock jumped.
 const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(3);
 
-/// Sums up what arrived in the last 500 ms, by the receiver's clock.
+/// Sums up the arrivals of the last 500 ms on the receiver's clock.
 ///
 /// Memory and cost do not depend on the packet rate.
 #[derive(Clone, Debug)]
@@ -24,10 +24,10 @@ pub(in crate::controllers) struct AcknowledgedBitrate {
     measured: Option<Measured>,
 }
 
-/// The time that the buckets stand for.
+/// Time range that the buckets cover.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// Bytes are counted after this arrival.
+    /// Arrival after which bytes are counted.
     since: Timestamp,
     newest: Timestamp,
 }
@@ -37,7 +37,7 @@ impl AcknowledgedBitrate {
         Self { buckets: [DataSize::ZERO; BUCKETS], total: DataSize::ZERO, measured: None }
     }
 
-    /// Takes a packet that arrived.
+    /// Adds a packet that arrived.
     pub(in crate::controllers) fn on_packet(&mut self, arrival: Timestamp, size: DataSize) {
         let Some(measured) = &mut self.measured else {
             self.measured = Some(Measured { since: arrival, newest: arrival });
@@ -45,7 +45,7 @@ impl AcknowledgedBitrate {
         };
         let ahead = arrival - measured.newest;
         if ahead > WINDOW || ahead < -MAX_REORDERING {
-            // GCC-D7: what lies beyond a silence says nothing of the rate since.
+            // GCC-D7: bytes from before a silence do not reflect the rate after it.
             *self = Self::new();
             self.measured = Some(Measured { since: arrival, newest: arrival });
             return;
@@ -101,7 +101,7 @@ mod tests {
         receive(&mut acknowledged, (0..=490).step_by(10));
         assert_eq!(acknowledged.bitrate(), None);
         receive(&mut acknowledged, (500..=2_000).step_by(10));
-        // Packets fall on the edges of buckets: the first one of the window counts as well.
+        // Packets fall on the edges of buckets, so the first one of the window counts too.
         let expect = DataSize::from_bytes(51 * 1250) / TimeDelta::from_millis(500);
         assert_eq!(acknowledged.bitrate(), Some(expect));
     }

@@ -12,17 +12,18 @@ const STATE_NOISE: f64 = 1e-3;
 const INITIAL_ERROR_VARIANCE: f64 = 0.1;
 /// `chi`: weight of a sample in the noise variance at 30 groups/s; the draft allows 0.1 to 0.001.
 const NOISE_WEIGHT: f64 = 0.01;
-/// The floor of `var_v_hat` [GCC §5.3]. The draft gives no initial value: we start at the floor.
+/// Minimum of `var_v_hat` [GCC §5.3]. The draft gives no initial value, so the filter starts at it.
 const MIN_NOISE_VARIANCE: f64 = 1.0;
-/// Groups a second that `NOISE_WEIGHT` is meant for: the 30 in the exponent of `alpha` [GCC §5.3].
+/// Groups per second for which `NOISE_WEIGHT` is meant: the 30 in the exponent of `alpha`
+/// [GCC §5.3].
 const NOMINAL_GROUP_RATE: f64 = 30.0;
 /// Residuals beyond this many standard deviations are outliers [GCC §5.3].
 const OUTLIER_DEVIATIONS: f64 = 3.0;
-/// `K`: groups over which the highest group rate is taken. The draft gives none; eight groups of
-/// 5 ms cover a frame interval at 30 frames a second, its pause included.
+/// `K`: number of groups over which the highest group rate is taken. The draft gives no value.
+/// Eight groups of 5 ms cover a frame interval at 30 frames per second, including its pause.
 const RATE_WINDOW: usize = 8;
 
-/// Estimates `m(i)`, the one-way delay gradient a group.
+/// Estimates `m(i)`, the one-way delay gradient per group.
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalTimeFilter {
     /// `m_hat(i)` in ms.
@@ -31,7 +32,7 @@ pub(super) struct ArrivalTimeFilter {
     error_variance: f64,
     /// `var_v_hat(i)`.
     noise_variance: f64,
-    /// The last inter-departure times, a ring.
+    /// The last inter-departure times, a ring buffer.
     departures: [TimeDelta; RATE_WINDOW],
     next_departure: usize,
 }
@@ -58,15 +59,15 @@ impl ArrivalTimeFilter {
         self.gradient_ms
     }
 
-    /// The exponential average of the squared residual, outliers cut [GCC §5.3].
+    /// Updates the exponential average of the squared residual. Outliers are clamped [GCC §5.3].
     fn update_noise_variance(&mut self, departure: TimeDelta, residual: f64) {
         self.departures[self.next_departure] = departure;
         self.next_departure = (self.next_departure + 1) % RATE_WINDOW;
         let shortest = self.departures.into_iter().min().unwrap_or(TimeDelta::MAX);
-        // GCC-D5: no rate above a group each `burst_time`.
+        // GCC-D5: the group rate is limited to one group per `burst_time`.
         let period = shortest.max(BURST_TIME).as_secs_f64(); // 1 / f_max
         let alpha = libm::pow(1.0 - NOISE_WEIGHT, NOMINAL_GROUP_RATE * period);
-        // GCC-D4: outliers of both signs are cut.
+        // GCC-D4: outliers of both signs are clamped.
         let limit = OUTLIER_DEVIATIONS * libm::sqrt(self.noise_variance);
         let residual = residual.clamp(-limit, limit);
         let variance = alpha * self.noise_variance + (1.0 - alpha) * residual * residual;
@@ -153,8 +154,8 @@ mod tests {
         assert_eq!(filter.departures, [TimeDelta::from_millis(20); 8]);
     }
 
-    // [GCC §5.3] and GCC-D4: as written a fall of 1 s would set the variance to 3000 ms^2 and the
-    // filter would be deaf for half a minute.
+    // [GCC §5.3] and GCC-D4: as written, a fall of 1 s would set the variance to 3000 ms^2, and the
+    // filter would not react for half a minute.
     #[test]
     fn an_outlier_of_either_sign_counts_as_three_deviations() {
         for variation in [1_000, -1_000] {

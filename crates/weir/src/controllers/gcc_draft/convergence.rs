@@ -1,4 +1,4 @@
-//! Convergence statistics: average and deviation of the incoming bitrate when over-use set in.
+//! Convergence statistics: average and deviation of the incoming bitrate at the start of over-use.
 //!
 //! Implements the "near convergence" rule of [GCC §5.5]. Departs from it in GCC-D8.
 
@@ -9,10 +9,10 @@ use crate::units::Bitrate;
 const SMOOTHING: f64 = 0.95;
 /// "Close" is within this many standard deviations of the average.
 const CLOSE_DEVIATIONS: f64 = 3.0;
-/// Least standard deviation as a share of the average, GCC-D8.
+/// Minimum standard deviation as a share of the average, GCC-D8.
 const MIN_DEVIATION: f64 = 0.02;
 
-/// What is known of the rate at which the path is full.
+/// Estimate of the rate at which the path is full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Convergence {
     statistics: Option<Statistics>,
@@ -21,11 +21,11 @@ pub(super) struct Convergence {
 #[derive(Clone, Copy, Debug)]
 struct Statistics {
     mean_bps: f64,
-    /// In (bit/s)^2.
+    /// Variance in (bit/s)^2.
     variance: f64,
 }
 
-/// How the estimated bitrate grows [GCC §5.5].
+/// Kind of growth of the estimated bitrate [GCC §5.5].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
     Multiplicative,
@@ -33,7 +33,7 @@ pub(super) enum Growth {
 }
 
 impl Convergence {
-    /// Takes `R_hat` at the entry to the Decrease state.
+    /// Takes `R_hat` at the entry to state Decrease.
     pub(super) fn on_decrease(&mut self, acknowledged: Bitrate) {
         let sample = acknowledged.as_bps_f64();
         self.statistics = Some(match self.statistics {
@@ -48,14 +48,14 @@ impl Convergence {
         });
     }
 
-    /// How to grow at this `R_hat`. Above the range, the statistics are of a path that is no more,
-    /// and are forgotten [GCC §5.5].
+    /// The kind of growth at this `R_hat`. If it is above the range, the path has changed, and the
+    /// statistics are reset [GCC §5.5].
     pub(super) fn growth(&mut self, acknowledged: Option<Bitrate>) -> Growth {
         let (Some(statistics), Some(acknowledged)) = (self.statistics, acknowledged) else {
             return Growth::Multiplicative;
         };
         let above = acknowledged.as_bps_f64() - statistics.mean_bps;
-        // GCC-D8: a first sample, or several equal ones, must not make the range empty.
+        // GCC-D8: a first sample, or several equal ones, would otherwise make the range empty.
         let deviation = libm::sqrt(statistics.variance).max(MIN_DEVIATION * statistics.mean_bps);
         if above > CLOSE_DEVIATIONS * deviation {
             self.statistics = None;

@@ -1,6 +1,6 @@
-//! Evidence for GCC-D1 and GCC-D16: the controller as built, and as the draft has it, on one path.
+//! Evidence for GCC-D1 and GCC-D16: compares the controller as built with the draft on one path.
 //!
-//! The other deviations carry theirs in the test that names them.
+//! The evidence for the other deviations is in the tests that name them.
 
 use self::path::{Path, Trace, run};
 use super::*;
@@ -15,7 +15,7 @@ fn controller() -> GccDraft {
     GccDraft::new(RateLimits::new(kbps(150), kbps(300), kbps(2_500)).unwrap())
 }
 
-/// Median delay at the bottleneck in ms and share of packets lost, once it has converged.
+/// Median delay at the bottleneck in ms, and loss ratio, both after convergence.
 fn delay_and_loss(mut controller: GccDraft, capacity_kbps: u64) -> (f64, f64) {
     let trace = run(&mut controller, &Path::new(&[(0, capacity_kbps)]), 120);
     (trace.link_delay_ms(20..120, 50), trace.loss_ratio(20..120))

@@ -1,4 +1,4 @@
-//! Loss-based control: the estimate `As_hat` from the share of packets lost.
+//! Loss-based control: the estimate `As_hat` from the loss ratio.
 //!
 //! Implements [GCC §6]. Departs from it in GCC-D14, GCC-D15 and GCC-D17.
 
@@ -7,19 +7,19 @@ use crate::feedback::LossCounts;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [GCC §6].
-/// Above this loss ratio the estimate is cut.
+/// The estimate is cut at a loss ratio above this.
 const HIGH_LOSS: f64 = 0.10;
-/// Below this loss ratio the estimate grows.
+/// The estimate grows at a loss ratio below this.
 const LOW_LOSS: f64 = 0.02;
-/// The share of the loss ratio that the estimate is cut by.
+/// A cut takes this share of the loss ratio.
 const CUT: f64 = 0.5;
-/// Growth in an interval of low loss.
+/// Growth factor per interval of low loss.
 const INCREASE: f64 = 1.05;
-/// Least time and least number of packets that a loss ratio is taken over, GCC-D14.
+/// Minimum time and number of packets for a loss ratio, GCC-D14.
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const MIN_PACKETS: u64 = 20;
 
-/// Holds `As_hat`.
+/// Runs the loss-based control and stores `As_hat`.
 #[derive(Clone, Debug)]
 pub(super) struct LossBased {
     limits: RateLimits,
@@ -27,17 +27,17 @@ pub(super) struct LossBased {
     estimate_bps: f64,
     /// `p` of the last interval.
     loss_ratio: f64,
-    /// The interval that is being counted.
+    /// Start of the interval that is being counted.
     interval_start: Option<Timestamp>,
     counts: LossCounts,
-    /// Of those received, the ones that were marked.
+    /// Number of the received packets that were marked.
     marked: u64,
-    /// Why the estimate was last cut.
+    /// Reason of a cut: losses or marks, whichever were more in the last interval.
     cause: Reason,
 }
 
 impl LossBased {
-    /// Without a loss there is no bound: GCC-D15.
+    /// Starts without a bound, which applies until there is loss: GCC-D15.
     pub(super) fn new(limits: RateLimits) -> Self {
         Self {
             limits,
@@ -50,17 +50,17 @@ impl LossBased {
         }
     }
 
-    /// Does not hold a share of a coupled rate back.
+    /// Raises the estimate to a share of a coupled rate, so that it does not limit the share.
     pub(super) fn rise_to(&mut self, share: Bitrate) {
         self.estimate_bps = self.estimate_bps.max(share.as_bps_f64());
     }
 
-    /// Takes over from an estimate that is lower, GCC-D18.
+    /// Lowers the estimate to `A_hat` before it takes over, GCC-D18.
     pub(super) fn start_from(&mut self, delay_based: Bitrate) {
         self.estimate_bps = self.estimate_bps.min(delay_based.as_bps_f64());
     }
 
-    /// Takes the counts of a report; `marked` of the received packets carry a mark, `delay_based` is
+    /// Takes the counts of a report. `marked` of the received packets were marked. `delay_based` is
     /// `A_hat`.
     pub(super) fn on_counts(
         &mut self,
@@ -75,14 +75,15 @@ impl LossBased {
         self.counts.recovered += counts.recovered;
         let start = *self.interval_start.get_or_insert(now);
         let expected = self.counts.received + self.counts.lost;
-        // GCC-D14: a feedback packet of a few media packets makes no loss ratio.
+        // GCC-D14: the few packets of one feedback packet are not enough for a loss ratio.
         if now - start < INTERVAL || expected < MIN_PACKETS {
             return;
         }
-        // As the fraction lost of a receiver report: what arrives late offsets what is missing, and
+        // Like the fraction lost of a receiver report: late arrivals offset missing packets, and
         // the difference is never negative [RFC3550 §6.4.1].
         let lost = self.counts.lost.saturating_sub(self.counts.recovered);
-        // GCC-D17: a mark is a loss that the queue spared the packet [RFC3168 §5].
+        // GCC-D17: a marked packet counts as lost; without ECN the queue would have dropped it
+        // [RFC3168 §5].
         self.loss_ratio = (lost + self.marked) as f64 / expected as f64;
         self.cause = if self.marked > lost { Reason::Ecn } else { Reason::Loss };
         (self.counts, self.marked) = (LossCounts::default(), 0);
@@ -110,12 +111,12 @@ impl LossBased {
         self.limits.clamp(Bitrate::from_bps_f64(self.estimate_bps))
     }
 
-    /// What a cut answers to: losses or marks, whichever were more.
+    /// Reason of a cut: losses or marks, whichever were more in the last interval.
     pub(super) fn cause(&self) -> Reason {
         self.cause
     }
 
-    /// `p`, marks included.
+    /// `p`, including marks.
     pub(super) fn loss_ratio(&self) -> f64 {
         self.loss_ratio
     }
@@ -133,7 +134,7 @@ mod tests {
         LossCounts { received, lost, recovered }
     }
 
-    /// The estimate after whole intervals with these counts, from 1 Mbit/s in use.
+    /// The estimate after whole intervals with these counts, if 1 Mbit/s is in use.
     fn after(intervals: &[LossCounts]) -> Bitrate {
         let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();
         let mut control = LossBased::new(limits);
@@ -223,11 +224,11 @@ mod tests {
             control.estimate().as_bps()
         };
         assert_eq!(reports(&[0; 20]), 2_653_298);
-        // 5 % loss, one packet in 20: three reports in four see none and one sees 20 %.
+        // 5 % loss, one packet in 20: three of four reports see no loss, the fourth sees 20 %.
         assert_eq!(reports(&[0, 0, 0, 1]), 2_764_371);
     }
 
-    // GCC-D15: as written, 22 s of 20 % loss pass before a bound of 10 Mbit/s reaches 1 Mbit/s.
+    // GCC-D15: as written, 20 % loss must last 22 s until a bound of 10 Mbit/s falls to 1 Mbit/s.
     #[test]
     fn a_cut_of_a_bound_far_above_the_bitrate_in_use_would_change_nothing() {
         let limits = RateLimits::new(kbps(50), kbps(300), kbps(10_000)).unwrap();

@@ -1,4 +1,4 @@
-//! Google congestion control as draft-ietf-rmcat-gcc-02 describes it, whole at the sender.
+//! Google congestion control as in draft-ietf-rmcat-gcc-02, with all its parts at the sender.
 //!
 //! ```text
 //! FeedbackReport --by arrival--> PreFilter -> ArrivalTimeFilter -> OveruseDetector
@@ -40,10 +40,10 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Pacing rate as a multiple of the target bitrate, GCC-D16.
 const PACING_FACTOR: f64 = 1.5;
-/// A packet was sent this long ago, beside a round-trip time, and no feedback has come since: the
-/// estimate is cut, GCC-D13.
+/// The estimate is cut if a packet was sent longer ago than this plus a round-trip time, and no
+/// feedback has come since: GCC-D13.
 const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
-/// No round-trip time is taken to be longer.
+/// Upper limit of the round-trip time.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(10);
 
 /// The controller of draft-ietf-rmcat-gcc-02.
@@ -57,21 +57,21 @@ pub struct GccDraft {
     loss_based: LossBased,
     /// The detector's last signal.
     usage: BandwidthUsage,
-    /// When the feedback on packets in flight is overdue; `None` if none is awaited.
+    /// Time at which feedback on packets in flight is overdue; `None` if none is awaited.
     feedback_deadline: Option<Timestamp>,
     rtt: Option<TimeDelta>,
     limits: RateLimits,
     ecn: EcnMode,
-    /// What the arrival times of the last report were worth.
+    /// Kind of arrival times in the last report.
     arrival_times: ArrivalTimes,
     receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
-    /// The arrivals of one report; kept for its memory.
+    /// Arrivals of the current report. Its allocation is reused.
     arrivals: Vec<Arrival>,
 }
 
-/// A packet that arrived; the order of the fields makes the order of arrival.
+/// A packet that arrived. Sorts by arrival time, because that is the first field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     arrival_time: Timestamp,
@@ -103,8 +103,8 @@ impl GccDraft {
         }
     }
 
-    /// Takes the arrivals of a report through the delay-based control [GCC §5]. Returns why `A_hat`
-    /// moved, had it moved.
+    /// Passes the arrivals of a report through the delay-based control [GCC §5]. Returns the reason
+    /// that applies if `A_hat` changed.
     fn run_delay_based(&mut self, now: Timestamp) -> Reason {
         let mut overuse = false;
         let arrivals = core::mem::take(&mut self.arrivals);
@@ -121,28 +121,29 @@ impl GccDraft {
             }
         }
         self.arrivals = arrivals;
-        // An over-use between two executions of the rate control must not be missed.
+        // The rate control runs once per report; it must not miss over-use within the report.
         let usage = if overuse { BandwidthUsage::Overuse } else { self.usage };
         let (acknowledged, rtt) = (self.acknowledged.bitrate(), self.rtt.unwrap_or_default());
         self.rate_control.update(now, &Update { usage, acknowledged, rtt })
     }
 
-    /// Forgets gradient and usage: what was learned before is no longer valid.
+    /// Resets gradient and usage, which no longer apply.
     fn restart_detection(&mut self) {
         self.filter = ArrivalTimeFilter::new();
         self.detector.restart();
         self.usage = BandwidthUsage::Normal;
     }
 
-    /// The arrival times are by another clock than before.
+    /// Handles arrival times on another clock than before.
     fn on_new_clock(&mut self) {
         self.restart_detection();
         self.pre_filter = PreFilter::default();
         self.acknowledged = AcknowledgedBitrate::new();
     }
 
-    /// GCC-D18: without arrival times there is no gradient, and loss alone decides [GCC §3]. `As_hat`
-    /// takes over from the bitrate in use, and `A_hat` follows it, so that it can take over again.
+    /// GCC-D18: without arrival times there is no gradient, so loss alone decides [GCC §3].
+    /// `As_hat` starts from the bitrate in use. `A_hat` follows it, so that it can take over again
+    /// later.
     fn run_without_delay(&mut self) -> Reason {
         if self.arrival_times == ArrivalTimes::Measured {
             self.loss_based.start_from(self.rate_control.estimate());
@@ -154,14 +155,14 @@ impl GccDraft {
         self.rate_control.follow(self.loss_based.estimate(), acknowledged)
     }
 
-    /// Packets that count as lost because they were marked, GCC-D17.
+    /// Number of packets that count as lost because they were marked, GCC-D17.
     fn marked(&self, report: &FeedbackReport) -> u64 {
         let marked = report.received().filter(|p| p.ecn == Ecn::Ce && !p.recovered);
         if self.ecn == EcnMode::Off { 0 } else { marked.count() as u64 }
     }
 
-    /// Collects what arrived, in the order of arrival. Reports come by sequence number, which is
-    /// that order unless the path reordered.
+    /// Collects the arrived packets in arrival order. Reports are sorted by sequence number, which
+    /// is the same order unless the path reordered packets.
     fn collect_arrivals(&mut self, report: &FeedbackReport) {
         self.arrivals.clear();
         self.arrivals.extend(report.packets.iter().filter_map(|packet| {
@@ -173,8 +174,8 @@ impl GccDraft {
         }
     }
 
-    /// Time from the sending of the newest packet received to now. A packet that was called lost
-    /// before is no measure of it.
+    /// Measures the time since the newest received packet was sent. Packets reported lost before
+    /// are left out, because their time is not a round trip.
     fn measure_rtt(&mut self, now: Timestamp, report: &FeedbackReport) {
         let mut newest_first = report.packets.iter().rev();
         let newest = newest_first.find(|packet| packet.arrival_time.is_some() && !packet.recovered);
@@ -183,7 +184,7 @@ impl GccDraft {
         }
     }
 
-    /// The target is the lower one of the two estimates [GCC §6].
+    /// Sets the target to the lower of the two estimates [GCC §6].
     fn retarget(&mut self, delay_based: Reason) {
         let (a_hat, as_hat) = (self.rate_control.estimate(), self.loss_based.estimate());
         let estimate = a_hat.min(as_hat);
@@ -195,7 +196,8 @@ impl GccDraft {
             _ if target < estimate => Reason::ReceiverLimit,
             (false, true) => self.loss_based.cause(),
             (true, true) => Reason::Increase,
-            // The bound by loss rose above an estimate that is being cut.
+            // The target rises although over-use cut `A_hat`, because the bound by loss rose above
+            // it.
             (true, false) if delay_based == Reason::OverUse => Reason::Increase,
             (_, false) => delay_based,
         };
@@ -244,7 +246,7 @@ impl Controller for GccDraft {
         self.retarget(Reason::Coupled);
     }
 
-    /// GCC-D13: the draft says nothing of feedback that stays away.
+    /// GCC-D13: the draft has no rule for missing feedback.
     fn on_timeout(&mut self, now: Timestamp) {
         if self.feedback_deadline.is_some_and(|deadline| deadline <= now) {
             self.feedback_deadline = None;
@@ -267,7 +269,7 @@ impl Controller for GccDraft {
             reason: self.reason,
             state: self.rate_control.state().as_str(),
             rtt: self.rtt,
-            // The draft works on the gradient of the delay alone.
+            // The draft uses only the gradient of the delay.
             queuing_delay: None,
             loss_ratio: self.loss_based.loss_ratio(),
             acknowledged_bitrate: self.acknowledged.bitrate(),

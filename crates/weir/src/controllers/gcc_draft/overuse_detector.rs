@@ -11,30 +11,31 @@ const INITIAL_THRESHOLD_MS: f64 = 12.5;
 /// The range that the threshold is clamped to, in ms [GCC §5.4].
 const MIN_THRESHOLD_MS: f64 = 6.0;
 const MAX_THRESHOLD_MS: f64 = 600.0;
-/// `overuse_time_th`: how long the gradient must stay above the threshold.
+/// `overuse_time_th`: time for which the gradient must stay above the threshold.
 const OVERUSE_TIME: TimeDelta = TimeDelta::from_millis(10);
 /// `K_u`: gain of the threshold while the gradient is beyond it, per ms.
 const GAIN_UP: f64 = 0.01;
 /// `K_d`: gain of the threshold while the gradient is within it, per ms.
 const GAIN_DOWN: f64 = 0.000_18;
-/// A gradient this far beyond the threshold is a spike and does not move it, in ms [GCC §5.4].
+/// A gradient that exceeds the threshold by more than this is a spike and does not move it, in ms
+/// [GCC §5.4].
 const SPIKE_MS: f64 = 15.0;
-/// The longest time between groups that the threshold follows, GCC-D6.
+/// Upper limit of the time between groups when adapting the threshold, GCC-D6.
 const MAX_STEP: TimeDelta = TimeDelta::from_millis(100);
-/// The gradient a group is multiplied by the number of groups seen, up to this, GCC-D1.
+/// The gradient per group is multiplied by the number of groups seen, up to this number: GCC-D1.
 const MAX_GROUPS: u32 = 60;
 const _: () = assert!(GAIN_UP > GAIN_DOWN, "the threshold must grow faster than it shrinks");
 
-/// Turns the gradient into a signal.
+/// Turns the gradient into a usage signal.
 #[derive(Clone, Debug)]
 pub(super) struct OveruseDetector {
     /// `del_var_th(i)`.
     threshold_ms: f64,
-    /// `m(i-1)`, before it is multiplied.
+    /// `m(i-1)`, not multiplied.
     last_gradient_ms: f64,
-    /// What was compared with the threshold.
+    /// The gradient last compared with the threshold.
     scaled_gradient_ms: f64,
-    /// How long the gradient has been above the threshold; `None` while it is below.
+    /// Time for which the gradient has been above the threshold; `None` while it is below.
     above_for: Option<TimeDelta>,
     /// Groups seen, counted up to `max_groups`.
     groups: u32,
@@ -53,20 +54,20 @@ impl OveruseDetector {
         }
     }
 
-    /// The detector with the gradient as the draft has it, for the evidence of GCC-D1.
+    /// The detector with the gradient not multiplied, as in the draft; for the evidence of GCC-D1.
     #[cfg(test)]
     pub(super) fn with_raw_gradient() -> Self {
         Self { max_groups: 1, ..Self::new() }
     }
 
-    /// Forgets everything but how the gradient is scaled.
+    /// Resets all state. Keeps `max_groups`.
     pub(super) fn restart(&mut self) {
         *self = Self { max_groups: self.max_groups, ..Self::new() };
     }
 
-    /// Takes `m(i)` in ms, and the time `t(i) - t(i-1)` since the group before.
+    /// Takes `m(i)` in ms, and the time `t(i) - t(i-1)` since the previous group.
     pub(super) fn on_gradient(&mut self, gradient_ms: f64, elapsed: TimeDelta) -> BandwidthUsage {
-        // GCC-D1: the gradient a group times the number of groups.
+        // GCC-D1: multiply the gradient per group by the number of groups.
         self.groups = (self.groups + 1).min(self.max_groups);
         self.scaled_gradient_ms = gradient_ms * f64::from(self.groups);
         let falling = gradient_ms < self.last_gradient_ms;
@@ -80,7 +81,7 @@ impl OveruseDetector {
         if self.scaled_gradient_ms > self.threshold_ms {
             let above_for = self.above_for.map_or(TimeDelta::ZERO, |time| time + elapsed);
             self.above_for = Some(above_for);
-            // Over-use must last, and a falling gradient is none [GCC §5.4].
+            // Over-use must last, and the gradient must not be falling [GCC §5.4].
             return if above_for >= OVERUSE_TIME && !falling {
                 BandwidthUsage::Overuse
             } else {
@@ -102,13 +103,13 @@ impl OveruseDetector {
             return;
         }
         let gain = if beyond_ms < 0.0 { GAIN_DOWN } else { GAIN_UP };
-        // GCC-D6: a longer step would carry the threshold past the gradient.
+        // GCC-D6: a longer step would move the threshold past the gradient.
         let elapsed_ms = elapsed.min(MAX_STEP).as_millis_f64();
         self.threshold_ms = (self.threshold_ms + elapsed_ms * gain * beyond_ms)
             .clamp(MIN_THRESHOLD_MS, MAX_THRESHOLD_MS);
     }
 
-    /// What was last compared with the threshold.
+    /// The gradient last compared with the threshold.
     pub(super) fn scaled_gradient_ms(&self) -> f64 {
         self.scaled_gradient_ms
     }
@@ -125,12 +126,12 @@ mod tests {
 
     const STEP: TimeDelta = TimeDelta::from_millis(5);
 
-    /// A detector that has seen 60 quiet groups and stands at its initial threshold.
+    /// A detector that has seen 60 groups and has its initial threshold.
     fn warm() -> OveruseDetector {
         OveruseDetector { groups: MAX_GROUPS, ..OveruseDetector::new() }
     }
 
-    /// A gradient that is `scaled_ms` once it is multiplied by 60.
+    /// The gradient that gives `scaled_ms` when multiplied by 60.
     fn gradient(scaled_ms: f64) -> f64 {
         scaled_ms / 60.0
     }
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(detector.threshold_ms(), 600.0);
     }
 
-    // GCC-D6: as written a second between groups would carry the threshold from 12.5 to 112.5 ms.
+    // GCC-D6: as written, 1 s between groups would move the threshold from 12.5 to 112.5 ms.
     #[test]
     fn the_threshold_never_steps_past_the_gradient() {
         let mut detector = OveruseDetector::with_raw_gradient();

@@ -1,18 +1,18 @@
-//! Pre-filter: packets to packet groups, so that a burst counts once.
+//! Pre-filter: joins packets into groups, so that a burst counts once.
 //!
 //! Implements [GCC §5.2] and the group times of [GCC §5.1]. Departs from them in GCC-D2 and GCC-D3.
 
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [GCC §5.6]. Names in backticks are the draft's.
-/// `burst_time`: packets sent, or delivered in a burst, within this time are one group.
+/// `burst_time`: packets sent, or delivered in a burst, within this time form a group.
 pub(super) const BURST_TIME: TimeDelta = TimeDelta::from_millis(5);
-/// How long the arrivals of one group may last, GCC-D2.
+/// Maximum duration of a group by arrival, GCC-D2.
 const MAX_GROUP_DURATION: TimeDelta = TimeDelta::from_millis(100);
-/// A step of either clock that no queue explains, or a pause, GCC-D3.
+/// A larger step is a pause or a clock jump; no queue explains it: GCC-D3.
 const MAX_GAP: TimeDelta = TimeDelta::from_secs(3);
 
-/// Makes groups out of packets, in the order of their arrival.
+/// Forms groups from packets in arrival order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PreFilter {
     /// Departure and arrival of the last complete group, `T(i-1)` and `t(i-1)`.
@@ -20,32 +20,32 @@ pub(super) struct PreFilter {
     current: Option<Group>,
 }
 
-/// When a group's last packet was sent and arrived, `T(i)` and `t(i)` [GCC §5.1].
+/// Send and arrival time of a group's last packet, `T(i)` and `t(i)` [GCC §5.1].
 #[derive(Clone, Copy, Debug)]
 struct GroupTimes {
     departure: Timestamp,
     arrival: Timestamp,
 }
 
-/// The group that packets join.
+/// The group that is being formed.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: GroupTimes,
     last: GroupTimes,
 }
 
-/// What a packet did to the groups.
+/// Effect of a packet on the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grouping {
-    /// It joined the current group, or was ignored, or its group has none to be compared with.
+    /// The packet joined the current group, was ignored, or completed a group without predecessor.
     Pending,
-    /// It began a new group, so the one before it is complete.
+    /// The packet started a new group, which completes the group before it.
     Complete(GroupDelta),
-    /// It lies beyond a gap: what was learned before is no longer valid.
+    /// There was a gap before the packet. What was learned before no longer applies.
     Restarted,
 }
 
-/// Two consecutive groups compared.
+/// Differences between two consecutive groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupDelta {
     /// Inter-departure time, `T(i) - T(i-1)`.
@@ -62,7 +62,7 @@ impl GroupDelta {
 }
 
 impl PreFilter {
-    /// Takes the next packet that arrived.
+    /// Takes the next packet in arrival order.
     pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: Timestamp) -> Grouping {
         let packet = GroupTimes { departure, arrival };
         let Some(group) = &mut self.current else {
@@ -71,7 +71,7 @@ impl PreFilter {
         };
         let since = between(group.last, packet);
         if since.arrival.abs() > MAX_GAP || since.departure.abs() > MAX_GAP {
-            // GCC-D3: a pause or a jump of a clock starts the groups afresh.
+            // GCC-D3: a pause or a clock jump resets the groups.
             *self = Self { previous: None, current: Some(Group { first: packet, last: packet }) };
             return Grouping::Restarted;
         }
@@ -93,7 +93,7 @@ impl PreFilter {
 }
 
 impl Group {
-    /// The two conditions under which a packet is part of the group [GCC §5.2].
+    /// The two conditions for a packet to join the group [GCC §5.2].
     fn includes(&self, packet: GroupTimes) -> bool {
         if packet.departure - self.first.departure <= BURST_TIME {
             return true;
@@ -101,7 +101,7 @@ impl Group {
         let since = between(self.last, packet);
         since.arrival < BURST_TIME
             && since.variation() < TimeDelta::ZERO
-            // GCC-D2: else a queue that drains would be one endless group.
+            // GCC-D2: otherwise a queue that drains would be one endless group.
             && packet.arrival - self.first.arrival <= MAX_GROUP_DURATION
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// The groups completed by packets given as (departure, arrival) in milliseconds.
+    /// The differences of groups made from packets given as (departure, arrival) in ms.
     fn deltas(packets: &[(i64, i64)]) -> Vec<(i64, i64)> {
         let mut filter = PreFilter::default();
         let mut deltas = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
     // [GCC §5.2]
     #[test]
     fn a_burst_after_an_outage_is_one_group() {
-        // Sent every 10 ms, held until 100, then delivered a millisecond apart.
+        // Sent every 10 ms, held back until 100, then delivered 1 ms apart.
         let packets = [(0, 20), (10, 30), (20, 100), (30, 101), (40, 102), (50, 103), (60, 110)];
         assert_eq!(deltas(&packets), [(10, 10), (40, 73)]);
     }
@@ -154,7 +154,8 @@ mod tests {
         assert_eq!(deltas(&[(0, 50), (6, 55), (12, 60), (18, 65)]), [(6, 5), (6, 5)]);
         let fine = |us: i64| Timestamp::from_micros(us);
         let mut filter = PreFilter::default();
-        // 6 ms apart when sent, 6 ms apart on arrival: too late and not negative.
+        // 6 ms apart at sending and at arrival: the arrival gap is too long, the variation not
+        // negative.
         filter.on_packet(fine(0), fine(50_000));
         filter.on_packet(fine(6_000), fine(56_000));
         let grouping = filter.on_packet(fine(12_000), fine(62_000));
@@ -168,12 +169,12 @@ mod tests {
         let in_order = [(0, 50), (10, 60), (20, 70), (30, 80), (40, 90)];
         let late = [(0, 50), (10, 60), (20, 70), (15, 71), (30, 80), (12, 83), (40, 90)];
         assert_eq!(deltas(&late), deltas(&in_order));
-        // Feedback packets that overtake each other bring older arrivals.
+        // If feedback packets overtake each other, arrivals come out of order.
         let stale = [(0, 50), (10, 60), (20, 70), (25, 65), (30, 80), (40, 90)];
         assert_eq!(deltas(&stale), deltas(&in_order));
     }
 
-    // GCC-D2: the drain of a 500 ms queue, a packet a millisecond, sent every 2 ms.
+    // GCC-D2: a queue of 500 ms drains one packet per ms; the packets were sent every 2 ms.
     #[test]
     fn a_draining_queue_yields_a_group_every_100_ms() {
         let packets: Vec<_> = (0..500).map(|i| (2 * i, 500 + i)).collect();

@@ -10,23 +10,23 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 // Parameters [GCC §5.5], [GCC §5.6]. Names in backticks are the draft's.
 /// `beta`: factor on the incoming bitrate at over-use; the draft allows 0.8 to 0.95.
 pub(super) const BETA: f64 = 0.85;
-/// Base of `eta`: multiplicative increase in a second.
+/// Base of `eta`: multiplicative increase per second.
 const INCREASE_PER_SECOND: f64 = 1.08;
-/// The time that one update may count in the multiplicative increase.
+/// Upper limit of the time between updates in the multiplicative increase.
 const MAX_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// Reaction time of the detector: with the round-trip time it makes the `response_time`.
+/// Reaction time of the detector. The `response_time` is this plus the round-trip time.
 const REACTION_TIME: TimeDelta = TimeDelta::from_millis(100);
-/// Packets by which the estimate grows in a response time, additive increase.
+/// Additive increase per response time, in packets.
 const PACKETS_PER_RESPONSE: f64 = 0.5;
-/// Least additive increase in a response time, in bit/s.
+/// Minimum additive increase per response time, in bit/s.
 const MIN_ADDITIVE_BPS: f64 = 1_000.0;
-/// The assumed frame rate and largest packet behind `expected_packet_size_bits`.
+/// Assumed frame rate and largest packet, from which `expected_packet_size_bits` is computed.
 const FRAMES_PER_SECOND: f64 = 30.0;
 const MAX_PACKET_BITS: f64 = 1_200.0 * 8.0;
-/// The estimate stays below this multiple of the incoming bitrate.
+/// The estimate grows only up to this multiple of the incoming bitrate.
 const MAX_OVER_ACKNOWLEDGED: f64 = 1.5;
 
-/// Holds `A_hat`.
+/// Runs the rate control and stores `A_hat`.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     limits: RateLimits,
@@ -37,7 +37,7 @@ pub(super) struct RateControl {
     last_update: Option<Timestamp>,
 }
 
-/// One execution of the rate control: what it works on.
+/// Inputs of one run of the rate control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update {
     pub usage: BandwidthUsage,
@@ -48,7 +48,7 @@ pub(super) struct Update {
 }
 
 impl RateControl {
-    /// Starts in the Increase state [GCC §5.5].
+    /// Starts in state Increase [GCC §5.5].
     pub(super) fn new(limits: RateLimits) -> Self {
         Self {
             limits,
@@ -59,7 +59,7 @@ impl RateControl {
         }
     }
 
-    /// Runs once; returns why the estimate moved, had it moved.
+    /// Runs one update. Returns the reason that applies if the estimate changed.
     pub(super) fn update(&mut self, now: Timestamp, update: &Update) -> Reason {
         let elapsed = self.last_update.map_or(TimeDelta::ZERO, |last| now - last);
         self.last_update = Some(now);
@@ -72,8 +72,8 @@ impl RateControl {
         }
     }
 
-    /// Follows the loss-based estimate where there is no gradient, GCC-D18. The bound by what arrives
-    /// holds as ever, GCC-D9.
+    /// Follows the loss-based estimate while there is no gradient, GCC-D18. The bound by the
+    /// incoming bitrate still applies, GCC-D9.
     pub(super) fn follow(&mut self, estimate: Bitrate, acknowledged: Option<Bitrate>) -> Reason {
         let before = self.estimate_bps;
         let bound = self.bound(acknowledged);
@@ -86,12 +86,12 @@ impl RateControl {
         }
     }
 
-    /// Takes over a share of a coupled rate.
+    /// Adopts this flow's share of a coupled rate.
     pub(super) fn set_estimate(&mut self, share: Bitrate) {
         self.set(share.as_bps_f64());
     }
 
-    /// Cuts the estimate because no feedback comes, GCC-D13.
+    /// Cuts the estimate because feedback is missing, GCC-D13.
     pub(super) fn back_off(&mut self) {
         self.set(BETA * self.estimate_bps);
     }
@@ -106,25 +106,26 @@ impl RateControl {
         if grown > bound { Reason::ApplicationLimited } else { reason }
     }
 
-    /// A source that sends less than it may must not let the estimate run away [GCC §5.5].
-    /// GCC-D9: the bound stops growth, it does not cut.
+    /// Upper bound of growth, because the estimate must not run away from a source that sends less
+    /// than it may [GCC §5.5]. GCC-D9: the bound stops growth, but does not cut.
     fn bound(&self, acknowledged: Option<Bitrate>) -> f64 {
         acknowledged.map_or(f64::INFINITY, |acknowledged| {
             (MAX_OVER_ACKNOWLEDGED * acknowledged.as_bps_f64()).max(self.estimate_bps)
         })
     }
 
-    /// `eta * A_hat` [GCC §5.5].
+    /// Multiplicative increase, `eta * A_hat` [GCC §5.5].
     fn grown_multiplicatively(&self, elapsed: TimeDelta) -> f64 {
         let seconds = elapsed.min(MAX_UPDATE_INTERVAL).as_secs_f64();
         libm::pow(INCREASE_PER_SECOND, seconds) * self.estimate_bps
     }
 
-    /// At most half a packet in a response time [GCC §5.5].
+    /// Additive increase: at most half a packet per response time [GCC §5.5].
     fn grown_additively(&self, elapsed: TimeDelta, rtt: TimeDelta) -> f64 {
         let share = (elapsed / (REACTION_TIME + rtt)).min(1.0);
         let packet = expected_packet_bits(self.estimate_bps);
-        // GCC-D10: the draft adds the least increase in each update, however often those come.
+        // GCC-D10: the draft adds the minimum increase at each update, however frequent updates
+        // are.
         self.estimate_bps + share * (PACKETS_PER_RESPONSE * packet).max(MIN_ADDITIVE_BPS)
     }
 
@@ -138,7 +139,7 @@ impl RateControl {
                 // GCC-D11: over-use never raises the estimate.
                 self.set(self.estimate_bps.min(BETA * acknowledged.as_bps_f64()));
             }
-            // GCC-D12: without a measurement the estimate stands in for it, once.
+            // GCC-D12: without a measurement, cut from the estimate instead, but only once.
             None if entered => self.set(BETA * self.estimate_bps),
             None => {}
         }
@@ -160,7 +161,7 @@ impl RateControl {
     }
 }
 
-/// `expected_packet_size_bits`: a frame cut into equal packets of at most 1200 bytes [GCC §5.5].
+/// `expected_packet_size_bits`: a frame split into equal packets of at most 1200 bytes [GCC §5.5].
 fn expected_packet_bits(bps: f64) -> f64 {
     let frame = bps / FRAMES_PER_SECOND;
     frame / libm::ceil(frame / MAX_PACKET_BITS)
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(grown, 3_758, "no more than one response time counts");
     }
 
-    // GCC-D10: as written 2 s of updates each 5 ms would add 400 times 1000 bit/s.
+    // GCC-D10: as written, 2 s of updates every 5 ms would add 400 times 1000 bit/s.
     #[test]
     fn additive_increase_does_not_depend_on_how_often_feedback_comes() {
         for interval in [5, 50, 100] {
@@ -237,7 +238,7 @@ mod tests {
             for ms in (0..=2_000).step_by(interval) {
                 run(&mut control, ms, Normal, 50);
             }
-            // 50 kbit/s: half a packet is 833 bits, below the floor of 1000 bit/s in 200 ms.
+            // At 50 kbit/s half a packet is 833 bits, below the minimum of 1000 bits in 200 ms.
             let grown = control.estimate().as_bps() - 50_000;
             assert_eq!(grown, 10_000, "feedback each {interval} ms");
         }
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!((control.estimate(), last), (kbps(1_500), Reason::ApplicationLimited));
     }
 
-    // GCC-D9: as written a source that falls from 1000 to 100 kbit/s would pull it down to 150.
+    // GCC-D9: as written, a source that falls from 1000 to 100 kbit/s would lower it to 150.
     #[test]
     fn a_source_that_falls_silent_does_not_pull_the_estimate_down() {
         let mut control = control(1_000);

@@ -1,4 +1,4 @@
-//! The contract of a controller, call by call.
+//! Tests of the `Controller` contract, call by call.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,8 @@ fn report(packets: Vec<PacketReport>) -> FeedbackReport {
     FeedbackReport { packets, missing_feedback: 0, ..FeedbackReport::default() }
 }
 
-/// Feedback each 50 ms on 1 Mbit/s: a packet each 10 ms, with what it waits at its sending time.
+/// Feeds reports every 50 ms for 1 Mbit/s: a packet every 10 ms, which waits `wait_ms` in the
+/// queue.
 fn feed(controller: &mut GccDraft, from_ms: i64, to_ms: i64, wait_ms: impl Fn(i64) -> i64) {
     for start in (from_ms..to_ms).step_by(50) {
         let sent = (start..start + 50).step_by(10);
@@ -85,12 +86,12 @@ fn growth_over_use_and_hold_are_told_with_their_reason_and_state() {
     );
     assert!(kbps(&controller) <= 0.85 * 1_020.0);
     let cut = kbps(&controller);
-    // It stands still, then drains: the estimate is held meanwhile.
+    // The queue stands still, then drains. Meanwhile the estimate is held.
     feed(&mut controller, 2_200, 2_300, |ms| 100 - (ms - 2_200) / 2);
     assert_eq!((controller.metrics().state, kbps(&controller)), ("hold", cut));
 }
 
-// Over-use and the drain that follows may lie within one report.
+// Over-use and the following drain may lie within one report.
 #[test]
 fn an_over_use_that_ends_within_a_report_still_cuts() {
     let mut controller = controller(100, 1_000, 5_000);
@@ -123,7 +124,7 @@ fn arrivals_may_come_in_any_order_within_a_report() {
     assert_eq!(in_order.target(), swapped.target());
 }
 
-// [GCC §6]: all lost is p = 1, half the bitrate a second.
+// [GCC §6]: if all is lost, p = 1, which halves the bitrate every second.
 #[test]
 fn reports_of_lost_packets_alone_cut_by_half_a_second() {
     let mut controller = controller(100, 1_000, 5_000);
@@ -151,7 +152,7 @@ fn after_a_cut_by_loss_the_target_grows_again_with_a_reason() {
     assert_eq!(controller.target().bitrate.as_bps_f64(), two_intervals_bps);
 }
 
-// GCC-D13: as written the target would stay at 1000 kbit/s for as long as feedback stays away.
+// GCC-D13: as written, the target would stay at 1000 kbit/s as long as feedback is missing.
 #[test]
 fn while_feedback_stays_away_each_second_costs_15_percent() {
     let mut controller = controller(100, 1_000, 5_000);
@@ -246,7 +247,7 @@ fn without_arrival_times_loss_alone_decides_from_the_bitrate_in_use() {
     let mut controller = controller(100, 1_000, 5_000);
     feed(&mut controller, 0, 2_000, |_| 0);
     let before = kbps(&controller);
-    // Reports by round-trip times that a gradient would call over-use: 10 ms more in each.
+    // Reports by round-trip time that a gradient would call over-use: each is 10 ms longer.
     let round_trip = |controller: &mut GccDraft, from: i64, lost_of_100: i64| {
         for start in (from..from + 2_000).step_by(50) {
             let sent = (start..start + 50).step_by(10);

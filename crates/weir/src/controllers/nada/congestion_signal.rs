@@ -9,10 +9,10 @@ use super::parameters::Parameters;
 use crate::controller::Reason;
 use crate::units::TimeDelta;
 
-/// NADA-D6: upper bound of `x_curr`, as `XMAX` in the authors' simulator.
+/// NADA-D6: upper bound of `x_curr`. The authors' simulator calls it `XMAX`.
 const SIGNAL_MAX: TimeDelta = TimeDelta::from_millis(500);
 
-/// `x_curr` by its parts.
+/// `x_curr`, split into its three terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CongestionSignal {
     /// `d_tilde`: the queuing delay, warped while losses are live.
@@ -21,16 +21,16 @@ pub(super) struct CongestionSignal {
     marking_penalty: TimeDelta,
 }
 
-/// What the receiver's half of NADA measures.
+/// Measurements that the standard assigns to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measurements {
-    /// `d_queue`.
+    /// Queuing delay `d_queue`.
     pub(super) queuing_delay: TimeDelta,
-    /// 1.0 while the last loss is live, 0.0 once it has expired, between them while it fades.
+    /// Weight of the warped delay: 1.0 until the last loss expires, then falling to 0.0.
     pub(super) warping_share: f64,
-    /// `p_loss`.
+    /// Smoothed loss ratio `p_loss`.
     pub(super) loss_ratio: f64,
-    /// `p_mark`.
+    /// Smoothed marking ratio `p_mark`.
     pub(super) marking_ratio: f64,
 }
 
@@ -45,12 +45,13 @@ impl CongestionSignal {
         }
     }
 
-    /// `x_curr`.
+    /// The aggregate congestion signal `x_curr`.
     pub(super) fn total(&self) -> TimeDelta {
         (self.warped_delay + self.loss_penalty + self.marking_penalty).min(SIGNAL_MAX)
     }
 
-    /// The largest part; of equal parts the one that hurts media most.
+    /// The cause of the largest term. If terms are equal, loss comes before ECN, and ECN before
+    /// delay.
     pub(super) fn main_cause(&self) -> Reason {
         if self.loss_penalty >= self.warped_delay.max(self.marking_penalty) {
             Reason::Loss
@@ -62,8 +63,9 @@ impl CongestionSignal {
     }
 }
 
-/// Warping: beyond `QTH` a longer queue counts for less, so that a flow whose losses show a full
-/// drop-tail queue competes by loss instead of by delay [NADA §4.2].
+/// Warping [NADA §4.2]: above `QTH`, a longer queuing delay counts for less. A flow that sees
+/// losses from a full drop-tail queue then reacts to loss instead of delay, so it can compete with
+/// loss-based flows.
 fn warp(queuing_delay: TimeDelta, p: &Parameters) -> TimeDelta {
     if queuing_delay < p.qth {
         return queuing_delay;
@@ -121,7 +123,7 @@ mod tests {
         for (delay, warped) in [(0, 0), (49, 49), (50, 50)] {
             assert_eq!(warp(ms(delay), &P), ms(warped));
         }
-        // 50 ms * exp(-1) and 50 ms * exp(-2), to the nanosecond.
+        // Exact to the nanosecond: 50 ms * exp(-1) and 50 ms * exp(-2).
         assert_eq!(warp(ms(150), &P), TimeDelta::from_nanos(18_393_972));
         assert_eq!(warp(ms(250), &P), TimeDelta::from_nanos(6_766_764));
     }

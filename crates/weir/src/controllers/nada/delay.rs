@@ -1,21 +1,21 @@
 //! Estimation of one-way delay and queuing delay [NADA §5.1.1].
 //!
-//! The clocks of sender and receiver need not agree: the base delay carries the same offset as
-//! every sample, and the difference of the two is the queuing delay.
+//! The clocks of sender and receiver need not agree. The base delay and every sample contain the
+//! same clock offset, so it cancels in their difference, the queuing delay.
 
 use crate::units::{TimeDelta, Timestamp};
 
-/// The queuing delay is the minimum of this many samples [NADA §5.1.1].
+/// Number of samples in the minimum filter of the queuing delay [NADA §5.1.1].
 const FILTER_SAMPLES: usize = 15;
-/// The base delay is the minimum over this many periods: ten minutes in all [NADA §5.1.1].
+/// Number of periods in the minimum filter of the base delay: ten minutes in total [NADA §5.1.1].
 const BASE_PERIODS: usize = 10;
-/// Length of one of the base delay's periods.
+/// Length of one period of the base delay.
 const BASE_PERIOD: TimeDelta = TimeDelta::from_secs(60);
 
 /// Minimum of the newest [`FILTER_SAMPLES`] samples.
 #[derive(Clone, Debug)]
 pub(super) struct MinFilter {
-    /// A ring; empty places hold `TimeDelta::MAX`.
+    /// Ring buffer. Unused entries are `TimeDelta::MAX`.
     samples: [TimeDelta; FILTER_SAMPLES],
     next: usize,
 }
@@ -39,7 +39,7 @@ impl MinFilter {
 /// `d_base`: minimum of the one-way delay over [`BASE_PERIODS`].
 #[derive(Clone, Debug)]
 struct BaseDelay {
-    /// Minimum of each period, a ring; empty places hold `TimeDelta::MAX`.
+    /// Ring buffer with the minimum of each period. Unused entries are `TimeDelta::MAX`.
     periods: [TimeDelta; BASE_PERIODS],
     current: usize,
     /// When the current period ends.
@@ -62,8 +62,8 @@ impl BaseDelay {
             self.min = sample.min(self.min);
             return;
         }
-        // A silence longer than a period ages the other periods by one only: they stay the best
-        // guess.
+        // After a silence of several periods, only one period is dropped: the older minima are
+        // still the best estimate.
         self.current = (self.current + 1) % BASE_PERIODS;
         self.periods[self.current] = sample;
         self.period_end = now + BASE_PERIOD;
@@ -75,9 +75,9 @@ impl BaseDelay {
 #[derive(Clone, Debug)]
 pub(super) struct OneWayDelay {
     base: Option<BaseDelay>,
-    /// The newest samples, whose minimum is `d_fwd`.
+    /// The newest samples. Their minimum is `d_fwd`.
     newest: MinFilter,
-    /// The next sample is by another clock than those before it.
+    /// The next sample comes from a different clock than the samples before it.
     new_clock: bool,
 }
 
@@ -86,22 +86,22 @@ impl OneWayDelay {
         Self { base: None, newest: MinFilter::new(), new_clock: false }
     }
 
-    /// The one-way delays from here on are by another clock.
+    /// Later one-way delays come from a different clock.
     pub(super) fn on_new_clock(&mut self) {
         self.new_clock = true;
     }
 
-    /// Takes a packet's one-way delay.
+    /// Adds the one-way delay of a packet.
     pub(super) fn on_packet(&mut self, now: Timestamp, send_time: Timestamp, delay: TimeDelta) {
         if core::mem::take(&mut self.new_clock) {
-            // NADA-D12: the queue is the same by either clock.
+            // NADA-D12: the queuing delay does not depend on the clock, so it is kept.
             let queuing_delay = self.queuing_delay().unwrap_or(TimeDelta::ZERO);
             self.base = Some(BaseDelay::new(now, delay - queuing_delay));
             self.newest = MinFilter::new();
         }
         let base = self.base.get_or_insert_with(|| BaseDelay::new(now, delay));
-        // NADA-D7: no packet queues for longer than its feedback took to come back: the clock
-        // stepped.
+        // NADA-D7: a packet cannot queue for longer than its feedback took to return. If it seems
+        // to, the clock was stepped.
         if delay - base.min > now - send_time {
             *base = BaseDelay::new(now, delay);
             self.newest = MinFilter::new();
@@ -110,7 +110,7 @@ impl OneWayDelay {
         self.newest.push(delay);
     }
 
-    /// `d_queue`: minimum of the newest samples less the base delay; `None` before the first
+    /// `d_queue`: minimum of the newest samples minus the base delay. `None` before the first
     /// packet.
     pub(super) fn queuing_delay(&self) -> Option<TimeDelta> {
         Some(self.newest.min()? - self.base.as_ref()?.min)
@@ -127,14 +127,14 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
-    /// Feeds a delay at `at` seconds with feedback that took `RTT`; returns the queuing delay.
+    /// Adds a delay sample at `at` seconds; its feedback took `RTT`. Returns the queuing delay.
     fn feed(delay: &mut OneWayDelay, at: i64, sample: TimeDelta) -> TimeDelta {
         let now = Timestamp::from_secs(at);
         delay.on_packet(now, now - RTT, sample);
         delay.queuing_delay().expect("a packet was seen")
     }
 
-    /// Feeds a delay until the filter holds nothing else.
+    /// Adds the same sample until the filter contains nothing else.
     fn fill(delay: &mut OneWayDelay, at: i64, sample: TimeDelta) -> TimeDelta {
         (0..FILTER_SAMPLES).map(|_| feed(delay, at, sample)).last().expect("some samples")
     }

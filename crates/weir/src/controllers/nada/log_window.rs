@@ -1,22 +1,22 @@
-//! Statistics of the packets sent in the last `LOGWIN`: how many were lost, marked or delayed [NADA
-//! §5.1.2].
+//! Counts lost, marked and delayed packets among those sent in the last `LOGWIN` [NADA §5.1.2].
 //!
-//! The window ends at the newest packet of which feedback spoke and moves by send time, because a
-//! lost packet has no other. Counters run along, so a packet costs the same however many there are.
+//! The window ends at the newest packet that feedback has reported. It is measured in send time,
+//! because a lost packet has no arrival time. Counters are updated as packets enter and leave, so
+//! the cost per packet does not depend on the size of the window.
 
 use alloc::collections::VecDeque;
 
 use crate::units::{TimeDelta, Timestamp};
 
-/// Most packets kept: 250 Mbit/s of full packets in 500 ms.
+/// Maximum number of packets in the window: 250 Mbit/s of full-size packets for 500 ms.
 const MAX_PACKETS: usize = 1 << 13;
 
-/// What feedback said of one packet.
+/// What feedback reported about one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fate {
     pub(super) lost: bool,
     pub(super) marked: bool,
-    /// `d_fwd - d_base` reached `QEPS` when it arrived.
+    /// `d_fwd - d_base` was at least `QEPS` when the packet arrived.
     pub(super) delayed: bool,
 }
 
@@ -27,10 +27,10 @@ struct Entry {
     fate: Fate,
 }
 
-/// The statistics window.
+/// The packets of the window, and the counts of each kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogWindow {
-    /// By rising sequence number.
+    /// Sorted by sequence number.
     entries: VecDeque<Entry>,
     lost: usize,
     marked: usize,
@@ -38,7 +38,7 @@ pub(super) struct LogWindow {
 }
 
 impl LogWindow {
-    /// Takes what feedback said of a packet; a second word on the same packet replaces the first.
+    /// Adds the report on a packet. A second report on the same packet replaces the first.
     pub(super) fn on_packet(
         &mut self,
         sequence_number: i64,
@@ -55,7 +55,7 @@ impl LogWindow {
                         self.uncount(old);
                         self.count(fate);
                     }
-                    // Older than the window: nothing to say about its time.
+                    // The packet is older than the window.
                     Err(0) => {}
                     Err(at) => {
                         self.entries.insert(at, entry);
@@ -89,12 +89,12 @@ impl LogWindow {
         self.delayed -= usize::from(fate.delayed);
     }
 
-    /// `p_inst` of losses, 0.0..=1.0.
+    /// `p_inst` for losses, 0.0..=1.0.
     pub(super) fn loss_ratio(&self) -> f64 {
         self.share(self.lost)
     }
 
-    /// `p_inst` of marks, 0.0..=1.0.
+    /// `p_inst` for ECN marks, 0.0..=1.0.
     pub(super) fn marking_ratio(&self) -> f64 {
         self.share(self.marked)
     }
@@ -103,17 +103,17 @@ impl LogWindow {
         count as f64 / self.entries.len().max(1) as f64
     }
 
-    /// Whether a packet of the window is missing.
+    /// Whether any packet in the window is lost.
     pub(super) fn has_loss(&self) -> bool {
         self.lost > 0
     }
 
-    /// Whether a packet of the window was marked.
+    /// Whether any packet in the window was marked.
     pub(super) fn has_mark(&self) -> bool {
         self.marked > 0
     }
 
-    /// Whether a packet of the window arrived while there was a queue.
+    /// Whether any packet in the window arrived while the queuing delay was at least `QEPS`.
     pub(super) fn has_delay(&self) -> bool {
         self.delayed > 0
     }
@@ -127,7 +127,7 @@ mod tests {
     const FINE: Fate = Fate { lost: false, marked: false, delayed: false };
     const LOST: Fate = Fate { lost: true, ..FINE };
 
-    /// A packet every 10 ms, numbered by its send time.
+    /// Packet `number` was sent at `number` times 10 ms.
     fn feed(window: &mut LogWindow, number: i64, fate: Fate) {
         window.on_packet(number, Timestamp::from_millis(10 * number), fate, LENGTH);
     }

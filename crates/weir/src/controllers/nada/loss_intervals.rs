@@ -1,7 +1,7 @@
 //! The mean loss interval `loss_int` and the expiry of the last loss, both in packets [NADA §4.2].
 //!
-//! A loss event is one or more losses within a round-trip time, and the mean is TFRC's weighted
-//! mean of the last eight intervals between events [RFC5348 §5.4].
+//! A loss event is one or more losses within a round-trip time. The mean is TFRC's weighted mean of
+//! the last eight intervals between loss events [RFC5348 §5.4].
 
 use alloc::collections::VecDeque;
 
@@ -10,31 +10,31 @@ use crate::units::{TimeDelta, Timestamp};
 
 /// Weights of the intervals, newest first [RFC5348 §5.4].
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// Eight intervals lie between nine events; one more event lets the newest be taken back.
+/// Nine events delimit eight intervals. One more event is kept because the newest may be cancelled.
 const MAX_EVENTS: usize = WEIGHTS.len() + 2;
 
-/// Where a loss event began.
+/// First packet of a loss event.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     sequence_number: i64,
     send_time: Timestamp,
 }
 
-/// The loss events of a flow.
+/// The recent loss events of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossIntervals {
-    /// Newest first. The oldest of a young flow is no loss but its first packet.
+    /// Newest first. Until it is pushed out, the last entry is the flow's first packet, not a loss.
     events: VecDeque<Event>,
-    /// Packets of the newest event that are still missing.
+    /// Number of packets of the newest event that are still missing.
     missing: u32,
-    /// Newest sequence number that feedback spoke of.
+    /// Highest sequence number that feedback has reported.
     newest: i64,
     /// `loss_int`; meaningful after the first loss.
     mean: f64,
 }
 
 impl LossIntervals {
-    /// Takes a packet, lost or not, that feedback speaks of for the first time.
+    /// Takes any packet that feedback reports, received or lost.
     pub(super) fn on_packet(&mut self, sequence_number: i64, send_time: Timestamp) {
         if self.events.is_empty() {
             self.events.push_front(Event { sequence_number, send_time });
@@ -43,7 +43,7 @@ impl LossIntervals {
         self.newest = self.newest.max(sequence_number);
     }
 
-    /// Takes a lost packet, after [`LossIntervals::on_packet`].
+    /// Takes a lost packet. Call [`LossIntervals::on_packet`] for it first.
     pub(super) fn on_loss(&mut self, sequence_number: i64, send_time: Timestamp, rtt: TimeDelta) {
         let Some(&last) = self.events.front() else { return };
         if sequence_number < last.sequence_number {
@@ -59,7 +59,8 @@ impl LossIntervals {
         self.mean = self.weighted_mean();
     }
 
-    /// NADA-D5: a lost packet turned up. An event all of whose packets turned up was none.
+    /// NADA-D5: a packet reported as lost has arrived. If all packets of an event arrive, the event
+    /// is cancelled.
     pub(super) fn on_recovery(&mut self, sequence_number: i64) {
         let in_newest = self.events.front().is_some_and(|e| sequence_number >= e.sequence_number);
         if !in_newest || self.missing == 0 {
@@ -76,8 +77,8 @@ impl LossIntervals {
         self.events.len() > 1
     }
 
-    /// NADA-D3: the mean of the closed intervals; the open one, which TFRC would count, has a share
-    /// of 1/6 and more, so that it could never reach `MULTILOSS` = 7 times the mean.
+    /// NADA-D3: the mean of the closed intervals. TFRC also counts the open interval. Its weight is
+    /// at least 1/6, so with it the open interval could never reach `MULTILOSS` = 7 times the mean.
     fn weighted_mean(&self) -> f64 {
         let starts = self.events.iter().zip(self.events.iter().skip(1));
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -88,9 +89,9 @@ impl LossIntervals {
         if weights > 0.0 { (sum / weights).max(1.0) } else { 0.0 }
     }
 
-    /// How much of the queuing delay is to be warped: 1 until the last loss expires, `loss_exp` =
-    /// `MULTILOSS * loss_int` packets after it, then falling to 0 over one more `loss_int`
-    /// [NADA §4.2].
+    /// Weight of the warped delay [NADA §4.2]. It is 1 until the last loss expires, that is for
+    /// `loss_exp` = `MULTILOSS * loss_int` packets. Then it falls to 0 over another `loss_int`
+    /// packets.
     pub(super) fn warping_share(&self, parameters: &Parameters) -> f64 {
         if !self.has_event() {
             return 0.0;
@@ -107,12 +108,12 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-    /// A packet every 10 ms, numbered by its send time.
+    /// Packet `number` is sent at `number` times 10 ms.
     fn send_time(number: i64) -> Timestamp {
         Timestamp::from_millis(10 * number)
     }
 
-    /// A flow of packets 0..=`newest` with these lost.
+    /// A flow of packets 0..=`newest` of which these were lost.
     fn flow(newest: i64, lost: &[i64]) -> LossIntervals {
         let mut intervals = LossIntervals::default();
         for number in 0..=newest {
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(flow(200, &[100, 110]).mean, 55.0);
     }
 
-    // [NADA §4.2]: expiry after 7 intervals, blend over the eighth.
+    // [NADA §4.2]: a loss expires after 7 intervals; the weight falls during the eighth.
     #[test]
     fn the_last_loss_expires_after_seven_intervals_and_blends_out_over_one_more() {
         for (newest, share) in
@@ -159,7 +160,7 @@ mod tests {
             let intervals = flow(900 + open, &lost);
             assert_eq!(intervals.mean, 100.0);
             assert_eq!(intervals.warping_share(&Parameters::DEFAULT) == 1.0, open <= 700);
-            // TFRC's mean with the open interval as the newest of eight.
+            // TFRC's mean: the open interval is the newest of eight.
             let closed: f64 = WEIGHTS[1..].iter().map(|weight| weight * 100.0).sum();
             let with_open = (WEIGHTS[0] * open as f64 + closed) / 6.0;
             assert!((open as f64) < Parameters::DEFAULT.multiloss * with_open);

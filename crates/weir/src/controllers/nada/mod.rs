@@ -1,4 +1,4 @@
-//! NADA: Network-Assisted Dynamic Adaptation [NADA §4], the receiver's steps taken at the sender.
+//! NADA: Network-Assisted Dynamic Adaptation [NADA §4], run entirely at the sender.
 //!
 //! ```text
 //! report -+-> one-way delay --> d_queue -------+
@@ -12,9 +12,9 @@
 //!                                   +-> r_vin = target bitrate, r_send = pacing rate
 //! ```
 //!
-//! In the standard a receiver does the upper half and reports three numbers; with feedback on each
-//! packet the sender does both, as in [NADA §6.4]. Comments in the source name the
-//! departures from the standard, NADA-D1 to NADA-D12.
+//! In the standard, the receiver does the upper half and reports three numbers. Here feedback
+//! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
+//! refer to the deviations from the standard as NADA-D1 to NADA-D12.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
@@ -60,9 +60,9 @@ pub struct Nada {
     rtt: MinFilter,
     window: LogWindow,
     loss_intervals: LossIntervals,
-    /// `p_loss`.
+    /// Smoothed loss ratio `p_loss`.
     loss_ratio: f64,
-    /// `p_mark`.
+    /// Smoothed marking ratio `p_mark`.
     marking_ratio: f64,
     receive_rate: ReceiveRate,
     mode: Mode,
@@ -82,7 +82,8 @@ impl Nada {
         Self::with_parameters(settings, parameters)
     }
 
-    /// A controller with parameters of one's own, whose `PRIO` is the priority.
+    /// A controller with custom parameters. Their `PRIO` is used; the priority in the settings is
+    /// ignored.
     pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
         let Settings { limits, ecn, .. } = settings.into();
         let start = limits.start();
@@ -108,7 +109,7 @@ impl Nada {
         }
     }
 
-    /// The receiver's steps for one packet [NADA §4.2].
+    /// Per-packet steps that the standard assigns to the receiver [NADA §4.2].
     fn on_packet_report(&mut self, now: Timestamp, packet: &PacketReport) {
         let p = &self.parameters;
         let (number, send_time) = (packet.sequence_number, packet.send_time);
@@ -118,9 +119,9 @@ impl Nada {
             self.receive_rate.on_arrival(arrival, packet.size, p.logwin);
             fate = Fate {
                 lost: false,
-                // Packets that are not ECN-capable have no marks.
+                // Marks count only if the sender uses ECN.
                 marked: packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off,
-                // `d_fwd` is the filtered delay, here too [NADA §4.1] [NADA §4.2].
+                // This uses `d_fwd`, the filtered delay [NADA §4.1] [NADA §4.2].
                 delayed: self.delay.queuing_delay() >= Some(p.qeps),
             };
         }
@@ -134,11 +135,11 @@ impl Nada {
         }
     }
 
-    /// The steps at the end of `DELTA`: the receiver's report and the sender's answer to it
-    /// [NADA §4.2] [NADA §4.3].
+    /// Update once per `DELTA`: first the receiver's report, then the sender's reaction [NADA §4.2]
+    /// [NADA §4.3].
     fn update(&mut self, now: Timestamp) {
         let p = &self.parameters;
-        // NADA-D4: smoothed once an update, not once a packet.
+        // NADA-D4: smoothed once per update, not once per packet.
         self.loss_ratio += p.alpha * (self.window.loss_ratio() - self.loss_ratio);
         self.marking_ratio += p.alpha * (self.window.marking_ratio() - self.marking_ratio);
         let measured = Measurements {
@@ -160,7 +161,7 @@ impl Nada {
         self.retarget(before, reason);
     }
 
-    /// NADA-D10: splits `r_ref` into the two rates of the target whenever it was decided anew.
+    /// NADA-D10: derives target bitrate and pacing rate from `r_ref`, each time `r_ref` is updated.
     fn retarget(&mut self, r_ref_before: Bitrate, reason: Reason) {
         let r_ref = self.reference.rate();
         let shaped = self.shaping.video_rate(r_ref, &self.limits, &self.parameters);
@@ -168,7 +169,7 @@ impl Nada {
         let pacing_rate = self.shaping.sending_rate(r_ref, &self.limits, &self.parameters);
         let moved = bitrate.cmp(&self.target.bitrate);
         if moved.is_ne() {
-            // Where the target does not follow the reference rate, the send queue moved it.
+            // If the target moved in another direction than `r_ref`, the send queue is the cause.
             let follows = moved == r_ref.cmp(&r_ref_before);
             self.reason = match (bitrate < shaped, follows) {
                 (true, _) => Reason::ReceiverLimit,

@@ -2,19 +2,19 @@
 
 use super::log_window::LogWindow;
 
-/// Which of the two updates the reference rate takes.
+/// Selects between the two update rules of the reference rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// `rmode` 0: the path shows no sign of congestion.
     RampUp,
-    /// `rmode` 1: it shows one.
+    /// `rmode` 1: the path shows a sign of congestion.
     Gradual,
 }
 
 impl Mode {
-    /// Ramp-up if within `LOGWIN` no packet was lost, the filtered delay showed no queue [NADA §4.2], and
-    /// no packet was marked (NADA-D11). The test asks for the losses themselves, not for `p_loss`, which
-    /// decays for ever without becoming zero.
+    /// Chooses ramp-up if, within `LOGWIN`, no packet was lost, the filtered delay showed no queue
+    /// [NADA §4.2], and no packet was marked (NADA-D11). Losses are counted directly because the
+    /// smoothed ratio `p_loss` decays but never reaches zero.
     pub(super) fn of(window: &LogWindow) -> Self {
         if window.has_loss() || window.has_delay() || window.has_mark() {
             Self::Gradual
@@ -23,7 +23,7 @@ impl Mode {
         }
     }
 
-    /// The standard's name.
+    /// Name of the mode in the standard.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::RampUp => "accelerated ramp-up",

@@ -1,38 +1,38 @@
-//! The parameters of NADA, to be laid beside Table 2 of the standard.
+//! The parameters of NADA, in the same form as Table 2 of the standard.
 
 use crate::units::TimeDelta;
 
-/// The parameters of Table 2 [NADA §4.1] under the standard's symbols. `RMIN` and `RMAX` are the
-/// controller's [`RateLimits`](crate::RateLimits). Times and reference ratios must be positive.
+/// The parameters of Table 2 [NADA §4.1], named by the standard's symbols. `RMIN` and `RMAX` are
+/// the controller's [`RateLimits`](crate::RateLimits). Times and reference ratios must be positive.
 ///
 /// [NADA §4.1]: https://www.rfc-editor.org/rfc/rfc8698#section-4.1
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// `PRIO`: weight of the flow among flows that share a bottleneck.
     pub prio: f64,
-    /// `XREF`: congestion signal that a flow of weight 1 accepts at `RMAX`.
+    /// `XREF`: congestion signal at which a flow of weight 1 is in equilibrium at `RMAX`.
     pub xref: TimeDelta,
     /// `KAPPA`: overall gain of the gradual update.
     pub kappa: f64,
-    /// `ETA`: gain of the signal's change against the signal itself.
+    /// `ETA`: gain of the signal's change, relative to the gain of its offset.
     pub eta: f64,
-    /// `TAU`: upper bound of the round-trip time that the gains are made for.
+    /// `TAU`: upper bound of the round-trip time that the gains are designed for.
     pub tau: TimeDelta,
     /// `DELTA`: interval between updates.
     pub delta: TimeDelta,
     /// `LOGWIN`: length of the statistics window.
     pub logwin: TimeDelta,
-    /// `QEPS`: queuing delay from which a queue counts as building up.
+    /// `QEPS`: queuing delay at which a queue counts as building up.
     pub qeps: TimeDelta,
     /// `DFILT`: bound on the delay of the filters.
     pub dfilt: TimeDelta,
     /// `GAMMA_MAX`: upper bound of the ramp-up gain.
     pub gamma_max: f64,
-    /// `QBOUND`: queuing delay that the ramp-up may inflict on itself.
+    /// `QBOUND`: maximum queuing delay that the ramp-up may cause.
     pub qbound: TimeDelta,
-    /// `MULTILOSS`: mean loss intervals after which the last loss expires.
+    /// `MULTILOSS`: number of mean loss intervals after which the last loss expires.
     pub multiloss: f64,
-    /// `QTH`: queuing delay from which it is warped.
+    /// `QTH`: queuing delay above which warping applies.
     pub qth: TimeDelta,
     /// `LAMBDA`: exponent of the warping.
     pub lambda: f64,
@@ -44,13 +44,13 @@ pub struct Parameters {
     pub dloss: TimeDelta,
     /// `DMARK`: penalty at the reference marking ratio.
     pub dmark: TimeDelta,
-    /// `FPS`: frame rate of the video, frames a second.
+    /// `FPS`: frame rate of the video, in frames per second.
     pub fps: f64,
-    /// `BETA_S`: how strongly the shaping buffer raises the sending rate.
+    /// `BETA_S`: gain by which the shaping buffer raises the sending rate.
     pub beta_s: f64,
-    /// `BETA_V`: how strongly the shaping buffer lowers the video target rate.
+    /// `BETA_V`: gain by which the shaping buffer lowers the video target rate.
     pub beta_v: f64,
-    /// `ALPHA`: smoothing of the loss and marking ratios.
+    /// `ALPHA`: smoothing factor of the loss and marking ratios.
     pub alpha: f64,
 }
 
@@ -88,5 +88,5 @@ impl Default for Parameters {
     }
 }
 
-// The standard asks that a loss weighs more than a mark [NADA §4.1].
+// The standard requires that a loss weighs more than a mark [NADA §4.1].
 const _: () = assert!(Parameters::DEFAULT.dloss.as_nanos() > Parameters::DEFAULT.dmark.as_nanos());

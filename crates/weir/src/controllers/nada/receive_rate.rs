@@ -1,30 +1,30 @@
-//! Estimation of the receiving rate `r_recv`: bytes that arrived in the last `LOGWIN`, over
-//! `LOGWIN` [NADA §5.1.3].
+//! Receiving rate `r_recv`: bytes that arrived within the last `LOGWIN`, divided by `LOGWIN`
+//! [NADA §5.1.3].
 //!
-//! The window moves by the receiver's clock, so that a queue which grows does not hide in it.
+//! The window is measured in arrival time. Measured in send time, it would hide a growing queue.
 
 use alloc::collections::VecDeque;
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// Most packets kept: 250 Mbit/s of full packets in 500 ms.
+/// Maximum number of packets in the window: 250 Mbit/s of full-size packets for 500 ms.
 const MAX_PACKETS: usize = 1 << 13;
 
-/// Counts the bytes of a sliding window.
+/// Counts received bytes in a sliding window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReceiveRate {
-    /// Arrival time and size, in the order of feedback.
+    /// Arrival time and size of each packet, in the order of feedback.
     arrivals: VecDeque<(Timestamp, DataSize)>,
     bytes: DataSize,
     newest: Option<Timestamp>,
 }
 
 impl ReceiveRate {
-    /// Takes a packet that arrived.
+    /// Adds a packet that arrived.
     pub(super) fn on_arrival(&mut self, arrival: Timestamp, size: DataSize, length: TimeDelta) {
         let newest = match self.newest {
-            // Before the whole window: the receiver's clock stepped back, and the window starts
-            // again.
+            // The packet arrived before the start of the window: the receiver's clock was stepped
+            // back, so start again.
             Some(newest) if arrival <= newest - length => {
                 self.arrivals.clear();
                 self.bytes = DataSize::ZERO;

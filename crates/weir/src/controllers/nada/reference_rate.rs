@@ -1,4 +1,4 @@
-//! Reference rate calculator: moves `r_ref` by the congestion signal [NADA §4.3].
+//! Reference rate calculator: updates `r_ref` from the congestion signal [NADA §4.3].
 
 use super::congestion_signal::CongestionSignal;
 use super::mode::Mode;
@@ -6,57 +6,58 @@ use super::parameters::Parameters;
 use crate::controller::{RateLimits, Reason};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
-/// NADA-D2: an update waits for this share of `DELTA`, so that reports of 50 ms stay aligned with
-/// it.
+/// NADA-D2: an update is due after this share of `DELTA`. Reports every 50 ms then stay aligned
+/// with the updates.
 const UPDATE_AFTER: f64 = 0.75;
-/// NADA-D2: longest `delta` that an update counts; the standard's analysis holds below it.
+/// NADA-D2: upper bound of `delta` in an update. The standard's stability analysis needs such a
+/// bound.
 const DELTA_MAX: TimeDelta = TimeDelta::from_millis(250);
-/// NADA-D9: share of the rate that a silence of the feedback leaves.
+/// NADA-D9: factor applied to the rate when feedback is missing.
 const SILENCE_FACTOR: f64 = 0.5;
 
-/// What an update is made from.
+/// Input of an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input {
-    /// `rmode`.
+    /// Rate adaptation mode `rmode`.
     pub(super) mode: Mode,
-    /// `x_curr` in parts.
+    /// `x_curr`, as its terms.
     pub(super) signal: CongestionSignal,
-    /// `r_recv`.
+    /// Receiving rate `r_recv`.
     pub(super) receive_rate: Bitrate,
-    /// `rtt`.
+    /// Round-trip time `rtt`.
     pub(super) rtt: TimeDelta,
 }
 
-/// `r_ref` and what it remembers.
+/// `r_ref` and the state that its update needs.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceRate {
     limits: RateLimits,
     /// `r_ref`, always within the limits.
     rate: Bitrate,
-    /// `x_prev`.
+    /// Congestion signal at the previous update, `x_prev`.
     previous_signal: TimeDelta,
-    /// `t_last`.
+    /// Time of the previous update, `t_last`.
     updated: Option<Timestamp>,
 }
 
 impl ReferenceRate {
     pub(super) fn new(limits: RateLimits) -> Self {
-        // NADA-D1: from the start bitrate, not from `RMIN`.
+        // NADA-D1: starts at the start bitrate, not at `RMIN`.
         let rate = limits.start();
         Self { limits, rate, previous_signal: TimeDelta::ZERO, updated: None }
     }
 
-    /// `r_ref`.
+    /// The reference rate `r_ref`.
     pub(super) fn rate(&self) -> Bitrate {
         self.rate
     }
 
-    /// Whether `DELTA` has passed since the last update.
+    /// Whether enough of `DELTA` has passed since the last update (NADA-D2).
     pub(super) fn is_due(&self, now: Timestamp, p: &Parameters) -> bool {
         self.updated.is_none_or(|updated| now - updated >= p.delta * UPDATE_AFTER)
     }
 
-    /// Moves `r_ref` and says why.
+    /// Updates `r_ref` and returns the reason for the change.
     pub(super) fn update(&mut self, now: Timestamp, input: &Input, p: &Parameters) -> Reason {
         let delta = self.updated.map_or(p.delta, |updated| (now - updated).min(DELTA_MAX));
         let (rate, reason) = match input.mode {
@@ -69,13 +70,15 @@ impl ReferenceRate {
         reason
     }
 
-    /// Accelerated ramp-up: as far beyond what arrives as makes a queue of `QBOUND` [NADA §4.3].
+    /// Accelerated ramp-up [NADA §4.3]: exceeds the receiving rate by so much that the queue stays
+    /// below `QBOUND`.
     fn ramp_up(&self, input: &Input, p: &Parameters) -> Bitrate {
         let gamma = p.gamma_max.min(p.qbound / (input.rtt + p.delta + p.dfilt));
         self.rate.max(input.receive_rate * (1.0 + gamma))
     }
 
-    /// Gradual update: by the signal's offset from its equilibrium and by its change [NADA §4.3].
+    /// Gradual update [NADA §4.3]: reacts to the signal's offset from its equilibrium and to its
+    /// change.
     fn gradual(&self, delta: TimeDelta, input: &Input, p: &Parameters) -> (Bitrate, Reason) {
         let signal = input.signal.total();
         let offset = signal - p.xref * (p.prio * (self.limits.max() / self.rate)); // x_offset
@@ -86,17 +89,18 @@ impl ReferenceRate {
         if rate < self.rate {
             return (rate, input.signal.main_cause());
         }
-        // NADA-D8: a source that sends less than it may proves nothing about the path.
+        // NADA-D8: while the source sends less than the target, feedback does not show that the
+        // path can carry more. Growth is limited to what the receiving rate supports.
         let proven = self.rate.max(input.receive_rate * (1.0 + p.gamma_max));
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
     }
 
-    /// Takes over a share of a coupled rate [RFC8699 §6.1].
+    /// Sets `r_ref` to this flow's share of a coupled rate [RFC8699 §6.1].
     pub(super) fn set_rate(&mut self, rate: Bitrate) {
         self.rate = self.limits.clamp(rate);
     }
 
-    /// NADA-D9: feedback stays away.
+    /// NADA-D9: lowers `r_ref` because feedback is missing.
     pub(super) fn on_silence(&mut self) {
         self.rate = self.limits.clamp(self.rate * SILENCE_FACTOR);
     }
@@ -134,7 +138,7 @@ mod tests {
     fn ramp_up(rtt_ms: i64, receive_kbps: u64) -> Input {
         Input { mode: Mode::RampUp, rtt: ms(rtt_ms), ..gradual(0, receive_kbps) }
     }
-    /// Updates 100 ms apart; returns the last reason.
+    /// Applies updates every 100 ms and returns the last reason.
     fn run(rate: &mut ReferenceRate, inputs: &[Input]) -> Reason {
         let start = rate.updated.unwrap_or(Timestamp::ZERO);
         let mut reason = Reason::Start;
@@ -166,7 +170,7 @@ mod tests {
         assert_eq!(rate.rate(), kbps(900));
     }
 
-    // [NADA §4.3]: with the default DELTA and DFILT even rtt = 0 stays below GAMMA_MAX.
+    // [NADA §4.3]: with the default DELTA and DFILT, gamma is below GAMMA_MAX even at rtt = 0.
     #[test]
     fn the_ramp_up_gain_is_bounded_by_gamma_max() {
         let mut rate = ReferenceRate::new(limits(150, 300, 1500));

@@ -1,14 +1,14 @@
-//! Rate-shaping buffer: what waits between encoder and network splits the reference rate into a
-//! lower video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
+//! Rate-shaping buffer: the queue between encoder and network. Its length splits the reference rate
+//! into a lower video target rate `r_vin` and a higher sending rate `r_send` [NADA §5.2.2].
 
 use super::parameters::Parameters;
 use crate::controller::RateLimits;
 use crate::units::{Bitrate, DataSize};
 
-/// Largest part of `r_ref` that the buffer moves either rate by [NADA §5.2.2].
+/// Largest adjustment of either rate, as a share of `r_ref` [NADA §5.2.2].
 const ADJUSTMENT_MAX: f64 = 0.05;
 
-/// `buffer_len` of the buffer that the pacer empties.
+/// `buffer_len`: the length of the pacer's queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShapingBuffer {
     length: DataSize,
@@ -39,7 +39,7 @@ impl ShapingBuffer {
         limits.clamp(r_ref + self.adjustment(r_ref, p.beta_s, p))
     }
 
-    /// `r_diff_v` or `r_diff_s`.
+    /// Adjustment of a rate, `r_diff_v` or `r_diff_s`.
     fn adjustment(&self, r_ref: Bitrate, beta: f64, p: &Parameters) -> Bitrate {
         let by_length = Bitrate::from_bps_f64(beta * self.length.as_bits() as f64 * p.fps);
         by_length.min(r_ref * ADJUSTMENT_MAX)

@@ -1,22 +1,22 @@
-//! Watches for feedback that stays away (NADA-D9).
+//! Detects missing feedback (NADA-D9).
 //!
-//! The standard does not say what a sender does without feedback; [RFC8836 §2] asks to read missing
-//! feedback as a sign of congestion.
+//! The standard does not specify what a sender does without feedback. [RFC8836 §2] asks to treat
+//! missing feedback as a sign of congestion.
 
 use crate::units::{TimeDelta, Timestamp};
 
-/// Stands for the round-trip time until one is measured.
+/// Assumed round-trip time until one is measured.
 const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
 
-/// Runs from the first packet that is sent after a report, until the next report.
+/// A timer that starts with the first packet sent after a report and stops at the next report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Silence {
     deadline: Option<Timestamp>,
 }
 
 impl Silence {
-    /// A packet left: its feedback is due a round-trip time later, and `LOGWIN` after that nothing
-    /// is known of the path any more.
+    /// Starts the timer if it is not running. Feedback on this packet is due after a round-trip
+    /// time; if none has arrived `LOGWIN` later, the state of the path is unknown.
     pub(super) fn on_packet_sent(
         &mut self,
         now: Timestamp,
@@ -29,7 +29,7 @@ impl Silence {
         }
     }
 
-    /// Feedback came.
+    /// Stops the timer.
     pub(super) fn on_feedback(&mut self) {
         self.deadline = None;
     }
@@ -38,8 +38,8 @@ impl Silence {
         self.deadline
     }
 
-    /// True once for a deadline that has passed. The next packet sent sets the next one, so a
-    /// source that pauses is not punished for its own silence.
+    /// Returns true once after the deadline has passed. The next packet sent sets a new deadline,
+    /// so a source that pauses is not penalized for its own silence.
     pub(super) fn has_ended(&mut self, now: Timestamp) -> bool {
         self.deadline.take_if(|deadline| *deadline <= now).is_some()
     }

@@ -1,4 +1,4 @@
-//! The controller as a whole, report by report. Closed loops are in tests/nada_loop.rs.
+//! Tests the whole controller with single reports. Closed-loop tests are in tests/nada_loop.rs.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,8 @@ fn nada(min: u64, start: u64, max: u64) -> Nada {
     Nada::new(RateLimits::new(kbps(min), kbps(start), kbps(max)).unwrap())
 }
 
-/// 1250 bytes every 10 ms: 1 Mbit/s. Sent at ten times its number, 40 ms on its way.
+/// Packet `number` has 1250 bytes, is sent at `number` times 10 ms (1 Mbit/s) and arrives 40 ms
+/// later.
 fn packet(number: i64) -> PacketReport {
     PacketReport {
         sequence_number: number,
@@ -29,7 +30,7 @@ fn packet(number: i64) -> PacketReport {
 fn lost(number: i64) -> PacketReport {
     PacketReport { arrival_time: None, ..packet(number) }
 }
-/// Reports of ten packets, every 100 ms, each 80 ms after its last packet left.
+/// One report for ten packets, every 100 ms. It arrives 80 ms after the last of them was sent.
 fn feed(nada: &mut Nada, rounds: core::ops::Range<i64>, make: impl Fn(i64) -> PacketReport) {
     for round in rounds {
         let packets: Vec<_> = (10 * round..10 * (round + 1)).map(&make).collect();
@@ -51,7 +52,7 @@ fn a_clean_path_ramps_up_to_a_sixth_more_than_what_arrives() {
     assert_eq!(metrics.acknowledged_bitrate, Some(kbps(1000)));
 }
 
-// [NADA §4.2]: p_loss decays for ever; the ramp-up must not wait for it.
+// [NADA §4.2]: p_loss never decays to zero; the ramp-up must not wait for that.
 #[test]
 fn ramp_up_returns_500_ms_after_a_loss_although_its_smoothed_ratio_is_not_zero() {
     let mut nada = nada(150, 300, 2500);
@@ -75,13 +76,13 @@ fn the_state_follows_the_newest_500_ms() {
     assert_eq!((0..10).filter(ramp_up).collect::<Vec<_>>(), [0, 1, 2, 8, 9]);
 }
 
-/// A packet that waited for so long.
+/// A packet that was queued for `queue_us`.
 fn queued(number: i64, queue_us: i64) -> PacketReport {
     let arrival_time = Some(at(10 * number + 40) + TimeDelta::from_micros(queue_us));
     PacketReport { arrival_time, ..packet(number) }
 }
 
-// [NADA §4.2]: below QEPS, and of the filtered delay, so that one short delay in 15 clears it.
+// [NADA §4.2]: the filtered delay must be below QEPS. One short delay in 15 is enough for that.
 #[test]
 fn the_ramp_up_ends_where_15_packets_in_a_row_waited_for_10_ms() {
     let state_after = |queue_us: &dyn Fn(i64) -> i64| {
@@ -163,7 +164,7 @@ fn reports_of_nothing_but_losses_lower_the_rate_to_the_minimum() {
     assert_eq!(nada.metrics().reason, Reason::Loss);
 }
 
-// [NADA §4.2]: in gradual update, which a queue of 20 ms brings about, marks count.
+// [NADA §4.2]: a queue of 20 ms causes gradual update, in which marks count.
 #[test]
 fn marks_lower_the_rate_and_are_named_as_the_reason() {
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2500)).unwrap();
@@ -294,7 +295,7 @@ fn a_new_clock_moves_neither_signal_nor_mode() {
     assert_eq!((after.queuing_delay, after.state), (before.queuing_delay, before.state));
 }
 
-// NADA-D12: a clock that is 30 ms behind and a queue of 40 ms.
+// NADA-D12: the new clock is 30 ms behind, and the queuing delay is 40 ms.
 #[test]
 fn a_new_clock_keeps_a_queue_and_counts_what_arrives_anew() {
     let mut nada = nada(150, 300, 2500);

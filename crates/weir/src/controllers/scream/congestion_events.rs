@@ -1,30 +1,30 @@
-//! Congestion events: loss and ECN marks, at most one event in a round trip.
+//! Congestion events: loss and ECN marks, at most one event per round trip.
 //!
 //! Implements the trigger of [SCREAM §4.1.2.1].
 
 use crate::controller::Reason;
 use crate::units::{TimeDelta, Timestamp};
 
-/// `BETA_LOSS`: factor of the congestion window at a loss event [SCREAM §4.1.1.1].
+/// `BETA_LOSS`: factor applied to the congestion window at a loss event [SCREAM §4.1.1.1].
 const BETA_LOSS: f64 = 0.8;
-/// `BETA_ECN`: factor of window and target bitrate at an ECN event [SCREAM §4.1.1.1].
+/// `BETA_ECN`: factor applied to window and target bitrate at an ECN event [SCREAM §4.1.1.1].
 const BETA_ECN: f64 = 0.9;
-/// `BETA_R`: factor of the target bitrate at a loss event [SCREAM §4.1.1.1].
+/// `BETA_R`: factor applied to the target bitrate at a loss event [SCREAM §4.1.1.1].
 const BETA_R: f64 = 0.9;
 
-/// What congested the path.
+/// The sign of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Congestion {
     /// Packets were lost.
     Loss,
     /// Packets were marked.
     Ecn,
-    /// Acknowledgements stay away (SCREAM-D2).
+    /// Acknowledgements are missing (SCREAM-D2).
     Silence,
 }
 
 impl Congestion {
-    /// Factor of the congestion window [SCREAM §4.1.2.1].
+    /// Factor applied to the congestion window [SCREAM §4.1.2.1].
     pub const fn window_factor(self) -> f64 {
         match self {
             Self::Loss | Self::Silence => BETA_LOSS,
@@ -32,7 +32,7 @@ impl Congestion {
         }
     }
 
-    /// Factor of the target bitrate [SCREAM §4.1.3].
+    /// Factor applied to the target bitrate [SCREAM §4.1.3].
     pub const fn rate_factor(self) -> f64 {
         match self {
             Self::Loss | Self::Silence => BETA_R,
@@ -40,7 +40,7 @@ impl Congestion {
         }
     }
 
-    /// The reason for the lower target bitrate.
+    /// The reason reported for the lower target bitrate.
     pub const fn reason(self) -> Reason {
         match self {
             Self::Loss => Reason::Loss,
@@ -50,14 +50,15 @@ impl Congestion {
     }
 }
 
-/// Limits congestion events to one in a round trip.
+/// Limits congestion events to one per round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CongestionEvents {
     last: Option<Timestamp>,
 }
 
 impl CongestionEvents {
-    /// The event, if any, that this acknowledgement makes. Loss outranks marks.
+    /// Returns the congestion event caused by this acknowledgement, if any. Loss takes precedence
+    /// over marks.
     pub fn on_acknowledged(
         &mut self,
         now: Timestamp,

@@ -12,37 +12,38 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const MIN_CWND: f64 = 3000.0;
 /// `GAIN`: growth per round trip, in segments, at zero queuing delay.
 const GAIN: f64 = 1.0;
-/// `MAX_BYTES_IN_FLIGHT_HEAD_ROOM`: the window over the recent maximum of bytes in flight.
+/// `MAX_BYTES_IN_FLIGHT_HEAD_ROOM`: limit of the window, relative to the recent maximum of bytes in
+/// flight.
 const MAX_BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.1;
-/// `QDELAY_TREND_TH`: the trend that ends fast increase.
+/// `QDELAY_TREND_TH`: delay trend at which fast increase ends.
 const QDELAY_TREND_TH: f64 = 0.2;
-/// `QDELAY_TREND_LO`: the trend below which fast increase may resume.
+/// `QDELAY_TREND_LO`: delay trend below which fast increase may resume.
 const QDELAY_TREND_LO: f64 = 0.2;
-/// `T_RESUME_FAST_INCREASE`: how long the trend must stay below it.
+/// `T_RESUME_FAST_INCREASE`: how long the trend must stay below `QDELAY_TREND_LO`.
 const T_RESUME_FAST_INCREASE: TimeDelta = TimeDelta::from_secs(5);
-// Parameters [SCREAM §4.1.2.2], without a name there.
-/// The window is used enough for fast increase when it is below this multiple of the flight.
+// Parameters of [SCREAM §4.1.2.2] that the RFC does not name.
+/// In fast increase, the window may grow if it is below this multiple of the bytes in flight.
 const FAST_INCREASE_USE: f64 = 1.5;
-/// The same outside fast increase.
+/// The same multiple outside fast increase.
 const NORMAL_USE: f64 = 1.25;
 
-/// `in_fast_increase`.
+/// Growth mode of the window, `in_fast_increase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The window grows by what is acknowledged.
+    /// The window grows by the acknowledged bytes.
     FastIncrease,
     /// The window follows the queuing delay.
     Normal,
 }
 
-/// What moves the window from mode to mode.
+/// Events that may change the mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     /// A congestion event [SCREAM §4.1.2.1].
     Congestion,
     /// The trend reached `QDELAY_TREND_TH` [SCREAM §4.1.2.2].
     Trend,
-    /// A low trend for `T_RESUME_FAST_INCREASE` [SCREAM §4.1.2.7].
+    /// The trend stayed low for `T_RESUME_FAST_INCREASE` [SCREAM §4.1.2.7].
     Abated,
 }
 
@@ -55,29 +56,30 @@ impl Mode {
     }
 }
 
-/// The delay signals that an acknowledgement is judged by.
+/// Delay signals at an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelaySignals {
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub fraction: f64,
-    /// `qdelay_trend`.
+    /// Trend of the queuing delay, `qdelay_trend`.
     pub trend: f64,
 }
 
-/// `cwnd` and its mode.
+/// `cwnd` and its growth mode.
 #[derive(Clone, Debug)]
 pub(super) struct CongestionWindow {
-    /// `cwnd` in bytes; fractional, because an acknowledgement may add less than a byte.
+    /// `cwnd` in bytes. It is fractional because an acknowledgement may add less than a byte.
     cwnd: f64,
     mode: Mode,
-    /// When the trend was last high; at the first acknowledgement, then.
+    /// When the trend was last high; initially, the time of the first acknowledgement.
     trend_high_at: Option<Timestamp>,
 }
 
 impl CongestionWindow {
-    /// A window for a flow that starts at bitrate `start`.
+    /// The initial window of a flow with this start bitrate.
     pub fn new(start: Bitrate) -> Self {
-        // SCREAM-D1: `MIN_CWND` would hold the start bitrate back for the first round trips.
+        // SCREAM-D1: an initial window of `MIN_CWND` would keep the flow below the start bitrate
+        // for the first round trips.
         let cwnd = (start * INITIAL_RTT).as_bytes() as f64;
         Self { cwnd: cwnd.max(MIN_CWND), mode: Mode::FastIncrease, trend_high_at: None }
     }
@@ -88,8 +90,8 @@ impl CongestionWindow {
         self.cwnd = (self.cwnd * congestion.window_factor()).max(MIN_CWND);
     }
 
-    /// Takes an acknowledgement without congestion event; `in_flight` is what it leaves in flight,
-    /// `max_in_flight` the recent maximum [SCREAM §4.1.2.2].
+    /// Takes an acknowledgement without congestion event [SCREAM §4.1.2.2]. `in_flight` is what
+    /// remains in flight after it; `max_in_flight` is the recent maximum.
     pub fn on_acknowledged(
         &mut self,
         now: Timestamp,
@@ -122,8 +124,8 @@ impl CongestionWindow {
         self.resume_fast_increase(now, delay.trend);
     }
 
-    /// [SCREAM §4.1.2.7]: the trend alone counts. A loss on a path without queue interrupts fast
-    /// increase for one acknowledgement.
+    /// [SCREAM §4.1.2.7]: only the trend counts. After a loss without a queue, fast increase
+    /// resumes at the next acknowledgement.
     fn resume_fast_increase(&mut self, now: Timestamp, trend: f64) {
         let since = *self.trend_high_at.get_or_insert(now);
         if trend >= QDELAY_TREND_LO {
@@ -133,12 +135,12 @@ impl CongestionWindow {
         }
     }
 
-    /// Follows a share of a coupled rate.
+    /// Scales the window when the coupled flows assign a new share of their rate.
     pub fn scale(&mut self, factor: f64) {
         self.cwnd = (self.cwnd * factor).max(MIN_CWND);
     }
 
-    /// `cwnd`.
+    /// The size of the window, `cwnd`.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.cwnd as u64)
     }
@@ -167,7 +169,7 @@ mod tests {
         CongestionWindow { cwnd, mode, trend_high_at: None }
     }
 
-    /// The window after an acknowledgement of 1000 B at 1 s.
+    /// Returns the window after an acknowledgement of 1000 bytes at 1 s.
     fn acknowledged(cwnd: f64, mode: Mode, delay: DelaySignals, flight: u64, max: u64) -> f64 {
         let mut window = window(cwnd, mode);
         let ack = Acknowledgement { newly_acked: bytes(1000), ..Acknowledgement::default() };
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(normal(0.5, 9_000), 10_050.0);
         assert_eq!(normal(1.0, 9_000), 10_000.0);
         assert_eq!(normal(3.0, 9_000), 9_800.0);
-        // A window that is not used does not grow, and shrinks all the same.
+        // A window that is not used does not grow, but it may shrink.
         assert_eq!(normal(0.5, 7_200), 10_000.0);
         assert_eq!(normal(0.5, 7_201), 10_050.0);
         assert_eq!(normal(3.0, 0), 9_800.0);

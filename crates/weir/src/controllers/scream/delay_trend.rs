@@ -1,7 +1,8 @@
-//! Queuing-delay trend: does the delay, as a fraction of its target, grow from sample to sample?
+//! Queuing-delay trend: how persistently the delay, as a fraction of its target, grows between
+//! samples.
 //!
-//! Implements `qdelay_trend` of [SCREAM §4.1.2]: the lag-one autocorrelation of the last second of
-//! delay fractions, weighted with their average. Departs from it in SCREAM-D4.
+//! Implements `qdelay_trend` of [SCREAM §4.1.2]: the lag-one autocorrelation of the delay fractions
+//! of the last second, multiplied by their average. Departs from it in SCREAM-D4.
 
 use crate::units::{TimeDelta, Timestamp};
 
@@ -17,10 +18,10 @@ const MEMORY: f64 = 0.99;
 /// Detects incipient congestion in the queuing delay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayTrend {
-    /// `qdelay_fraction_hist`, oldest first, in millionths: an integer mean is exact, a constant
-    /// delay leaves no rounding error that correlates with itself.
+    /// `qdelay_fraction_hist`, oldest first, in millionths. With integers the mean is exact. A
+    /// constant delay then leaves no rounding error that would correlate with itself.
     history: [i64; HISTORY],
-    /// `qdelay_fraction_avg`.
+    /// Averaged delay fraction, `qdelay_fraction_avg`.
     average: f64,
     trend: f64,
     memory: f64,
@@ -30,14 +31,14 @@ pub(super) struct DelayTrend {
 impl DelayTrend {
     /// Takes the delay fraction `qdelay / qdelay_target` if a sample is due.
     ///
-    /// SCREAM-D4: only a new acknowledgement is sampled. A timer would repeat the last delay when
-    /// feedback is sparse, and a repeated value is correlation that the path did not make.
+    /// SCREAM-D4: only new acknowledgements are sampled. With sparse feedback, a timer would repeat
+    /// the last delay, and repeated values correlate although the path shows no trend.
     pub fn update(&mut self, now: Timestamp, fraction: f64) {
         if now < self.next_sample {
             return;
         }
-        // Less than an interval late, the grid is kept: feedback that jitters around 50 ms is not
-        // thinned out.
+        // A sample less than an interval late does not shift the sampling grid. Otherwise feedback
+        // with jitter around 50 ms would lose samples.
         let late = now - self.next_sample;
         self.next_sample = now + INTERVAL - if late < INTERVAL { late } else { TimeDelta::ZERO };
         self.average += QDELAY_WEIGHT * (fraction - self.average);
@@ -52,16 +53,16 @@ impl DelayTrend {
         self.trend
     }
 
-    /// `qdelay_trend_mem`: the trend, slowly forgotten.
+    /// `qdelay_trend_mem`: the recent maximum of the trend, decaying slowly.
     pub fn memory(&self) -> f64 {
         self.memory
     }
 }
 
-/// `R(x,1) / R(x,0)` of the history without its mean; zero for a constant one.
+/// `R(x,1) / R(x,0)` of the history minus its mean; zero if the history is constant.
 fn autocorrelation(history: &[i64; HISTORY]) -> f64 {
     let sum: i64 = history.iter().sum();
-    // `HISTORY` times the RFC's x; the quotient is the same.
+    // These values are `HISTORY` times the RFC's x; the quotient is the same.
     let x = history.map(|fraction| (fraction * HISTORY as i64 - sum) as f64);
     let lag_one: f64 = x.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let lag_zero: f64 = x.iter().map(|x| x * x).sum();

@@ -10,46 +10,46 @@ use crate::units::{Bitrate, DataSize, TimeDelta};
 // Parameters [SCREAM §4.1.1.1].
 /// `RATE_ADJUST_INTERVAL`: time between two adjustments.
 pub(super) const RATE_ADJUST_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
-/// `RAMP_UP_SPEED`: fastest growth, bit/s each second.
+/// `RAMP_UP_SPEED`: maximum growth, in bit/s per second.
 const RAMP_UP_SPEED: f64 = 200_000.0;
-/// `PRE_CONGESTION_GUARD`: share of the current rate given up at full delay trend.
+/// `PRE_CONGESTION_GUARD`: share of the current rate that is given up when the delay trend is 1.
 const PRE_CONGESTION_GUARD: f64 = 0.1;
 /// `TX_QUEUE_SIZE_FACTOR`: weight of the bits in the send queue.
 const TX_QUEUE_SIZE_FACTOR: f64 = 1.0;
-/// `RTP_QDELAY_TH`: delay in the send queue above which the target shrinks, seconds.
+/// `RTP_QDELAY_TH`: send-queue delay above which the target shrinks, in seconds.
 const RTP_QDELAY_TH: f64 = 0.02;
-/// `TARGET_RATE_SCALE_RTP_QDELAY`: factor of the target then.
+/// `TARGET_RATE_SCALE_RTP_QDELAY`: factor applied to the target above that delay.
 const TARGET_RATE_SCALE_RTP_QDELAY: f64 = 0.95;
-// Parameters [SCREAM §4.1.3], without a name there.
-/// Growth is limited to this share of the target a second, where that is less than the ramp.
+// Parameters of [SCREAM §4.1.3] that the RFC does not name.
+/// Maximum growth per second as a share of the target, if that is below `RAMP_UP_SPEED`.
 const RAMP_UP_SHARE: f64 = 0.5;
-/// How quickly growth gains speed with the distance from the last congested bitrate.
+/// How fast growth increases with the distance from the last congested bitrate.
 const SCALE_GAIN: f64 = 4.0;
-/// Lowest growth, next to the last congested bitrate.
+/// Minimum scale of growth, near the last congested bitrate.
 const SCALE_MIN: f64 = 0.2;
-/// `target_bitrate_last_max` before there was any congestion.
+/// `target_bitrate_last_max` before the first congestion.
 const INITIAL_LAST_MAX: Bitrate = Bitrate::from_bps(1);
 
-/// What an adjustment goes by.
+/// Input of an adjustment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
-    /// Whether acknowledgements stay away.
+    /// Whether acknowledgements are missing.
     pub silent: bool,
     /// Whether the congestion window is in fast increase.
     pub fast_increase: bool,
-    /// `current_rate`: what the path carried.
+    /// `current_rate`: bitrate that the path carried.
     pub current_rate: Bitrate,
     /// The larger of `rate_media` and `rate_media_median`.
     pub media_rate: Bitrate,
-    /// `qdelay_trend`.
+    /// Trend of the queuing delay, `qdelay_trend`.
     pub trend: f64,
-    /// `qdelay_trend_mem`.
+    /// Recent maximum of the trend, `qdelay_trend_mem`.
     pub trend_memory: f64,
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     pub queued: DataSize,
 }
 
-/// `target_bitrate` and what bounds its growth.
+/// `target_bitrate` and the state that bounds its growth.
 #[derive(Clone, Debug)]
 pub(super) struct MediaRateControl {
     limits: RateLimits,
@@ -64,8 +64,8 @@ impl MediaRateControl {
         Self { limits, target: limits.start(), last_max: INITIAL_LAST_MAX, reason: Reason::Start }
     }
 
-    /// Incipient congestion: the delay trend ended fast increase. The target stays, its growth
-    /// will be careful (SCREAM-D10).
+    /// Incipient congestion: the delay trend ended fast increase. The target stays the same, but
+    /// grows slowly from now on (SCREAM-D10).
     pub fn on_incipient_congestion(&mut self) {
         self.last_max = self.target;
     }
@@ -76,12 +76,12 @@ impl MediaRateControl {
         self.set(self.target * congestion.rate_factor(), congestion.reason());
     }
 
-    /// Takes over a share of a coupled rate.
+    /// Sets the target to this flow's share of a coupled rate.
     pub fn share(&mut self, share: Bitrate) {
         self.set(share, Reason::Coupled);
     }
 
-    /// The adjustment of every `RATE_ADJUST_INTERVAL` [SCREAM §4.1.3].
+    /// The adjustment, once per `RATE_ADJUST_INTERVAL` [SCREAM §4.1.3].
     pub fn adjust(&mut self, at: &Conditions) {
         let target = self.target.as_bps_f64();
         let (adjusted, reason) = if at.fast_increase {
@@ -90,8 +90,8 @@ impl MediaRateControl {
             self.follow_path(at)
         };
         let carried = at.current_rate.max(at.media_rate).as_bps_f64();
-        // SCREAM-D8: a source that uses less than half of its target stops the target's growth,
-        // and does not pull it down after itself. SCREAM-D2: nothing grows in silence.
+        // SCREAM-D8: if the source uses less than half of the target, the target neither grows nor
+        // follows the source down. SCREAM-D2: the target does not grow without feedback.
         let holds = at.silent || 2.0 * carried < target;
         let limit = if holds { target } else { carried * (2.0 - at.trend_memory) };
         let reason = if limit < target && limit < adjusted { Reason::OverUse } else { reason };
@@ -106,8 +106,8 @@ impl MediaRateControl {
         let delta = current * guard - TX_QUEUE_SIZE_FACTOR * queued;
         let before = self.target.as_bps_f64();
         if queued > RTP_QDELAY_TH * current {
-            // SCREAM-D9: no growth on top of a send queue. The RFC adds up to 10 % here and takes
-            // 5 % off again, which holds the queue only above 800 kbit/s.
+            // SCREAM-D9: no growth while there is a send queue. The RFC adds up to 10 % here and
+            // then subtracts 5 %, which limits the queue only above 800 kbit/s.
             let target = (before + delta.min(0.0)) * TARGET_RATE_SCALE_RTP_QDELAY;
             (target, Reason::SendQueue)
         } else {
@@ -116,13 +116,13 @@ impl MediaRateControl {
         }
     }
 
-    /// `ramp_up_speed_t` over an interval, bit/s.
+    /// `ramp_up_speed_t` times the adjustment interval, in bit/s.
     fn growth_limit(&self) -> f64 {
         let ramp = RAMP_UP_SPEED.min(RAMP_UP_SHARE * self.target.as_bps_f64());
         ramp * RATE_ADJUST_INTERVAL.as_secs_f64()
     }
 
-    /// `scale_t`.
+    /// Scale of the growth, `scale_t`: small near the last congested bitrate.
     fn growth_scale(&self) -> f64 {
         let last_max = self.last_max.as_bps_f64();
         let distance = SCALE_GAIN * (self.target.as_bps_f64() - last_max) / last_max;
@@ -137,12 +137,12 @@ impl MediaRateControl {
         }
     }
 
-    /// `target_bitrate`.
+    /// The target bitrate, `target_bitrate`.
     pub fn target(&self) -> Bitrate {
         self.target
     }
 
-    /// `TARGET_BITRATE_MAX`.
+    /// The maximum target bitrate, `TARGET_BITRATE_MAX`.
     pub fn max_bitrate(&self) -> Bitrate {
         self.limits.max()
     }
@@ -161,7 +161,8 @@ mod tests {
         Bitrate::from_kbps(kbps)
     }
 
-    /// Control at `target_kbps` within 50 and 5000 kbit/s, congested last at `last_max`.
+    /// A rate control at `target_kbps` with limits of 50 and 5000 kbit/s, last congested at
+    /// `last_max`.
     fn control(target_kbps: u64, last_max: Bitrate) -> MediaRateControl {
         let limits = RateLimits::new(kbps(50), kbps(target_kbps), kbps(5_000)).unwrap();
         MediaRateControl { last_max, ..MediaRateControl::new(limits) }
@@ -230,7 +231,7 @@ mod tests {
         let queued = |bytes| Conditions { queued: DataSize::from_bytes(bytes), ..NORMAL };
         assert_eq!(adjusted(1_000, kbps(1_000), queued(2_500)).1, Reason::Increase);
         assert_eq!(adjusted(1_000, kbps(1_000), queued(2_501)), (kbps(950), Reason::SendQueue));
-        // 1.2 s of media in the queue: 200 kbit more than the path carries in a second.
+        // The queue contains 1200 kbit, 200 kbit more than the path carries in a second.
         assert_eq!(adjusted(1_000, kbps(1_000), queued(150_000)).0, kbps(760));
         let dead = Conditions { current_rate: Bitrate::ZERO, ..queued(1) };
         assert_eq!(adjusted(1_000, kbps(1_000), dead).1, Reason::SendQueue);

@@ -11,8 +11,9 @@
 //! source, sender, receiver -> throughput -> media rate control (every 200 ms) -> target bitrate
 //! ```
 //!
-//! The network limits the bytes in flight, the send queue between source and network limits the
-//! target bitrate. Comments in the source name the deviations, SCREAM-D1 to SCREAM-D13.
+//! The state of the network limits the bytes in flight. The send queue between source and network
+//! limits the target bitrate. Comments in the source refer to the deviations as SCREAM-D1 to
+//! SCREAM-D13.
 
 mod congestion_events;
 mod congestion_window;
@@ -62,15 +63,15 @@ pub struct Scream {
     throughput: Throughput,
     media: MediaRateControl,
     limits: RateLimits,
-    /// Without ECN a mark means nothing.
+    /// If ECN is off, marks are ignored.
     ecn: EcnMode,
     receiver_limit: Option<Bitrate>,
-    /// End of the running adjustment interval; `None` before the first packet.
+    /// End of the current adjustment interval; `None` before the first packet.
     adjust_at: Option<Timestamp>,
 }
 
 impl Scream {
-    /// A controller at the start bitrate.
+    /// A controller that starts at the start bitrate.
     pub fn new(settings: impl Into<Settings>) -> Self {
         let Settings { limits, ecn, .. } = settings.into();
         Self {
@@ -94,7 +95,7 @@ impl Scream {
         }
     }
 
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     fn delay_fraction(&self) -> f64 {
         self.queuing_delay.value() / self.delay_target.value()
     }
@@ -174,7 +175,7 @@ impl Controller for Scream {
     fn on_timeout(&mut self, now: Timestamp) {
         let Some(due) = self.adjust_at.filter(|&due| due <= now) else { return };
         let elapsed = now - due + RATE_ADJUST_INTERVAL;
-        // The grid is kept unless a whole interval was missed.
+        // The next tick stays on the grid unless a whole interval was missed.
         let next = due + RATE_ADJUST_INTERVAL;
         self.adjust_at = Some(if next > now { next } else { now + RATE_ADJUST_INTERVAL });
         self.throughput.end_interval(elapsed);

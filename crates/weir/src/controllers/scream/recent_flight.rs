@@ -1,16 +1,16 @@
-//! `max_bytes_in_flight`: the most bytes in flight of the last 5 s [SCREAM §4.1.2.2].
+//! `max_bytes_in_flight`: the maximum of bytes in flight over the last 5 s [SCREAM §4.1.2.2].
 
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
-/// The sliding window, in slots.
+/// Length of the sliding window.
 const WINDOW: TimeDelta = TimeDelta::from_secs(5);
 const SLOT: TimeDelta = TimeDelta::from_millis(100);
 const SLOTS: usize = (WINDOW.as_nanos() / SLOT.as_nanos()) as usize;
 
-/// Maximum over a sliding window, in slots that overwrite themselves.
+/// Maximum over a sliding window, which is divided into slots in a ring buffer.
 #[derive(Clone, Debug)]
 pub(super) struct RecentFlight {
-    /// Number of the slot since the origin of time, and the maximum in it.
+    /// Number of each slot, counted from time zero, and the maximum in it.
     slots: [(i64, DataSize); SLOTS],
 }
 

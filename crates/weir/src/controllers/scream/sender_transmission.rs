@@ -1,4 +1,4 @@
-//! Sender transmission control: what the window still lets out, and how fast.
+//! Sender transmission control: how many bytes may be sent now, and how fast.
 //!
 //! Implements [SCREAM §4.1.2.5] and [SCREAM §4.1.2.6].
 
@@ -6,23 +6,24 @@ use crate::controller::Window;
 use crate::controllers::scream_common::{MSS, RATE_PACE_MIN};
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
-/// The pacing rate over the highest target bitrate, at most (SCREAM-D11).
+/// Upper bound of the pacing rate, relative to the maximum target bitrate (SCREAM-D11).
 const MAX_PACING_FACTOR: f64 = 10.0;
 
-/// `send_wnd` [SCREAM §4.1.2.5], opened by what silence allows (SCREAM-D2).
+/// `send_wnd` [SCREAM §4.1.2.5], but at least the allowance during silence (SCREAM-D2).
 pub(super) fn send_window(
     cwnd: DataSize,
     in_flight: DataSize,
     delay_fraction: f64,
     allowance: DataSize,
 ) -> Window {
-    // A strict rule above the delay target, one segment of slack below it.
+    // Up to the delay target, one segment more than the window may be sent.
     let slack = if delay_fraction <= 1.0 { MSS as u64 } else { 0 };
     let send_window = (cwnd + DataSize::from_bytes(slack)).saturating_sub(in_flight);
     Window { congestion_window: cwnd, available: send_window.max(allowance) }
 }
 
-/// `pace_bitrate` [SCREAM §4.1.2.6]. SCREAM-D11: bounded, or a short round trip ends all pacing.
+/// `pace_bitrate` [SCREAM §4.1.2.6]. SCREAM-D11: bounded, because with a short round-trip time the
+/// RFC's rate is so high that packets are no longer paced.
 pub(super) fn pacing_rate(cwnd: DataSize, rtt: TimeDelta, max_bitrate: Bitrate) -> Bitrate {
     (cwnd / rtt).min(max_bitrate * MAX_PACING_FACTOR).max(RATE_PACE_MIN)
 }

@@ -1,4 +1,4 @@
-//! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
+//! Tests the whole controller with single reports. Closed-loop tests are in tests/closed_loop.
 
 use super::*;
 use crate::controllers::scream_common::testing::{SIZE, round, round_with_ecn};
@@ -13,7 +13,7 @@ fn controller() -> Scream {
     Scream::new(RateLimits::new(min, start, max).unwrap())
 }
 
-// [SCREAM §4.1.2.3]: a queue that varies moves the target only with losses beside it.
+// [SCREAM §4.1.2.3]: a varying queue changes the delay target only if there are losses, too.
 #[test]
 fn a_queue_with_losses_raises_the_delay_target_and_one_without_does_not() {
     let target = |loses: bool| {
@@ -29,7 +29,7 @@ fn a_queue_with_losses_raises_the_delay_target_and_one_without_does_not() {
     assert!(target(true) > QDELAY_TARGET_LO * 1.5, "{}", target(true));
 }
 
-// SCREAM-D13: a clock that is 30 ms behind, and a queue of 40 ms.
+// SCREAM-D13: the new clock is 30 ms behind, and the queuing delay is 40 ms.
 #[test]
 fn a_new_clock_keeps_the_queue() {
     let mut scream = controller();
@@ -41,7 +41,8 @@ fn a_new_clock_keeps_the_queue() {
     assert_eq!(scream.metrics().queuing_delay, queue);
 }
 
-// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a lost packet takes a fifth of the window and a tenth of the target.
+// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a loss reduces the window by a fifth and the target by a
+// tenth.
 #[test]
 fn a_loss_lowers_window_and_target_at_the_report_that_shows_it() {
     let mut scream = controller();
@@ -54,7 +55,7 @@ fn a_loss_lowers_window_and_target_at_the_report_that_shows_it() {
     assert_eq!(scream.metrics().reason, Reason::Loss);
 }
 
-// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a marked packet takes a tenth of both.
+// [SCREAM §4.1.2.1], [SCREAM §4.1.3]: a mark reduces both by a tenth.
 #[test]
 fn a_mark_lowers_window_and_target_with_ecn_and_means_nothing_without() {
     let after_mark = |ecn| {
@@ -94,7 +95,7 @@ fn a_share_moves_target_and_window_alike() {
     assert_eq!(scream.metrics().reason, Reason::Coupled);
 }
 
-// [SCREAM §4.1.3]: each 200 ms from the first frame on.
+// [SCREAM §4.1.3]: every 200 ms, starting with the first frame.
 #[test]
 fn the_target_is_adjusted_on_a_grid_of_200_ms() {
     let mut scream = controller();

@@ -1,27 +1,28 @@
-//! Throughput: bitrates of the source, the sender and the receiver, every adjustment interval.
+//! Throughput: bitrates of source, sender and receiver in each adjustment interval.
 //!
 //! Implements `rate_media`, `rate_media_median`, `rate_transmit`, `rate_ack`, `rtp_queue_size` of
 //! [SCREAM §4.1.1.2] and [SCREAM §4.1.3].
 
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
-/// Media bitrates of which the median is taken: 60 of 200 ms, "more than 10 s" [SCREAM §4.1.1.2].
+/// Number of media bitrates in the median: 60 intervals of 200 ms, "more than 10 s"
+/// [SCREAM §4.1.1.2].
 const MEDIAN_SAMPLES: usize = 60;
 
-/// Counts bytes over an adjustment interval and turns them into bitrates.
+/// Counts bytes in an adjustment interval and converts them to bitrates.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
     media_bytes: DataSize,
     sent_bytes: DataSize,
     acked_bytes: DataSize,
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     queued: DataSize,
     rate_media: Bitrate,
     rate_transmit: Bitrate,
     rate_ack: Bitrate,
-    /// The last media bitrates, a ring; zero where there was none yet.
+    /// Ring buffer of the last media bitrates. Unused entries are zero.
     media: [Bitrate; MEDIAN_SAMPLES],
-    /// The same by size.
+    /// The same bitrates, sorted.
     sorted: [Bitrate; MEDIAN_SAMPLES],
     next: usize,
 }
@@ -80,22 +81,22 @@ impl Throughput {
         }
     }
 
-    /// `current_rate`: what the path carried [SCREAM §4.1.3].
+    /// `current_rate`: bitrate that the path carried [SCREAM §4.1.3].
     pub fn current_rate(&self) -> Bitrate {
         self.rate_transmit.max(self.rate_ack)
     }
 
-    /// What the source made: the larger of `rate_media` and its median.
+    /// Bitrate of the source: the larger of `rate_media` and its median.
     pub fn media_rate(&self) -> Bitrate {
         self.rate_media.max(self.sorted[MEDIAN_SAMPLES / 2])
     }
 
-    /// `rate_ack`.
+    /// Acknowledged bitrate, `rate_ack`.
     pub fn rate_ack(&self) -> Bitrate {
         self.rate_ack
     }
 
-    /// `rtp_queue_size`.
+    /// Length of the send queue, `rtp_queue_size`.
     pub fn queued(&self) -> DataSize {
         self.queued
     }

@@ -1,35 +1,37 @@
-//! Bytes in flight: what was sent after the highest acknowledged sequence number.
+//! Bytes in flight: bytes sent after the highest acknowledged sequence number.
 //!
-//! Implements the accounting of [SCREAM §4.1.2] and [SCREAMV2 §4.1]. Holes below the highest
-//! acknowledged number do not count as in flight: a lost packet leaves the flight with the next
-//! acknowledgement above it.
+//! Implements the accounting of [SCREAM §4.1.2] and [SCREAMV2 §4.1]. Missing packets below the
+//! highest acknowledged number do not count as in flight: a lost packet leaves the flight when a
+//! later packet is acknowledged.
 
 use alloc::collections::VecDeque;
 
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::DataSize;
 
-/// Packets remembered while nothing is acknowledged; older ones leave the flight unacknowledged.
+/// Maximum number of packets in flight. Older packets leave the flight without acknowledgement.
 const MAX_PACKETS: usize = 1 << 15;
 
-/// What a report acknowledges.
+/// The acknowledgements of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Acknowledgement {
-    /// The received packet with the highest sequence number, if it is higher than all before it.
+    /// The received packet with the highest sequence number, if that is higher than in earlier
+    /// reports.
     pub newest: Option<PacketReport>,
-    /// `bytes_newly_acked`: from the last highest sequence number to this one, lost ones included.
+    /// `bytes_newly_acked`: bytes from the previous highest sequence number to this one, including
+    /// lost packets.
     pub newly_acked: DataSize,
-    /// Bytes that the report says arrived.
+    /// Bytes reported as received.
     pub received: DataSize,
-    /// Packets that the report says arrived: `data_units_acked`.
+    /// Packets reported as received: `data_units_acked`.
     pub received_packets: u64,
-    /// Those of them that carry Congestion Experienced: `data_units_acked_ce`.
+    /// Received packets marked Congestion Experienced: `data_units_acked_ce`.
     pub marked_packets: u64,
-    /// Their bytes: `bytes_newly_acked_ce`.
+    /// Bytes of the marked packets: `bytes_newly_acked_ce`.
     pub marked: DataSize,
 }
 
-/// The bytes between the highest acknowledged and the last sent packet.
+/// Counts the bytes between the highest acknowledged packet and the last sent packet.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct BytesInFlight {
     /// Bytes sent up to and including the last packet.
@@ -37,7 +39,7 @@ pub(in super::super) struct BytesInFlight {
     /// Bytes sent up to and including the highest acknowledged packet.
     acked: u64,
     highest_acked: Option<i64>,
-    /// Sequence number of each packet in flight, and `sent` as it stood with it.
+    /// Sequence number of each packet in flight, and the value of `sent` after it.
     packets: VecDeque<(i64, u64)>,
 }
 
@@ -85,7 +87,7 @@ impl BytesInFlight {
         DataSize::from_bytes(self.acked - before)
     }
 
-    /// `bytes_in_flight`.
+    /// Bytes in flight, `bytes_in_flight`.
     pub fn bytes(&self) -> DataSize {
         DataSize::from_bytes(self.sent - self.acked)
     }
@@ -130,7 +132,8 @@ mod tests {
         }
     }
 
-    // [SCREAM §4.1.2]: SN sent and SN-5 acknowledged leaves five packets, SN-3 lost or not.
+    // [SCREAM §4.1.2]: if SN was sent and SN-5 acknowledged, five packets are in flight, even if
+    // SN-3 was lost.
     #[test]
     fn what_lies_above_the_highest_acknowledged_number_is_in_flight() {
         let mut flight = flight_of(10);
@@ -140,7 +143,8 @@ mod tests {
         assert_eq!(flight.bytes(), DataSize::from_bytes(5000));
     }
 
-    // [SCREAM §4.1.2]: N, then N+3 acknowledged is three packets, N+2 lost or not.
+    // [SCREAM §4.1.2]: acknowledging N and then N+3 acknowledges three packets, even if N+2 was
+    // lost.
     #[test]
     fn newly_acknowledged_bytes_include_the_lost_ones_below() {
         let mut flight = flight_of(10);

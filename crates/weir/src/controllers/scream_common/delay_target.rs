@@ -1,44 +1,45 @@
-//! Competing flows compensation: raises the delay target where another flow holds the queue full.
+//! Competing flows compensation: raises the delay target if another flow keeps the queue full.
 //!
-//! Implements [SCREAM §4.1.2.3] and [SCREAMV2 §4.5.4], which differ in `QDELAY_TARGET_LO` alone.
+//! Implements [SCREAM §4.1.2.3] and [SCREAMV2 §4.5.4], which differ only in `QDELAY_TARGET_LO`.
 
 use crate::units::TimeDelta;
 
 // Parameters [SCREAM §4.1.1.1].
 /// `QDELAY_TARGET_HI`: the highest delay target.
 const QDELAY_TARGET_HI: TimeDelta = TimeDelta::from_millis(400);
-// Parameters [SCREAM §4.1.2.3], without a name there.
-/// Samples of the variance.
+// Parameters of [SCREAM §4.1.2.3] that the RFC does not name.
+/// Number of samples in the variance.
 const VARIANCE_SAMPLES: usize = 200;
-/// Samples of the average. The state variable of the same section says 100 (SCREAM-D7).
+/// Number of samples in the average. The RFC also says 100, in the list of state variables
+/// (SCREAM-D7).
 const AVERAGE_SAMPLES: usize = 50;
-/// `loss_event_rate` above which the queue belongs to a loss-based flow.
+/// `loss_event_rate` above which a loss-based flow is assumed to fill the queue.
 const LOSS_EVENT_RATE: f64 = 0.002;
-/// Factor of the target then.
+/// Factor applied to the target above that rate.
 const LOSS_FACTOR: f64 = 1.5;
-/// Normalised variance below which the delay is steady enough to become the target.
+/// Normalized variance below which the delay is steady enough to set the target.
 const STEADY_VARIANCE: f64 = 0.2;
-/// Factor of a quick decrease, at most.
+/// Strongest factor of a fast decrease.
 const FAST_DECREASE: f64 = 0.5;
 /// Factor of a slow decrease.
 const SLOW_DECREASE: f64 = 0.9;
 
-/// Adapts `qdelay_target` to the delay that other flows make.
+/// Adapts `qdelay_target` to the delay caused by other flows.
 #[derive(Clone, Debug)]
 pub(in super::super) struct DelayTarget {
-    /// `qdelay_norm_hist`, in microseconds so that the running sums stay exact; a ring.
+    /// `qdelay_norm_hist`, a ring buffer. In integer microseconds, so the running sums stay exact.
     history: [u32; VARIANCE_SAMPLES],
     next: usize,
     sum: u64,
     sum_of_squares: u64,
     recent_sum: u64,
-    /// `QDELAY_TARGET_LO`: the target without competition, and the unit of the statistics.
+    /// `QDELAY_TARGET_LO`: the target without competition. The statistics are in units of it.
     lowest: TimeDelta,
     target: TimeDelta,
 }
 
 impl DelayTarget {
-    /// A target that starts at its lowest, `QDELAY_TARGET_LO`.
+    /// A target that starts at its minimum, `QDELAY_TARGET_LO`.
     pub fn new(lowest: TimeDelta) -> Self {
         Self {
             history: [0; VARIANCE_SAMPLES],
@@ -69,7 +70,7 @@ impl DelayTarget {
     }
 
     fn push(&mut self, queuing_delay: TimeDelta) {
-        // A queuing delay is at most a round-trip time, which is at most 10 s (SCREAM-D3).
+        // A queuing delay is at most a round-trip time, and that is at most 10 s (SCREAM-D3).
         let sample = u32::try_from(queuing_delay.as_micros()).unwrap_or(0);
         let oldest = u64::from(self.history[self.next]);
         let leaves_average = (self.next + VARIANCE_SAMPLES - AVERAGE_SAMPLES) % VARIANCE_SAMPLES;
@@ -82,12 +83,12 @@ impl DelayTarget {
         self.next = (self.next + 1) % VARIANCE_SAMPLES;
     }
 
-    /// `qdelay_norm_avg_t`.
+    /// Average of the newest samples, `qdelay_norm_avg_t`.
     fn average(&self) -> f64 {
         self.recent_sum as f64 / AVERAGE_SAMPLES as f64 / self.lowest.as_micros() as f64
     }
 
-    /// `qdelay_norm_var_t`.
+    /// Variance of all samples, `qdelay_norm_var_t`.
     fn variance(&self) -> f64 {
         let samples = VARIANCE_SAMPLES as u128;
         let spread = samples * u128::from(self.sum_of_squares) - u128::from(self.sum).pow(2);
@@ -95,7 +96,7 @@ impl DelayTarget {
         spread as f64 / (unit * unit)
     }
 
-    /// `qdelay_target`.
+    /// The delay target, `qdelay_target`.
     pub fn value(&self) -> TimeDelta {
         self.target
     }
@@ -142,7 +143,8 @@ mod tests {
     // [SCREAM §4.1.2.3]
     #[test]
     fn an_unsteady_delay_above_the_lowest_target_lowers_the_target_by_a_tenth() {
-        // Of 200 samples at 400 ms, three at zero make the variance 0.236; two make it 0.158.
+        // With 200 samples of 400 ms, three of them replaced by zero give a variance of 0.236, two
+        // give 0.158.
         let zeros = |zeros| after((0..400 + zeros).map(|n| if n < 400 { 400 } else { 0 }), 0.0);
         assert_eq!(zeros(2).value(), ms(400));
         assert_eq!(zeros(3).value(), ms(360));

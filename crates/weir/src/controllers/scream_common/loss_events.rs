@@ -5,7 +5,7 @@ use crate::units::{TimeDelta, Timestamp};
 /// Gain of the average, per round trip (SCREAM-D6, SCREAMV2-D5).
 const GAIN: f64 = 0.01;
 
-/// Counts the round trips with loss.
+/// Averages the share of round trips with loss.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct LossEventRate {
     round_trip_start: Timestamp,
@@ -14,11 +14,11 @@ pub(in super::super) struct LossEventRate {
 }
 
 impl LossEventRate {
-    /// Takes a feedback report that did or did not reveal a loss.
+    /// Takes a feedback report; `lost` says whether it revealed a loss.
     pub fn on_report(&mut self, now: Timestamp, rtt: TimeDelta, lost: bool) {
         self.loss_in_round_trip |= lost;
         if now - self.round_trip_start >= rtt {
-            // SCREAM-D6, SCREAMV2-D5: the texts give the meaning of the rate, and no filter.
+            // SCREAM-D6, SCREAMV2-D5: the specifications define the rate, but no filter for it.
             let sample = f64::from(u8::from(self.loss_in_round_trip));
             self.rate += GAIN * (sample - self.rate);
             self.loss_in_round_trip = false;

@@ -1,4 +1,4 @@
-//! Lost packet detection: a packet called missing is lost once the reordering window has passed.
+//! Loss detection: a packet reported missing is lost once the reordering window has passed.
 //!
 //! Implements [SCREAM §4.1.2.4] and [SCREAMV2 §4.2.1.1]. The bounds of the window are SCREAM-D5 and
 //! SCREAMV2-D3.
@@ -8,26 +8,26 @@ use alloc::collections::{BTreeMap, VecDeque};
 use crate::feedback::FeedbackReport;
 use crate::units::{TimeDelta, Timestamp};
 
-/// Missing packets that are remembered, so that a late one is known.
+/// Maximum number of missing packets remembered, to recognize late ones.
 const MAX_MISSING: usize = 1024;
-/// Losses in a row, none of them only late, after which the window closes again: `reo_wnd_persist`
-/// [RFC8985 §6.2].
+/// Number of losses in a row without a late packet after which the reordering window closes again:
+/// `reo_wnd_persist` [RFC8985 §6.2].
 const PERSIST: u32 = 16;
 
-/// Tells lost packets from late ones.
+/// Distinguishes lost packets from late ones.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct LostPackets {
-    /// The lost flag: sequence number of each missing packet, and when feedback said so.
+    /// Sequence number of each missing packet, and when feedback first reported it missing.
     missing: BTreeMap<i64, Timestamp>,
-    /// Missing packets that are not lost yet, by that time.
+    /// Missing packets not declared lost yet, ordered by that time.
     waiting: VecDeque<(Timestamp, i64)>,
     reordering_window: TimeDelta,
-    /// Losses since a missing packet turned up.
+    /// Losses since a missing packet last arrived late.
     losses: u32,
 }
 
 impl LostPackets {
-    /// Takes over what a report says is missing, and what it says is there after all.
+    /// Records the packets that a report declares missing, and missing packets that arrived late.
     pub fn on_report(&mut self, now: Timestamp, report: &FeedbackReport, rtt: TimeDelta) {
         for packet in &report.packets {
             if packet.arrival_time.is_none() {
@@ -36,8 +36,8 @@ impl LostPackets {
             } else if packet.recovered
                 && let Some(since) = self.missing.remove(&packet.sequence_number)
             {
-                // The reordering delay: from the report that missed it to the one that has it.
-                // SCREAM-D5: at most one round trip, as [RFC8985 §6.2].
+                // Reordering delay: time between the report that lacked the packet and the one that
+                // contains it. SCREAM-D5: at most one round trip, as in [RFC8985 §6.2].
                 self.reordering_window = self.reordering_window.max(now - since).min(rtt);
                 self.losses = 0;
             }
@@ -47,7 +47,7 @@ impl LostPackets {
         }
     }
 
-    /// How many packets are lost whose reordering window ended by `now`. Each is told once.
+    /// Number of packets whose reordering window has ended by `now`. Each is returned once.
     pub fn take_lost(&mut self, now: Timestamp) -> u64 {
         let mut lost = 0;
         while let Some(&(since, number)) = self.waiting.front()
@@ -60,7 +60,7 @@ impl LostPackets {
             }
         }
         if self.losses >= PERSIST {
-            // SCREAM-D5: the path reorders no more.
+            // SCREAM-D5: the path no longer reorders packets.
             self.reordering_window = TimeDelta::ZERO;
             self.losses = 0;
         }

@@ -1,7 +1,7 @@
-//! What both versions of SCReAM measure in the same way: [SCREAM §4.1.2] and [SCREAMV2 §4.1].
+//! Measurements that both versions of SCReAM share: [SCREAM §4.1.2] and [SCREAMV2 §4.1].
 //!
-//! The sections of the second version repeat those of the first; where the boxes choose something that
-//! neither text says, both controllers' pages have the deviation.
+//! The second version repeats these sections of the first. Where neither text specifies a detail,
+//! the choice made here is listed as a deviation of both controllers.
 
 mod bytes_in_flight;
 mod delay_target;
@@ -23,6 +23,6 @@ use crate::units::Bitrate;
 
 /// `MSS`: maximum segment size, bytes [SCREAM §4.1.1.1] [SCREAMV2 §4.2.2].
 pub(super) const MSS: f64 = 1000.0;
-/// `RATE_PACE_MIN`: lowest pacing rate, and the send rate in silence (SCREAM-D2, SCREAMV2-D2)
+/// `RATE_PACE_MIN`: minimum pacing rate, and the send rate during silence (SCREAM-D2, SCREAMV2-D2)
 /// [SCREAM §4.1.1.1] [SCREAMV2 §4.3.2].
 pub(super) const RATE_PACE_MIN: Bitrate = Bitrate::from_kbps(50);

@@ -1,20 +1,19 @@
 //! Queuing delay: one-way delay minus the base delay, and the smoothed round-trip time.
 //!
-//! Implements `qdelay` as [SCREAM §4.1.2] and [SCREAMV2 §4.2.1.4] take it from [RFC6817 §3.4.2]: a
-//! history of one-minute minima, no smoothing. Departs from it in SCREAM-D3 and SCREAMV2-D4.
+//! Implements `qdelay`, which [SCREAM §4.1.2] and [SCREAMV2 §4.2.1.4] take from [RFC6817 §3.4.2]: a
+//! history of one-minute minima, without smoothing. Departs from it in SCREAM-D3 and SCREAMV2-D4.
 
 use crate::units::{TimeDelta, Timestamp};
 
-/// `BASE_HISTORY`: minutes over which the base delay is the minimum [RFC6817 §3.4.2].
+/// `BASE_HISTORY`: length of the base delay's minimum filter, in minutes [RFC6817 §3.4.2].
 const BASE_HISTORY: usize = 10;
 const MINUTE: TimeDelta = TimeDelta::from_secs(60);
 /// Gain of the smoothed round-trip time [RFC6298 §2].
 const RTT_GAIN: f64 = 1.0 / 8.0;
-/// Round-trip time before the first sample [RFC9002 §6.2.2] (SCREAM-D1,
-/// SCREAMV2-D1).
+/// Assumed round-trip time before the first sample [RFC9002 §6.2.2] (SCREAM-D1, SCREAMV2-D1).
 pub(in super::super) const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(333);
-/// Range of a round-trip time: a window over zero time is no rate, and after 10 s a sender has
-/// forgotten what it sent.
+/// Range of the round-trip time. At zero, the rate of a window is undefined. Above 10 s, the sender
+/// has forgotten what it sent.
 const RTT_MIN: TimeDelta = TimeDelta::from_millis(1);
 const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
 
@@ -25,7 +24,7 @@ pub(in super::super) struct SmoothedRtt {
 }
 
 impl SmoothedRtt {
-    /// Takes a sample and returns it, moved into the possible range.
+    /// Takes a sample and returns it, clamped to the valid range.
     pub fn update(&mut self, sample: TimeDelta) -> TimeDelta {
         let sample = sample.clamp(RTT_MIN, RTT_MAX);
         self.smoothed = Some(match self.smoothed {
@@ -35,12 +34,12 @@ impl SmoothedRtt {
         sample
     }
 
-    /// `s_rtt`, once there was an acknowledgement.
+    /// `s_rtt`; `None` before the first acknowledgement.
     pub fn measured(&self) -> Option<TimeDelta> {
         self.smoothed
     }
 
-    /// `s_rtt`, or what stands for it before the first acknowledgement.
+    /// `s_rtt`; the assumed value before the first acknowledgement.
     pub fn value(&self) -> TimeDelta {
         self.smoothed.unwrap_or(INITIAL_RTT)
     }
@@ -54,16 +53,17 @@ pub(in super::super) struct QueuingDelay {
     /// Number of the minute that `minima[0]` belongs to.
     minute: i64,
     current: Option<TimeDelta>,
-    /// The next sample is by another clock than those before it.
+    /// The next sample comes from a different clock than the samples before it.
     new_clock: bool,
 }
 
 impl QueuingDelay {
-    /// Takes the one-way delay of the packet that a report newly acknowledges, and its `rtt`.
+    /// Takes the one-way delay and the `rtt` of the packet that a report newly acknowledges.
     pub fn update(&mut self, now: Timestamp, one_way_delay: TimeDelta, rtt: TimeDelta) {
         let minute = now.as_nanos().div_euclid(MINUTE.as_nanos());
         if core::mem::take(&mut self.new_clock) {
-            // SCREAM-D13, SCREAMV2-D7: the queue is the same by either clock.
+            // SCREAM-D13, SCREAMV2-D7: the queuing delay does not depend on the clock, so it is
+            // kept.
             let base = one_way_delay - self.value();
             self.minima =
                 Some(core::array::from_fn(|age| if age == 0 { base } else { TimeDelta::MAX }));
@@ -78,8 +78,8 @@ impl QueuingDelay {
         let base = minima.iter().copied().min().unwrap_or(one_way_delay);
         let mut delay = one_way_delay - base;
         if delay > rtt {
-            // SCREAM-D3: no queue holds a packet longer than its round trip took; the receiver's
-            // clock was set, so the history is worth nothing.
+            // SCREAM-D3: a packet cannot queue for longer than its round trip took. The receiver's
+            // clock was set, so the history is invalid.
             *minima = [TimeDelta::MAX; BASE_HISTORY];
             minima[0] = one_way_delay;
             delay = TimeDelta::ZERO;
@@ -87,17 +87,17 @@ impl QueuingDelay {
         self.current = Some(delay);
     }
 
-    /// The one-way delays from here on are by another clock: the base moves with it.
+    /// Later one-way delays come from a different clock. The base delay is shifted accordingly.
     pub fn on_new_clock(&mut self) {
         self.new_clock = true;
     }
 
-    /// Finds the base delay anew, from the next sample on.
+    /// Discards the base delay. The next sample starts a new one.
     pub fn forget_base(&mut self) {
         self.minima = None;
     }
 
-    /// `qdelay`, once there was an acknowledgement.
+    /// `qdelay`; `None` before the first acknowledgement.
     pub fn measured(&self) -> Option<TimeDelta> {
         self.current
     }
@@ -118,7 +118,7 @@ mod tests {
         TimeDelta::from_millis(millis)
     }
 
-    /// Queuing delay in ms after each (time in s, one-way delay in ms).
+    /// Queuing delay in ms after each sample (time in s, one-way delay in ms).
     fn delays<const N: usize>(samples: [(i64, i64); N]) -> [i64; N] {
         let mut delay = QueuingDelay::default();
         samples.map(|(at, sample)| {

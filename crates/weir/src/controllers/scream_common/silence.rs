@@ -1,21 +1,23 @@
-//! Silence: acknowledgements that stay away, and what leaves all the same (SCREAM-D2, SCREAMV2-D2).
+//! Silence: detects missing acknowledgements and allows a minimum send rate (SCREAM-D2,
+//! SCREAMV2-D2).
 //!
-//! [SCREAM §7] and [SCREAMV2 §8] count on a minimum send rate without feedback and give no rule for it.
+//! [SCREAM §7] and [SCREAMV2 §8] assume a minimum send rate without feedback, but give no rule for
+//! it.
 
 use super::RATE_PACE_MIN;
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
-/// The longest time between two feedback packets: twice the 400 ms of low bitrates
+/// Maximum time between two feedback packets: twice the interval of 400 ms at low bitrates
 /// [SCREAM §4.2.2].
 const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(800);
 
-/// Watches for acknowledgements that stay away, and hands out the minimum send rate then.
+/// Detects missing acknowledgements, and then grants the minimum send rate.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Silence {
-    /// Since when an acknowledgement is owed; `None` while nothing new is in flight.
+    /// Start of the wait for an acknowledgement; `None` while nothing new is in flight.
     waiting_since: Option<Timestamp>,
-    /// Bytes that may leave regardless of the window; `None` while acknowledgements come.
-    /// Negative after a packet larger than what was left.
+    /// Bytes that may be sent regardless of the window; `None` while acknowledgements arrive.
+    /// Negative after a packet that was larger than the allowance.
     allowance: Option<i64>,
 }
 
@@ -27,14 +29,14 @@ impl Silence {
         }
     }
 
-    /// An acknowledgement came and left `in_flight`.
+    /// An acknowledgement arrived; `in_flight` bytes remain in flight.
     pub fn on_acknowledged(&mut self, now: Timestamp, in_flight: DataSize) {
         self.allowance = None;
         self.waiting_since = (in_flight > DataSize::ZERO).then_some(now);
     }
 
-    /// Called every `interval`. Whether an acknowledgement is overdue; told again only after one
-    /// more packet was sent in vain.
+    /// Must be called every `interval`. Returns true if an acknowledgement is overdue. It returns
+    /// true again only after another packet was sent without acknowledgement.
     pub fn on_tick(&mut self, now: Timestamp, interval: TimeDelta, rtt: TimeDelta) -> bool {
         let overdue = self.waiting_since.is_some_and(|s| now - s >= rtt + MAX_FEEDBACK_INTERVAL);
         if overdue {
@@ -42,19 +44,19 @@ impl Silence {
             self.allowance.get_or_insert(0);
         }
         if let Some(allowance) = &mut self.allowance {
-            // What was not used is not saved up, what was overdrawn is paid off.
+            // An unused allowance is not saved; a negative one is carried over.
             let share = (RATE_PACE_MIN * interval).as_bytes();
             *allowance = (*allowance).min(0).saturating_add_unsigned(share);
         }
         overdue
     }
 
-    /// Whether acknowledgements stay away.
+    /// Whether acknowledgements are missing.
     pub fn is_silent(&self) -> bool {
         self.allowance.is_some()
     }
 
-    /// What may leave although the window is closed.
+    /// Bytes that may be sent although the window is closed.
     pub fn allowance(&self) -> DataSize {
         let bytes = self.allowance.and_then(|bytes| u64::try_from(bytes).ok());
         DataSize::from_bytes(bytes.unwrap_or(0))
@@ -103,7 +105,8 @@ mod tests {
                 sent += 1_200;
             }
         }
-        // Overdue at the fifth of 100 ticks: 96 ticks of 1250 B, the last packet overdraws.
+        // Overdue at the fifth of 100 ticks, so 96 ticks of 1250 bytes. The last packet exceeds the
+        // allowance.
         assert_eq!(sent, 120_000);
     }
 

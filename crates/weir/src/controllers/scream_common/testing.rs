@@ -1,4 +1,4 @@
-//! A path for tests of the controllers as a whole: ten packets, then their report.
+//! A simulated path for tests of a whole controller: ten packets, then their report.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,11 @@ use crate::units::{DataSize, TimeDelta, Timestamp};
 
 pub(in super::super) const SIZE: DataSize = DataSize::from_bytes(1_000);
 
-/// What a packet met: a delay in ms, or nothing that came back.
+/// The one-way delay of a packet in ms, or `None` if it was lost.
 type Fate = Option<i64>;
 
-/// Packets sent each 10 ms from 500 ms times `number` on; their report comes 400 ms after the first.
+/// Sends ten packets, one every 10 ms, starting at `number` times 500 ms. Their report arrives
+/// 400 ms after the first.
 pub(in super::super) fn round(
     controller: &mut impl Controller,
     number: i64,
@@ -22,7 +23,7 @@ pub(in super::super) fn round(
     round_with_ecn(controller, number, new_clock, fate);
 }
 
-/// The same, with the packets' marks.
+/// Like [`round`], with the ECN bits of each packet.
 pub(in super::super) fn round_with_ecn(
     controller: &mut impl Controller,
     number: i64,

@@ -1,8 +1,9 @@
-//! `acked_bitrate`: what arrived, over about a round trip [SCREAMV2 §4.5.3].
+//! `acked_bitrate`: receive rate over about one round trip [SCREAMV2 §4.5.3].
 
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-/// A shorter round trip than this says more of frames than of the bitrate (SCREAMV2-D6).
+/// Minimum measuring interval (SCREAMV2-D6). Over a shorter time, single frames dominate the
+/// result.
 const INTERVAL_MIN: TimeDelta = TimeDelta::from_millis(100);
 
 /// Counts bytes from report to report.
@@ -14,9 +15,9 @@ pub(super) struct AckedBitrate {
 }
 
 impl AckedBitrate {
-    /// Takes what a report says arrived.
+    /// Takes the bytes reported as received.
     pub fn on_report(&mut self, now: Timestamp, rtt: TimeDelta, received: DataSize) {
-        // What the first report tells of was sent over an unknown time.
+        // The first report covers an unknown time.
         let Some(since) = self.since else {
             self.since = Some(now);
             return;

@@ -1,16 +1,17 @@
-//! The averaged queuing delay, read as if the queue marked packets: virtual L4S marking.
+//! Averaged queuing delay, converted to a marking ratio as if the queue marked packets: virtual L4S
+//! marking.
 //!
 //! Implements [SCREAMV2 §4.2.1.4].
 
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.2.1.4].
-/// `QDELAY_AVG_G`: gain when the delay rises; when it falls, the average falls with it.
+/// `QDELAY_AVG_G`: gain while the delay rises. When the delay falls, the average follows at once.
 const QDELAY_AVG_G: f64 = 1.0 / 4.0;
 /// Share of the delay target at which virtual marking begins.
 const MARKING_START: f64 = 0.5;
 
-/// `qdelay_avg`: slow to rise, so that a delay spike of the link layer is no congestion.
+/// `qdelay_avg`. It rises slowly, so a delay spike of the link layer does not count as congestion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AverageDelay {
     average: TimeDelta,
@@ -18,8 +19,8 @@ pub(super) struct AverageDelay {
 }
 
 impl AverageDelay {
-    /// Takes the queuing delay of an acknowledgement. Returns whether an update was due, which is
-    /// once in `interval`.
+    /// Takes the queuing delay of an acknowledgement. Returns whether the average was updated, at
+    /// most once per `interval`.
     pub fn update(&mut self, now: Timestamp, interval: TimeDelta, delay: TimeDelta) -> bool {
         if now - self.updated < interval {
             return false;
@@ -33,12 +34,12 @@ impl AverageDelay {
         true
     }
 
-    /// `qdelay_avg`.
+    /// The averaged queuing delay, `qdelay_avg`.
     pub fn value(&self) -> TimeDelta {
         self.average
     }
 
-    /// `l4s_alpha_v`: zero at half of the delay target, one at the whole.
+    /// `l4s_alpha_v`: zero up to half of the delay target, one at the delay target.
     pub fn virtual_alpha(&self, target: TimeDelta) -> f64 {
         let start = target * MARKING_START;
         ((self.average - start) / (target - start)).clamp(0.0, 1.0)

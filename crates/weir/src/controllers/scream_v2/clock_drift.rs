@@ -1,35 +1,35 @@
-//! Clock drift: a delay that never falls is no queue.
+//! Clock drift: a queuing delay that never falls comes from the clocks, not from a queue.
 //!
-//! Implements [SCREAMV2 §4.5.1]: a standing minimum of the queuing delay starts the base delay anew,
-//! behind a short pause in which a real queue would drain.
+//! Implements [SCREAMV2 §4.5.1]: if the minimum queuing delay stays high, the base delay is
+//! measured again, after a short pause in which a real queue would drain.
 
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.5.1].
-/// `QDELAY_MIN_AVG_ALPHA`: gain of the average minimum, a round trip.
+/// `QDELAY_MIN_AVG_ALPHA`: gain of the averaged minimum, per round trip.
 const QDELAY_MIN_AVG_ALPHA: f64 = 1.0 / 256.0;
-/// Share of the delay target that the average minimum may reach.
+/// Share of the delay target above which the averaged minimum triggers a reset.
 const STANDING_DELAY: f64 = 0.25;
-/// Share of the target bitrate during the pause.
+/// Factor applied to the target bitrate during the pause.
 pub(super) const PAUSE_SHARE: f64 = 0.5;
-/// Length of the pause, in round trips and at least.
+/// Length of the pause in round trips, and its minimum.
 const PAUSE_ROUND_TRIPS: f64 = 5.0;
 const PAUSE_MIN: TimeDelta = TimeDelta::from_millis(200);
 
-/// Follows the minimum of the queuing delay.
+/// Tracks the minimum of the queuing delay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClockDrift {
-    /// `qdelay_min`: of this round trip, `None` before its first sample.
+    /// `qdelay_min`: minimum of this round trip; `None` before its first sample.
     min: Option<TimeDelta>,
     round_trip_start: Timestamp,
-    /// `qdelay_min_avg`.
+    /// Averaged minimum of the queuing delay, `qdelay_min_avg`.
     average: TimeDelta,
     paused_until: Timestamp,
 }
 
 impl ClockDrift {
-    /// Takes the queuing delay of an acknowledgement. Returns whether the base delay is to be found
-    /// anew; the pause has begun then.
+    /// Takes the queuing delay of an acknowledgement. Returns true if the base delay must be
+    /// measured again; the pause then starts.
     pub fn update(
         &mut self,
         now: Timestamp,
@@ -53,7 +53,7 @@ impl ClockDrift {
         true
     }
 
-    /// Whether the target bitrate is to be halved now.
+    /// Whether the target bitrate is reduced by `PAUSE_SHARE` now.
     pub fn is_pausing(&self, now: Timestamp) -> bool {
         now < self.paused_until
     }
@@ -65,7 +65,8 @@ mod tests {
 
     const TARGET: TimeDelta = TimeDelta::from_millis(60);
 
-    /// Round trips of 100 ms until the base delay is given up, with a delay in each of two samples.
+    /// Round trips of 100 ms until the base delay is discarded; each has two samples with these
+    /// delays.
     fn round_trips_until_reset(first: i64, second: i64) -> Option<i64> {
         let mut drift = ClockDrift::default();
         let rtt = TimeDelta::from_millis(100);

@@ -1,4 +1,5 @@
-//! Delay jitter: how far the queuing delay swings, and how much calmer the window moves for it.
+//! Delay jitter: how much the queuing delay varies, and how much to damp the window's changes for
+//! it.
 //!
 //! Implements the optional `REDUCE_JITTER` of [SCREAMV2 §4.2.1.4].
 
@@ -12,19 +13,19 @@ const QDELAY_DEV_AVG_G: f64 = 1.0 / 32.0;
 /// `QDELAY_DEV_THRESHOLD`: distance at which the scale reaches zero.
 const QDELAY_DEV_THRESHOLD: TimeDelta = TimeDelta::from_millis(10);
 
-/// `ref_wnd_delay_scale` and what it is made of.
+/// `ref_wnd_delay_scale` and the averages it is computed from.
 #[derive(Clone, Debug)]
 pub(super) struct DelayJitter {
-    /// `qdelay_max_avg`: decays towards zero, so that clock drift does not widen the distance.
+    /// `qdelay_max_avg`. It decays towards zero, so clock drift does not increase the distance.
     max: TimeDelta,
-    /// `qdelay_min_avg`: follows the upper one.
+    /// `qdelay_min_avg`. It is pulled up by `max`.
     min: TimeDelta,
-    /// `qdelay_dev_avg`.
+    /// Averaged distance of the envelopes, `qdelay_dev_avg`.
     deviation: TimeDelta,
 }
 
 impl DelayJitter {
-    /// Starts with the envelope as wide as the delay target.
+    /// Initially the envelopes are as far apart as the delay target.
     pub const fn new(target: TimeDelta) -> Self {
         Self { max: target, min: TimeDelta::ZERO, deviation: TimeDelta::ZERO }
     }
@@ -35,7 +36,7 @@ impl DelayJitter {
         self.min = self.min.min(delay);
     }
 
-    /// The update that goes with that of `qdelay_avg`.
+    /// Must be called with each update of `qdelay_avg`.
     pub fn update(&mut self) {
         self.max = self.max * (1.0 - QDELAY_MIN_MAX_AVG_G);
         self.min += (self.max - self.min) * QDELAY_MIN_MAX_AVG_G;

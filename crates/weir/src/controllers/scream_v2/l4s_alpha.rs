@@ -1,6 +1,6 @@
 //! `l4s_alpha`: the smoothed share of packets that carry Congestion Experienced.
 //!
-//! Implements [SCREAMV2 §4.2.1.3]: as DCTCP, but quick to rise and slow to fall.
+//! Implements [SCREAMV2 §4.2.1.3]: like DCTCP, but with a fast rise and a slow fall.
 
 use crate::controllers::scream_common::Acknowledgement;
 use crate::units::{TimeDelta, Timestamp};
@@ -10,16 +10,16 @@ use crate::units::{TimeDelta, Timestamp};
 const L4S_AVG_G_UP: f64 = 1.0 / 8.0;
 /// `L4S_AVG_G_DOWN`: gain when it falls.
 const L4S_AVG_G_DOWN: f64 = 1.0 / 128.0;
-/// Time between two updates, at most; a round trip where that is shorter.
+/// Maximum time between two updates; a shorter round-trip time replaces it.
 const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 
-/// Counts packets, not bytes, so that the short last packet of a frame weighs as much as the others.
+/// Counts packets, not bytes: the short last packet of a frame weighs as much as the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct L4sAlpha {
     alpha: f64,
-    /// `data_units_delivered_this_rtt`.
+    /// Packets delivered since the last update, `data_units_delivered_this_rtt`.
     delivered: u64,
-    /// `data_units_marked_this_rtt`.
+    /// Packets marked since the last update, `data_units_marked_this_rtt`.
     marked: u64,
     updated: Timestamp,
 }

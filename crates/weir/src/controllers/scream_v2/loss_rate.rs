@@ -1,29 +1,29 @@
-//! Loss rate: which losses are read as congestion where a path may lose packets at random.
+//! Loss rate: decides which losses mean congestion on paths with random packet loss.
 //!
 //! Implements the conditional back-off of [SCREAMV2 §4.5.2] with wider bounds, SCREAMV2-D8. Losses
-//! with a queue are congestion whatever their rate.
+//! while there is a queue always mean congestion.
 
 use crate::controllers::scream_common::MSS;
 use crate::units::TimeDelta;
 
 // SCREAMV2-D8: all three are wider than the draft's 0.01, 4 and 0.25.
-/// `LOSS_RATE_THRESHOLD`: loss rate up to which losses without a queue are not congestion.
+/// `LOSS_RATE_THRESHOLD`: up to this loss rate, losses without a queue do not mean congestion.
 const LOSS_RATE_THRESHOLD: f64 = 0.10;
-/// The average lasts this many packets over the threshold, at least.
+/// Minimum averaging window: this many packets divided by the threshold.
 const PACKETS_OVER_THRESHOLD: f64 = 16.0;
-/// Share of the delay target above which a loss is congestion whatever the rate.
+/// Share of the delay target above which every loss means congestion.
 const QUEUE: f64 = 0.75;
-/// The average lasts this many round trips, at least [SCREAMV2 §4.5.2].
+/// Minimum averaging window, in round trips [SCREAMV2 §4.5.2].
 const ROUND_TRIPS: f64 = 2.0;
 
-/// `loss_rate`.
+/// Averaged loss rate, `loss_rate`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossRate {
     rate: f64,
 }
 
 impl LossRate {
-    /// Takes the packets of a report.
+    /// Takes the numbers of received and lost packets of a report.
     pub fn on_packets(&mut self, received: u64, lost: u64, ref_wnd: f64) {
         let gain = (LOSS_RATE_THRESHOLD / PACKETS_OVER_THRESHOLD).min(MSS / ref_wnd / ROUND_TRIPS);
         for _ in 0..received {
@@ -34,7 +34,7 @@ impl LossRate {
         }
     }
 
-    /// Whether a loss is a sign of congestion, at this averaged queuing delay.
+    /// Whether a loss means congestion at this averaged queuing delay.
     pub fn is_congestion(&self, delay: TimeDelta, target: TimeDelta) -> bool {
         self.rate > LOSS_RATE_THRESHOLD || delay > target * QUEUE
     }
@@ -51,7 +51,7 @@ mod tests {
 
     const TARGET: TimeDelta = TimeDelta::from_millis(60);
 
-    /// The rate after reports of one loss in `one_in` packets.
+    /// The state after `reports` reports, each with one loss in `one_in` packets.
     fn after(reports: u32, one_in: u64) -> LossRate {
         let mut rate = LossRate::default();
         (0..reports).for_each(|_| rate.on_packets(one_in - 1, 1, 25_000.0));

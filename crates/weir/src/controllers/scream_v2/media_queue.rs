@@ -1,37 +1,37 @@
-//! The frames in the send queue: how long the oldest byte waits, how large frames are and how far apart.
+//! The frames in the send queue: wait of the oldest byte, frame size and frame period.
 //!
-//! Measures `media_qdelay`, `frame_size` and `frame_period` of [SCREAMV2 §4.4] from what is put into
-//! the queue and what is left in it.
+//! Derives `media_qdelay`, `frame_size` and `frame_period` [SCREAMV2 §4.4] from the bytes added to
+//! the queue and the bytes left in it.
 
 use alloc::collections::VecDeque;
 
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
-/// `frame_period` before a second frame [SCREAMV2 §4.4].
+/// `frame_period` until the second frame [SCREAMV2 §4.4].
 const INITIAL_FRAME_PERIOD: TimeDelta = TimeDelta::from_millis(20);
-/// Gain of the average frame period, and its range: a pause is no frame period (SCREAMV2-D6).
+/// Gain of the averaged frame period, and its range. The range excludes pauses (SCREAMV2-D6).
 const FRAME_PERIOD_GAIN: f64 = 1.0 / 8.0;
 const FRAME_PERIOD_MIN: TimeDelta = TimeDelta::from_millis(4);
 const FRAME_PERIOD_MAX: TimeDelta = TimeDelta::from_millis(200);
-/// Frames remembered: more than half a minute of them is no send queue any more.
+/// Maximum number of frames remembered: more than half a minute of video.
 const MAX_FRAMES: usize = 1024;
 
-/// A frame that is complete.
+/// A complete frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Frame {
     pub size: DataSize,
-    /// `media_qdelay`: how long the oldest byte was in the queue when the next frame came.
+    /// `media_qdelay`: wait of the oldest byte in the queue when the next frame was added.
     pub queue_delay: TimeDelta,
-    /// `frame_period`.
+    /// Averaged time between frames, `frame_period`.
     pub period: TimeDelta,
 }
 
-/// Follows the send queue by its length.
+/// Tracks the frames in the send queue from the queue's length.
 #[derive(Clone, Debug)]
 pub(super) struct MediaQueue {
-    /// When each frame was put in, and all bytes put in up to its end.
+    /// For each frame: when it was added, and the total of bytes added up to its end.
     frames: VecDeque<(Timestamp, u64)>,
-    /// Bytes put in, and those of the newest frame.
+    /// Total of bytes added, and the bytes of the newest frame.
     added: u64,
     newest: u64,
     queued: u64,
@@ -51,8 +51,8 @@ impl Default for MediaQueue {
 }
 
 impl MediaQueue {
-    /// The source put in `added` bytes. What comes at one time is one frame; returns the frame before
-    /// it, if this is a new one.
+    /// The source added `added` bytes. Bytes added at the same time form one frame. Returns the
+    /// previous frame if this starts a new one.
     pub fn on_media(&mut self, now: Timestamp, added: DataSize, queued: DataSize) -> Option<Frame> {
         let complete = match self.frames.back().map(|&(time, _)| time) {
             Some(time) if time == now => None,
@@ -80,11 +80,11 @@ impl MediaQueue {
         Some(Frame { size, queue_delay, period: self.period })
     }
 
-    /// The queue now holds this much.
+    /// Sets the current length of the queue.
     pub fn set_queued(&mut self, queued: DataSize) {
         self.queued = queued.as_bytes();
         let gone = self.added.saturating_sub(self.queued);
-        // The newest frame stays as a mark of time.
+        // The newest frame is kept for its time.
         while self.frames.len() > 1 && self.frames.front().is_some_and(|&(_, end)| end <= gone) {
             self.frames.pop_front();
         }

@@ -1,4 +1,4 @@
-//! Media rate control: the target bitrate that goes with a reference window and a round-trip time.
+//! Media rate control: computes the target bitrate from reference window and round-trip time.
 //!
 //! Implements [SCREAMV2 §4.4].
 
@@ -13,30 +13,30 @@ const PACKET_OVERHEAD: f64 = 20.0;
 const RATE_ADJUST_GAIN: f64 = 1.0 / 16.0;
 /// `FRAME_SIZE_DEV_ALPHA`: gain of the average frame size deviation.
 const FRAME_SIZE_DEV_ALPHA: f64 = 1.0 / 64.0;
-// Parameters [SCREAMV2 §4.4], without a name there.
+// Parameters of [SCREAMV2 §4.4] that the draft does not name.
 /// Share of a frame period that the oldest byte may wait.
 const QUEUE_SHARE: f64 = 0.25;
 /// Largest `rate_adjust_factor`.
 const RATE_ADJUST_MAX: f64 = 0.5;
 /// Largest `frame_size_dev`.
 const FRAME_SIZE_DEV_MAX: f64 = 0.2;
-/// `ref_wnd_ratio` from which small windows give less, and how much less they give at most.
+/// `ref_wnd_ratio` above which the target of small windows is reduced, and the maximum reduction.
 const SMALL_WINDOW: f64 = 0.1;
 const SMALL_WINDOW_MAX: f64 = 0.2;
-/// The window's bitrate over the target: head room, so that no send queue builds up.
+/// Ratio of the window's bitrate to the target. This headroom prevents a send queue.
 const HEAD_ROOM: f64 = 1.2;
 
-/// The two factors that the source's frames move.
+/// The two correction factors that depend on the source's frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MediaRate {
-    /// `rate_adjust_factor`.
+    /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     rate_adjust: f64,
-    /// `frame_size_dev`.
+    /// Averaged excess of the frame sizes, `frame_size_dev`.
     frame_size_deviation: f64,
 }
 
 impl MediaRate {
-    /// Takes a complete frame, made for this target bitrate.
+    /// Takes a complete frame that was encoded for this target bitrate.
     pub fn on_frame(&mut self, frame: &Frame, target: Bitrate) {
         let error = frame.queue_delay / frame.period - QUEUE_SHARE;
         let adjusted = self.rate_adjust + error * RATE_ADJUST_GAIN;
@@ -47,7 +47,7 @@ impl MediaRate {
         self.frame_size_deviation = (self.frame_size_deviation + change).min(FRAME_SIZE_DEV_MAX);
     }
 
-    /// `target_bitrate` before its limits.
+    /// `target_bitrate` before the limits apply.
     pub fn bitrate(&self, ref_wnd: f64, segment_ratio: f64, rtt: TimeDelta) -> Bitrate {
         let scale = 1.0 - (segment_ratio - SMALL_WINDOW).clamp(0.0, SMALL_WINDOW_MAX);
         let scale = scale * MSS / (MSS + PACKET_OVERHEAD);
@@ -55,13 +55,13 @@ impl MediaRate {
         DataSize::from_bytes((ref_wnd * scale / divisor) as u64) / rtt
     }
 
-    /// The window whose bitrate this is, while nothing is known of the frames (SCREAMV2-D1).
+    /// The window that gives this bitrate before any frame was measured (SCREAMV2-D1).
     pub fn window_for(bitrate: Bitrate, rtt: TimeDelta) -> f64 {
         let bytes = (bitrate * rtt).as_bytes() as f64;
         bytes * HEAD_ROOM * (MSS + PACKET_OVERHEAD) / MSS
     }
 
-    /// `rate_adjust_factor`.
+    /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     pub fn rate_adjust(&self) -> f64 {
         self.rate_adjust
     }

@@ -12,9 +12,9 @@
 //!    source -> media queue -> frame sizes, waiting time --------> media rate -> target bitrate
 //! ```
 //!
-//! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window carries the target bitrate
-//! over a round trip; bytes in flight may exceed it. Comments in the source name
-//! the deviations, SCREAMV2-D1 to SCREAMV2-D8.
+//! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window is the target bitrate
+//! times the round-trip time; bytes in flight may exceed it. Comments in the source refer to the
+//! deviations as SCREAMV2-D1 to SCREAMV2-D8.
 
 mod acked_bitrate;
 mod average_delay;
@@ -56,13 +56,13 @@ use sender_transmission::{pacing_rate, send_window};
 
 /// `QDELAY_TARGET_LO`: the lowest delay target [SCREAMV2 §4.2.2].
 const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
-/// Time between two looks for silence (SCREAMV2-D2).
+/// Interval of the check for silence (SCREAMV2-D2).
 const SILENCE_TICK: TimeDelta = TimeDelta::from_millis(200);
 
-/// What the draft leaves to the user.
+/// Options that the draft leaves to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `REDUCE_JITTER`: move the window more calmly where the queuing delay swings
+    /// `REDUCE_JITTER`: change the window more slowly while the queuing delay varies
     /// [SCREAMV2 §4.2.1.4].
     ///
     /// [SCREAMV2 §4.2.1.4]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.4
@@ -78,15 +78,15 @@ pub struct ScreamV2 {
     queuing_delay: QueuingDelay,
     average_delay: AverageDelay,
     delay_target: DelayTarget,
-    /// With [`Options::reduce_jitter`].
+    /// Used if [`Options::reduce_jitter`] is set.
     jitter: Option<DelayJitter>,
     drift: ClockDrift,
     lost: LostPackets,
     loss_events: LossEventRate,
-    /// With [`Settings::tolerate_random_loss`].
+    /// Used if [`Settings::tolerate_random_loss`] is set.
     loss_rate: Option<LossRate>,
     l4s_alpha: L4sAlpha,
-    /// Losses and marks that were not reacted to yet.
+    /// Losses and marks without a reaction yet.
     unanswered: Unanswered,
     window: ReferenceWindow,
     silence: Silence,
@@ -98,7 +98,7 @@ pub struct ScreamV2 {
     receiver_limit: Option<Bitrate>,
     target: Bitrate,
     reason: Reason,
-    /// When to look for silence; `None` before the first packet.
+    /// Time of the next check for silence; `None` before the first packet.
     tick_at: Option<Timestamp>,
 }
 
@@ -110,12 +110,12 @@ struct Unanswered {
 }
 
 impl ScreamV2 {
-    /// A controller at the start bitrate, with the draft's defaults.
+    /// A controller that starts at the start bitrate, with the draft's defaults.
     pub fn new(settings: impl Into<Settings>) -> Self {
         Self::with_options(settings, Options::default())
     }
 
-    /// A controller with options of one's own.
+    /// A controller with these options.
     pub fn with_options(settings: impl Into<Settings>, options: Options) -> Self {
         let Settings { limits, ecn, tolerate_random_loss, .. } = settings.into();
         let window = MediaRate::window_for(limits.start(), INITIAL_RTT);
@@ -147,7 +147,7 @@ impl ScreamV2 {
         }
     }
 
-    /// The highest target bitrate, by the limits and by the receiver.
+    /// The maximum target bitrate, from the limits and the receiver's limit.
     fn max_bitrate(&self) -> Bitrate {
         self.limits.cap(self.limits.max(), self.receiver_limit)
     }
@@ -160,7 +160,7 @@ impl ScreamV2 {
         let first = self.rtt.measured().is_none();
         let sample = self.rtt.update(now - newest.send_time);
         if first {
-            // SCREAMV2-D1: the start bitrate over the round trip that there is.
+            // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
             self.window = ReferenceWindow::new(MediaRate::window_for(self.limits.start(), sample));
         }
         if let Some(one_way_delay) = newest.one_way_delay() {
@@ -202,8 +202,8 @@ impl ScreamV2 {
         }
     }
 
-    /// The congestion to react to now. Loss outranks marks, and marks outrank virtual ones
-    /// [SCREAMV2 §4.2.2.1].
+    /// The congestion to react to now. Loss takes precedence over marks, and marks over virtual
+    /// marks [SCREAMV2 §4.2.2.1].
     fn congestion(&self) -> Option<Congestion> {
         let virtual_alpha = self.average_delay.virtual_alpha(self.delay_target.value());
         if self.unanswered.loss {
@@ -218,7 +218,7 @@ impl ScreamV2 {
         }
     }
 
-    /// Reduces and grows the window; both may happen [SCREAMV2 §4.2.2]. Returns what reduced it.
+    /// Reduces the window, grows it, or both [SCREAMV2 §4.2.2]. Returns the cause of a reduction.
     fn update_window(&mut self, now: Timestamp, ack: &Acknowledgement) -> Option<Congestion> {
         let conditions = self.conditions();
         let may_react = self.window.may_react(now, self.rtt.value());
@@ -246,7 +246,7 @@ impl ScreamV2 {
         }
     }
 
-    /// `target_bitrate` from the window as it is now [SCREAMV2 §4.4].
+    /// Computes `target_bitrate` from the current window [SCREAMV2 §4.4].
     fn retarget(&mut self, now: Timestamp, congestion: Option<Congestion>) {
         let (ratio, rtt) = (self.window.segment_ratio(), self.rtt.value());
         let mut bitrate = self.rate.bitrate(self.window.size(), ratio, rtt);
@@ -263,7 +263,8 @@ impl ScreamV2 {
             (true, _) => Reason::RampUp,
             (false, Some(congestion)) => congestion.reason(),
             (false, None) if self.rate.rate_adjust() > 0.0 => Reason::SendQueue,
-            // The round trip grew longer, or the base delay is looked for.
+            // The round-trip time grew, or the target is reduced while the base delay is measured
+            // again.
             (false, None) => Reason::QueuingDelay,
         };
         self.target = target;
@@ -292,7 +293,7 @@ impl Controller for ScreamV2 {
         }
         let mut ack = self.flight.on_report(report);
         if self.ecn == EcnMode::Off {
-            // Packets that are not ECN-capable have no marks.
+            // Marks count only if the sender uses ECN.
             (ack.marked_packets, ack.marked) = (0, DataSize::ZERO);
         }
         if let Some(newest) = &ack.newest {
@@ -327,7 +328,7 @@ impl Controller for ScreamV2 {
 
     fn on_timeout(&mut self, now: Timestamp) {
         let Some(due) = self.tick_at.filter(|&due| due <= now) else { return };
-        // The grid is kept unless a whole interval was missed.
+        // The next tick stays on the grid unless a whole interval was missed.
         let next = due + SILENCE_TICK;
         self.tick_at = Some(if next > now { next } else { now + SILENCE_TICK });
         if self.silence.on_tick(now, SILENCE_TICK, self.rtt.value()) {
@@ -347,8 +348,8 @@ impl Controller for ScreamV2 {
         let pacing_rate = pacing_rate(self.target, self.limits.max());
         Target {
             window: Some(window),
-            // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue up to
-            // its marks.
+            // Packets leave one by one [SCREAMV2 §4.3.2]: bursts alone would fill an L4S queue to
+            // its marking threshold.
             burst: Burst::Ahead(TimeDelta::ZERO),
             ..Target::new(self.target, pacing_rate)
         }

@@ -1,4 +1,4 @@
-//! Reference window: the bytes in flight that the target bitrate is made for.
+//! Reference window: the bytes in flight from which the target bitrate is computed.
 //!
 //! Implements [SCREAMV2 §4.2.2] and [SCREAMV2 §4.5.3]. Departs from them in SCREAMV2-D1 (initial
 //! window), SCREAMV2-D2 (silence).
@@ -10,56 +10,57 @@ use crate::units::{DataSize, TimeDelta, Timestamp};
 // Parameters [SCREAMV2 §4.2.2].
 /// `MIN_REF_WND`: minimum reference window, bytes.
 pub(super) const MIN_REF_WND: f64 = 3000.0;
-/// `BYTES_IN_FLIGHT_HEAD_ROOM`: the window over the most bytes in flight, when it grows.
+/// `BYTES_IN_FLIGHT_HEAD_ROOM`: limit of the window's growth, relative to the maximum bytes in
+/// flight.
 const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
-/// `BETA_LOSS`: factor at a loss.
+/// `BETA_LOSS`: factor applied at a loss.
 const BETA_LOSS: f64 = 0.7;
-/// `BETA_ECN`: factor at a mark of classic ECN.
+/// `BETA_ECN`: factor applied at a mark with classic ECN.
 const BETA_ECN: f64 = 0.8;
-/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion until growth is at its full again.
+/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion until growth reaches full speed again.
 const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
-/// `MUL_INCREASE_FACTOR`: share of the window that it grows by in a round trip.
+/// `MUL_INCREASE_FACTOR`: growth per round trip, as a share of the window.
 const MUL_INCREASE_FACTOR: f64 = 0.02;
 /// `VIRTUAL_RTT`: flows with a shorter round trip behave as if they had this one.
 pub(super) const VIRTUAL_RTT: TimeDelta = TimeDelta::from_millis(25);
-// Parameters [SCREAMV2 §4.2.2.1] and [SCREAMV2 §4.2.2.2], without a name there.
-/// How quickly reaction and growth gain strength with the distance from the inflection point.
+// Parameters of [SCREAMV2 §4.2.2.1] and [SCREAMV2 §4.2.2.2] that the draft does not name.
+/// How fast reaction and growth get stronger with the distance from the inflection point.
 const INFLECTION_GAIN: f64 = 8.0;
-/// Lowest strength, next to it.
+/// Minimum strength, at the inflection point.
 const INFLECTION_SCALE_MIN: f64 = 0.1;
-/// Least scale of a reduction by L4S marks, next to the inflection point or with jitter.
+/// Minimum scale of a reduction by L4S marks, near the inflection point or with jitter.
 const REDUCTION_SCALE_MIN: f64 = 0.25;
-/// Least scale of an increase, next to the inflection point.
+/// Minimum scale of an increase, near the inflection point.
 const INCREASE_SCALE_MIN: f64 = 0.25;
-/// Least scale of an increase, with jitter.
+/// Minimum scale of an increase, with jitter.
 const JITTER_SCALE_MIN: f64 = 0.1;
-/// Share of the delay target below which L4S marks come without much of a queue.
+/// Share of the delay target below which L4S marks occur almost without a queue.
 const SMALL_DELAY: f64 = 0.25;
-/// Round trips without a reaction after which the window may have lost touch with the flight.
+/// Round trips without a reaction after which the window may no longer match the bytes in flight.
 const LONG_UNCONGESTED: f64 = 100.0;
 // Parameters [SCREAMV2 §4.5.3].
-/// `ACKED_BITRATE_MARGIN`: share of the acknowledged bitrate below which the target has fallen enough.
+/// `ACKED_BITRATE_MARGIN`: share of the acknowledged bitrate below which the target counts as low.
 pub(super) const ACKED_BITRATE_MARGIN: f64 = 0.8;
-/// `BACKOFF_SCALE_LOW_TARGET_RATE`: scale of a reduction then.
+/// `BACKOFF_SCALE_LOW_TARGET_RATE`: scale of a reduction while the target is low.
 const BACKOFF_SCALE_LOW_TARGET_RATE: f64 = 0.25;
 
-/// What congested the path, the strongest first.
+/// The sign of congestion, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Congestion {
-    /// Acknowledgements stay away (SCREAMV2-D2).
+    /// Acknowledgements are missing (SCREAMV2-D2).
     Silence,
     /// Packets were lost.
     Loss,
-    /// Packets were marked, and packets are ECT(0).
+    /// Packets were marked; the sender sets ECT(0).
     ClassicMark,
-    /// Packets were marked, and packets are ECT(1); with `l4s_alpha`.
+    /// Packets were marked; the sender sets ECT(1). Contains `l4s_alpha`.
     L4sMark(f64),
-    /// The averaged queuing delay is in the range of virtual marks; with `l4s_alpha_v`.
+    /// The averaged queuing delay is in the range of virtual marks. Contains `l4s_alpha_v`.
     VirtualMark(f64),
 }
 
 impl Congestion {
-    /// The reason for the lower target bitrate.
+    /// The reason reported for the lower target bitrate.
     pub const fn reason(self) -> Reason {
         match self {
             Self::Silence => Reason::FeedbackLost,
@@ -70,20 +71,20 @@ impl Congestion {
     }
 }
 
-/// What the window is judged by, beside congestion.
+/// Input of an update, apart from congestion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
-    /// `s_rtt`.
+    /// Smoothed round-trip time, `s_rtt`.
     pub rtt: TimeDelta,
-    /// `qdelay / qdelay_target`.
+    /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub delay_fraction: f64,
-    /// `ref_wnd_delay_scale`.
+    /// Scale of changes because of delay jitter, `ref_wnd_delay_scale`.
     pub jitter_scale: f64,
-    /// `max_bytes_in_flight` and `max_bytes_in_flight_prev`, the larger one.
+    /// The larger of `max_bytes_in_flight` and `max_bytes_in_flight_prev`.
     pub max_in_flight: DataSize,
-    /// `max_bytes_in_flight_prev`.
+    /// Maximum bytes in flight during the previous round trip, `max_bytes_in_flight_prev`.
     pub previous_in_flight: DataSize,
-    /// The target bitrate is below `ACKED_BITRATE_MARGIN` of what is acknowledged.
+    /// The target bitrate is below `ACKED_BITRATE_MARGIN` times the acknowledged bitrate.
     pub target_is_low: bool,
 }
 
@@ -94,23 +95,23 @@ impl Conditions {
     }
 }
 
-/// `ref_wnd` and what bounds its moves.
+/// `ref_wnd` and the state that limits its changes.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceWindow {
     /// `ref_wnd` in bytes.
     size: f64,
-    /// `ref_wnd_i`: the window when congestion last ended its growth.
+    /// `ref_wnd_i`: size of the window when congestion last ended its growth.
     inflection: f64,
-    /// `ref_wnd_i_update_allowed`.
+    /// Whether the window has grown since the last reduction, `ref_wnd_i_update_allowed`.
     has_grown: bool,
-    /// `last_congestion_detected_time`: loss and marks, not virtual ones.
+    /// `last_congestion_detected_time`: time of the last loss or mark; virtual marks do not count.
     congested: Option<Timestamp>,
-    /// `last_reaction_to_congestion_time`.
+    /// Time of the last reduction, `last_reaction_to_congestion_time`.
     reacted: Option<Timestamp>,
 }
 
 impl ReferenceWindow {
-    /// A window of this many bytes, SCREAMV2-D1.
+    /// A window of this many bytes, at least `MIN_REF_WND` (SCREAMV2-D1).
     pub fn new(size: f64) -> Self {
         Self {
             size: size.max(MIN_REF_WND),
@@ -121,12 +122,12 @@ impl ReferenceWindow {
         }
     }
 
-    /// Whether the time since the last reaction allows another one [SCREAMV2 §4.2.1].
+    /// Whether enough time has passed since the last reaction [SCREAMV2 §4.2.1].
     pub fn may_react(&self, now: Timestamp, rtt: TimeDelta) -> bool {
         self.reacted.is_none_or(|reacted| now - reacted >= rtt.min(VIRTUAL_RTT))
     }
 
-    /// Notes loss or marks, reacted to or not: growth starts carefully again.
+    /// Records loss or marks, even without a reaction. Growth restarts slowly.
     pub fn on_congestion_detected(&mut self, now: Timestamp) {
         self.congested = Some(now);
     }
@@ -157,7 +158,7 @@ impl ReferenceWindow {
         self.reacted = Some(now);
     }
 
-    /// Half of alpha in a round trip, however many reactions it has.
+    /// Reduction by half of `alpha` per round trip, divided among its reactions.
     fn backoff(&self, alpha: f64, at: &Conditions) -> f64 {
         let undershoot = if at.target_is_low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
         alpha / 2.0 / (at.rtt / VIRTUAL_RTT).max(1.0) * undershoot
@@ -167,7 +168,7 @@ impl ReferenceWindow {
         self.reacted.is_none_or(|reacted| now - reacted > at.long_rtt() * LONG_UNCONGESTED)
     }
 
-    /// Grows the window by what was newly acknowledged and not marked [SCREAMV2 §4.2.2.2].
+    /// Grows the window by bytes that were newly acknowledged and not marked [SCREAMV2 §4.2.2.2].
     pub fn grow(&mut self, now: Timestamp, newly_acked: DataSize, at: &Conditions) {
         let scale = self.inflection_scale();
         let mut increment = newly_acked.as_bytes() as f64 * self.segment_ratio();
@@ -183,30 +184,30 @@ impl ReferenceWindow {
         }
     }
 
-    /// `scl_t`: small next to the inflection point.
+    /// `scl_t`: small near the inflection point.
     fn inflection_scale(&self) -> f64 {
         let distance = INFLECTION_GAIN * (self.size - self.inflection) / self.inflection;
         (distance * distance).clamp(INFLECTION_SCALE_MIN, 1.0)
     }
 
-    /// `post_congestion_scale_t`: from zero at congestion to one a hundred round trips later.
+    /// `post_congestion_scale_t`: rises from zero at congestion to one a hundred round trips later.
     fn post_congestion_scale(&self, now: Timestamp, at: &Conditions) -> f64 {
         let full = at.long_rtt() * POST_CONGESTION_DELAY_RTT;
         self.congested.map_or(1.0, |congested| ((now - congested) / full).clamp(0.0, 1.0))
     }
 
-    /// `ref_wnd_ratio`.
+    /// Share of one segment in the window, `ref_wnd_ratio`.
     pub fn segment_ratio(&self) -> f64 {
         (MSS / self.size).min(1.0)
     }
 
-    /// Follows a share of a coupled rate; the inflection point goes along.
+    /// Scales window and inflection point to a new share of a coupled rate.
     pub fn scale(&mut self, factor: f64) {
         self.size = (self.size * factor).max(MIN_REF_WND);
         self.inflection = (self.inflection * factor).max(1.0);
     }
 
-    /// Whether congestion ever reduced it.
+    /// Whether congestion has ever reduced the window.
     pub fn has_reacted(&self) -> bool {
         self.reacted.is_some()
     }
@@ -229,7 +230,7 @@ mod tests {
         previous_in_flight: DataSize::from_bytes(1 << 30),
         target_is_low: false,
     };
-    /// Delay of half the target: no special rule for a small one.
+    /// Queuing delay of half the target, above the range of the rule for small delays.
     const QUEUED: Conditions = Conditions { delay_fraction: 0.5, ..CALM };
 
     fn at(millis: i64) -> Timestamp {
@@ -262,7 +263,7 @@ mod tests {
         for mark in [Congestion::L4sMark, Congestion::VirtualMark] {
             let short = Conditions { rtt: TimeDelta::from_millis(10), ..QUEUED };
             assert_eq!(reduced(10_000.0, mark(0.5), &short), 7_500.0);
-            // A round trip of 100 ms has four reactions.
+            // A round trip of 100 ms allows four reactions.
             assert_eq!(reduced(10_000.0, mark(0.5), &QUEUED), 9_375.0);
         }
     }

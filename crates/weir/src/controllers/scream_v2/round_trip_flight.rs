@@ -1,9 +1,9 @@
-//! `max_bytes_in_flight` and `max_bytes_in_flight_prev`: the most bytes in flight of this round trip
-//! and of the one before [SCREAMV2 §4.1.1].
+//! `max_bytes_in_flight` and `max_bytes_in_flight_prev`: maximum bytes in flight during this round
+//! trip and during the previous one [SCREAMV2 §4.1.1].
 
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
-/// Two maxima that take turns.
+/// Maxima of the current and of the previous round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundTripFlight {
     current: DataSize,
@@ -16,7 +16,7 @@ impl RoundTripFlight {
         self.current = self.current.max(in_flight);
     }
 
-    /// Begins a new round trip where one has passed.
+    /// Starts a new round trip if one has passed.
     pub fn on_feedback(&mut self, now: Timestamp, rtt: TimeDelta) {
         if now - self.started >= rtt {
             self.previous = core::mem::take(&mut self.current);
@@ -29,7 +29,7 @@ impl RoundTripFlight {
         self.current.max(self.previous)
     }
 
-    /// `max_bytes_in_flight_prev`.
+    /// Maximum during the previous round trip, `max_bytes_in_flight_prev`.
     pub fn previous(&self) -> DataSize {
         self.previous
     }

@@ -1,4 +1,4 @@
-//! Sender transmission control: what the window lets out, and how fast.
+//! Sender transmission control: how many bytes may be sent now, and how fast.
 //!
 //! Implements [SCREAMV2 §4.3].
 
@@ -7,19 +7,19 @@ use crate::controllers::scream_common::RATE_PACE_MIN;
 use crate::units::{Bitrate, DataSize};
 
 // Parameters [SCREAMV2 §4.3.1].
-/// `REF_WND_OVERHEAD_MIN`: bytes in flight over the reference window, where the delay swings.
+/// `REF_WND_OVERHEAD_MIN`: allowed ratio of bytes in flight to reference window, with delay jitter.
 const REF_WND_OVERHEAD_MIN: f64 = 1.5;
-/// `REF_WND_OVERHEAD_MAX`: the same where it does not.
+/// `REF_WND_OVERHEAD_MAX`: the same ratio without jitter.
 const REF_WND_OVERHEAD_MAX: f64 = 3.0;
 // Parameters [SCREAMV2 §4.3.2].
-/// `PACKET_PACING_HEADROOM`: pacing rate over the target bitrate.
+/// `PACKET_PACING_HEADROOM`: ratio of pacing rate to target bitrate.
 const PACKET_PACING_HEADROOM: f64 = 1.5;
-/// `MAX_RELAXED_PACING_FACTOR`: how much faster packets may leave at the highest target bitrate.
+/// `MAX_RELAXED_PACING_FACTOR`: factor of the pacing rate at the maximum target bitrate.
 const MAX_RELAXED_PACING_FACTOR: f64 = 4.0;
-/// `RELAXED_PACING_LIMIT_LOW`: share of the highest target bitrate from which they leave faster.
+/// `RELAXED_PACING_LIMIT_LOW`: share of the maximum target bitrate above which pacing is faster.
 const RELAXED_PACING_LIMIT_LOW: f64 = 0.8;
 
-/// `send_wnd` [SCREAMV2 §4.3.1], opened by what silence allows (SCREAMV2-D2).
+/// `send_wnd` [SCREAMV2 §4.3.1], but at least the allowance during silence (SCREAMV2-D2).
 pub(super) fn send_window(
     ref_wnd: f64,
     in_flight: DataSize,

@@ -1,4 +1,4 @@
-//! The controller as a whole, report by report. Closed loops are in tests/closed_loop.
+//! Tests the whole controller with single reports. Closed-loop tests are in tests/closed_loop.
 
 use super::*;
 use crate::controllers::scream_common::testing::{SIZE, round, round_with_ecn};
@@ -15,7 +15,7 @@ fn controller(options: Options) -> ScreamV2 {
     ScreamV2::with_options(limits, options)
 }
 
-// [SCREAMV2 §4.5.4]: a queue that varies moves the target only with losses beside it.
+// [SCREAMV2 §4.5.4]: a varying queue changes the delay target only if there are losses, too.
 #[test]
 fn a_queue_with_losses_raises_the_delay_target_and_one_without_does_not() {
     let target = |loses: bool| {
@@ -45,7 +45,7 @@ fn a_delay_that_swings_calms_the_window_and_a_steady_one_does_not() {
     assert_eq!(scale(40), 0.0);
 }
 
-// SCREAMV2-D7: a clock that is 30 ms behind, and a queue of 40 ms.
+// SCREAMV2-D7: the new clock is 30 ms behind, and the queuing delay is 40 ms.
 #[test]
 fn a_new_clock_keeps_the_queue() {
     let mut scream = controller(Options::default());
@@ -70,7 +70,7 @@ fn the_most_bytes_in_flight_are_those_of_this_round_trip_and_the_last() {
     assert_eq!(scream.round_trip_flight.max(), DataSize::ZERO);
 }
 
-/// The window after a round of ten packets over that before it, and why the target moved last.
+/// The ratio of the windows after and before a round of ten packets, and the last reason.
 fn reaction(settings: Settings, fate: impl Fn(i64) -> (Option<i64>, Ecn)) -> (f64, Reason) {
     let mut scream = ScreamV2::new(settings);
     (0..3).for_each(|number| {
@@ -82,7 +82,8 @@ fn reaction(settings: Settings, fate: impl Fn(i64) -> (Option<i64>, Ecn)) -> (f6
     (scream.window.size() / before, scream.metrics().reason)
 }
 
-// [SCREAMV2 §4.2.2.1]: the report that shows it lets the window grow again by a few percent.
+// [SCREAMV2 §4.2.2.1]: the report that shows the congestion also lets the window grow by a few
+// percent.
 #[test]
 fn a_loss_takes_30_percent_of_the_window_and_a_classic_mark_20_and_none_without_ecn() {
     let settings = |ecn| Settings { ecn, ..Settings::new(controller(Options::default()).limits) };

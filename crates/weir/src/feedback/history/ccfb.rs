@@ -1,57 +1,59 @@
-//! Congestion control feedback: RTP sequence numbers of each media source [RFC8888 §3.1].
+//! Congestion control feedback (CCFB), by RTP sequence number of each media source [RFC8888 §3.1].
 
 use super::{Format, RtpNumber, SendHistory, Verdict};
 use crate::feedback::{Ecn, FeedbackReport, Unwrapper};
 use crate::units::Timestamp;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
-/// Units of the report timestamp in a second, as a power of two.
+/// Units of the report timestamp per second, as a power of two.
 const TIMESTAMP_SHIFT: u32 = 16;
-/// Units of the arrival time offset in a second.
+/// Units of the arrival time offset per second.
 const OFFSET_UNITS_PER_SECOND: i64 = 1_024;
-/// The offset of a packet that arrived too long ago for a number.
+/// Offset of a packet that arrived longer ago than the field can express.
 const OFFSET_TOO_LONG: u16 = 0x1ffe;
-/// The offset of a packet whose arrival is not known, or lies after the report timestamp.
+/// Offset of a packet whose arrival time is unknown, or lies after the report timestamp.
 const OFFSET_UNKNOWN: u16 = 0x1fff;
 
-/// What congestion control feedback says of one packet.
+/// One packet's entry in congestion control feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CcfbPacket {
-    /// Which packet.
+    /// The packet.
     pub rtp: RtpNumber,
-    /// What is said of it if it was received.
+    /// The report on it; `None` if it was not received.
     pub reception: Option<CcfbReception>,
 }
 
-/// What congestion control feedback says of a packet that was received.
+/// Report on a received packet in congestion control feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CcfbReception {
     /// ECN bits on arrival.
     pub ecn: Ecn,
-    /// Arrival time offset on the wire: 13 bits, in 1/1024 s before the report timestamp.
+    /// Arrival time offset as on the wire: 13 bits, in units of 1/1024 s before the report
+    /// timestamp.
     pub offset: u16,
 }
 
-/// The receiver's clock, and how often it reports.
+/// The receiver's clock and report interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CcfbClock {
     timestamp: Unwrapper<32>,
     /// Timestamp of the newest report, unwrapped.
     last: Option<i64>,
-    /// Time between the newest two reports that followed each other.
+    /// Time between the newest two consecutive reports.
     interval: Option<i64>,
 }
 
 impl CcfbClock {
-    /// Whatever the receiver reports next, nothing before it is missing.
+    /// Resets the state, so that no report counts as missing before the next one.
     pub(super) fn restart(&mut self) {
         self.last = None;
         self.interval = None;
     }
 
-    /// Reports that were lost before the one with this timestamp; `gap` says that it does not begin
-    /// where the last one ended. The format has no count, but its reports follow each other without
-    /// a gap; how many fell into one, the time says [RFC8888 §5].
+    /// Number of reports that were lost before the one with this timestamp. `gap` is true if the
+    /// report does not begin where the last one ended. The format has no report count, but reports
+    /// follow each other without a gap. The number of reports lost in a gap is estimated from the
+    /// time [RFC8888 §5].
     fn missing_before(&mut self, timestamp: i64, gap: bool) -> u32 {
         let Some(last) = self.last.replace(self.last.map_or(timestamp, |l| l.max(timestamp)))
         else {
@@ -62,7 +64,7 @@ impl CcfbClock {
             let steps = self.interval.map_or(2, |interval| (step + interval / 2) / interval);
             return u32::try_from(steps - 1).unwrap_or(0).max(1);
         }
-        // Several packets of one report have one timestamp.
+        // All packets of one report have the same timestamp.
         if step > 0 {
             self.interval = Some(step);
         }
@@ -70,13 +72,14 @@ impl CcfbClock {
     }
 }
 
-/// When a packet arrived, by the receiver's clock.
+/// Arrival time of a packet on the receiver's clock.
 fn arrival_time(timestamp: i64, offset: u16) -> Timestamp {
     let report_us = (timestamp * MICROS_PER_SECOND) >> TIMESTAMP_SHIFT;
     let offset = match offset {
-        // Sooner than it arrived, but not by much: it came while the report was being made.
+        // Earlier than the true arrival by little: the packet arrived while the report was being
+        // made.
         OFFSET_UNKNOWN => 0,
-        // The latest that it may have been.
+        // The latest possible arrival.
         OFFSET_TOO_LONG.. => OFFSET_TOO_LONG,
         units => units,
     };
@@ -85,11 +88,12 @@ fn arrival_time(timestamp: i64, offset: u16) -> Timestamp {
 }
 
 impl SendHistory {
-    /// Joins a congestion control feedback packet with what was sent: the report timestamp on the wire
-    /// and the packets that it is on, source by source, by rising sequence number.
+    /// Joins a congestion control feedback packet with the sent packets. `timestamp` is the report
+    /// timestamp as on the wire. `packets` are sorted by source, then by increasing sequence
+    /// number.
     ///
-    /// A packet that was received counts as received from then on, whatever later reports say; one that
-    /// was called lost may still turn up. Returns `None` if it tells nothing new.
+    /// A packet once received stays received, whatever later reports say. A packet called lost may
+    /// still arrive. Returns `None` if there is no news.
     pub fn on_ccfb(
         &mut self,
         timestamp: u32,

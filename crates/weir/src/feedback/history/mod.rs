@@ -1,4 +1,4 @@
-//! The sender's memory of what it sent, joined with feedback of any format.
+//! The sender's history of sent packets, joined with feedback of any format.
 
 mod ccfb;
 mod receiver_report;
@@ -19,9 +19,10 @@ use streams::Streams;
 use twcc::TwccClock;
 pub use twcc::TwccHeader;
 
-/// Packets older than this are forgotten: feedback on them is worth nothing any more.
+/// Packets older than this are forgotten, because feedback on them is no longer of use.
 const HISTORY: TimeDelta = TimeDelta::from_secs(10);
-/// No more than half the sequence-number space, or a late number would be taken for a new one.
+/// At most half the sequence-number space. With more, a late number could be mistaken for a new
+/// one.
 const MAX_PACKETS: usize = 1 << 15;
 
 /// A packet's place in its RTP stream.
@@ -29,11 +30,11 @@ const MAX_PACKETS: usize = 1 << 15;
 pub struct RtpNumber {
     /// The media source.
     pub ssrc: u32,
-    /// Its RTP sequence number: rises by one with each packet of the source.
+    /// Its RTP sequence number: increases by one with each packet of the source.
     pub sequence_number: u16,
 }
 
-/// A packet that is about to leave: [`SentPacket`] before it has a number.
+/// A packet about to be sent: a [`SentPacket`] that has no number yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outgoing {
@@ -45,12 +46,12 @@ pub struct Outgoing {
     pub probe: Option<ProbeId>,
     /// As in [`SentPacket::padding`].
     pub padding: bool,
-    /// Where feedback that counts by RTP stream finds it; transport-wide feedback does without.
+    /// RTP number, needed for feedback by RTP stream; transport-wide feedback does not need it.
     pub rtp: Option<RtpNumber>,
 }
 
 impl Outgoing {
-    /// A media packet of this size with nothing behind it.
+    /// A media packet of this size with an empty queue after it.
     pub const fn media(size: DataSize) -> Self {
         Self { size, queued: DataSize::ZERO, probe: None, padding: false, rtp: None }
     }
@@ -79,7 +80,7 @@ struct Entry {
     fate: Fate,
 }
 
-/// What feedback says of one packet.
+/// News of one packet in feedback.
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
     arrival_time: Option<Timestamp>,
@@ -94,7 +95,7 @@ impl Verdict {
     }
 }
 
-/// Feedback formats, each with a clock of its own.
+/// Feedback formats. Each has its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Twcc,
@@ -102,10 +103,11 @@ enum Format {
     ReceiverReports,
 }
 
-/// What was sent in the last seconds, and what feedback said of it.
+/// The packets sent in the last seconds, and their fate as reported by feedback.
 ///
-/// The format of the feedback may change at any time: the first report by another clock says so
-/// ([`FeedbackReport::new_clock`]), and what was told by one format is not told again by the next.
+/// The format of the feedback may change at any time. The first report on another clock is marked
+/// ([`FeedbackReport::new_clock`]). A fate reported in one format is not reported again in the
+/// next.
 ///
 /// Memory is bounded: 10 s or 32,768 packets, whichever is less.
 #[derive(Clone, Debug, Default)]
@@ -117,23 +119,23 @@ pub struct SendHistory {
     format: Option<Format>,
     twcc: TwccClock,
     ccfb: CcfbClock,
-    /// The format changed, and no report has said so yet.
+    /// True if the format changed and no report has been marked yet.
     new_clock: bool,
     report: FeedbackReport,
 }
 
 impl SendHistory {
-    /// An empty history whose first packet gets sequence number `first`.
+    /// An empty history whose first packet gets the sequence number `first`.
     pub fn new(first: u16) -> Self {
         Self { first: i64::from(first), ..Self::default() }
     }
 
-    /// The sequence number of the next packet, unwrapped; the wire carries its low 16 bits.
+    /// Sequence number of the next packet, unwrapped. The wire has its low 16 bits.
     pub fn next_sequence_number(&self) -> i64 {
         self.first + self.entries.len() as i64
     }
 
-    /// Notes a packet as sent and numbers it.
+    /// Records a packet as sent and numbers it.
     #[inline]
     pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
         while self.entries.len() >= MAX_PACKETS
@@ -163,7 +165,7 @@ impl SendHistory {
         self.entries.get_mut(index)
     }
 
-    /// Starts a report by feedback of this format.
+    /// Starts a report on feedback of this format.
     fn begin_report(&mut self, format: Format) {
         if self.format.replace(format).is_some_and(|before| before != format) {
             self.new_clock = true;
@@ -179,7 +181,7 @@ impl SendHistory {
         };
     }
 
-    /// Takes down what feedback says of a packet, if that is new.
+    /// Adds a packet to the report, unless its fate is no news.
     #[inline]
     fn judge(&mut self, sequence_number: i64, verdict: Verdict) {
         let Verdict { arrival_time, ecn } = verdict;
@@ -202,7 +204,7 @@ impl SendHistory {
         });
     }
 
-    /// The report, if it tells anything. Only such a one can say that the clock is new.
+    /// Returns the report if it has news. Only such a report can mark a new clock.
     fn finish_report(&mut self) -> Option<&FeedbackReport> {
         if self.report.packets.is_empty() {
             return None;

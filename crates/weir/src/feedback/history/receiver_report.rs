@@ -1,32 +1,34 @@
-//! Receiver reports alone: how many packets were lost, and the round-trip time [RFC3550 §6.4.2].
+//! RTCP receiver reports as feedback: number of lost packets and round-trip time [RFC3550 §6.4.2].
 
 use super::{Fate, Format, SendHistory, Verdict};
 use crate::feedback::FeedbackReport;
 use crate::units::TimeDelta;
 
-/// What a receiver report says of one stream.
+/// A receiver report on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverReport {
     /// The media source.
     pub ssrc: u32,
-    /// Highest RTP sequence number received, with the count of its cycles above.
+    /// Highest RTP sequence number received in the low 16 bits, the count of its cycles in the high
+    /// 16.
     pub extended_highest_sequence_number: u32,
-    /// Loss ratio since the previous report, in 1/256.
+    /// Loss ratio since the previous report, in units of 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start; negative where duplicates outnumber losses.
+    /// Packets lost since the start; negative if duplicates outnumber losses.
     pub cumulative_lost: i32,
-    /// The round-trip time, from the sender report that it answers; `None` if it answers none.
+    /// Round-trip time, from the sender report that this one answers; `None` if it answers none.
     pub rtt: Option<TimeDelta>,
 }
 
 impl SendHistory {
-    /// Joins a receiver report with what was sent. It tells the fate of all packets up to the highest
-    /// received that no feedback told before: the lost ones among them are spread evenly, for the
-    /// report only counts them, and the others count as having arrived one round-trip time after
-    /// they left ([`ArrivalTimes::RoundTrip`]). A count that falls takes back losses told before.
+    /// Joins a receiver report with the sent packets. It reports all packets up to the highest
+    /// received that no feedback reported before. The receiver only counts losses, so they are
+    /// spread evenly over these packets. The other packets count as arrived one round-trip time
+    /// after they were sent ([`ArrivalTimes::RoundTrip`]). If the count of losses falls, losses
+    /// reported before are taken back.
     ///
-    /// Returns `None` if it tells nothing new. A block without a round-trip time tells nothing; the
-    /// next one covers its packets.
+    /// Returns `None` if there is no news. A block without a round-trip time is ignored; the next
+    /// one covers its packets.
     ///
     /// [`ArrivalTimes::RoundTrip`]: crate::feedback::ArrivalTimes::RoundTrip
     pub fn on_receiver_report(
@@ -45,7 +47,7 @@ impl SendHistory {
 
     fn on_block(&mut self, block: &ReceiverReport, rtt: TimeDelta) {
         let Some(stream) = self.streams.get(block.ssrc) else { return };
-        // The cycles may be counted from another start; the low half is the number on the wire.
+        // The cycles may count from another start. The low 16 bits are the number on the wire.
         let highest = stream.unwrap(block.extended_highest_sequence_number as u16);
         let is_overtaken = stream.receiver_report.is_some_and(|(newest, _)| highest < newest);
         if is_overtaken || stream.transport_number(highest).is_none() {
@@ -55,11 +57,11 @@ impl SendHistory {
         let untold = self.untold_up_to(block.ssrc, highest);
         let lost = match before {
             Some((_, before)) => i64::from(block.cumulative_lost) - i64::from(before),
-            // The first report after another format: what was lost before it, that one told. The
-            // fraction is rounded down.
+            // The first report after another format, which already reported the losses before. The
+            // fraction on the wire is rounded down, so round up here.
             None => (i64::from(block.fraction_lost) * untold + 255) / 256,
         };
-        // The highest was received.
+        // The highest packet was received, so it is not among the lost ones.
         let share = Share { lost: lost.clamp(0, (untold - 1).max(0)), of: untold - 1 };
         for index in 0..untold {
             let number = self.transport_number(block.ssrc, highest - untold + 1 + index);
@@ -68,7 +70,7 @@ impl SendHistory {
         self.take_back(block.ssrc, highest, rtt, -lost);
     }
 
-    /// Packets of a stream in a row, up to this one, whose fate no feedback told.
+    /// Number of consecutive packets of a stream, up to this one, whose fate is unknown.
     fn untold_up_to(&mut self, ssrc: u32, highest: i64) -> i64 {
         let mut untold = 0;
         while self
@@ -81,7 +83,7 @@ impl SendHistory {
         untold
     }
 
-    /// So many packets that were called lost were only late: the newest ones.
+    /// Reports the newest `count` packets that were called lost as recovered.
     fn take_back(&mut self, ssrc: u32, highest: i64, rtt: TimeDelta, mut count: i64) {
         let mut rtp_number = highest;
         while count > 0 {
@@ -108,7 +110,7 @@ impl SendHistory {
     }
 }
 
-/// `lost` of `of` packets, spread evenly.
+/// Spreads `lost` losses evenly over `of` packets.
 struct Share {
     lost: i64,
     of: i64,
@@ -116,8 +118,8 @@ struct Share {
 
 impl Share {
     fn is_lost(&self, index: i64) -> bool {
-        // Steps of `lost` around a circle of `of` pass its start once for each lost packet. Beginning
-        // half way round puts a single loss into the middle.
+        // Steps of `lost` around a circle of `of` packets pass its start once per lost packet.
+        // Starting half-way round puts a single loss into the middle.
         index < self.of && (index * self.lost + self.of / 2) % self.of < self.lost
     }
 }

@@ -1,4 +1,4 @@
-//! From a packet's place in its RTP stream to its transport-wide sequence number.
+//! Maps a packet's RTP sequence number to its transport-wide sequence number.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -6,20 +6,20 @@ use alloc::vec::Vec;
 use super::RtpNumber;
 use crate::feedback::{SeqUnwrapper, Unwrapper};
 
-/// The packets of one media source that the history holds.
+/// The packets of one media source in the history.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     ssrc: u32,
-    /// The newest RTP sequence number is the anchor: all others are at most half a space older.
+    /// The reference is the newest RTP sequence number: all others are at most half a space older.
     unwrapper: SeqUnwrapper,
     /// RTP sequence number of the front packet, unwrapped.
     first: i64,
-    /// Transport-wide sequence numbers: one a packet, rising.
+    /// Transport-wide sequence number of each packet, increasing.
     numbers: VecDeque<i64>,
-    /// Congestion control feedback reported all packets before this one, as far as there was any.
+    /// One after the highest number in congestion control feedback; `None` without such feedback.
     pub(super) reported_before: Option<i64>,
-    /// Highest number and packets lost by the newest receiver report; `None` if feedback of another
-    /// format came since.
+    /// Highest number and count of lost packets in the newest receiver report; `None` if feedback
+    /// of another format came after it.
     pub(super) receiver_report: Option<(i64, i32)>,
 }
 
@@ -31,7 +31,7 @@ impl Stream {
             first: i64::from(rtp.sequence_number),
             numbers: VecDeque::new(),
             reported_before: None,
-            // Before the first packet, a receiver has lost nothing.
+            // Before the first packet the receiver has lost nothing.
             receiver_report: Some((i64::from(rtp.sequence_number) - 1, 0)),
         }
     }
@@ -41,19 +41,19 @@ impl Stream {
         self.unwrapper.peek(sequence_number.into())
     }
 
-    /// The number that the next packet will have.
+    /// RTP sequence number of the next packet, unwrapped.
     pub(super) fn next_number(&self) -> i64 {
         self.first + self.numbers.len() as i64
     }
 
-    /// The transport-wide number of a packet that the history still holds.
+    /// Transport-wide number of a packet; `None` if the history does not have the packet.
     pub(super) fn transport_number(&self, rtp_number: i64) -> Option<i64> {
         let index = usize::try_from(rtp_number - self.first).ok()?;
         self.numbers.get(index).copied()
     }
 }
 
-/// All streams of a sender, in the order in which they began. There are few.
+/// All streams of a sender, in the order of their first packets. There are few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams(Vec<Stream>);
 
@@ -62,8 +62,8 @@ impl Streams {
         self.0.iter_mut().find(|stream| stream.ssrc == ssrc)
     }
 
-    /// Notes a packet. One that does not follow the last of its stream begins the stream anew: numbers
-    /// of feedback on those before could be mistaken for its own.
+    /// Records a packet. A packet that does not follow the last one of its stream restarts the
+    /// stream: feedback on the packets before could be mistaken for feedback on new ones.
     pub(super) fn on_packet_sent(&mut self, rtp: RtpNumber, transport_number: i64) {
         let index = self.0.iter().position(|stream| stream.ssrc == rtp.ssrc).unwrap_or_else(|| {
             self.0.push(Stream::new(rtp));
@@ -78,7 +78,7 @@ impl Streams {
         stream.numbers.push_back(transport_number);
     }
 
-    /// Forgets a stream's oldest packet, if it is this one.
+    /// Removes a stream's oldest packet, if it is this one.
     pub(super) fn forget(&mut self, ssrc: u32, transport_number: i64) {
         let Some(stream) = self.get(ssrc) else { return };
         if stream.numbers.front() == Some(&transport_number) {
@@ -87,7 +87,7 @@ impl Streams {
         }
     }
 
-    /// Forgets how far the feedback of any format went.
+    /// Resets how far feedback of each format has reported.
     pub(super) fn forget_feedback(&mut self) {
         for stream in &mut self.0 {
             stream.reported_before = None;

@@ -98,7 +98,7 @@ fn rtp(ssrc: u32, sequence_number: u16) -> Option<RtpNumber> {
     Some(RtpNumber { ssrc, sequence_number })
 }
 
-/// `packets` of one stream, 1 ms apart, numbered from `first` in the stream and from 0 in all.
+/// `packets` of one stream, sent 1 ms apart: numbered from `first` in the stream, from 0 overall.
 fn stream_of(first: u16, packets: u16) -> SendHistory {
     let mut history = SendHistory::default();
     send(&mut history, first, packets);
@@ -113,7 +113,8 @@ fn send(history: &mut SendHistory, first: u16, packets: u16) {
     }
 }
 
-/// A packet that arrived this many 1/1024 s before the timestamp, or none.
+/// An entry for a packet that arrived this many units of 1/1024 s before the timestamp, or is
+/// missing.
 fn ccfb(sequence_number: u16, offset: Option<u16>) -> CcfbPacket {
     CcfbPacket {
         rtp: RtpNumber { ssrc: SSRC, sequence_number },
@@ -121,7 +122,7 @@ fn ccfb(sequence_number: u16, offset: Option<u16>) -> CcfbPacket {
     }
 }
 
-/// Congestion control feedback that these packets arrived.
+/// Congestion control feedback on these packets, all received.
 fn ccfb_range(numbers: core::ops::Range<u16>) -> impl Iterator<Item = CcfbPacket> {
     numbers.map(|number| ccfb(number, Some(0)))
 }
@@ -149,7 +150,7 @@ fn lost(report: &FeedbackReport) -> Vec<i64> {
 #[test]
 fn ccfb_counts_arrivals_back_from_its_timestamp_over_the_wrap_of_both() {
     let mut history = stream_of(65_534, 3);
-    // 0.5 s before the 32 bits wrap, then 0.5 s after.
+    // 0.5 s before the 32-bit timestamp wraps, then 0.5 s after.
     let early = [ccfb(65_534, Some(512)), ccfb(65_535, None)];
     let report = history.on_ccfb(0xffff_8000, early.into_iter()).unwrap();
     assert_eq!((report.packets.len(), lost(report)), (2, alloc::vec![1]));
@@ -217,7 +218,7 @@ fn packets_of_unknown_streams_or_never_sent_are_ignored() {
     let unknown = CcfbPacket { rtp: RtpNumber { ssrc: 1, sequence_number: 0 }, ..ccfb(0, Some(0)) };
     let packets = [unknown, ccfb(2, Some(0)), ccfb(30_000, None)];
     assert_eq!(history.on_ccfb(0, packets.into_iter()), None);
-    // Nor do they move on what counts as reported.
+    // Such packets do not move the range that counts as reported either.
     let report = history.on_ccfb(1 << 16, [ccfb(0, Some(0))].into_iter()).unwrap();
     assert_eq!(report.missing_feedback, 0);
     let stranger = ReceiverReport { ssrc: 1, ..block(0, 0) };
@@ -235,9 +236,9 @@ fn a_gap_between_ccfb_reports_is_lost_feedback_and_time_says_how_much() {
     };
     assert_eq!(missing(1, 3..10), 0);
     assert_eq!(missing(2, 10..20), 0);
-    assert_eq!(missing(3, 15..30), 0); // begins earlier: a packet came late
+    assert_eq!(missing(3, 15..30), 0); // begins earlier because a packet arrived late
     assert_eq!(missing(7, 50..60), 3);
-    assert_eq!(missing(6, 45..50), 0); // overtaken by the one before it
+    assert_eq!(missing(6, 45..50), 0); // overtaken by the previous one
     assert_eq!(missing(8, 60..70), 0);
 }
 
@@ -266,12 +267,12 @@ fn a_stream_that_jumps_begins_anew() {
 #[test]
 fn a_receiver_report_spreads_its_losses_and_ends_on_a_packet_that_arrived() {
     let mut history = stream_of(65_530, 20);
-    // The 13 from 65530 to 6, in the receiver's second cycle; three lost.
+    // 13 packets from 65530 to 6, in the receiver's second cycle; three are lost.
     let report = report_block(&mut history, block(65_536 + 6, 3)).unwrap();
     assert_eq!(lost(report), [2, 6, 10]);
     assert_eq!((report.packets.len(), report.arrival_times), (13, ArrivalTimes::RoundTrip));
     assert!(report.received().all(|p| p.one_way_delay() == Some(TimeDelta::from_millis(80))));
-    // The rest, one more lost.
+    // The remaining packets, of which one is lost.
     let report = report_block(&mut history, block(65_536 + 13, 4)).unwrap();
     assert_eq!((report.packets.len(), lost(report)), (7, alloc::vec![16]));
 }
@@ -292,7 +293,7 @@ fn every_loss_of_a_receiver_report_is_told_whatever_their_number() {
 fn a_lost_or_late_receiver_report_leaves_nothing_untold() {
     let mut history = stream_of(0, 30);
     report_block(&mut history, block(9, 1)).unwrap();
-    // The report after ten more packets is late: the next one tells its losses too.
+    // The report after ten more packets is late. The next one includes its losses.
     let report = report_block(&mut history, block(29, 4)).unwrap();
     assert_eq!((report.packets.len(), lost(report).len()), (20, 3));
     assert_eq!(report_block(&mut history, block(19, 2)), None);
@@ -308,7 +309,7 @@ fn a_count_of_losses_that_falls_takes_back_the_newest() {
     let report = report_block(&mut history, block(9, 1)).unwrap();
     assert_eq!((report.packets.len(), report.packets[0].sequence_number), (1, 7));
     assert!(report.packets[0].recovered);
-    // Duplicates make the count fall further: there is nothing more to take back than was lost.
+    // Duplicates lower the count further, but no more losses can be taken back than were reported.
     let report = report_block(&mut history, block(9, -40)).unwrap();
     assert_eq!((report.packets.len(), report.packets[0].sequence_number), (1, 3));
 }
@@ -326,7 +327,7 @@ fn each_change_of_format_is_a_new_clock_told_once() {
     let mut history = stream_of(0, 60);
     let clock = |report: Option<&FeedbackReport>| report.map(|report| report.new_clock);
     assert_eq!(clock(history.on_twcc(header(0), [(0, Some(1))].into_iter())), Some(false));
-    // A report that tells nothing cannot tell that either.
+    // A report without news cannot mark the new clock.
     assert_eq!(clock(history.on_ccfb(0, ccfb_range(0..1))), None);
     assert_eq!(clock(history.on_ccfb(1, ccfb_range(0..10))), Some(true));
     assert_eq!(clock(history.on_ccfb(2, ccfb_range(10..20))), Some(false));
@@ -338,23 +339,23 @@ fn each_change_of_format_is_a_new_clock_told_once() {
 #[test]
 fn a_change_of_format_tells_no_fate_twice_and_invents_no_loss() {
     let mut history = stream_of(0, 40);
-    // Five of the first ten are lost, and feedback says so.
+    // Five of the first ten are lost, and feedback reports it.
     let arrivals = (0..10).map(|number| (number, (number % 2 == 1).then_some(4)));
     assert_eq!(lost(history.on_twcc(header(7), arrivals).unwrap()).len(), 5);
-    // The receiver's count holds these five; of the next ten, a fifth is lost.
+    // The receiver's count includes these five. Of the next ten, a fifth is lost.
     let first = ReceiverReport { fraction_lost: 51, ..block(19, 7) };
     let report = report_block(&mut history, first).unwrap();
     assert_eq!((report.packets.len(), lost(report).len()), (10, 2));
     let report = report_block(&mut history, block(29, 8)).unwrap();
     assert_eq!((report.packets.len(), lost(report).len()), (10, 1));
-    // Back again: a feedback count that went on meanwhile is not missing feedback.
+    // Twcc again: feedback counted while the other format was used is not missing feedback.
     let arrivals = (0..40).map(|number| (number, Some(4)));
     let report = history.on_twcc(header(90), arrivals).unwrap();
     assert_eq!((report.missing_feedback, lost(report).len()), (0, 0));
     assert_eq!(report.loss_counts().recovered, 8);
 }
 
-// A receiver's feedback may come after the sender forgot the packets.
+// A receiver's feedback may arrive after the sender has forgotten the packets.
 #[test]
 fn feedback_of_any_format_on_forgotten_packets_is_ignored() {
     let mut history = stream_of(0, 5);

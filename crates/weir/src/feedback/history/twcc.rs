@@ -1,4 +1,4 @@
-//! Transport-wide feedback: numbers that count all packets of the transport [TWCC].
+//! Transport-wide feedback, by sequence number of all packets of the transport [TWCC].
 //!
 //! [TWCC]: https://datatracker.ietf.org/doc/html/draft-holmer-rmcat-transport-wide-cc-extensions-01
 
@@ -6,14 +6,14 @@ use super::{Format, SendHistory, Verdict};
 use crate::feedback::{FeedbackReport, Unwrapper};
 use crate::units::Timestamp;
 
-/// One tick of a reference time (64 ms) and of a receive delta (250 us), in microseconds.
+/// Units of the reference time (64 ms) and of receive deltas (250 us), in microseconds.
 const REFERENCE_TICK_US: i64 = 64_000;
 const DELTA_TICK_US: i64 = 250;
 
-/// The fields of a transport-wide feedback packet that stand before its arrivals.
+/// The fields of a transport-wide feedback packet before its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwccHeader {
-    /// Reference time on the wire: 24 bits, unit 64 ms.
+    /// Reference time as on the wire: 24 bits, in units of 64 ms.
     pub reference_time: u32,
     /// Feedback packet count: wraps at 256.
     pub feedback_count: u8,
@@ -24,18 +24,18 @@ pub struct TwccHeader {
 pub(super) struct TwccClock {
     reference_time: Unwrapper<24>,
     feedback_count: Option<Unwrapper<8>>,
-    /// The newest feedback packet's count, unwrapped.
+    /// Count of the newest feedback packet, unwrapped.
     last_feedback: i64,
 }
 
 impl TwccClock {
-    /// Whatever the receiver counts next, it is not missing.
+    /// Resets the count, so that no feedback counts as missing before the next packet.
     pub(super) fn restart(&mut self) {
         self.feedback_count = None;
     }
 
-    /// Feedback packets between the newest so far and this one. A late or repeated packet misses
-    /// nothing and does not move the newest back.
+    /// Number of feedback packets missing between the newest so far and this one. Zero for a late
+    /// or repeated packet, which also does not move the newest back.
     fn missing_before(&mut self, count: u8) -> u32 {
         let unwrapper = self.feedback_count.get_or_insert_with(|| {
             self.last_feedback = i64::from(count) - 1;
@@ -52,13 +52,13 @@ impl TwccClock {
 }
 
 impl SendHistory {
-    /// Joins a transport-wide feedback packet with what was sent. `arrivals` gives, by rising sequence
-    /// number, the number on the wire and the arrival in 250 us ticks after the reference time, or
-    /// `None` for a packet that was not received. ECN bits are not in this format: all packets count as
-    /// not ECN-capable.
+    /// Joins a transport-wide feedback packet with the sent packets. `arrivals` has, by increasing
+    /// sequence number, the number on the wire and the arrival in ticks of 250 us after the
+    /// reference time, or `None` for a packet that was not received. The format has no ECN bits, so
+    /// all packets count as not ECN-capable.
     ///
-    /// Returns `None` if it tells nothing new: a duplicate, or packets that are forgotten or were never
-    /// sent.
+    /// Returns `None` if there is no news: for a duplicate, or for packets that are forgotten or
+    /// were never sent.
     pub fn on_twcc(
         &mut self,
         header: TwccHeader,
@@ -67,7 +67,7 @@ impl SendHistory {
         self.begin_report(Format::Twcc);
         let reference_us =
             self.twcc.reference_time.unwrap(header.reference_time) * REFERENCE_TICK_US;
-        // The newest number is the anchor: all others are at most half a number space older.
+        // The reference is the newest number: all others are at most half a number space older.
         let newest = self.next_sequence_number() - 1;
         let mut unwrapper = Unwrapper::<16>::default();
         unwrapper.set_last(newest);

@@ -1,16 +1,15 @@
-//! A Wi-Fi cell in words: a line a node or group of them.
+//! Describes a Wi-Fi cell in words: one line per node or group of nodes.
 
 use weir_net::wifi::{
-    Aggregation, Arrivals, DataRate, Edca, Errors, GuardInterval, Link, Load, NodeConfig,
-    NodeQueue, Noise, RateControl, RetryPolicy, WaitLimit,
+    Aggregation, Arrivals, CellConfig, DataRate, Edca, Errors, GuardInterval, Link, NodeConfig,
+    NodeQueue, Noise, RateControl, RetryPolicy, StationLoad, WaitLimit,
 };
 
-use super::super::wifi::{CellNetwork, StationGroup};
-use super::{percent, rate, thousands, time};
+use crate::scenario::kind::NodeGroup;
+use crate::scenario::words::{percent, rate, thousands, time};
 
-pub(super) fn in_words(cell: &CellNetwork) -> Vec<String> {
-    let config = &cell.config;
-    let group = |StationGroup { name, nodes }: &StationGroup| {
+pub(super) fn in_words(config: &CellConfig, groups: &[NodeGroup]) -> Vec<String> {
+    let group = |NodeGroup { name, nodes }: &NodeGroup| {
         let stations = config.stations.len();
         let count = match nodes.len() {
             1 => format!("station {name}"),
@@ -29,7 +28,7 @@ pub(super) fn in_words(cell: &CellNetwork) -> Vec<String> {
         }
     };
     let access_point = format!("Wi-Fi access point: {}", node(&config.access_point));
-    std::iter::once(access_point).chain(cell.groups.iter().map(group)).collect()
+    std::iter::once(access_point).chain(groups.iter().map(group)).collect()
 }
 
 fn node(node: &NodeConfig) -> String {
@@ -94,7 +93,7 @@ fn data_rate(data: DataRate) -> String {
     format!("MCS {} ({}{guard})", data.mcs.index(), rate(data.bitrate()))
 }
 
-fn load_in_words(load: &Load) -> String {
+fn load_in_words(load: &StationLoad) -> String {
     match load.arrivals {
         Arrivals::Saturated => "always with something to send".into(),
         Arrivals::Constant(bitrate) => format!("sending {}", rate(bitrate)),

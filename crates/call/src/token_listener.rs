@@ -1,12 +1,13 @@
-//! The listener of the lab's server: lets nobody in who does not know the token of the session.
+//! The listener of the lab's server. It accepts only clients that know the token of the session.
 //!
 //! ```text
 //!   connection -> waits for its request -> head with the token -> server
 //!                  \ too late, too long, too many: closed      \ another path: 404, closed
 //! ```
 //!
-//! Strangers wait among themselves: one that says nothing is closed after a while, and earlier if others
-//! come. So they neither keep a peer from its place nor the lab from its descriptors.
+//! Connections without a valid request wait in their own queue. A silent one is closed after a
+//! while, or earlier if others connect. So strangers can neither take the place of a peer nor use
+//! up the lab's file descriptors.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,45 +25,45 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-/// Connections of one listener whose request has the token. A browser has a few for each of its calls; the
-/// system's usual limit of descriptors is 1024.
+/// Maximum number of connections of one listener whose request has the token. A browser needs a few
+/// for each of its calls; the system's usual limit of descriptors is 1024.
 const KNOWN_MAX: usize = 128;
-/// Connections that have not sent their request.
+/// Maximum number of connections that have not sent their request.
 const UNKNOWN_MAX: usize = 128;
-/// Until the whole head of a request must be there: a browser sends it at once.
+/// Time limit for the whole head of a request. A browser sends it at once.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest head of a request: that of a browser is about 500 B.
+/// Maximum size of a request's head. A browser's is about 500 bytes.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-/// The most header lines of a request: as many as the server behind takes.
+/// Maximum number of header lines of a request, as many as the server accepts.
 const HEADERS_MAX: usize = 100;
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A listener that gives only connections whose first request is below the path of a token.
-pub(crate) struct Door {
+/// A listener that returns only connections whose first request begins with the token.
+pub(crate) struct TokenListener {
     listener: TcpListener,
     token: Arc<str>,
     free: Arc<Semaphore>,
-    waiting: JoinSet<Option<(Asked, SocketAddr)>>,
-    /// Those who wait, the longest first.
+    waiting: JoinSet<Option<(FirstRequest, SocketAddr)>>,
+    /// Tasks of the waiting connections, oldest first.
     handles: VecDeque<AbortHandle>,
 }
 
-/// A connection and what came over it.
-struct Asked {
+/// A connection and the bytes read from it.
+struct FirstRequest {
     stream: TcpStream,
     head: Vec<u8>,
 }
 
-/// A connection that has passed; its place is free again when it is dropped.
-pub(crate) struct Passed {
-    asked: Asked,
-    /// How much of the head the server has read.
+/// An accepted connection. Its place becomes free when it is dropped.
+pub(crate) struct AdmittedStream {
+    asked: FirstRequest,
+    /// How many bytes of the head the server has read.
     read: usize,
     _place: OwnedSemaphorePermit,
 }
 
-impl Door {
+impl TokenListener {
     pub(crate) fn new(listener: TcpListener, token: &str) -> Self {
         Self {
             listener,
@@ -73,7 +74,7 @@ impl Door {
         }
     }
 
-    /// Lets a connection wait for its request, in the place of the one that has waited longest if need be.
+    /// Lets a connection wait for its request. If there are too many, the oldest one is closed.
     fn admit(&mut self, stream: TcpStream, address: SocketAddr) {
         self.handles.retain(|handle| !handle.is_finished());
         if self.handles.len() >= UNKNOWN_MAX
@@ -90,37 +91,37 @@ impl Door {
     }
 }
 
-/// Reads the head of a request; `None` of one that is not for the holder of the token.
-async fn ask(mut stream: TcpStream, token: &str) -> Option<Asked> {
+/// Reads the head of a request. `None` if the request does not have the token.
+async fn ask(mut stream: TcpStream, token: &str) -> Option<FirstRequest> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
         if before > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
-        // A head ends with a line. Who sends byte by byte does not cost a parse for each.
+        // Parse only when a line is complete, so that single bytes do not each cost a parse.
         if !head[before..].contains(&b'\n') {
             continue;
         }
         match judge(&head, token) {
             Verdict::Incomplete => {}
-            Verdict::Known => return Some(Asked { stream, head }),
+            Verdict::Known => return Some(FirstRequest { stream, head }),
             Verdict::Stranger => break,
         }
     }
-    // A stranger who does not read the answer is closed all the same.
+    // Closed even if the stranger does not read the answer.
     let _ = stream.write_all(NOT_FOUND).await;
     None
 }
 
-/// What the bytes of a connection say of who sent them.
+/// Classification of a connection by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The head of the request is not there as a whole.
+    /// The head of the request is not complete.
     Incomplete,
     /// The path of the request begins with the token.
     Known,
-    /// It does not, or the bytes are no HTTP request.
+    /// The path does not begin with the token, or the bytes are not an HTTP request.
     Stranger,
 }
 
@@ -134,28 +135,28 @@ fn judge(head: &[u8], token: &str) -> Verdict {
     }
 }
 
-/// Whether the token is the first part of a path, and not all of it.
+/// Whether the path begins with the token and continues after it.
 fn begins_with(path: Option<&str>, token: &str) -> bool {
     let rest = path.and_then(|path| path.strip_prefix('/')?.strip_prefix(token));
     rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-impl Listener for Door {
-    type Io = Passed;
+impl Listener for TokenListener {
+    type Io = AdmittedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Passed, SocketAddr) {
+    async fn accept(&mut self) -> (AdmittedStream, SocketAddr) {
         loop {
             tokio::select! {
                 (stream, address) = Listener::accept(&mut self.listener) => {
                     self.admit(stream, address);
                 }
                 Some(waited) = self.waiting.join_next() => {
-                    // One that was closed or aborted leaves nothing.
+                    // The connection was closed or aborted.
                     let Ok(Some((asked, address))) = waited else { continue };
                     let place = Arc::clone(&self.free).acquire_owned().await;
                     let place = place.expect("the semaphore is never closed");
-                    return (Passed { asked, read: 0, _place: place }, address);
+                    return (AdmittedStream { asked, read: 0, _place: place }, address);
                 }
             }
         }
@@ -170,13 +171,13 @@ impl Listener for Door {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachedAt(pub(crate) Option<IpAddr>);
 
-impl Connected<IncomingStream<'_, Door>> for ReachedAt {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, TokenListener>> for ReachedAt {
+    fn connect_info(stream: IncomingStream<'_, TokenListener>) -> Self {
         Self(stream.io().asked.stream.local_addr().ok().map(|address| address.ip()))
     }
 }
 
-impl AsyncRead for Passed {
+impl AsyncRead for AdmittedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -193,7 +194,7 @@ impl AsyncRead for Passed {
     }
 }
 
-impl AsyncWrite for Passed {
+impl AsyncWrite for AdmittedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

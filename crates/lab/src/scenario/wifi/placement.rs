@@ -1,21 +1,21 @@
-//! Where the nodes of a cell are: `place` of a node, and `propagation` of the network.
+//! Positions of a cell's nodes: `place` of a node, and `propagation` of the network.
 
 use weir_net::wifi::propagation::Propagation;
 use weir_net::wifi::{Band, Placement};
 
-use super::error::ScenarioError;
-use super::reader::{Item, Table};
+use crate::scenario::error::ScenarioError;
+use crate::scenario::reader::{Item, Table};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// Metres from the point that places are counted from.
+/// Coordinates in metres.
 pub(super) type Place = (f64, f64);
 
 const PROPAGATION: &[&str] = &["power", "exponent", "shadowing"];
-/// Power that a node sends with, in dBm, unless the scenario says otherwise.
+/// Default sending power of a node, in dBm.
 const SENT_DBM: f64 = 20.0;
 
-/// `[12, 5]`, if the node has a place.
+/// Reads the position of a node, such as `[12, 5]`, if it has one.
 pub(super) fn place(table: &Table) -> Result<Option<Place>> {
     let Some(item) = table.get("place") else { return Ok(None) };
     match item.elements().as_deref() {
@@ -24,8 +24,8 @@ pub(super) fn place(table: &Table) -> Result<Option<Place>> {
     }
 }
 
-/// The nodes' places in their order, the access point's first. Either none has one, or all have; the
-/// access point's is the origin unless it is given.
+/// Builds the placement from the nodes' positions, the access point's first. Either all nodes have
+/// a position or none has. The access point's default is the origin.
 pub(super) fn placement(
     network: &Table,
     band: Band,

@@ -1,21 +1,25 @@
-//! The `[network]` of kind `wifi`: an access point, its stations, and who else is on the channel.
+//! The `[network]` of kind `wifi`: an access point, its stations, and neighbours on the channel.
+
+mod placement;
+mod retry;
+mod words;
 
 use std::ops::Range;
 
+use self::placement::{place, placement};
+use self::retry::retry;
+use super::error::{ScenarioError, nearest, quoted};
+use super::kind::{Access, Kind, NodeGroup};
+use super::reader::{Item, Table, steps};
 use weir::units::{TimeDelta, Timestamp};
+use weir_net::path::Attachment;
 use weir_net::wifi::propagation::Fading;
 use weir_net::wifi::{
-    AccessCategory, Aggregation, Arrivals, Band, Bursts, CellConfig, DataRate, Edca,
-    EdcaParameters, Errors, GuardInterval, Link, Load, Mcs, Neighbour, NodeConfig, NodeId,
-    NodeQueue, Noise, RateControl, RateSet, Station, WaitLimit,
+    AccessCategory, Aggregation, Arrivals, Association, Band, Bursts, CellConfig, DataRate, Edca,
+    EdcaParameters, Errors, GuardInterval, Link, Mcs, Neighbour, NodeConfig, NodeId, NodeQueue,
+    Noise, RateControl, RateSet, Station, StationLoad, WaitLimit,
 };
 use weir_net::{CoDelConfig, QueueLimit};
-use weir_sim::Association;
-
-use super::error::{ScenarioError, nearest, quoted};
-use super::placement::{place, placement};
-use super::reader::{Item, Table, steps};
-use super::retry::retry;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -40,9 +44,9 @@ const LINK: &[&str] = &["rate", "errors", "load"];
 const RATE: &[&str] = &["control", "mcs", "streams", "guard"];
 const ERRORS: &[&str] =
     &["good", "bad", "error_good", "error_bad", "noise_figure", "k_factor", "coherence"];
-/// Of these, those of a channel with noise.
+/// The subset of [`ERRORS`] for a channel with noise.
 const NOISE: &[&str] = &["noise_figure", "k_factor", "coherence"];
-/// Powers in dBm that a receiver may meet.
+/// Range of received powers in dBm.
 const POWERS: std::ops::RangeInclusive<f64> = -100.0..=0.0;
 const LOAD: &[&str] = &["kind", "rate", "packet", "period", "packets", "category", "start", "stop"];
 const QUEUE: &[&str] = &["kind", "limit", "target", "interval", "ecn"];
@@ -56,88 +60,59 @@ const CATEGORIES: [(&str, AccessCategory); AccessCategory::COUNT] = [
 const EDCA: &[&str] = &["background", "best-effort", "video", "voice"];
 const PARAMETERS: &[&str] = &["aifsn", "cw_min", "cw_max", "txop"];
 
-/// Stations that one table may stand for.
+/// Maximum number of stations that one table can describe.
 const MAX_COUNT: f64 = 100.0;
-/// Stations of a cell: everything that they are to each other is kept a pair.
+/// Maximum number of stations of a cell. Memory grows with its square, because powers are kept per
+/// pair.
 const STATIONS_MAX: usize = 1_000;
-/// Largest contention window.
+/// Upper limit of the contention window.
 const MAX_WINDOW: f64 = 32_767.0;
 const MAX_AIFSN: f64 = 15.0;
 const MAX_BURST: f64 = 10_000.0;
-/// Sizes of the IP packets of a load, headers included.
+/// Range of IP packet sizes of a load in bytes, headers included.
 const PACKETS: Range<u64> = 28..2_305;
 
-/// A cell, as a scenario describes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CellNetwork {
-    /// What to build it from.
-    pub config: CellConfig,
-    /// What its nodes are called together, by the numbers of the nodes.
-    pub groups: Vec<StationGroup>,
-}
+/// An 802.11n cell.
+pub(super) const KIND: Kind = Kind {
+    name: "wifi",
+    keys: &["band", "access_point", "station", "neighbour", "hidden", "propagation"],
+    refusal: "only a cell has it; write kind = \"wifi\"",
+    place_keys: &["station"],
+    class_keys: &["category"],
+    flow_refusal: "there is no cell; write kind = \"wifi\" in [network]",
+    has_hop: false,
+    access: |network, duration| cell(network, duration).map(Some),
+    attachments,
+};
 
-/// Nodes that one table describes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StationGroup {
-    /// The table's name.
-    pub name: String,
-    /// The numbers of its nodes.
-    pub nodes: Range<usize>,
-}
-
-impl CellNetwork {
-    /// The nodes of a group, or the one node, of this name.
-    pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
-        let group = self.groups.iter().find(|group| group.name == name);
-        let number = || self.names().position(|node| node == name);
-        group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
-    }
-
-    /// Names of the nodes, by number.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.config.names()
-    }
-
-    fn stations(&self) -> Range<usize> {
-        1..1 + self.config.stations.len()
-    }
-}
-
-/// What a flow's keys `station` and `category` say: the stations that its table's flows are at, in turn;
-/// none if it does not cross the cell.
-pub(super) fn associations(table: &Table, cell: Option<&CellNetwork>) -> Result<Vec<Association>> {
-    let Some(cell) = cell else {
-        for key in ["station", "category"] {
-            table.refuse(key, "there is no cell; write kind = \"wifi\" in [network]")?;
-        }
-        return Ok(Vec::new());
-    };
+/// Reads the attachments from a flow's keys `station` and `category`.
+fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
     let Some(item) = table.get("station") else {
         table.refuse("category", "only a flow at a station has one; write station = \"...\"")?;
         return Ok(Vec::new());
     };
     let name = item.string("a station's name")?;
     let of_station = |nodes: &Range<usize>| {
-        let stations = cell.stations();
+        let stations = cell.config.terminals();
         stations.contains(&nodes.start) && nodes.end <= stations.end
     };
     let Some(nodes) = cell.nodes(name).filter(of_station) else {
-        let known = cell.names().skip(1);
-        let hint = nearest(name, known)
+        let known = cell.names();
+        let hint = nearest(name, known.iter().skip(1).map(String::as_str))
             .first()
             .map_or(String::new(), |near| format!("; write one such as \"{near}\""));
         return Err(item.error(&format!("there is no station {}{hint}", quoted(name))));
     };
     let category = category(table)?;
-    Ok(nodes.map(|node| Association { station: NodeId(node), category }).collect())
+    Ok(nodes.map(|node| Association { station: NodeId(node), category }.into()).collect())
 }
 
 fn category(table: &Table) -> Result<AccessCategory> {
     table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(&CATEGORIES))
 }
 
-/// The cell.
-pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> {
+/// Reads the cell from the `[network]` table.
+fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
     let band = network.get("band").map_or(Ok(Band::GHZ_2_4), |item| {
         item.choice(&[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)])
     })?;
@@ -155,7 +130,7 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
         let table = item.table(STATION)?;
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let first = 1 + stations.len();
-        groups.push(StationGroup { name: name.into(), nodes: first..first + count });
+        groups.push(NodeGroup { name: name.into(), nodes: first..first + count });
         let station = station(name, &table, duration)?;
         let own = place(&table)?;
         places.extend(std::iter::repeat_n(own, count));
@@ -191,7 +166,7 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
     if let Some(neighbours) = network.get("neighbour") {
         for (name, item) in neighbours.named()? {
             let number = 1 + config.stations.len() + config.neighbours.len();
-            groups.push(StationGroup { name: name.into(), nodes: number..number + 1 });
+            groups.push(NodeGroup { name: name.into(), nodes: number..number + 1 });
             let table = item.table(NEIGHBOUR)?;
             places.push(place(&table)?);
             let link = link(&table, None, duration)?;
@@ -199,15 +174,17 @@ pub(super) fn cell(network: &Table, duration: TimeDelta) -> Result<CellNetwork> 
         }
     }
     config.powers.placement = placement(network, band, places)?;
-    let mut cell = CellNetwork { config, groups };
-    refuse_doubles(network, &cell)?;
+    refuse_doubles(network, &config)?;
+    let words = words::in_words(&config, &groups);
+    let mut cell = Access { config: config.clone().into(), groups, words };
     if let Some(pairs) = network.get("hidden") {
-        hide(&pairs, &mut cell)?;
+        hide(&pairs, &cell, &mut config)?;
+        cell.config = config.into();
     }
     Ok(cell)
 }
 
-/// At which power access point and station receive each other.
+/// Power in dBm with which the access point and a station receive each other.
 fn power(item: &Item) -> Result<f64> {
     let dbm = item.number()?;
     if POWERS.contains(&dbm) {
@@ -216,8 +193,8 @@ fn power(item: &Item) -> Result<f64> {
     Err(item.error("must be a power in dBm between -100 and 0"))
 }
 
-/// Nodes are told apart by their names.
-fn refuse_doubles(network: &Table, cell: &CellNetwork) -> Result<()> {
+/// Refuses duplicate names, because names identify the nodes.
+fn refuse_doubles(network: &Table, cell: &CellConfig) -> Result<()> {
     let mut names: Vec<&str> = cell.names().collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -226,8 +203,8 @@ fn refuse_doubles(network: &Table, cell: &CellNetwork) -> Result<()> {
     }
 }
 
-/// `[["laptop", "neighbour"]]`: pairs that receive nothing of each other.
-fn hide(pairs: &Item, cell: &mut CellNetwork) -> Result<()> {
+/// Reads `[["laptop", "neighbour"]]`: pairs of nodes that do not hear each other.
+fn hide(pairs: &Item, cell: &Access, config: &mut CellConfig) -> Result<()> {
     let expected = || pairs.error("expected pairs such as [[\"laptop\", \"phone\"]]");
     for pair in pairs.elements().ok_or_else(expected)? {
         let names = pair.elements();
@@ -238,7 +215,7 @@ fn hide(pairs: &Item, cell: &mut CellNetwork) -> Result<()> {
             known.ok_or_else(|| item.error(&format!("there is no node {}", quoted(name))))
         };
         for (a, b) in pairs_of(nodes(a)?, &nodes(b)?) {
-            cell.config.powers.hide(NodeId(a), NodeId(b));
+            config.powers.hide(NodeId(a), NodeId(b));
         }
     }
     Ok(())
@@ -274,7 +251,7 @@ fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
     Ok(Station { node: node(name, table)?, up, down })
 }
 
-/// A direction; what it leaves out is what the station's table says.
+/// Reads one direction. Keys that it omits are taken from the station's table.
 fn link(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
     Ok(Link { loads: loads(own, duration)?, ..link_without_load(own, station, duration)? })
 }
@@ -292,7 +269,7 @@ fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) 
     Ok(Link { errors, ..Link::new(rate) })
 }
 
-/// `15`; or `{ mcs = 15, guard = "short" }`; or steps of either; or `{ control = "minstrel" }`.
+/// Reads `15`, `{ mcs = 15, guard = "short" }`, steps of either, or `{ control = "minstrel" }`.
 fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
     if let Some(elements) = item.elements() {
         let steps = steps(&elements, duration, "15", fixed_rate)?;
@@ -357,7 +334,7 @@ fn errors_of(item: &Item) -> Result<Errors> {
     }))
 }
 
-/// Noise, with fading where its coherence time is given.
+/// Reads noise, with fading if a coherence time is given.
 fn noise(table: &Table) -> Result<Noise> {
     for key in ["good", "bad", "error_good", "error_bad"] {
         table.refuse(key, "a channel with noise has no such key")?;
@@ -394,11 +371,11 @@ enum LoadKind {
     Bursts,
 }
 
-fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<Load>> {
+fn loads(table: &Table, duration: TimeDelta) -> Result<Vec<StationLoad>> {
     table.tables("load", LOAD)?.iter().map(|table| load(table, duration)).collect()
 }
 
-fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
+fn load(table: &Table, duration: TimeDelta) -> Result<StationLoad> {
     let kind = table.require("kind", "\"constant\"")?.choice(&[
         ("saturated", LoadKind::Saturated),
         ("constant", LoadKind::Constant),
@@ -435,10 +412,10 @@ fn load(table: &Table, duration: TimeDelta) -> Result<Load> {
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    Ok(Load { arrivals, size, category: category(table)?, start, stop })
+    Ok(StationLoad { arrivals, size, category: category(table)?, start, stop })
 }
 
-/// `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
+/// Reads `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
 fn queue(item: &Item) -> Result<NodeQueue> {
     if !item.is_table() {
         return Ok(NodeQueue::Fifo { limit: limit(item)? });
@@ -465,7 +442,8 @@ fn limit(item: &Item) -> Result<WaitLimit> {
     }
 }
 
-/// MPDUs of a frame at most; or a table of limits, each the standard's unless given.
+/// Reads the maximum number of MPDUs per frame, or a table of limits. Omitted limits are the
+/// standard's.
 fn aggregation(item: &Item) -> Result<Aggregation> {
     let Aggregation { mpdus, bytes, duration } = Aggregation::STANDARD;
     if !item.is_table() {
@@ -479,7 +457,7 @@ fn aggregation(item: &Item) -> Result<Aggregation> {
     })
 }
 
-/// `"station"` or `"access-point"`; or a table of categories that differ from a station's.
+/// Reads `"station"`, `"access-point"`, or a table of categories that differ from a station's.
 fn edca(item: &Item) -> Result<Edca> {
     if !item.is_table() {
         return item.choice(&[("station", Edca::STATION), ("access-point", Edca::ACCESS_POINT)]);

@@ -1,23 +1,24 @@
-//! The `retry` key of a node: how often it tries to send a packet.
+//! The `retry` key of a node: how many times it tries to send a packet.
 
 use weir_net::wifi::{CongestionAware, RetryPolicy};
 
-use super::error::ScenarioError;
-use super::reader::Item;
+use crate::scenario::error::ScenarioError;
+use crate::scenario::reader::Item;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 const RETRY: &[&str] = &["limit", "extension", "level", "queue", "reset_window"];
 const MAX_ATTEMPTS: f64 = 100.0;
 
-/// A number of attempts, or `{ extension = 3 }` and what differs from the paper's mechanism.
+/// Reads a number of attempts, or `{ extension = 3 }` with keys that differ from the paper's
+/// mechanism.
 pub(super) fn retry(item: &Item) -> Result<RetryPolicy> {
     if !item.is_table() {
         return Ok(RetryPolicy::Limit(item.whole(MAX_ATTEMPTS)? as u32));
     }
     let table = item.table(RETRY)?;
     let extension = table.require("extension", "3")?;
-    // None at all is the mechanism switched off, which still measures.
+    // An extension of zero switches the mechanism off but keeps its measurements.
     let extension = match extension.number()? {
         0.0 => 0,
         _ => extension.whole(MAX_ATTEMPTS)? as u32,

@@ -1,0 +1,76 @@
+//! The interface of a kind of network in scenario files, and the access network that it reads.
+
+use std::ops::Range;
+
+use weir::units::TimeDelta;
+use weir_net::path::{AccessConfig, Attachment};
+
+use super::error::ScenarioError;
+use super::reader::Table;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// How scenario files describe one kind of network.
+pub(super) struct Kind {
+    /// The value of the key `kind`.
+    pub(super) name: &'static str,
+    /// Its keys in `[network]`, besides those of the hops.
+    pub(super) keys: &'static [&'static str],
+    /// Error for one of these keys in a network of another kind.
+    pub(super) refusal: &'static str,
+    /// Its keys in a `[[flow]]` that select where the end on A's side is attached.
+    pub(super) place_keys: &'static [&'static str],
+    /// Its keys in a `[[flow]]` that select the class of the packets there. The default tables for
+    /// kinds of flows, such as `[media]`, may have them too.
+    pub(super) class_keys: &'static [&'static str],
+    /// Error for one of these flow keys in a network of another kind.
+    pub(super) flow_refusal: &'static str,
+    /// Whether there is a hop even if the file describes none.
+    pub(super) has_hop: bool,
+    /// Reads the access network; returns `None` for a kind that has only hops.
+    pub(super) access: fn(&Table, TimeDelta) -> Result<Option<Access>>,
+    /// Reads the attachments of one table's flows, used in turn; empty if they do not cross the
+    /// access network.
+    pub(super) attachments: fn(&Table, &Access) -> Result<Vec<Attachment>>,
+}
+
+impl Kind {
+    /// Its keys in a `[[flow]]`.
+    pub(super) fn flow_keys(&self) -> impl Iterator<Item = &'static str> {
+        self.place_keys.iter().chain(self.class_keys).copied()
+    }
+}
+
+/// An access network as described by a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// Configuration of the network.
+    pub config: AccessConfig,
+    /// Groups of nodes, each described by one table.
+    pub groups: Vec<NodeGroup>,
+    /// The network in words, for reports: one line per node or group of nodes.
+    pub words: Vec<String>,
+}
+
+/// Nodes of an access network that one table describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeGroup {
+    /// Name of the table.
+    pub name: String,
+    /// Numbers of the nodes in the group.
+    pub nodes: Range<usize>,
+}
+
+impl Access {
+    /// Numbers of the nodes with this name, which may be the name of a group or of one node.
+    pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
+        let group = self.groups.iter().find(|group| group.name == name);
+        let number = || self.names().iter().position(|node| node == name);
+        group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
+    }
+
+    /// Names of the nodes, in the order of their numbers.
+    pub fn names(&self) -> Vec<String> {
+        self.config.names()
+    }
+}

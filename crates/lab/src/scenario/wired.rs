@@ -1,0 +1,191 @@
+//! Hops: the wired part of every network. A network of kind `bottleneck` has only hops.
+
+use weir::units::{TimeDelta, Timestamp};
+use weir_net::loss::GilbertElliott;
+use weir_net::{
+    Capacity, CapacityTrace, Changes, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit,
+    Schedule,
+};
+
+use super::aqm::aqm;
+use super::error::{ScenarioError, printable, quoted};
+use super::kind::Kind;
+use super::reader::{Item, Table, steps};
+use super::trace_files::TraceFiles;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// A network that consists of hops only.
+pub(super) const KIND: Kind = Kind {
+    name: "bottleneck",
+    keys: &[],
+    refusal: "",
+    place_keys: &[],
+    class_keys: &[],
+    flow_refusal: "",
+    has_hop: true,
+    access: |_, _| Ok(None),
+    attachments: |_, _| Ok(Vec::new()),
+};
+
+/// The keys of `[network]` that describe hops. Every kind of network may have them.
+pub(super) const KEYS: &[&str] = &["up", "down", "hop"];
+const HOP: &[&str] = &["up", "down"];
+const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
+const TRACE: &[&str] = &["trace"];
+const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
+const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
+
+/// Default queue limit [RFC8867 §5.1].
+const QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
+
+/// The hops in order from A's side to B's: those of `[[network.hop]]`, or the one in `[network]`.
+pub(super) fn hops(
+    network: &Table,
+    duration: TimeDelta,
+    files: &TraceFiles<'_>,
+) -> Result<Vec<Hop>> {
+    let hop = |table: &Table| {
+        let link = |key| match table.get(key) {
+            Some(item) => link(&item.table(LINK)?, duration, files),
+            None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
+        };
+        Ok(Hop { up: link("up")?, down: link("down")? })
+    };
+    let hops = network.tables("hop", HOP)?;
+    if hops.is_empty() {
+        return Ok(vec![hop(network)?]);
+    }
+    for key in HOP {
+        network
+            .refuse(key, "each hop has its own; write [network.hop.up] below [[network.hop]]")?;
+    }
+    hops.iter().map(hop).collect()
+}
+
+fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<LinkConfig> {
+    let delay =
+        table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
+    let unlimited = LinkConfig::unlimited(delay.clone());
+    let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
+        (Some(rate), limit) => {
+            (capacity(&rate, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+        }
+        (None, limit) => {
+            if let Some(key) = limit.or(table.get("aqm")) {
+                let message = "nothing waits without a capacity; write capacity = \"2Mbps\"";
+                return Err(key.error(message));
+            }
+            (unlimited.capacity, unlimited.queue)
+        }
+    };
+    let (jitter, jitters) = table.get("jitter").map_or(Ok((Jitter::None, Vec::new())), |item| {
+        changing(&item, duration, "{ kind = \"netem\", amount = \"10ms\" }", jitter)
+    })?;
+    let (loss, losses) = table.get("loss").map_or(Ok((LossModel::None, Vec::new())), |item| {
+        changing(&item, duration, "\"5%\"", loss)
+    })?;
+    let managed = table.get("aqm").map_or(Ok(weir_net::Aqm::DropTail), |item| aqm(&item))?;
+    let duplicate = table.get("duplicate").map_or(Ok(0.0), |item| item.probability())?;
+    Ok(LinkConfig::unlimited(delay)
+        .with_capacity(capacity)
+        .with_queue(queue)
+        .with_aqm(managed)
+        .with_jitter(jitter)
+        .with_loss(loss)
+        .with_duplicate(duplicate)
+        .with_changes(Changes::new(jitters, losses)))
+}
+
+fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Capacity> {
+    if item.is_table() {
+        let path = item.table(TRACE)?.require("trace", "\"uplink.mahi\"")?;
+        return trace(&path, files).map(Capacity::Trace);
+    }
+    let schedule = match item.elements() {
+        None => Schedule::constant(item.capacity()?),
+        Some(elements) => {
+            Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::capacity)?)
+        }
+    };
+    schedule.map(Capacity::Schedule).map_err(|error| item.error(&error.to_string()))
+}
+
+fn delay(item: &Item, duration: TimeDelta) -> Result<Delay> {
+    let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
+    Delay::new(steps(&elements, duration, "\"25ms\"", Item::time)?)
+        .map_err(|error| item.error(&error.to_string()))
+}
+
+/// Reads one value or steps of it: returns the first value and the later steps.
+fn changing<'a, T>(
+    item: &Item<'a>,
+    duration: TimeDelta,
+    example: &str,
+    value: impl Fn(&Item<'a>) -> Result<T>,
+) -> Result<(T, Vec<(Timestamp, T)>)> {
+    let Some(elements) = item.elements() else { return Ok((value(item)?, Vec::new())) };
+    let mut later = steps(&elements, duration, example, value)?.into_iter();
+    let Some((Timestamp::ZERO, first)) = later.next() else {
+        return Err(item.error("the first step must be at 0s"));
+    };
+    let later: Vec<(Timestamp, T)> = later.collect();
+    let times = std::iter::once(Timestamp::ZERO).chain(later.iter().map(|step| step.0));
+    if let Some((_, early)) = times.clone().zip(times.skip(1)).find(|(before, at)| before >= at) {
+        let at = early.as_secs_f64();
+        return Err(item.error(&format!("the step at {at} s must come later")));
+    }
+    Ok((first, later))
+}
+
+fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<CapacityTrace> {
+    let name = item.string("a file name")?;
+    let text = files
+        .read(name)
+        .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
+    CapacityTrace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
+}
+
+#[derive(Clone, Copy)]
+enum JitterKind {
+    Netem,
+    Rfc8868,
+}
+
+fn jitter(item: &Item) -> Result<Jitter> {
+    let table = item.table(JITTER)?;
+    let kind = table
+        .require("kind", "\"netem\"")?
+        .choice(&[("netem", JitterKind::Netem), ("rfc8868", JitterKind::Rfc8868)])?;
+    let reorder = table.get("reorder").map(|item| item.boolean()).transpose()?;
+    match kind {
+        JitterKind::Netem => {
+            table.refuse("sd", "netem's jitter has an amount instead")?;
+            let amount = table.require("amount", "\"80ms\"")?.time()?;
+            Ok(Jitter::Uniform { amount, reorder: reorder.unwrap_or(true) })
+        }
+        JitterKind::Rfc8868 => {
+            table.refuse("amount", "the jitter of RFC 8868 has an sd instead")?;
+            let sd = table.require("sd", "\"5ms\"")?.time()?;
+            Ok(Jitter::HalfNormal { sd, reorder: reorder.unwrap_or(false) })
+        }
+    }
+}
+
+fn loss(item: &Item) -> Result<LossModel> {
+    if !item.is_table() {
+        return item.probability().map(LossModel::Random);
+    }
+    let table = item.table(LOSS)?;
+    let probability = |key| table.require(key, "0.01")?.probability();
+    let model = GilbertElliott {
+        to_bad: probability("to_bad")?,
+        to_good: probability("to_good")?,
+        loss_good: probability("loss_good")?,
+        loss_bad: probability("loss_bad")?,
+    };
+    if model.to_bad + model.to_good == 0.0 {
+        return Err(table.error("to_bad and to_good must not both be 0"));
+    }
+    Ok(LossModel::GilbertElliott(model))
+}

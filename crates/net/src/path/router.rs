@@ -1,0 +1,305 @@
+//! The router: it owns all links and the access network, and moves packets along their routes.
+
+use std::fmt::Debug;
+
+use weir::feedback::Ecn;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use super::network::{AccessNetwork, Attachment, Crossing, Way};
+use super::{Hop, link_name};
+use crate::access::{AccessLog, AccessPlan};
+use crate::bottleneck::{Bottleneck, LinkConfig};
+use crate::packet::{Delivery, Dropped, Fate, Header};
+use crate::seed::Seed;
+
+/// A packet that a router can carry.
+pub trait Carried: Clone + Debug + Send + 'static {
+    /// The header that a network on this route sees.
+    fn header(&self, route: RouteId) -> Header;
+
+    /// Sets the ECN bits that the packet has after a leg.
+    fn set_ecn(&mut self, ecn: Ecn);
+}
+
+/// Number of a route: routes are numbered from 0 in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteId(pub usize);
+
+/// Number of a part with its own next event: the links come first, then the access network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part(pub usize);
+
+/// One leg of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leg {
+    /// The link with this number.
+    Link(usize),
+    /// The access network.
+    Access(Crossing),
+}
+
+/// All legs from one end to another, in the order in which a packet crosses them.
+pub type Route = Vec<Leg>;
+
+/// Where an end is placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Its node in the row of hops.
+    pub node: usize,
+    /// The end's own links, to its node and back; `None` if it has no delay of its own.
+    pub own: Option<[usize; 2]>,
+    /// The terminal of the access network, if the end is one.
+    pub attachment: Option<Attachment>,
+}
+
+impl Site {
+    /// Whether packets between the two ends cross neither a hop nor the access network. Both ends
+    /// are then at one node; if they are terminals, they are the same terminal.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        let terminal = |site: &Self| site.attachment.map(|own| own.terminal);
+        self.node == other.node && terminal(self) == terminal(other)
+    }
+
+    /// The legs to another end: the access network, the hops between the two nodes, and the access
+    /// network again. Legs that the two ends do not need are left out.
+    pub fn route_to(&self, other: &Self) -> Route {
+        let crossing = |way| move |attachment| Leg::Access(Crossing { attachment, way });
+        let up = self.attachment.map(crossing(Way::Up));
+        let down = other.attachment.map(crossing(Way::Down));
+        let ups = (self.node..other.node).map(|hop| Leg::Link(hop_link(hop, Way::Up)));
+        let downs = (other.node..self.node).rev().map(|hop| Leg::Link(hop_link(hop, Way::Down)));
+        let hops = ups.chain(downs);
+        up.into_iter().chain(self.out()).chain(hops).chain(other.into()).chain(down).collect()
+    }
+
+    /// The legs to an end [beside](Self::is_beside) this one, over a link that all such ends share.
+    pub fn route_beside(&self, other: &Self, link: usize) -> Route {
+        self.out().into_iter().chain([Leg::Link(link)]).chain(other.into()).collect()
+    }
+
+    fn out(&self) -> Option<Leg> {
+        self.own.map(|[out, _]| Leg::Link(out))
+    }
+
+    fn into(&self) -> Option<Leg> {
+        self.own.map(|[_, into]| Leg::Link(into))
+    }
+}
+
+/// Number of the link that is one direction of a hop.
+const fn hop_link(hop: usize, way: Way) -> usize {
+    2 * hop + way as usize
+}
+
+/// A packet in transit.
+#[derive(Clone, Debug)]
+pub struct Traveller<T> {
+    /// Its route.
+    pub route: RouteId,
+    /// Number of legs that it has crossed.
+    passed: usize,
+    /// Sum of its queuing delays so far.
+    pub waited: TimeDelta,
+    /// The packet.
+    pub payload: T,
+}
+
+/// Result of moving a packet with [`Router::enter`] or [`Router::go_on`].
+#[derive(Debug)]
+pub enum Onward<T> {
+    /// It entered this part, whose next event may have changed.
+    Entered(Part),
+    /// It has reached the end of its route.
+    Arrived(Traveller<T>),
+    /// It was dropped.
+    Dropped(Dropped<Traveller<T>>),
+}
+
+/// Hops, other links, the access network, the routes over them, and the packets in transit.
+#[derive(Debug)]
+pub struct Router<T> {
+    seed: Seed,
+    hops: usize,
+    /// The links up and down of each hop, then all other links.
+    links: Vec<Bottleneck<Traveller<T>>>,
+    access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
+    routes: Vec<Route>,
+}
+
+impl<T: Carried> Router<T> {
+    /// A router with a row of hops, an access network if given, and no routes yet.
+    pub fn new(hops: &[Hop], access: Option<&AccessPlan>, seed: Seed) -> Self {
+        let access = access.map(|plan| plan.config.build(&plan.noted, seed));
+        Self::with_access(hops, access, seed)
+    }
+
+    /// The same with an access network that the caller has built.
+    pub fn with_access(
+        hops: &[Hop],
+        access: Option<Box<dyn AccessNetwork<Traveller<T>>>>,
+        seed: Seed,
+    ) -> Self {
+        let mut links = Vec::with_capacity(2 * hops.len());
+        for (index, hop) in hops.iter().enumerate() {
+            for (way, config) in [(Way::Up, &hop.up), (Way::Down, &hop.down)] {
+                links.push(Bottleneck::new(config, seed, &link_name(index, way)));
+            }
+        }
+        Self { seed, hops: hops.len(), links, access, routes: Vec::new() }
+    }
+
+    /// Adds a link beside the hops and returns its number. Its random streams are derived from
+    /// `name`.
+    pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> usize {
+        self.links.push(Bottleneck::new(config, self.seed, name));
+        self.links.len() - 1
+    }
+
+    /// Adds an end's own links if its delay is above zero. They have unlimited capacity. `names`
+    /// are the names of the link from the end to its node and of the link back.
+    pub fn add_own_links(&mut self, delay: TimeDelta, names: [&str; 2]) -> Option<[usize; 2]> {
+        let config = LinkConfig::unlimited(delay);
+        (delay > TimeDelta::ZERO).then(|| names.map(|name| self.add_link(&config, name)))
+    }
+
+    /// Adds a route and returns its number.
+    pub fn add_route(&mut self, route: Route) -> RouteId {
+        self.routes.push(route);
+        RouteId(self.routes.len() - 1)
+    }
+
+    /// The legs of a route.
+    pub fn route(&self, route: RouteId) -> &[Leg] {
+        &self.routes[route.0]
+    }
+
+    /// Number of hops.
+    pub fn hops(&self) -> usize {
+        self.hops
+    }
+
+    /// One direction of a hop.
+    pub fn hop(&self, hop: usize, way: Way) -> &Bottleneck<Traveller<T>> {
+        assert!(hop < self.hops, "there are {} hops", self.hops);
+        &self.links[hop_link(hop, way)]
+    }
+
+    /// Mutable access to one direction of a hop.
+    pub fn hop_mut(&mut self, hop: usize, way: Way) -> &mut Bottleneck<Traveller<T>> {
+        assert!(hop < self.hops, "there are {} hops", self.hops);
+        &mut self.links[hop_link(hop, way)]
+    }
+
+    /// The access network.
+    pub fn access(&mut self) -> Option<&mut dyn AccessNetwork<Traveller<T>>> {
+        match &mut self.access {
+            Some(access) => Some(&mut **access),
+            None => None,
+        }
+    }
+
+    /// Moves the access network's log so far to the end of `log`.
+    pub fn move_log(&mut self, log: &mut AccessLog) {
+        if let Some(notes) = self.access.as_mut().and_then(|access| access.notes()) {
+            log.take(notes);
+        }
+    }
+
+    /// Number of parts. Parts are numbered from 0.
+    pub fn parts(&self) -> usize {
+        self.links.len() + usize::from(self.access.is_some())
+    }
+
+    /// The part that is the access network.
+    pub fn access_part(&self) -> Option<Part> {
+        self.access.as_ref().map(|_| Part(self.links.len()))
+    }
+
+    /// Starts a packet on its route. On a route without legs it arrives at once.
+    #[inline]
+    pub fn enter(&mut self, now: Timestamp, route: RouteId, payload: T) -> Onward<T> {
+        self.forward(now, Traveller { route, passed: 0, waited: TimeDelta::ZERO, payload })
+    }
+
+    #[inline]
+    fn forward(&mut self, now: Timestamp, traveller: Traveller<T>) -> Onward<T> {
+        let header = || traveller.payload.header(traveller.route);
+        match self.routes[traveller.route.0].get(traveller.passed) {
+            None => Onward::Arrived(traveller),
+            Some(&Leg::Link(link)) => {
+                self.links[link].enqueue(now, header(), traveller);
+                Onward::Entered(Part(link))
+            }
+            Some(&Leg::Access(crossing)) => {
+                let access = self.access.as_mut().expect("a route leads over what is there");
+                access.enqueue(now, crossing, header(), traveller);
+                Onward::Entered(Part(self.links.len()))
+            }
+        }
+    }
+
+    /// The earliest time at which [`Router::poll`] may return something for a part; `None` if
+    /// nothing is pending there. It may be too early: poll, and ask again.
+    #[inline]
+    pub fn next_event(&self, part: Part) -> Option<Timestamp> {
+        match self.links.get(part.0) {
+            Some(link) => link.next_event(),
+            None => self.access.as_ref()?.next_event(),
+        }
+    }
+
+    /// The earliest next event and its part. At equal times links come first, in the order of their
+    /// numbers, then the access network.
+    pub fn next(&self) -> Option<(Timestamp, Part)> {
+        let at = |part| Some((self.next_event(Part(part))?, Part(part)));
+        (0..self.parts()).filter_map(at).min()
+    }
+
+    /// The next packet that has left a part by `now` or was dropped there. Call it until it returns
+    /// `None`, and pass each result to [`Router::go_on`].
+    #[inline]
+    pub fn poll(&mut self, now: Timestamp, part: Part) -> Option<Fate<Traveller<T>>> {
+        match self.links.get_mut(part.0) {
+            Some(link) => link.poll(now),
+            None => self.access.as_mut()?.poll(now),
+        }
+    }
+
+    /// Moves a packet that has left a part to the next leg, or returns it at the end of its route.
+    #[inline]
+    pub fn go_on(&mut self, fate: Fate<Traveller<T>>) -> Onward<T> {
+        match fate {
+            Fate::Delivered(Delivery {
+                due, queuing_delay, ecn, payload: mut traveller, ..
+            }) => {
+                traveller.passed += 1;
+                traveller.waited += queuing_delay;
+                traveller.payload.set_ecn(ecn);
+                self.forward(due, traveller)
+            }
+            Fate::Dropped(dropped) => Onward::Dropped(dropped),
+        }
+    }
+
+    /// Bytes in the queues along a route: in its links, and where it enters the access network.
+    pub fn queued(&mut self, now: Timestamp, route: RouteId) -> DataSize {
+        let Self { links, access, routes, .. } = self;
+        let queued = |leg: &Leg| match *leg {
+            Leg::Link(link) => links[link].queued(now),
+            Leg::Access(crossing) => {
+                access.as_mut().map_or(DataSize::ZERO, |access| access.queued(now, crossing))
+            }
+        };
+        routes[route.0].iter().map(queued).sum()
+    }
+
+    /// The smallest link capacity on a route at a time; zero in an outage, `None` if all links are
+    /// unlimited. An access network has no fixed capacity, so it does not count.
+    pub fn capacity(&self, at: Timestamp, route: RouteId) -> Option<Bitrate> {
+        let capacity = |leg: &Leg| match *leg {
+            Leg::Link(link) => self.links[link].capacity(at),
+            Leg::Access(_) => None,
+        };
+        self.routes[route.0].iter().filter_map(capacity).min()
+    }
+}

@@ -1,0 +1,138 @@
+//! The cell as an access network: how packets cross it, and what it logs.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Range;
+
+use weir::units::{DataSize, Timestamp};
+
+use super::cell::Cell;
+use super::config::{AccessCategory, Association, CellConfig, Link, NodeId, StationLoad};
+use super::log::CellLog;
+use super::rate::RateControl;
+use crate::packet::{Fate, Header};
+use crate::path::{AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
+use crate::seed::Seed;
+
+/// The class of an attachment is the access category.
+impl From<Association> for Attachment {
+    fn from(own: Association) -> Self {
+        Self { terminal: own.station.0, class: own.category.index() }
+    }
+}
+
+/// A cell with its log.
+#[derive(Debug)]
+struct LoggedCell<T> {
+    cell: Cell<T>,
+    log: CellLog,
+}
+
+/// Returns the sending and the receiving node of a packet.
+fn nodes(Crossing { attachment, way }: Crossing) -> (NodeId, NodeId) {
+    let station = NodeId(attachment.terminal);
+    match way {
+        Way::Up => (station, NodeId::ACCESS_POINT),
+        Way::Down => (NodeId::ACCESS_POINT, station),
+    }
+}
+
+impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
+    type Crossing = Crossing;
+
+    fn enqueue(&mut self, now: Timestamp, crossing: Crossing, header: Header, payload: T) {
+        let category = AccessCategory::ALL[crossing.attachment.class];
+        self.cell.enqueue(now, nodes(crossing), category, header, payload);
+    }
+
+    fn next_event(&self) -> Option<Timestamp> {
+        self.cell.next_event()
+    }
+
+    fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+        self.cell.poll(now)
+    }
+
+    fn queued(&mut self, _now: Timestamp, crossing: Crossing) -> DataSize {
+        self.cell.queued(nodes(crossing).0)
+    }
+}
+
+impl<T: Debug + Send + 'static> AccessNetwork<T> for LoggedCell<T> {
+    fn note(&mut self, now: Timestamp) {
+        self.log.write(now, &mut self.cell);
+    }
+
+    fn notes(&mut self) -> Option<&mut dyn Any> {
+        Some(&mut self.log.notes)
+    }
+}
+
+impl AccessKind for CellConfig {
+    const TITLE: &'static str = "Wi-Fi cell";
+    const TERMINAL: &'static str = "station";
+
+    fn build<T: Clone + Debug + Send + 'static>(
+        &self,
+        noted: &Range<Timestamp>,
+        seed: Seed,
+    ) -> Box<dyn AccessNetwork<T>> {
+        let mut cell = Cell::new(self, seed);
+        let log = CellLog::new(&mut cell, noted.clone());
+        Box::new(LoggedCell { cell, log })
+    }
+
+    fn names(&self) -> Vec<String> {
+        Self::names(self).map(String::from).collect()
+    }
+
+    fn terminals(&self) -> Range<usize> {
+        1..1 + self.stations.len()
+    }
+
+    fn default_attachment(&self) -> Attachment {
+        let category = AccessCategory::BestEffort;
+        Association { station: NodeId::station(0), category }.into()
+    }
+
+    /// Fixes each rate at its first step, and keeps only the loads that start at time zero.
+    fn standing(&self) -> Self {
+        let mut config = self.clone();
+        let stand = |link: &mut Link| {
+            if let RateControl::Steps(first, _) = &link.rate {
+                link.rate = RateControl::Fixed(*first);
+            }
+            link.loads.retain(|load| load.start == Timestamp::ZERO);
+            link.loads.iter_mut().for_each(|load: &mut StationLoad| load.stop = Timestamp::MAX);
+        };
+        config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(stand);
+        config.neighbours.iter_mut().map(|it| &mut it.link).for_each(stand);
+        config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::{Arrivals, Band, DataRate, Mcs, Station};
+
+    #[test]
+    fn before_a_run_the_first_rates_and_the_loads_of_its_start_stand() {
+        let rate = |mcs| DataRate::long_guard(Mcs::new(mcs).unwrap());
+        let steps = RateControl::Steps(rate(7), vec![(Timestamp::from_secs(1), rate(0))]);
+        let mut station = Station::new("sta", steps, RateControl::Fixed(rate(3)));
+        let load = |start| {
+            let load = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
+            let stop = Timestamp::from_secs(5);
+            StationLoad { start: Timestamp::from_millis(start), stop, ..load }
+        };
+        station.up.loads = vec![load(0), load(900)];
+        let standing = CellConfig::new(Band::GHZ_2_4, vec![station]).standing();
+        let Station { up, down, .. } = &standing.stations[0];
+        assert_eq!(
+            (&up.rate, &down.rate),
+            (&RateControl::Fixed(rate(7)), &RateControl::Fixed(rate(3)))
+        );
+        assert_eq!(up.loads, [StationLoad { stop: Timestamp::MAX, ..load(0) }]);
+    }
+}
