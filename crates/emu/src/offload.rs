@@ -221,7 +221,7 @@ impl Batch {
             && packet[..2] == first[..2]
             && packet[FRAGMENT.start..IP_CHECKSUM.start] == first[FRAGMENT.start..IP_CHECKSUM.start]
             && packet[ADDRESSES.start..HEADERS - 4] == first[ADDRESSES.start..HEADERS - 4]
-            // The identification of a packet that is not to be fragmented means nothing [RFC6864 §4.1].
+            // The identification of a packet that is not to be fragmented means nothing (RFC 6864).
             && (word(packet, IDENTIFICATION) == expected
                 || word(packet, FRAGMENT) & DO_NOT_FRAGMENT != 0)
     }

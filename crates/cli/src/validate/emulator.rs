@@ -385,8 +385,9 @@ Packets have 1250 bytes, the delay is 20 ms, and the queue has room for 100 ms.
 
 A thread with the emulator's priority sleeps for 1 ms at a time. The table shows how late it wakes
 (median / p99 / largest): on an idle machine, the same when it looks at the clock for the last 0.15 ms
-instead of sleeping (awake), and beside one computing thread on each processor. This test does not use the emulator, and no emulator can be more accurate. The host of a virtual machine
-adds the time that it takes from the processors.
+instead of sleeping (awake), and beside one computing thread on each processor. This test does not use
+the emulator, and no emulator can be more accurate. The host of a virtual machine adds the time that it
+takes from the processors.
 
 | processors | late, ms |
 |---|---|
