@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    // [RFC8593 §5.2]: the frames of a transient carry the target together.
+    // [RFC8593 §5.2]: the frames of a transient together match the target rate.
     #[test]
     fn a_large_change_within_a_transient_begins_no_second_burst() {
         let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });

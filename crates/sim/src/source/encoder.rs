@@ -27,9 +27,9 @@ const MAX_LEVEL: f64 = 1.0;
 const CORRECTION: f64 = 0.5;
 const MAX_SHORTAGE: f64 = 1.0;
 const MAX_SURPLUS: f64 = 0.15;
-/// At or above the optimal level, the quality is at least that of the average frame, or one step
-/// better than that of the last frame. Below it the limit falls; at this level it reaches the
-/// coarsest quality.
+/// At or above the optimal level, the quality is at least that of the average frame or one step
+/// better than that of the last frame, whichever is lower. Below it the limit falls; at this level
+/// it reaches the coarsest quality.
 const FREE_LEVEL: f64 = BEST_LEVEL / 4.0;
 /// Change of frame size per step of quality, and number of frames before the limit applies.
 const QUALITY_STEP: f64 = 1.02;
@@ -307,7 +307,7 @@ mod tests {
         assert!((1_500.0..1_650.0).contains(&kbps), "{kbps}");
     }
 
-    // [LIBVPX §ratectrl]: the buffer's share of a growing target is short.
+    // [LIBVPX §ratectrl]: while the target grows, the buffer stays below its optimum.
     #[test]
     fn growth_of_8_percent_a_second_is_followed_5_percent_below() {
         let mut bench = Bench::new();
@@ -321,7 +321,7 @@ mod tests {
         assert!((0.88..0.97).contains(&mean), "{shares:?}");
     }
 
-    // [LIBVPX §ratectrl]: a buffer above its best is spent before the quality falls.
+    // [LIBVPX §ratectrl]: a buffer above its optimum is spent before the quality falls.
     #[test]
     fn after_a_fall_of_the_target_more_than_that_is_sent_for_a_second() {
         let mut bench = Bench::new();
@@ -333,7 +333,7 @@ mod tests {
         assert!((1_550.0..1_700.0).contains(&later), "{later}");
     }
 
-    // [LIBVPX §ratectrl]: 920 B of 30 frames are 221 kbit/s.
+    // [LIBVPX §ratectrl]: 30 frames of 920 B a second amount to 221 kbit/s.
     #[test]
     fn below_the_coarsest_quality_frames_are_left_out() {
         let mut bench = Bench::new();
