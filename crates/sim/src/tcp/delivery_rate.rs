@@ -1,5 +1,5 @@
-//! Delivery rate estimation for BBR: the amount of data delivered from the time a segment was sent
-//! to the time it was acknowledged, divided by that interval [DELIVERY-RATE §3].
+//! Delivery rate estimation for BBR: the number of segments delivered from the time a segment was
+//! sent to the time it was acknowledged, and the length of that interval [DELIVERY-RATE §3].
 
 use weir::units::{TimeDelta, Timestamp};
 
