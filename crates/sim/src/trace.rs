@@ -56,8 +56,8 @@ pub struct Row {
     pub time: Timestamp,
     /// Index of the flow.
     pub flow: usize,
-    /// Capacity of the bottleneck in the flow's direction at the beginning of the interval; `None` if
-    /// unlimited.
+    /// Capacity of the bottleneck in the flow's direction at the beginning of the interval; `None`
+    /// if unlimited.
     pub capacity: Option<Bitrate>,
     /// Target bitrate at the end of the interval.
     pub target: Option<Bitrate>,

@@ -2,9 +2,9 @@
 //! with the requested rate.
 //!
 //! ```text
-//! target -> headers off -> cap -> push-back -> OvershootDetector -> rate -> buffer -> quality -> frame
-//!                                                      ^                                           |
-//!                                                      +-------------------------------------------+
+//! target -> headers off -> cap -> push-back -> detector -> rate -> buffer -> quality -> frame
+//!                                             ^                                           |
+//!                                             +-------------------------------------------+
 //! ```
 //!
 //! Rules and constants come from libvpx, with the settings of libwebrtc. The variation of frame
