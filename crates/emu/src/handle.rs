@@ -52,7 +52,7 @@ pub enum Property {
     Capacity(Bitrate),
     /// Propagation delay.
     Delay(TimeDelta),
-    /// Jitter.
+    /// Variation of the delay.
     Jitter(Jitter),
     /// Loss that is not due to congestion.
     Loss(LossModel),

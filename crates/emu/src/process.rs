@@ -58,7 +58,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Only while the group leader was not reaped, its number is sure to belong to this group.
+        // Once the leader is reaped, its number may be reused for another process group.
         if let Ok(None) = self.inner.try_wait() {
             sys::kill_group(self.inner.id());
             // This fails only if there is no process to wait for.

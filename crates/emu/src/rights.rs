@@ -5,7 +5,7 @@ use std::io;
 
 use crate::sys;
 
-/// Needed capabilities(7): CAP_SYS_ADMIN for namespaces and mounts, CAP_NET_ADMIN to configure
+/// Needed capabilities(7): `CAP_SYS_ADMIN` for namespaces and mounts, `CAP_NET_ADMIN` to configure
 /// networks.
 const NEEDED: [u32; 2] = [21, 12];
 

@@ -15,14 +15,15 @@ use crate::plan::Plan;
 use crate::process::Child;
 use crate::record::LATENESS_LIMIT;
 
-/// Capacity and one-way delay of the tested links, in both directions: the link of the first
-/// documented call, and a fast link, on which a late emulator cannot sustain the capacity.
+/// Capacity and one-way delay of the tested links, in both directions: the link of the scenario
+/// `demo/first-call`, and a fast link, on which a late emulator cannot sustain the capacity.
 const LINKS: [(Bitrate, TimeDelta); 2] = [
     (Bitrate::from_kbps(2_000), TimeDelta::from_millis(25)),
     (Bitrate::from_kbps(20_000), TimeDelta::from_millis(10)),
 ];
 /// Queue limit that is large enough for cubic to keep the link busy. After a reduction of the
-/// window to 0.7, a full queue must not run empty. This requires a queue of 0.43 round-trip times.
+/// window to 0.7, a full queue must not run empty. This requires a queue of 0.43 times the
+/// round-trip time without queue.
 const QUEUE: TimeDelta = TimeDelta::from_millis(150);
 /// Duration of iperf3 in seconds. The first second is slow start and does not count.
 const TCP_SECONDS: u32 = 6;

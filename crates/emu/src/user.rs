@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::rights;
 use crate::sys;
 
-/// Capabilities(7) to become another user: CAP_SETGID and CAP_SETUID.
+/// Capabilities(7) to become another user: `CAP_SETGID` and `CAP_SETUID`.
 const TO_BECOME_ANOTHER: [u32; 2] = [6, 7];
 /// The number of `nobody` and of its group on every Linux.
 const NOBODY: u32 = 65_534;

@@ -18,7 +18,8 @@ use crate::tcp::Tcp;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// The access network, such as a Wi-Fi cell. Host A is one of its terminals.
+    /// The access network, such as a Wi-Fi cell. Host A and other hosts on its side are its
+    /// terminals.
     pub access: Option<AccessPlan>,
     /// The bottlenecks between host A (or the access network) and host B, in order from A's side to
     /// B's.
@@ -46,7 +47,7 @@ pub enum Direction {
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
-    /// Unique name. It also selects the flow's random streams.
+    /// Its name. The flow's random streams depend on it.
     pub name: String,
     /// Direction of its data.
     pub direction: Direction,

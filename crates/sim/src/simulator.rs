@@ -90,7 +90,7 @@ const fn sender(RouteId(route): RouteId) -> (usize, End) {
 
 struct FlowState {
     ends: Box<dyn Ends>,
-    /// The row of the current interval, followed by the sums that are not part of it.
+    /// The row of the current interval. The sums after it give its remaining fields.
     row: Row,
     feedback: DataSize,
     waited: TimeDelta,

@@ -121,8 +121,7 @@ pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_i
     for _ in 0..PASSES {
         let before = done.len();
         for number in processes() {
-            // While this descriptor is open, it cannot refer to another process with the same
-            // number.
+            // The descriptor always refers to this process, even if its number is reused later.
             let Ok(process) = open_process(number.cast_signed()) else { continue };
             if !done.contains(&number) && is_of_command(number) {
                 // An error means that the process has ended, which is fine.

@@ -49,9 +49,9 @@ pub(super) struct Parity {
 }
 
 impl Parity {
-    /// The parity of a single media packet with `length` bytes after its fixed header. Header
-    /// extensions count as zero, because they are filled in only when the packet leaves, after the
-    /// parity was computed.
+    /// The parity of a single media packet with `length` bytes after its fixed header. The values
+    /// of header extensions count as zero, because they are filled in only when the packet leaves,
+    /// after the parity was computed.
     pub(super) fn of(header: &RtpHeader, start: [u8; Descriptor::SIZE], length: u16) -> Self {
         let header = RtpHeader {
             transport_sequence_number: Some((EXTENSION_ID, 0)),

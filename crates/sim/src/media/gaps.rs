@@ -3,8 +3,8 @@
 //! A packet is missing once a later one has arrived. It may only be late, so a request waits as
 //! long as recent late packets took.
 //!
-//! With NACK, the receiver repeats a request after each response time, ten times in all. If it is
-//! told the round-trip time, it repeats the request after each round-trip time, a hundred times in
+//! With NACK, the receiver repeats a request after each response time, ten times in all. If it
+//! knows the round-trip time, it repeats the request after each round-trip time, a hundred times in
 //! all. Without NACK, a missing packet gets the time that parity may take to arrive.
 
 use std::collections::VecDeque;
@@ -71,7 +71,7 @@ pub(super) struct Gaps {
     /// Time by which a packet may be late before it counts as lost.
     tolerance: TimeDelta,
     response_time: ResponseTime,
-    /// The round-trip time, if the receiver is told it.
+    /// The round-trip time, if the receiver knows it.
     told: Option<TimeDelta>,
 }
 

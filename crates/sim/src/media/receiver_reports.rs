@@ -49,9 +49,9 @@ pub(super) struct ReceiverReports {
     reported: Option<Timestamp>,
     sender_rtt: RttStats,
     receiver_rtt: RttStats,
-    /// State of the receiver's measurement: the time of its last reference time, which it sends
-    /// with a receiver report and the next sender report answers, and the round-trip time measured
-    /// since it was last collected.
+    /// The receiver's own measurement. `referred` is when it last sent a reference time with a
+    /// report; the next sender report answers it. `answered` is the resulting round-trip time,
+    /// until it is collected.
     referred: Option<Timestamp>,
     answered: Option<TimeDelta>,
     delays: PathDelays,
