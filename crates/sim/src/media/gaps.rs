@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// Maximum number of requests for one packet, without and with a known round-trip time [LIBWEBRTC
-/// §NackRequester].
+/// Maximum number of requests for one packet, without and with a known round-trip time
+/// [LIBWEBRTC §NackRequester].
 const MAX_REQUESTS: u32 = 10;
 const MAX_REQUESTS_TOLD: u32 = 100;
 /// Minimum time between requests for the same packet [LIBWEBRTC §NackRequester].

@@ -2,8 +2,8 @@
 //! target minus the share of repair.
 //!
 //! The share of repair is the fraction of the recently sent data that was retransmissions and
-//! parity. It is computed again only when the target or a receiver report has changed [LIBWEBRTC
-//! §FecControllerDefault].
+//! parity. It is computed again only when the target or a receiver report has changed
+//! [LIBWEBRTC §FecControllerDefault].
 
 use std::collections::VecDeque;
 

@@ -18,8 +18,8 @@ const MAX_SENDER_REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// Unit of the loss ratio in a report: 1/256 [RFC3550 §6.4.1].
 const LOSS_PARTS: u64 = 256;
 const MAX_LOSS: u64 = LOSS_PARTS - 1;
-/// Reports on fewer packets than this are combined with the next one [LIBWEBRTC
-/// §SendSideBandwidthEstimation].
+/// Reports on fewer packets than this are combined with the next one
+/// [LIBWEBRTC §SendSideBandwidthEstimation].
 const MIN_PACKETS: u64 = 20;
 /// Interval at which an end collects the latest measured round-trip time, and at which it adopts
 /// the longest one that is not older than the timeout [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
@@ -164,8 +164,8 @@ fn at_random_within(interval: TimeDelta, chance: &mut Stream) -> Timestamp {
     Timestamp::ZERO + interval * chance.uniform()
 }
 
-/// The statistics that provide the round-trip time to the other parts of an end [LIBWEBRTC
-/// §ModuleRtpRtcpImpl2, §CallStats].
+/// The statistics that provide the round-trip time to the other parts of an end
+/// [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
 #[derive(Clone, Debug)]
 struct RttStats {
     next_question: Timestamp,

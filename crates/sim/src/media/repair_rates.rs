@@ -1,8 +1,8 @@
 //! Rates of media and repair, and the media rate that the target allows.
 //!
-//! The controller's target `A` includes everything that is sent: the encoder gets `v = A - r_FEC -
-//! r_RTX` (bari). Parity is at most half of the data sent (bari), and retransmissions are at most
-//! half of the target, so that neither displaces the media.
+//! The controller's target `A` includes everything that is sent: the encoder gets
+//! `v = A - r_FEC - r_RTX` (bari). Parity is at most half of the data sent (bari), and
+//! retransmissions are at most half of the target, so that neither displaces the media.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! A browser's parity: its amount, and the packets it protects [LIBWEBRTC §VCMNackFecMethod,
-//! §UlpfecGenerator].
+//! A browser's parity: its amount, and the packets it protects
+//! [LIBWEBRTC §VCMNackFecMethod, §UlpfecGenerator].
 //!
 //! The share of parity depends on the maximum loss of the last ten seconds and on the size of the
 //! frames. At short round-trip times there is no parity, because retransmissions are fast. Groups
@@ -28,9 +28,10 @@ const ONE_PACKET_KBITS: f64 = 6.0;
 /// Factor on the frame size at 1280 x 720, to scale it to the picture size for which the table of
 /// shares was computed.
 const SCALE: f64 = 0.782;
-/// The share reaches its maximum at a loss of `LEAST_FULL + FULL / (kbits / RATE_STEP -
-/// RATE_OFFSET)` in 256. Below that it follows a power law with this exponent. The formula replaces
-/// a table of 50 frame sizes and 129 losses; its mean error is less than 4 in 255.
+/// The share reaches its maximum at a loss of
+/// `LEAST_FULL + FULL / (kbits / RATE_STEP - RATE_OFFSET)` in 256. Below that it follows a power
+/// law with this exponent. The formula replaces a table of 50 frame sizes and 129 losses; its mean
+/// error is less than 4 in 255.
 const LEAST_FULL: f64 = 11.0;
 const FULL: f64 = 344.0;
 const RATE_STEP: f64 = 5.0;

@@ -5,8 +5,8 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::scoreboard::{Scoreboard, Sent};
 
-/// `DupThresh`: number of segments above a hole from which the reordering window is zero [RFC8985
-/// §6.2].
+/// `DupThresh`: number of segments above a hole from which the reordering window is zero
+/// [RFC8985 §6.2].
 const DUPLICATE_THRESHOLD: u64 = 3;
 /// Step of the reordering window: the minimum round-trip time divided by this.
 const WINDOW_STEP: i64 = 4;

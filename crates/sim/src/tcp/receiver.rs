@@ -73,8 +73,8 @@ impl Receiver {
     /// Data arrived. `marked` is true if it carries a CE mark. Returns an acknowledgement if it
     /// must be sent immediately.
     pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
-        // The echoed timestamp is that of the oldest segment that is not acknowledged yet [RFC7323
-        // §4.3].
+        // The echoed timestamp is that of the oldest segment that is not acknowledged yet
+        // [RFC7323 §4.3].
         if data.part.start <= self.acknowledged {
             self.echo = self.echo.max(data.sent_at);
         }
