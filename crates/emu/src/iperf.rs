@@ -29,13 +29,8 @@ const INTERVAL_S: &str = "0.1";
 
 /// A load that iperf3 generates.
 #[derive(Clone, Debug, PartialEq)]
-<<<<<<< HEAD
 pub enum IperfLoad {
-    /// As much as TCP with this congestion control of the kernel carries.
-=======
-pub enum Load {
     /// TCP with a congestion control of the kernel, without a rate limit.
->>>>>>> ready/words-sim
     Tcp {
         /// Name of the congestion control, such as `cubic`.
         congestion_control: String,

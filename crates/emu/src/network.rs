@@ -52,13 +52,8 @@ impl Carried for IpPacket {
 /// Samples of one direction of a hop.
 #[derive(Clone, Debug, Default)]
 struct Samples {
-<<<<<<< HEAD
-    /// At the last sample.
-    counted: TrafficTotals,
-=======
     /// Counts at the last sample.
-    counted: Passed,
->>>>>>> ready/words-sim
+    counted: TrafficTotals,
     samples: Vec<Sample>,
 }
 
@@ -69,15 +64,9 @@ struct Pair {
     to: usize,
     /// Whether there is a route.
     is_reachable: bool,
-<<<<<<< HEAD
     total: TrafficTotals,
-    /// At the last sample.
-    counted: TrafficTotals,
-=======
-    total: Passed,
     /// Counts at the last sample.
-    counted: Passed,
->>>>>>> ready/words-sim
+    counted: TrafficTotals,
     samples: Vec<FlowSample>,
 }
 

@@ -14,19 +14,11 @@ use crate::load::CpuShares;
 /// Time from one [`Sample`] to the next.
 pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
-<<<<<<< HEAD
-/// Above this release lateness, at the 99th percentile, a run is disturbed: it is the same size as the
-/// differences of delay that delay-based controllers react to within one frame.
-pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
-/// Above this share of busy processor time a run is disturbed: encoders and browsers then wait for the
-/// processor, and adapt to it rather than to the network.
-=======
 /// A run is disturbed if the 99th percentile of the release lateness exceeds this. Delay-based
 /// controllers react to delay differences of this size within a frame.
 pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
 /// A run is disturbed if the share of busy processor time exceeds this. Encoders and browsers then
 /// wait for the processor and adapt to it rather than to the network.
->>>>>>> ready/words-sim
 const BUSY_LIMIT: f64 = 0.95;
 /// Above this share of stolen processor time, the virtual machine's host alone may have made 1 % of
 /// the packets late.
@@ -34,13 +26,8 @@ const STOLEN_LIMIT: f64 = 0.01;
 
 /// Packet counts over a time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-<<<<<<< HEAD
 pub struct TrafficTotals {
-    /// Packets that came.
-=======
-pub struct Passed {
     /// Packets offered.
->>>>>>> ready/words-sim
     pub offered_packets: u64,
     /// Bytes offered.
     pub offered: DataSize,
@@ -56,13 +43,8 @@ pub struct Passed {
     pub waited: TimeDelta,
 }
 
-<<<<<<< HEAD
 impl TrafficTotals {
-    /// Of a link.
-=======
-impl Passed {
     /// Counts of a link.
->>>>>>> ready/words-sim
     pub(crate) fn of(counters: &Counters) -> Self {
         Self {
             offered_packets: counters.offered_packets,
@@ -105,13 +87,8 @@ pub struct Sample {
     pub queued: DataSize,
     /// Time to send these bytes at the nominal capacity, also in an outage.
     pub queuing_delay: TimeDelta,
-<<<<<<< HEAD
-    /// What passed in the interval.
-    pub traffic: TrafficTotals,
-=======
     /// Traffic in the interval.
-    pub traffic: Passed,
->>>>>>> ready/words-sim
+    pub traffic: TrafficTotals,
 }
 
 /// One direction of a hop over the run.
@@ -140,13 +117,8 @@ pub struct FlowSample {
     /// Bytes in the queues of the route, from all senders: the queues of the links, and the queue
     /// at the entry to the access network.
     pub queued: DataSize,
-<<<<<<< HEAD
-    /// What passed in the interval: offered at the first link of the path, delivered at its end.
-    pub traffic: TrafficTotals,
-=======
     /// Traffic in the interval: offered to the first link of the path, delivered at its end.
-    pub traffic: Passed,
->>>>>>> ready/words-sim
+    pub traffic: TrafficTotals,
 }
 
 /// Traffic from one host to another over the run.
@@ -192,13 +164,8 @@ pub struct Emulation {
 
 /// Reason why a run is disturbed: its results may depend more on this machine than on the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-<<<<<<< HEAD
 pub enum Disturbance {
-    /// Packets were released too late; this is the 99th percentile.
-=======
-pub enum Bent {
     /// Packets were released too late. The value is the 99th percentile of the lateness.
->>>>>>> ready/words-sim
     Lateness(Duration),
     /// Packets were late, and the host of this virtual machine took this share of the processor
     /// time. That alone can explain the lateness, so repeating the run later may help.
@@ -252,13 +219,8 @@ impl Emulation {
         all
     }
 
-<<<<<<< HEAD
-    /// What bends the result; empty for a run that can be trusted.
-    pub fn disturbances(&self) -> Vec<Disturbance> {
-=======
     /// Reasons why the run is disturbed; empty for a run that can be trusted.
-    pub fn bent(&self) -> Vec<Bent> {
->>>>>>> ready/words-sim
+    pub fn disturbances(&self) -> Vec<Disturbance> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
         let stolen = self.cpu.map(|cpu| cpu.stolen).filter(|share| *share > STOLEN_LIMIT);
         let stolen = stolen.filter(|_| late.is_some());

@@ -51,13 +51,8 @@ pub struct QuantityCheck {
     pub unit: &'static str,
 }
 
-<<<<<<< HEAD
 impl QuantityCheck {
-    /// Relative to what was asked.
-=======
-impl Row {
     /// Relative error of the measured value.
->>>>>>> ready/words-sim
     pub fn error(&self) -> f64 {
         self.measured / self.asked - 1.0
     }
@@ -70,15 +65,9 @@ impl Row {
 /// Result of the self-test. `Display` prints a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfTest {
-<<<<<<< HEAD
-    /// All comparisons that were made.
-    pub rows: Vec<QuantityCheck>,
-    /// How the runs went, and what was skipped and why.
-=======
     /// The comparisons.
-    pub rows: Vec<Row>,
+    pub rows: Vec<QuantityCheck>,
     /// Statistics of the runs, and skipped programs with the reason.
->>>>>>> ready/words-sim
     pub notes: Vec<String>,
 }
 

@@ -287,13 +287,8 @@ fn a_peer_command_runs_at_the_far_end() {
     assert_eq!(ended.unwrap().0, 0);
 }
 
-<<<<<<< HEAD
-/// Receivers' bytes of two loads through one queue, by load; `None` without iperf3.
-fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
-=======
 /// Runs two loads over one queue and returns their reports; `None` without iperf3.
-fn two_loads(emulator: &Emulator, load: &Load) -> Option<Vec<LoadReport>> {
->>>>>>> ready/words-sim
+fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
     let receivers: Result<Vec<_>, Error> =
         [1, 3].iter().map(|to| LoadReceiver::start(emulator.host(*to), 5_201)).collect();
     let receivers = match receivers {
@@ -332,15 +327,10 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
         assert!(flow.total.delivered.as_bytes() >= packets * 1_228);
     }
     assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
-<<<<<<< HEAD
-    // Which of two constant rates the full queue refuses is a matter of their phase: the sums are not.
-    let sum =
-        |count: fn(&TrafficTotals) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
-=======
     // The phase of the two constant rates decides which one loses packets in the full queue. The
     // sums do not depend on it.
-    let sum = |count: fn(&Passed) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
->>>>>>> ready/words-sim
+    let sum =
+        |count: fn(&TrafficTotals) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
     let queue = run.hops[0].up.counters;
     assert_eq!(sum(|traffic| traffic.delivered_packets), queue.delivered_packets);
     assert_eq!(sum(|traffic| traffic.dropped_packets), queue.dropped_packets);
