@@ -1,8 +1,8 @@
-//! What can keep the emulator from running, each with what to do about it.
+//! Errors of the emulator, each with its remedy.
 
 use std::io;
 
-/// Why the emulator could not run. Each is one line.
+/// Error of the emulator. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -29,23 +29,23 @@ pub enum Error {
     /// A program could not be started.
     #[error("cannot run '{program}': {error}")]
     Spawn {
-        /// As it was named.
+        /// The program, as given.
         program: String,
         /// The kernel's reason.
         error: io::Error,
     },
-    /// A program did not do what the self-test needs of it.
+    /// A program failed during the self-test or a load.
     #[error("{program} failed: {reason}")]
     Program {
-        /// As it was named.
+        /// The program, as given.
         program: String,
-        /// Its last words.
+        /// Its error message, or the last line of its output.
         reason: String,
     },
     /// Anything else that the kernel refused.
     #[error("cannot {action}: {error}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The kernel's reason.
         error: io::Error,
@@ -53,7 +53,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: a failed system call, with what it was for.
+    /// For `map_err`: converts the error of a system call that was part of `action`.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |error| match error.kind() {
             io::ErrorKind::PermissionDenied => Self::NotRoot,
@@ -61,7 +61,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: a program that did not start.
+    /// For `map_err`: converts the error of a program that could not be started.
     pub(crate) fn spawn(program: &std::ffi::OsStr) -> impl FnOnce(io::Error) -> Self {
         let program = program.to_string_lossy().into_owned();
         move |error| Self::Spawn { program, error }

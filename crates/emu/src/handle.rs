@@ -1,4 +1,4 @@
-//! How others talk to the emulator's thread: changes of the network while it runs, and how it does.
+//! Interface to the emulator's thread: changes of the network during a run, and its status.
 
 use std::fmt;
 use std::io::{PipeWriter, Write};
@@ -10,27 +10,27 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_net::path::AccessChange;
 use weir_net::{Jitter, LossModel};
 
-/// What the thread is told.
+/// A command to the emulator's thread.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// This moment is time zero of the run.
+    /// Sets time zero of the run.
     Start(Instant),
     /// A hop changes.
     Set(Change),
     /// The access network changes.
     SetAccess(Arc<dyn AccessChange>),
-    /// The run is over.
+    /// Ends the run.
     Stop,
 }
 
-/// A change of one hop, from now on.
+/// A change of one hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The index of the hop in the plan.
     pub hop: usize,
-    /// Which of its directions.
+    /// Directions to which the change applies.
     pub ways: Ways,
-    /// What changes.
+    /// The property that changes, with its new value.
     pub property: Property,
 }
 
@@ -41,20 +41,20 @@ pub enum Ways {
     Up,
     /// Towards the lower nodes.
     Down,
-    /// Both.
+    /// Both directions.
     Both,
 }
 
 /// A property of one direction of a hop, with its new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Property {
-    /// Its capacity; zero is an outage until the next change.
+    /// Capacity. Zero is an outage until the next change.
     Capacity(Bitrate),
-    /// Its propagation delay.
+    /// Propagation delay.
     Delay(TimeDelta),
-    /// The variation of its delay.
+    /// Variation of the delay.
     Jitter(Jitter),
-    /// Its loss that is not congestion.
+    /// Loss that is not due to congestion.
     Loss(LossModel),
 }
 
@@ -84,37 +84,37 @@ impl fmt::Display for Change {
     }
 }
 
-/// How the network does: what a status line shows.
+/// Status of the network, for a status line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Since the start of the run.
+    /// Time of the status since the start of the run.
     pub time: Timestamp,
-    /// By hop: up and down.
+    /// Status of both directions (up, down) of each hop.
     pub hops: Vec<[WayStatus; 2]>,
 }
 
-/// One direction of a hop.
+/// Status of one direction of a hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WayStatus {
-    /// `None` if unlimited.
+    /// Capacity; `None` if unlimited.
     pub capacity: Option<Bitrate>,
-    /// What arrived over the last second.
+    /// Rate of the packets that arrived over the last second.
     pub rate: Bitrate,
     /// Share of the packets of the last second that were lost or dropped.
     pub loss_ratio: f64,
-    /// Propagation delay and the queue of this moment.
+    /// Propagation delay plus current queuing delay.
     pub delay: TimeDelta,
 }
 
 impl Status {
-    /// What a packet and its answer need now: the delays of all hops, both ways.
+    /// Current round-trip time: the sum of the delays of all hops in both directions.
     pub fn round_trip(&self) -> TimeDelta {
         let ways = self.hops.iter().flatten();
         ways.fold(TimeDelta::ZERO, |sum, way| sum + way.delay)
     }
 }
 
-/// Changes and watches a running emulator. Clones are the same.
+/// Changes and watches a running emulator. Clones refer to the same emulator.
 #[derive(Clone, Debug)]
 pub struct Handle {
     commands: Sender<Command>,
@@ -139,12 +139,12 @@ impl Handle {
         Arc::clone(&self.status)
     }
 
-    /// How many hops there are to change.
+    /// Number of hops.
     pub fn hops(&self) -> usize {
         self.hops
     }
 
-    /// Changes the network, from now on; the record of the run says so.
+    /// Changes the network from now on. The record of the run includes the change.
     ///
     /// # Panics
     /// If there is no such hop.
@@ -153,13 +153,13 @@ impl Handle {
         self.send(Command::Set(change));
     }
 
-    /// Changes the access network, from now on; the record of the run says so. A network that is not there,
-    /// or that does not know this change, stays as it is.
+    /// Changes the access network from now on. The record of the run includes the change. Nothing
+    /// happens without an access network, or if it does not support the change.
     pub fn set_access(&self, change: impl AccessChange) {
         self.send(Command::SetAccess(Arc::new(change)));
     }
 
-    /// How the network does, at most a twentieth of a second ago.
+    /// Status of the network. It is at most a twentieth of a second old.
     pub fn status(&self) -> Status {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

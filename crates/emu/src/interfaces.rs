@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 
 use crate::sys;
 
-/// One of the addresses at which others reach this machine.
+/// An address of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnAddress {
-    /// Of an interface that is up.
+    /// Address of an interface that is up.
     pub address: Ipv4Addr,
-    /// Of the whole network of the interface.
+    /// Broadcast address of the interface's network, if any.
     pub broadcast: Option<Ipv4Addr>,
 }
 

@@ -1,4 +1,4 @@
-//! What the model sees of an IPv4 packet, and the mark that it leaves on one [RFC791 §3.1].
+//! Reads the fields of IPv4 packets that the models need, and sets CE marks [RFC791 §3.1].
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -20,11 +20,11 @@ mod field {
     pub(super) const DESTINATION: Range<usize> = 16..20;
 }
 
-/// Bytes of a header without options.
+/// Size of a header without options.
 const HEADER: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Where in a datagram a fragment lies, and in the bit above that more are to come.
+/// Bits of the fragment offset, and the flag for more fragments.
 const FRAGMENT_OFFSET: u16 = 0x1FFF;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const ECN_BITS: u8 = 0b11;
@@ -39,7 +39,8 @@ pub(crate) fn addresses(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     is_ipv4.then(|| (at(field::SOURCE), at(field::DESTINATION)))
 }
 
-/// What the model sees of a packet that has [`addresses`]; `pair` is a number for the two, below 2^24.
+/// The header fields that the models need, of a packet that has [`addresses`]. `pair` is a number
+/// below 2^24 that stands for source and destination.
 pub(crate) fn header(packet: &[u8], pair: u64) -> Header {
     let ecn = match packet[field::TRAFFIC_CLASS] & ECN_BITS {
         0b00 => Ecn::NotEct,
@@ -51,8 +52,8 @@ pub(crate) fn header(packet: &[u8], pair: u64) -> Header {
     Header { size, ecn, flow: FlowKey(pair << 40 | transport(packet)) }
 }
 
-/// Protocol and ports, in 40 bits. Of a datagram in fragments only the first has ports, so that none
-/// is looked at: they stay together.
+/// Protocol and ports, in 40 bits. Ports of fragments are ignored: only the first fragment has
+/// them, and all fragments should belong to the same flow.
 fn transport(packet: &[u8]) -> u64 {
     let protocol = packet[field::PROTOCOL];
     let header = usize::from(packet[field::VERSION_AND_LENGTH] & 0xF) * 4;
@@ -67,7 +68,7 @@ fn transport(packet: &[u8]) -> u64 {
     u64::from(protocol) << 32 | ports
 }
 
-/// Writes a mark into a packet, and its checksum anew.
+/// Sets the CE mark of a packet and updates its checksum.
 pub(crate) fn mark(packet: &mut [u8]) {
     let old = word(packet, 0..2);
     packet[field::TRAFFIC_CLASS] |= ECN_BITS;
@@ -101,7 +102,8 @@ mod tests {
         packet
     }
 
-    /// The checksum of a header whose checksum field counts as it stands: zero if that is right.
+    /// Computes the checksum over a header including its checksum field. The result is zero if that
+    /// field is correct.
     fn checksum(packet: &[u8]) -> u16 {
         let words = packet[..HEADER].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
         let sum: u32 = words.sum();
@@ -113,7 +115,7 @@ mod tests {
     fn the_two_low_bits_of_the_traffic_class_are_ecn() {
         let ecn = |bits| header(&udp(bits), 0).ecn;
         assert_eq!([0, 1, 2, 3].map(ecn), [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]);
-        // A DSCP above them changes nothing.
+        // The DSCP has no effect.
         assert_eq!(ecn(0xB8 | 2), Ecn::Ect0);
     }
 
@@ -151,7 +153,7 @@ mod tests {
             packet[field::FRAGMENT].copy_from_slice(&fragment);
             assert_eq!(key(&packet), FlowKey(0x11_0000_0000));
         }
-        // A header with options that fills the whole packet.
+        // A header with options that leaves no room for ports.
         let mut options = udp(0);
         options[0] = 0x47;
         assert_eq!(key(&options), FlowKey(0x11_0000_0000));

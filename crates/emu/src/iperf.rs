@@ -1,7 +1,8 @@
-//! Load on the network: iperf3 on two hosts, and what its two ends report.
+//! Load on the network: iperf3 on two hosts, and the reports of both ends.
 //!
-//! The receiving end is brought up before the load begins. Each end prints one JSON document when the
-//! load is over; the sender's has retransmissions and round-trip times, the receiver's what arrived.
+//! The receiving end is started before the load. Each end prints one JSON document when the load is
+//! over. The sender's document contains retransmissions and round-trip times, the receiver's
+//! contains the received data.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
@@ -18,58 +19,58 @@ use crate::namespaces::Host;
 use crate::process::Child;
 
 const PROGRAM: &str = "iperf3";
-/// From the end of a load until both ends have reported: they exchange results across the network,
-/// behind whatever waits there.
+/// Maximum time from the end of a load to the reports. The ends exchange results over the network
+/// and may have to wait for its queues.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of an IPv4 and a UDP header.
+/// Size of an IPv4 and a UDP header.
 const UDP_HEADERS: DataSize = DataSize::from_bytes(28);
-/// Time between two reports; iperf3 allows no less.
+/// Interval of the reports: the minimum of iperf3.
 const INTERVAL_S: &str = "0.1";
 
-/// What iperf3 sends.
+/// A load that iperf3 generates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IperfLoad {
-    /// As much as TCP with this congestion control of the kernel carries.
+    /// TCP with a congestion control of the kernel, without a rate limit.
     Tcp {
-        /// Its name, such as `cubic`.
+        /// Name of the congestion control, such as `cubic`.
         congestion_control: String,
     },
     /// Packets at a constant rate.
     Udp {
         /// Rate of the IP packets.
         rate: Bitrate,
-        /// Their size; more than the headers.
+        /// Size of the IP packets. It must exceed that of the headers.
         packet: DataSize,
     },
 }
 
-/// What one end saw of a load, by interval.
+/// Reports of both ends of a load, by interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadReport {
-    /// At the sender, since it began to send.
+    /// Intervals at the sender, since the start of sending.
     pub sent: Vec<LoadInterval>,
-    /// At the receiver, since it began to receive.
+    /// Intervals at the receiver, since the start of receiving.
     pub received: Vec<LoadInterval>,
 }
 
-/// What happened at one end in a tenth of a second.
+/// Results of one end over a tenth of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadInterval {
     /// Since the load began there.
     pub start: Timestamp,
     /// Since the load began there.
     pub end: Timestamp,
-    /// Payload that the program sent or received.
+    /// Payload sent or received by the program.
     pub payload: DataSize,
-    /// Packets that TCP sent again; at a TCP sender.
+    /// Packets retransmitted by TCP; only at a TCP sender.
     pub retransmitted_packets: Option<u64>,
-    /// TCP's smoothed round-trip time at the end; at a TCP sender.
+    /// TCP's smoothed round-trip time at the end of the interval; only at a TCP sender.
     pub rtt: Option<TimeDelta>,
-    /// Packets that had not come when later ones had; at a UDP receiver.
+    /// Packets that had not arrived when later ones had; only at a UDP receiver.
     pub lost_packets: Option<u64>,
 }
 
-/// The receiving end, which waits for a load.
+/// The receiving end, waiting for a load.
 #[derive(Debug)]
 pub struct LoadReceiver {
     end: End,
@@ -77,7 +78,7 @@ pub struct LoadReceiver {
     port: u16,
 }
 
-/// A load that runs; dropping it ends it.
+/// A running load. Dropping it ends it.
 #[derive(Debug)]
 pub struct RunningLoad {
     sender: End,
@@ -85,7 +86,7 @@ pub struct RunningLoad {
     deadline: Instant,
 }
 
-/// One iperf3. A thread reads what it prints, which is more than a pipe holds.
+/// One iperf3 process. A thread reads its output, which is larger than a pipe's buffer.
 #[derive(Debug)]
 struct End {
     _child: Child,
@@ -142,7 +143,8 @@ impl End {
         let (sender, output) = channel();
         let read = move || {
             let mut text = String::new();
-            // What could not be read is no report; nobody listens once the load was dropped.
+            // An incomplete output is detected when it is parsed. The channel is closed if the load
+            // was dropped.
             let _ = stdout.read_to_string(&mut text);
             let _ = sender.send(text);
         };
@@ -162,7 +164,7 @@ fn failed(reason: String) -> Error {
     Error::Program { program: PROGRAM.into(), reason }
 }
 
-/// What of iperf3's document is read.
+/// The parts of iperf3's document that are used.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -192,7 +194,7 @@ fn intervals(text: &str) -> Result<Vec<LoadInterval>, Error> {
         return Err(failed(error));
     }
     let at = |seconds: f64| Timestamp::ZERO + TimeDelta::from_secs_f64(seconds);
-    // One connection: an interval has one stream.
+    // There is one connection, so an interval has one stream.
     let streams = document.intervals.into_iter().filter_map(|mut all| all.streams.pop());
     let interval = |stream: Stream| LoadInterval {
         start: at(stream.start),
@@ -200,7 +202,7 @@ fn intervals(text: &str) -> Result<Vec<LoadInterval>, Error> {
         payload: DataSize::from_bytes(stream.bytes),
         retransmitted_packets: stream.retransmits,
         rtt: stream.rtt.map(TimeDelta::from_micros),
-        // Below zero where a packet that counted as lost has come after all.
+        // Negative if a packet that was counted as lost has arrived later.
         lost_packets: stream.lost_packets.map(|lost| lost.max(0).cast_unsigned()),
     };
     Ok(streams.map(interval).collect())

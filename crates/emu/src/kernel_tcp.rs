@@ -1,4 +1,4 @@
-//! The kernel's TCP through the emulated link: what a model of TCP is compared with.
+//! The kernel's TCP over the emulated link, as a reference for models of TCP.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -11,12 +11,12 @@ use crate::record::Emulation;
 use crate::sys;
 
 const PORT: u16 = 5_001;
-/// Data handed to the kernel, or taken from it, at once.
+/// Bytes per read or write.
 const CHUNK: usize = 1 << 16;
-/// A receiver looks at the time at least this often.
+/// Maximum time after which a receiver checks for the end of the run.
 const PATIENCE: Duration = Duration::from_millis(100);
 const SYSCTL: &str = "/proc/sys/net/ipv4/";
-/// What of the kernel's settings shapes a flow.
+/// The kernel's settings that affect a flow.
 const SETTINGS: [&str; 12] = [
     "tcp_rmem",
     "tcp_wmem",
@@ -32,18 +32,18 @@ const SETTINGS: [&str; 12] = [
     "tcp_no_metrics_save",
 ];
 
-/// Flows of the kernel's TCP from host A to host B, all from the start of the run.
+/// Result of flows of the kernel's TCP from host A to host B, all from the start of the run.
 #[derive(Debug)]
 pub struct KernelTcp {
     /// Bytes that each flow's application had read at the end.
     pub received_bytes: Vec<u64>,
     /// The kernel's settings on the hosts, by name.
     pub settings: Vec<(&'static str, String)>,
-    /// What the link did.
+    /// The record of the emulated run.
     pub emulation: Emulation,
 }
 
-/// The congestion controls that this kernel has.
+/// Names of the congestion controls that this kernel supports.
 pub fn kernel_congestion_controls() -> Result<Vec<String>, Error> {
     let names = read_setting("tcp_available_congestion_control");
     let names = names.map_err(Error::system("read the kernel's congestion controls"))?;
@@ -57,7 +57,7 @@ pub fn kernel_tcp(
     flows: usize,
     duration: Duration,
 ) -> Result<KernelTcp, Error> {
-    // Nothing of an earlier connection may shape a later one.
+    // Metrics of earlier connections must not affect later ones.
     let settings = emulator.host(0).enter(|| {
         write_setting("tcp_no_metrics_save", "1")?;
         SETTINGS.iter().map(|&name| Ok((name, read_setting(name)?))).collect::<io::Result<_>>()
@@ -101,7 +101,8 @@ impl TcpConnection {
     fn end(self) -> io::Result<u64> {
         let received =
             self.receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // It wakes the sender from its wait; a connection that is gone has woken it already.
+        // Wakes the sender. This fails only if the connection is closed, and then the sender is
+        // awake already.
         let _ = self.socket.shutdown(Shutdown::Both);
         self.sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         received

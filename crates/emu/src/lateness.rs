@@ -1,17 +1,17 @@
-//! How late packets were released: a histogram with fine steps where it matters.
+//! Release lateness of packets, as a histogram with logarithmic steps.
 
 use std::time::Duration;
 
-/// Buckets an octave. A value is known to an eighth of itself.
+/// Buckets per octave. The resolution is an eighth of a value.
 const STEPS: u64 = 8;
-/// From here on (about two minutes) everything is in the last bucket.
+/// Larger values (about two minutes) count in the last bucket.
 const LARGEST_US: u64 = 1 << 27;
 
-/// A release this late is a stall: waking takes less, so the machine stood still.
+/// Minimum lateness of a stall. Waking up takes less time, so the machine must have stood still.
 const STALL: Duration = Duration::from_micros(500);
 
-/// Histogram of release lateness: the time from when the model says that a packet arrives to when it
-/// was handed to the receiving host.
+/// Histogram of release lateness: the time from a packet's arrival in the model to its delivery to
+/// the receiving host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -19,12 +19,12 @@ pub struct Lateness {
     stalls: Vec<Stall>,
 }
 
-/// The emulator released nothing for a while.
+/// A time in which the emulator released no packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When the first packet that it held was due, since the start of the run.
+    /// Due time of the first delayed packet, since the start of the run.
     pub start: Duration,
-    /// How late that packet was.
+    /// Lateness of that packet.
     pub length: Duration,
 }
 
@@ -41,33 +41,34 @@ impl Lateness {
         self.max = self.max.max(lateness);
     }
 
-    /// Records a packet that was due at this time of the run.
+    /// Records a packet that was due at `due` since the start of the run.
     pub(crate) fn record_at(&mut self, due: Duration, lateness: Duration) {
         self.record(lateness);
-        // What one stall held is late by ever less; the first tells how long it was.
+        // Packets delayed by the same stall have decreasing lateness. The first one gives the
+        // length of the stall.
         let is_over = self.stalls.last().is_none_or(|last| due >= last.start + last.length);
         if lateness >= STALL && is_over {
             self.stalls.push(Stall { start: due, length: lateness });
         }
     }
 
-    /// When nothing was released, in order.
+    /// The stalls, in order of time.
     pub fn stalls(&self) -> &[Stall] {
         &self.stalls
     }
 
-    /// Packets released.
+    /// Number of packets released.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The largest lateness.
+    /// The maximum lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// The lateness that the given share (0.0 to 1.0) of packets did not exceed, rounded up to the
-    /// edge of its bucket; `None` without packets.
+    /// The quantile for a share of packets (0.0 to 1.0), rounded up to the edge of its bucket;
+    /// `None` without packets.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -78,7 +79,7 @@ impl Lateness {
         Some(Duration::from_micros(upper_edge_us(index)).min(self.max))
     }
 
-    /// The buckets that hold packets, in order: upper edge (exclusive, microseconds) and count.
+    /// The non-empty buckets in order: upper edge (exclusive, in microseconds) and count.
     pub fn buckets_us(&self) -> impl Iterator<Item = (u64, u64)> {
         let buckets = self.counts.iter().enumerate();
         buckets
@@ -87,7 +88,8 @@ impl Lateness {
     }
 }
 
-/// Steps of 1 us up to 16 us, then of an eighth of the octave's lower end.
+/// Index of the bucket of a value. Buckets are 1 us wide up to 16 us, then an eighth of the lower
+/// end of the octave.
 fn bucket(us: u64) -> usize {
     let us = us.min(LARGEST_US);
     let octave = us.max(STEPS).ilog2() - STEPS.ilog2();

@@ -1,9 +1,9 @@
-//! The network models of `weir-net` at the wall clock, around programs that know nothing of them.
+//! Network emulation: runs the network models of `weir-net` in real time, for unmodified programs.
 //!
-//! [`Emulator`] makes the hosts of a [`Plan`] (network namespaces with one TUN interface each) and
-//! moves packets between them through a [`Bottleneck`](weir_net::Bottleneck) for each direction of each
-//! hop, the same object that the simulator drives. Linux only; it needs root, or a kernel that lets users
-//! make user namespaces ([`gain_rights`]).
+//! [`Emulator`] creates the hosts of a [`Plan`] as network namespaces with one TUN interface each.
+//! It moves packets between them through a [`Bottleneck`](weir_net::Bottleneck) for each direction
+//! of each hop, the same type that the simulator uses. Linux only. It needs root, or a kernel that
+//! lets users create user namespaces ([`gain_rights`]).
 
 mod emulator;
 mod error;

@@ -1,4 +1,4 @@
-//! A command inside the emulated network: what `weir link` runs.
+//! A command inside the emulated network, as `weir link` runs it.
 
 use std::ffi::{OsString, c_int};
 use std::io;
@@ -15,18 +15,19 @@ use crate::process::Child;
 use crate::record::Emulation;
 use crate::sys::{self, signals::Signals};
 
-/// The path of the far end's network namespace as host A sees it: the first process lives there.
+/// Path of host B's network namespace, seen from host A. The first process of the process namespace
+/// runs there.
 const PEER_NETWORK: &str = "/proc/1/ns/net";
 
-/// What a command that was asked to end may take to do so.
+/// Maximum time for a command to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// A command that runs on host A, the first of two; dropping it kills everything on the hosts.
+/// A command that runs on host A, the first of two. Dropping it kills all processes on the hosts.
 #[derive(Debug)]
 pub struct Running<'a> {
-    /// The process that stands for the command outside of the hosts.
+    /// The process outside of the hosts that represents the command.
     stand_in: process::Child,
-    /// The same, to wait for.
+    /// Descriptor of this process, to wait for its end.
     ended: OwnedFd,
     signals: Option<&'a Signals>,
     ending: Option<Ending>,
@@ -37,9 +38,9 @@ pub struct Running<'a> {
 /// The command was asked to end.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    /// By this signal.
+    /// The signal that was sent.
     signal: c_int,
-    /// From here on it is not waited for.
+    /// End of the wait for the command.
     give_up: Instant,
 }
 
@@ -47,13 +48,13 @@ impl<'a> Running<'a> {
     /// Starts `command` on host A and, if given, `peer_command` on host B. The run starts with
     /// `command`.
     ///
-    /// `command` has the caller's terminal, except for the input if `input` says so, and finds in its
-    /// environment `WEIR_HOST` (its address), `WEIR_PEER` (the far end's) and `WEIR_PEER_NETNS`, for
-    /// `nsenter --net=$WEIR_PEER_NETNS`. The output of `peer_command` goes to stderr. What `signals`
-    /// hears ends the command, as [`Running::end`] does.
+    /// `command` uses the caller's terminal; its standard input is `input`. Its environment
+    /// contains `WEIR_HOST` (its address), `WEIR_PEER` (the address of host B) and
+    /// `WEIR_PEER_NETNS`, for `nsenter --net=$WEIR_PEER_NETNS`. The output of `peer_command` goes
+    /// to stderr. A signal received by `signals` ends the command as [`Running::end`] does.
     ///
     /// # Panics
-    /// If a command has no first word.
+    /// If a command is empty.
     pub fn start(
         mut emulator: Emulator,
         command: &[OsString],
@@ -74,21 +75,21 @@ impl<'a> Running<'a> {
         Ok(Self { stand_in, ended, signals, ending: None, _peer: peer, emulator })
     }
 
-    /// To change and to watch the network.
+    /// Returns a handle to change and watch the network.
     pub fn handle(&self) -> Handle {
         self.emulator.handle()
     }
 
-    /// Asks every process of the command to end, those that left its process group too; whatever is
-    /// left after three seconds counts as ended by the signal.
+    /// Sends the signal to every process of the command, including those that left its process
+    /// group. If the command still runs after three seconds, it counts as ended by the signal.
     pub fn end(&mut self, signal: i32) {
         sys::signals::signal_network(self.emulator.host(0).network(), self.stand_in.id(), signal);
         let give_up = Instant::now() + GRACE;
         self.ending.get_or_insert(Ending { signal, give_up });
     }
 
-    /// Waits for the end of the command, but no longer than `patience`; its exit code if it has ended:
-    /// 128 and the signal's number if a signal ended it, as shells say it.
+    /// Waits for the end of the command, at most for `patience`. Returns its exit code if it has
+    /// ended. If a signal ended it, the code is 128 plus the number of the signal, as in shells.
     pub fn poll(&mut self, patience: Duration) -> Result<Option<u8>, Error> {
         let waiting = Error::system("wait for the command");
         let left = self.ending.map(|it| it.give_up.saturating_duration_since(Instant::now()));
@@ -105,7 +106,7 @@ impl<'a> Running<'a> {
         Ok(overdue.map(|it| code_of_signal(it.signal)))
     }
 
-    /// Waits until the command ends; its exit code as [`Running::poll`] has it.
+    /// Waits until the command ends. Returns its exit code as [`Running::poll`] does.
     pub fn wait(&mut self) -> Result<u8, Error> {
         loop {
             if let Some(code) = self.poll(Duration::MAX)? {
@@ -114,10 +115,10 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ends the run, and everything that still runs on the hosts.
+    /// Ends the run and all processes on the hosts.
     pub fn stop(mut self) -> Result<Emulation, Error> {
         let emulation = self.emulator.stop()?;
-        // With the command gone it ends by itself.
+        // It ends by itself after the command was killed.
         self.stand_in.wait().map_err(Error::system("wait for the command"))?;
         Ok(emulation)
     }

@@ -1,4 +1,4 @@
-//! How busy the machine was: a busy machine bends what real programs do, not only the emulator.
+//! Processor load of the machine. A high load disturbs real programs, not only the emulator.
 
 use std::fs;
 
@@ -6,33 +6,34 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     busy: u64,
-    /// Of processes that yield to the run; not part of the busy time.
+    /// Time of processes with a lowered priority. Not part of the busy time.
     nice: u64,
-    /// Of the busy time, what the host gave to other machines while this one wanted it.
+    /// The part of the busy time that the host gave to other virtual machines while this one needed
+    /// it.
     stolen: u64,
     total: u64,
 }
 
-/// Shares of the processor time of all cores over some time.
+/// Shares of the processor time of all cores over a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuShares {
-    /// That was neither idle nor of processes with a lowered priority.
+    /// Share that was neither idle nor used by processes with a lowered priority.
     pub busy: f64,
-    /// Of processes with a lowered priority (nice above 0): they yield, so a machine that is full of
-    /// them is not short of time for the run. Chromium lowers some of its own threads.
+    /// Share of processes with a lowered priority (nice above 0). They yield to the run, so they do
+    /// not slow it down. Chromium lowers the priority of some of its own threads.
     pub nice: f64,
-    /// Of which the host of this virtual machine took; 0 on a machine of its own.
+    /// Share that the host of this virtual machine took; 0 on a physical machine.
     pub stolen: f64,
 }
 
 impl CpuTime {
-    /// Now; `None` where /proc/stat cannot be read.
+    /// Current values; `None` if /proc/stat cannot be read.
     pub(crate) fn now() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// First line: `cpu` and the ticks in user, nice, system, idle, iowait, irq, softirq and steal;
-    /// guest time, after these, is part of user time.
+    /// Parses the first line: `cpu` and the ticks in user, nice, system, idle, iowait, irq, softirq
+    /// and steal. The guest time that follows is part of the user time.
     fn parse(stat: &str) -> Option<Self> {
         let mut fields = stat.lines().next()?.split_whitespace();
         fields.next().filter(|name| *name == "cpu")?;
@@ -43,7 +44,7 @@ impl CpuTime {
         Some(Self { busy: total - idle - nice, nice, stolen, total })
     }
 
-    /// What became of the time since `start`.
+    /// Shares of the time since `start`.
     pub(crate) fn shares_since(self, start: Self) -> CpuShares {
         let total = self.total.saturating_sub(start.total).max(1) as f64;
         let share = |end: u64, start: u64| end.saturating_sub(start) as f64 / total;

@@ -1,12 +1,14 @@
-//! Hosts that see nothing but each other: a network namespace each, with one TUN interface.
+//! Isolated hosts that can only reach each other: one network namespace per host, with one TUN
+//! interface.
 //!
 //! ```text
 //!   host A  10.45.0.1  weir0 (TUN) <-> this process <-> weir0 (TUN)  10.45.0.2  host B
 //! ```
 //!
-//! The namespaces have no name and no file: descriptors of this process hold them, so they go with
-//! it. All programs of all hosts live in one process namespace, whose first process ends with this
-//! one, however this one ends; the kernel then kills every program in there, whatever it forked.
+//! The namespaces have no name and no file. Only descriptors of this process refer to them, so they
+//! disappear with it. All programs of all hosts are in one process namespace. Its first process
+//! ends whenever this process ends, for any reason. Then the kernel kills every process in that
+//! namespace.
 
 use std::ffi::{CStr, OsStr, c_int};
 use std::fs::{File, OpenOptions};
@@ -25,14 +27,14 @@ use crate::error::Error;
 use crate::sys;
 use crate::user::User;
 
-/// Of the network; a host's address is this and the host's number, counted from 1.
+/// Prefix of the network. A host's address is this prefix and the host's number, counted from 1.
 const NETWORK: [u8; 3] = [10, 45, 0];
-/// That fit into the network.
+/// Maximum number of hosts in the network.
 const MOST_HOSTS: u8 = 254;
 const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
 pub(crate) const INTERFACE: &CStr = c"weir0";
 
-/// One host. Clones are the same host.
+/// A host. Clones refer to the same host.
 #[derive(Clone, Debug)]
 pub struct Host {
     address: Ipv4Addr,
@@ -51,14 +53,14 @@ impl Host {
         self.network.as_fd()
     }
 
-    /// A command that will run on this host. It sees only processes of the hosts. Spawn it with
-    /// [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
+    /// Creates a command that will run on this host. It sees only processes of the hosts. Spawn it
+    /// with [`Child::spawn`](crate::Child::spawn), unless it should share the caller's terminal.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.command_as(User::Own, program)
     }
 
-    /// The same, as a given user. `Command::uid` would take the rights away that the way to the host
-    /// needs.
+    /// As [`Host::command`], but for a given user. Do not use `Command::uid`: it would drop the
+    /// capabilities that are needed to enter the host's namespaces.
     pub fn command_as(&self, user: User, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let (network, init) = (Arc::clone(&self.network), Arc::clone(&self.init));
@@ -66,7 +68,8 @@ impl Host {
         command
     }
 
-    /// Runs a short function on a thread of this host: sockets that it makes are this host's.
+    /// Runs a short function on a thread in this host's network namespace. Sockets that it creates
+    /// belong to this host.
     pub fn enter<R: Send>(&self, function: impl FnOnce() -> R + Send) -> Result<R, Error> {
         on_thread(|| {
             sys::enter_network(self.network.as_fd())
@@ -75,14 +78,15 @@ impl Host {
         })
     }
 
-    /// Packets that its interface has dropped because nobody read them in time.
+    /// Number of packets that its interface dropped because the emulator did not read them in time.
     pub(crate) fn unread_packets(&self) -> Result<u64, Error> {
         let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
         let table = table.map_err(Error::system("read the counters of an interface"))?;
         Ok(dropped_packets(&table, INTERFACE).unwrap_or(0))
     }
 
-    /// Listens on an address of this host, e.g. its own 127.0.0.1, which no other can reach.
+    /// Listens on an address of this host. Its 127.0.0.1, for example, is not reachable from other
+    /// hosts.
     pub fn bind_tcp(&self, address: impl Into<SocketAddr>) -> Result<TcpListener, Error> {
         let address = address.into();
         self.enter(move || TcpListener::bind(address))?
@@ -104,18 +108,18 @@ impl Tun {
     }
 }
 
-/// All hosts and the packets that they send.
+/// All hosts and their TUN interfaces.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     pub(crate) hosts: Vec<Host>,
-    /// What host `i` sends is read from TUN `i`, what is written there host `i` receives.
+    /// Packets sent by host `i` are read from TUN `i`. Packets for host `i` are written to it.
     pub(crate) tuns: Vec<Tun>,
     _init: Init,
 }
 
 impl Namespaces {
     /// # Panics
-    /// Without a host, or with more than an address has room for.
+    /// If `hosts` is zero or exceeds [`MOST_HOSTS`].
     pub(crate) fn new(hosts: usize) -> Result<Self, Error> {
         let last = u8::try_from(hosts).ok().filter(|last| (1..=MOST_HOSTS).contains(last));
         let last = last.expect("a network has between one and 254 hosts");
@@ -127,8 +131,8 @@ impl Namespaces {
         let mut networks = others.collect::<Result<Vec<_>, _>>()?;
         let (network, init) = on_thread(|| {
             let network = new_network(address(last))?;
-            // The first process lives on the last host: of two hosts, A finds the network of B in
-            // /proc/1/ns/net.
+            // The first process runs on the last host. So with two hosts, A finds the network
+            // namespace of B at /proc/1/ns/net.
             Ok((network, Init::new()?))
         })?;
         networks.push(network);
@@ -143,8 +147,8 @@ impl Namespaces {
     }
 }
 
-/// The first process of the process namespace; dropping it kills all processes of all hosts, and
-/// returns when they are gone.
+/// The first process of the process namespace. Dropping it kills all processes of all hosts and
+/// waits until they are gone.
 #[derive(Debug)]
 struct Init {
     pid: c_int,
@@ -153,7 +157,8 @@ struct Init {
 }
 
 impl Init {
-    /// To be called on a thread that ends soon: its mounts are the hosts'.
+    /// Call this on a temporary thread, because it moves the thread to the mount namespace of the
+    /// hosts.
     fn new() -> Result<Self, Error> {
         sys::unshare_mounts_and_processes().map_err(Error::system("make a process namespace"))?;
         let (lifeline, held) = io::pipe().map_err(Error::system("make a pipe"))?;
@@ -178,12 +183,12 @@ impl Drop for Init {
     }
 }
 
-/// Gives the calling thread a new network, with the loopback and a TUN interface up.
+/// Moves the calling thread to a new network namespace, with the loopback and a TUN interface up.
 fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, Tun), Error> {
     sys::unshare_network().map_err(Error::system("make a network namespace"))?;
     let network = File::open("/proc/thread-self/ns/net")
         .map_err(Error::system("open a network namespace"))?;
-    // The path is IPv4. A kernel without IPv6 has no such file, and needs none.
+    // The emulated path is IPv4 only. A kernel without IPv6 does not have this file.
     match std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1") {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(error).map_err(Error::system("switch IPv6 off"));
@@ -197,7 +202,8 @@ fn new_network(address: Ipv4Addr) -> Result<(OwnedFd, Tun), Error> {
         sys::set_up(c"lo")?;
         sys::set_address(INTERFACE, address, NETMASK)?;
         sys::set_up(INTERFACE)?;
-        // Browsers look for the address that faces the world by connecting to some public one.
+        // Browsers find their own address by connecting to a public address, which needs a default
+        // route.
         sys::add_default_route(INTERFACE)
     };
     configure().map_err(Error::system("configure a network interface"))?;
@@ -212,13 +218,14 @@ fn open_tun() -> Result<File, Error> {
         .open("/dev/net/tun");
     opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Error::NoTun,
-        // The rights to make the namespace were there: it is the device alone that refuses.
+        // The namespace could be created, so only access to the device is missing.
         Some(Errno::ACCESS | Errno::PERM) => Error::TunDenied,
         _ => Error::system("open /dev/net/tun")(error),
     })
 }
 
-/// Namespaces belong to threads: this one ends after the function, and so nothing else changes.
+/// Runs a function on a temporary thread. A namespace belongs to a thread, so other threads are not
+/// affected.
 fn on_thread<R: Send>(function: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
     thread::scope(|scope| {
         let handle = thread::Builder::new()
@@ -229,12 +236,12 @@ fn on_thread<R: Send>(function: impl FnOnce() -> Result<R, Error> + Send) -> Res
     })
 }
 
-/// Of the packets that an interface was to send; `table` is /proc/net/dev.
+/// Number of outgoing packets that an interface dropped. `table` is the content of /proc/net/dev.
 fn dropped_packets(table: &str, interface: &CStr) -> Option<u64> {
     let name = interface.to_str().expect("interface names are ASCII");
     let rows = table.lines().filter_map(|row| row.split_once(':'));
     let (_, counters) = rows.into_iter().find(|(of, _)| of.trim() == name)?;
-    // Eight counters of what came, then bytes, packets, errors and drops of what was sent.
+    // Eight counters of received traffic, then bytes, packets, errors and drops of sent traffic.
     counters.split_whitespace().nth(8 + 3)?.parse().ok()
 }
 

@@ -1,7 +1,7 @@
-//! The network of a [`Plan`] without a clock: packets go in at hosts, and come out at hosts.
+//! The network of a [`Plan`], driven by its caller's clock. Packets enter and leave it at hosts.
 //!
-//! The [`Router`] carries them. Here every pair of hosts has its route, every packet is counted, and each
-//! [`SAMPLE_INTERVAL`] a sample is taken of every hop and of every pair.
+//! The [`Router`] moves the packets. This module sets up a route for every pair of hosts, counts
+//! packets, and takes a sample of every hop and every pair once per [`SAMPLE_INTERVAL`].
 
 use std::net::Ipv4Addr;
 
@@ -26,7 +26,7 @@ const _: () = assert!(SAMPLE_INTERVAL.as_nanos() == NOTE_INTERVAL.as_nanos());
 /// A packet that has reached its host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// When, exactly.
+    /// Exact time of arrival in the model.
     pub(crate) due: Timestamp,
     /// The index of the host.
     pub(crate) host: usize,
@@ -49,42 +49,42 @@ impl Carried for IpPacket {
     }
 }
 
-/// What was sampled of one direction of a hop.
+/// Samples of one direction of a hop.
 #[derive(Clone, Debug, Default)]
 struct Samples {
-    /// At the last sample.
+    /// Counts at the last sample.
     counted: TrafficTotals,
     samples: Vec<Sample>,
 }
 
-/// What one host sends to another.
+/// Traffic from one host to another.
 #[derive(Debug)]
 struct Pair {
     from: usize,
     to: usize,
-    /// Whether any route leads from the one to the other.
+    /// Whether there is a route.
     is_reachable: bool,
     total: TrafficTotals,
-    /// At the last sample.
+    /// Counts at the last sample.
     counted: TrafficTotals,
     samples: Vec<FlowSample>,
 }
 
-/// The network, and what has happened on it.
+/// The network and its record.
 #[derive(Debug)]
 pub(crate) struct Network {
     hosts: Vec<Ipv4Addr>,
-    /// The number of a route is the index of its pair.
+    /// Route numbers are the indices of `pairs`.
     router: Router<IpPacket>,
-    /// Packets that have entered and neither arrived nor gone lost.
+    /// Number of packets in the network.
     travelling: usize,
-    /// Up and down of each hop.
+    /// Samples of both directions of each hop.
     links: Vec<[Samples; 2]>,
-    /// By sender, then by receiver.
+    /// Sorted by sender, then by receiver.
     pairs: Vec<Pair>,
     samples: usize,
     changes: Vec<(Timestamp, Change)>,
-    /// Those of the access network, in words.
+    /// Changes of the access network, as text.
     access_changes: Vec<(Timestamp, String)>,
     foreign_packets: u64,
 }
@@ -129,7 +129,7 @@ impl Network {
         }
     }
 
-    /// A packet that a host sent. Poll what is due before.
+    /// Takes a packet from a host. Call [`Network::poll`] until `None` before.
     pub(crate) fn enqueue(&mut self, now: Timestamp, from: usize, packet: &[u8]) {
         let Some(index) = self.pair_of(from, packet) else {
             self.foreign_packets += 1;
@@ -143,12 +143,12 @@ impl Network {
         debug_assert!(matches!(onward, Onward::Entered(_)), "every route has a leg");
     }
 
-    /// Whether any packet is on its way.
+    /// Whether any packet is in the network.
     pub(crate) fn is_crossed(&self) -> bool {
         self.travelling > 0
     }
 
-    /// Changes a hop from now on. Poll what is due before.
+    /// Changes a hop from now on. Call [`Network::poll`] until `None` before.
     pub(crate) fn set(&mut self, now: Timestamp, change: Change) {
         let ways = match change.ways {
             Ways::Up => &[Way::Up][..],
@@ -167,14 +167,15 @@ impl Network {
         self.changes.push((now, change));
     }
 
-    /// Changes the access network from now on, if it knows this change. Poll what is due before.
+    /// Changes the access network from now on, if it supports this change. Call [`Network::poll`]
+    /// until `None` before.
     pub(crate) fn set_access(&mut self, now: Timestamp, change: &dyn AccessChange) {
         if self.router.access().is_some_and(|access| access.change(now, change)) {
             self.access_changes.push((now, change.to_string()));
         }
     }
 
-    /// How the hops did until the last sample.
+    /// Status of the hops at the last sample.
     pub(crate) fn status(&self) -> Status {
         let time = Timestamp::ZERO + SAMPLE_INTERVAL * self.samples as i64;
         let way =
@@ -183,7 +184,7 @@ impl Network {
         Status { time, hops: hops.collect() }
     }
 
-    /// The index of the pair that a packet of a host goes between.
+    /// Index of the pair of a packet's sender and receiver; `None` if the packet is foreign.
     fn pair_of(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let (source, destination) = ip::addresses(packet)?;
         let to = self.hosts.iter().position(|host| *host == destination)?;
@@ -191,7 +192,7 @@ impl Network {
         (source == self.hosts[from] && self.pairs[pair].is_reachable).then_some(pair)
     }
 
-    /// A time before which [`Network::poll`] has nothing to do.
+    /// Time of the next event. [`Network::poll`] has nothing to do before.
     pub(crate) fn next_event(&self) -> Timestamp {
         let sample = self.next_sample();
         self.router.next().map_or(sample, |(at, _)| at.min(sample))
@@ -201,12 +202,12 @@ impl Network {
         Timestamp::ZERO + SAMPLE_INTERVAL * (self.samples as i64 + 1)
     }
 
-    /// Moves everything on until `now`; the next packet that has reached its host by then, by time of
-    /// arrival. Call until `None`.
+    /// Advances the network to `now`. Returns the next packet that has reached its host, in order
+    /// of arrival. Call until `None`.
     pub(crate) fn poll(&mut self, now: Timestamp) -> Option<Arrival> {
         loop {
             let sample = self.next_sample();
-            // What arrives at the moment of a sample belongs to the next one.
+            // Packets that arrive at the time of a sample belong to the next sample.
             let next = self.router.next().filter(|(at, _)| *at < sample);
             let Some((at, part)) = next else {
                 if sample > now {
@@ -225,7 +226,7 @@ impl Network {
         }
     }
 
-    /// Moves a packet on; gives it back at the end of its route.
+    /// Moves a packet to the next part of its route. Returns it at the end of the route.
     fn go_on(&mut self, fate: Fate<Traveller<IpPacket>>) -> Option<Arrival> {
         let due = match &fate {
             Fate::Delivered(delivery) => delivery.due,
@@ -271,12 +272,12 @@ impl Network {
         self.samples += 1;
     }
 
-    /// Samples what has happened since the last sample: the interval that the end of the run cuts short.
+    /// Takes the last sample, of the interval that the end of the run cuts short.
     pub(crate) fn finish(&mut self) {
         self.take_samples(self.next_sample());
     }
 
-    /// What has happened, by hop and by pair of hosts.
+    /// Returns the record, by hop and by pair of hosts.
     pub(crate) fn into_record(mut self) -> NetworkRecord {
         let mut access = self.router.access_part().map(|_| AccessLog::default());
         if let Some(log) = &mut access {
@@ -299,7 +300,7 @@ impl Network {
     }
 }
 
-/// What a network leaves behind.
+/// The record of a network.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkRecord {
     pub(crate) access: Option<AccessLog>,
@@ -328,7 +329,7 @@ impl Samples {
         self.counted = total;
     }
 
-    /// How a link did over the last second.
+    /// Status of a link over the last second.
     fn status(&self, link: &Bottleneck<Traveller<IpPacket>>) -> WayStatus {
         let second = &self.samples[self.samples.len().saturating_sub(SAMPLES_A_SECOND)..];
         let sum =
@@ -358,7 +359,8 @@ impl Pair {
         Self { from, to, is_reachable, total, counted, samples: Vec::new() }
     }
 
-    /// Takes a sample. The first one fills in the intervals before the pair's first packet.
+    /// Takes a sample. The first one also adds empty samples for the intervals before the pair's
+    /// first packet.
     fn take_sample(&mut self, index: usize, time: Timestamp, queued: DataSize) {
         for before in self.samples.len()..index {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * (before as i64 + 1);

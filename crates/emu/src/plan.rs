@@ -1,18 +1,19 @@
-//! What an emulated network looks like: bottlenecks in a row, and the hosts at its nodes.
+//! Topology of an emulated network: a chain of bottlenecks, with hosts at its nodes.
 //!
 //! ```text
 //!   node 0 ---- hop 0 ---- node 1 ---- hop 1 ---- node 2        up is from left to right
 //!   hosts                  hosts                  hosts
 //! ```
 //!
-//! Before the nodes there may be an access network, such as a Wi-Fi cell. A host that is one of its
-//! terminals reaches its node, and other hosts of that node, over that network.
+//! There may also be an access network, such as a Wi-Fi cell. A host that is one of its terminals
+//! reaches its node, and other hosts at that node, through that network.
 //!
-//! A packet crosses every hop between the node of its sender and the node of its receiver, and the
-//! access delay of both; hosts at one node share all queues. One hop is the usual bottleneck with
-//! hosts on both sides. A relay in the middle is a host at node 1 of two hops, each a leg of the path;
-//! a relay whose own access is the bottleneck is the only host at node 1 of one hop, with everybody
-//! else at node 0.
+//! A packet crosses every hop between the node of its sender and the node of its receiver, plus the
+//! access delays of both. Hosts at the same node share all queues.
+//!
+//! A plan with one hop is the usual bottleneck with hosts on both sides. A relay on the path is a
+//! host at node 1 of two hops. If a relay's own access link is the bottleneck, it is the only host
+//! at node 1 of one hop, and all others are at node 0.
 
 use weir::units::TimeDelta;
 use weir_net::LinkConfig;
@@ -21,38 +22,40 @@ use weir_net::path::{AccessPlan, Attachment, Hop};
 /// An emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The access network that some hosts are terminals of. Terminals without a host are simulated: they
-    /// send what the loads of the network's own configuration say.
+    /// The access network that some hosts use. Its other terminals are simulated: they send the
+    /// loads of its configuration.
     pub access: Option<AccessPlan>,
-    /// The bottlenecks, in a row. Node `i` is before hop `i`, the last node behind the last hop.
+    /// The bottlenecks, in order. Node `i` is before hop `i`; the last node is after the last hop.
     pub hops: Vec<Hop>,
-    /// The hosts; their order gives their addresses.
+    /// The hosts. Their addresses follow this order.
     pub hosts: Vec<HostPlan>,
-    /// Whether hosts at one node reach each other, around all hops. Else such packets are dropped.
+    /// Whether hosts at the same node can reach each other directly, without crossing a hop. If
+    /// not, such packets are dropped.
     pub local_traffic: bool,
 }
 
-/// Where a host stands.
+/// Location of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostPlan {
-    /// Its node.
+    /// Index of its node.
     pub node: usize,
-    /// Delay of its own way to its node, in each direction.
+    /// One-way delay of its own link to the node, in each direction.
     pub access_delay: TimeDelta,
-    /// The terminal of the access network that it is; without one it is wired. Several hosts that name the
-    /// same terminal share it.
+    /// Its terminal of the access network; `None` for a wired host. Hosts with the same terminal
+    /// share it.
     pub attachment: Option<Attachment>,
 }
 
 impl HostPlan {
-    /// A host at a node, without a delay of its own.
+    /// A wired host at a node, without access delay.
     pub fn at(node: usize) -> Self {
         Self { node, ..Self::default() }
     }
 }
 
 impl Plan {
-    /// One bottleneck between two hosts: the first is host A, where `up` begins, the second host B.
+    /// One bottleneck between two hosts. The first is host A, the start of `up`; the second is host
+    /// B.
     pub fn two_hosts(up: &LinkConfig, down: &LinkConfig) -> Self {
         let hop = Hop { up: up.clone(), down: down.clone() };
         Self {
@@ -63,7 +66,7 @@ impl Plan {
         }
     }
 
-    /// Whether every host has a node, and every terminal that hosts are is one of the access network.
+    /// Whether the nodes and terminals of all hosts exist.
     pub(crate) fn is_sound(&self) -> bool {
         let terminals = self.access.as_ref().map_or(0..0, |access| access.config.terminals());
         self.hosts.iter().all(|host| {

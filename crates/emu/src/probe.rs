@@ -1,8 +1,9 @@
-//! Packets whose way is timed from outside: what the accuracy of a network is measured with.
+//! Probe packets that are timed from outside, to measure the accuracy of an emulated network.
 //!
-//! Both stamps are of the same wall clock: the sender's is taken before the packet is handed to the
-//! kernel, the receiver's is the kernel's own when the packet comes. What lies between is the network,
-//! without the time that a receiving program needs to wake up.
+//! Both timestamps are from the same clock. The sender takes its timestamp before it passes the
+//! packet to the kernel. The receiver's timestamp is taken by the kernel when the packet arrives.
+//! So the difference is the delay of the network, without the wake-up time of the receiving
+//! program.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -20,49 +21,49 @@ use crate::offload::MOST_SEGMENTS;
 use crate::sys;
 
 const PORT: u16 = 5_000;
-/// Bytes of an IPv4 and a UDP header.
+/// Size of an IPv4 and a UDP header.
 const HEADERS: u64 = 28;
-/// What one datagram can carry.
+/// Largest payload of one datagram.
 const LARGEST_PAYLOAD: usize = 65_507;
-/// From one look for packets to the next. The kernel stamps them when they come, so a receiver that
-/// sleeps misses nothing; one that waits would be woken for each packet, at the cost of the network
-/// that it measures.
+/// Interval of polls for packets. The kernel takes the timestamps, so a receiver may sleep. A
+/// receiver that blocks would wake up for each packet and disturb the network that it measures.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A stream of UDP packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
-    /// The size of each IP packet; room for the headers and a number.
+    /// Size of each IP packet, with room for the headers and a number.
     pub packet: DataSize,
-    /// From one packet to the next, in the mean. One that is late is followed by the next at once.
+    /// Mean interval between packets. After a late packet, the next one may follow immediately.
     pub interval: TimeDelta,
-    /// Packets that are sent one right after the other; above zero.
+    /// Number of packets sent back to back; above zero.
     pub burst: u32,
     /// Whether the packets of a burst go to the kernel as super-packets, in few system calls, and come
     /// from it so. The packets of one super-packet have the same time.
     pub super_packets: bool,
-    /// How many.
+    /// Number of packets.
     pub count: u32,
-    /// From the last packet until nothing can come any more.
+    /// Time to wait for packets after the last one was sent.
     pub tail: Duration,
 }
 
-/// What became of the packets of a [`Probe`].
+/// Results of a [`Probe`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probed {
-    /// When each was sent, since the first one.
+    /// Send times of all packets, since the first one.
     pub sent: Vec<Timestamp>,
-    /// Number and time, since the first was sent, of those that came, in the order in which they came.
+    /// Number and arrival time of each packet that arrived, in order of arrival. Times are since
+    /// the first packet was sent.
     pub received: Vec<(usize, Timestamp)>,
 }
 
-/// How late a thread of the emulator's priority wakes that only sleeps from one moment to the next:
-/// what the machine adds to each release, without any emulator. For the time `awake` before each of these
-/// moments the thread looks at the clock instead of sleeping.
+/// Measures the wake-up lateness of a thread with the emulator's priority that only sleeps. This is
+/// the machine's part of the release lateness, without an emulator.
+/// For the time `awake` before it is due, the thread reads the clock instead of sleeping.
 pub fn wake_lateness(interval: Duration, awake: Duration, count: u32) -> Result<Lateness, Error> {
     let measure = || -> io::Result<Lateness> {
         sys::set_exact_timers()?;
-        // Where it is refused the emulator does without it too.
+        // If this is not permitted, the emulator runs without real-time priority, too.
         let _ = sys::set_real_time(REAL_TIME_PRIORITY);
         let mut lateness = Lateness::default();
         let start = Instant::now();
@@ -76,13 +77,13 @@ pub fn wake_lateness(interval: Duration, awake: Duration, count: u32) -> Result<
         }
         Ok(lateness)
     };
-    // In a thread of its own, since a thread keeps its priority.
+    // A separate thread, because the change of priority is permanent.
     let measured = thread::scope(|scope| scope.spawn(measure).join());
     let measured = measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     measured.map_err(Error::system("set a timer"))
 }
 
-/// Sends packets from a host to an address of another one, and waits for them.
+/// Sends probe packets from one host to an address of another, and receives them there.
 pub fn probe(from: &Host, to: &Host, target: Ipv4Addr, probe: &Probe) -> Result<Probed, Error> {
     let target = SocketAddrV4::new(target, PORT);
     let failed = || Error::system("send and receive packets");
@@ -116,7 +117,7 @@ pub fn probe(from: &Host, to: &Host, target: Ipv4Addr, probe: &Probe) -> Result<
     Ok(Probed { sent: sent.into_iter().map(since).collect(), received: received.collect() })
 }
 
-/// Stamps since the epoch, by number.
+/// Sends the packets. Returns their send times since the Unix epoch.
 fn send(socket: &UdpSocket, probe: &Probe) -> io::Result<Vec<Duration>> {
     sys::set_exact_timers()?;
     let payload = probe.packet.as_bytes().saturating_sub(HEADERS).max(size_of::<u32>() as u64);
@@ -146,7 +147,8 @@ fn send(socket: &UdpSocket, probe: &Probe) -> io::Result<Vec<Duration>> {
     Ok(stamps)
 }
 
-/// Numbers and stamps since the epoch, in the order of arrival.
+/// Receives packets. Returns their numbers and arrival times since the Unix epoch, in order of
+/// arrival.
 fn receive(socket: &UdpSocket, count: u32, over: &AtomicBool) -> io::Result<Vec<(u32, Duration)>> {
     let mut buffers = sys::batch::Buffers::new();
     let mut received = Vec::with_capacity(count as usize);

@@ -1,4 +1,4 @@
-//! Programs that run on a host in the background.
+//! Background programs on a host.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,36 +9,36 @@ use crate::error::Error;
 use crate::namespaces::Host;
 use crate::sys;
 
-/// How long a program may take until it listens; then its peers start all the same, for not every
+/// Maximum wait for a program to listen. After that its peers start anyway, because not every
 /// program listens on a port.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two looks at a host's ports.
+/// Interval of checks of a host's ports.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running program; dropping it kills it and its process group.
 ///
-/// What leaves the group, as the helpers of browsers do, is killed with the
-/// [`Emulator`](crate::Emulator) at the latest.
+/// Processes that leave the group, such as the helpers of browsers, are killed at the latest when
+/// the [`Emulator`](crate::Emulator) is dropped.
 #[derive(Debug)]
 pub struct Child {
     inner: process::Child,
 }
 
 impl Child {
-    /// Starts a command of [`Host::command`](crate::Host::command) in a process group of its own, so
-    /// that Ctrl-C at the terminal does not reach it before the caller has written its record.
+    /// Starts a command of [`Host::command`](crate::Host::command) in a new process group, so that
+    /// Ctrl-C at the terminal does not reach it before the caller has written its record.
     pub fn spawn(command: &mut Command) -> Result<Self, Error> {
         let spawned = command.process_group(0).spawn();
         Ok(Self { inner: spawned.map_err(Error::spawn(command.get_program()))? })
     }
 
-    /// The process as the standard library has it: its pipes, `try_wait`.
+    /// The process of the standard library, for its pipes and `try_wait`.
     pub fn inner(&mut self) -> &mut process::Child {
         &mut self.inner
     }
 
-    /// Waits until some program of `host` listens, on a given port or on any, this one ends, or
-    /// patience does.
+    /// Waits until any program on `host` listens on `port` (on any port with `None`), until this
+    /// program ends, or until a timeout.
     pub fn wait_until_it_listens(&mut self, host: &Host, port: Option<u16>) -> Result<(), Error> {
         let give_up = Instant::now() + LISTEN_PATIENCE;
         while Instant::now() < give_up && !host.enter(|| listens(port))? {
@@ -50,7 +50,7 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until the program ends by itself.
+    /// Waits until the program ends.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.inner.wait()
     }
@@ -58,16 +58,16 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // A reaped leader's number may belong to another group by now, unless members remain.
+        // Once the leader is reaped, its number may be reused for another process group.
         if let Ok(None) = self.inner.try_wait() {
             sys::kill_group(self.inner.id());
-            // It can only fail when there is nothing to wait for.
+            // This fails only if there is no process to wait for.
             let _ = self.inner.wait();
         }
     }
 }
 
-/// Whether a socket in the calling thread's network namespace waits for a peer.
+/// Whether a socket in the calling thread's network namespace listens.
 fn listens(port: Option<u16>) -> bool {
     let table = |name: &str| {
         std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
@@ -76,8 +76,8 @@ fn listens(port: Option<u16>) -> bool {
         || ["udp", "udp6"].iter().any(|name| has_socket(&table(name), port, None))
 }
 
-/// Whether a socket table of the kernel has a row of a port (the end of its second column) and of a
-/// state (its fourth).
+/// Whether a socket table of the kernel contains a row with this port (end of the second column)
+/// and this state (fourth column).
 fn has_socket(table: &str, port: Option<u16>, state: Option<&str>) -> bool {
     let port = port.map(|port| format!(":{port:04X}"));
     table.lines().skip(1).any(|row| {

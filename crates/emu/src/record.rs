@@ -1,4 +1,4 @@
-//! What an emulated run leaves behind.
+//! The record of an emulated run.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,36 +14,37 @@ use crate::load::CpuShares;
 /// Time from one [`Sample`] to the next.
 pub const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
-/// Above this release lateness, at the 99th percentile, a run is disturbed: it is the same size as the
-/// differences of delay that delay-based controllers react to within one frame.
+/// A run is disturbed if the 99th percentile of the release lateness exceeds this. Delay-based
+/// controllers react to delay differences of this size within a frame.
 pub(crate) const LATENESS_LIMIT: Duration = Duration::from_millis(1);
-/// Above this share of busy processor time a run is disturbed: encoders and browsers then wait for the
-/// processor, and adapt to it rather than to the network.
+/// A run is disturbed if the share of busy processor time exceeds this. Encoders and browsers then
+/// wait for the processor and adapt to it rather than to the network.
 const BUSY_LIMIT: f64 = 0.95;
-/// Above this share of stolen processor time the host alone may have made 1 % of the packets late.
+/// Above this share of stolen processor time, the virtual machine's host alone may have made 1 % of
+/// the packets late.
 const STOLEN_LIMIT: f64 = 0.01;
 
-/// What passed somewhere over some time. Sizes are of whole IP packets.
+/// Packet counts over a time. Sizes are of whole IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficTotals {
-    /// Packets that came.
+    /// Packets offered.
     pub offered_packets: u64,
-    /// Their bytes.
+    /// Bytes offered.
     pub offered: DataSize,
-    /// Packets that a loss model took.
+    /// Packets dropped by a loss model.
     pub lost_packets: u64,
-    /// Packets that a queue dropped, full or for its management's sake.
+    /// Packets dropped by a queue, because it was full or by its active queue management.
     pub dropped_packets: u64,
     /// Packets that arrived.
     pub delivered_packets: u64,
     /// Bytes that arrived.
     pub delivered: DataSize,
-    /// How long the packets that arrived had waited in queues, all together.
+    /// Total queuing time of the packets that arrived.
     pub waited: TimeDelta,
 }
 
 impl TrafficTotals {
-    /// Of a link.
+    /// Counts of a link.
     pub(crate) fn of(counters: &Counters) -> Self {
         Self {
             offered_packets: counters.offered_packets,
@@ -56,7 +57,7 @@ impl TrafficTotals {
         }
     }
 
-    /// What came to it since an earlier moment.
+    /// Difference from earlier counts.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             offered_packets: self.offered_packets - earlier.offered_packets,
@@ -69,31 +70,31 @@ impl TrafficTotals {
         }
     }
 
-    /// Mean time that the packets which arrived had waited; `None` without packets.
+    /// Mean queuing time of the packets that arrived; `None` without packets.
     pub fn mean_wait(&self) -> Option<TimeDelta> {
         (self.delivered_packets > 0).then(|| self.waited / self.delivered_packets.cast_signed())
     }
 }
 
-/// One direction of a hop at one moment, and what it did in the interval before.
+/// State of one direction of a hop at one time, and its traffic in the interval before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
-    /// `None` if unlimited.
+    /// Capacity; `None` if unlimited.
     pub capacity: Option<Bitrate>,
-    /// What waits in the queue now.
+    /// Bytes in the queue.
     pub queued: DataSize,
-    /// How long that takes at the nominal rate of the capacity, also in an outage.
+    /// Time to send these bytes at the nominal capacity, also in an outage.
     pub queuing_delay: TimeDelta,
-    /// What passed in the interval.
+    /// Traffic in the interval.
     pub traffic: TrafficTotals,
 }
 
 /// One direction of a hop over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionRecord {
-    /// One each [`SAMPLE_INTERVAL`], the first at the end of the first interval.
+    /// One sample per [`SAMPLE_INTERVAL`], the first at the end of the first interval.
     pub samples: Vec<Sample>,
     /// Totals since the start of the run.
     pub counters: Counters,
@@ -108,26 +109,26 @@ pub struct HopRecord {
     pub down: DirectionRecord,
 }
 
-/// What one host sent to another in an interval.
+/// Traffic from one host to another in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
     /// The end of the interval, since the start of the run.
     pub time: Timestamp,
-    /// What waits now in the queues of the route, whoever sent it: those of the links, and the one at which
-    /// it enters the access network.
+    /// Bytes in the queues of the route, from all senders: the queues of the links, and the queue
+    /// at the entry to the access network.
     pub queued: DataSize,
-    /// What passed in the interval: offered at the first link of the path, delivered at its end.
+    /// Traffic in the interval: offered to the first link of the path, delivered at its end.
     pub traffic: TrafficTotals,
 }
 
-/// What one host sent to another over the run.
+/// Traffic from one host to another over the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
     /// The index of the sending host.
     pub from: usize,
     /// The index of the receiving host.
     pub to: usize,
-    /// One each [`SAMPLE_INTERVAL`], from the first interval of the run on.
+    /// One sample per [`SAMPLE_INTERVAL`], from the first interval of the run on.
     pub samples: Vec<FlowSample>,
     /// Totals since the start of the run.
     pub total: TrafficTotals,
@@ -148,47 +149,48 @@ pub struct Effort {
     pub own_processor: bool,
 }
 
-/// An emulated run, from its start to its stop.
+/// Record of an emulated run, from its start to its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Emulation {
-    /// What the access network noted; `None` without one.
+    /// Log of the access network; `None` without one.
     pub access: Option<AccessLog>,
-    /// In the order of the plan.
+    /// The hops, in the order of the plan.
     pub hops: Vec<HopRecord>,
-    /// The pairs of hosts of which the first has sent something to the second.
+    /// The pairs of hosts between which packets were sent.
     pub flows: Vec<FlowRecord>,
-    /// What was changed by hand, and when since the start of the run.
+    /// Manual changes of hops, with their times since the start of the run.
     pub changes: Vec<(Timestamp, Change)>,
-    /// What was changed of the access network by hand, in words.
+    /// Manual changes of the access network, as text.
     pub access_changes: Vec<(Timestamp, String)>,
-    /// How late packets were released.
+    /// Release lateness of packets.
     pub lateness: Lateness,
-    /// What it needed for that.
+    /// Work of the emulator's thread.
     pub effort: Effort,
-    /// Whether the emulator ran before all other programs (SCHED_FIFO).
+    /// Whether the emulator ran with real-time priority (SCHED_FIFO).
     pub real_time: bool,
-    /// What became of the machine's processor time; `None` where the system does not tell.
+    /// Use of the machine's processor time; `None` if unknown.
     pub cpu: Option<CpuShares>,
-    /// Packets that were not from one host to another that it reaches, in IPv4; the emulator drops
-    /// them.
+    /// Packets that the emulator dropped because they were not IPv4 packets from one host to
+    /// another that it can reach.
     pub foreign_packets: u64,
-    /// Packets that the receiving host did not take.
+    /// Packets that the receiving host refused.
     pub refused_packets: u64,
-    /// Packets that a host sent faster than the emulator read them: its interface dropped them.
+    /// Packets that a host's interface dropped because the emulator did not read them in time.
     pub unread_packets: u64,
 }
 
-/// Why a run may say more about this machine than about the network.
+/// Reason why a run is disturbed: its results may depend more on this machine than on the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disturbance {
-    /// Packets were released too late; this is the 99th percentile.
+    /// Packets were released too late. The value is the 99th percentile of the lateness.
     Lateness(Duration),
-    /// Packets were late, and the host of this virtual machine took this share of the processors:
-    /// that alone can explain it, and making the run again later may help.
+    /// Packets were late, and the host of this virtual machine took this share of the processor
+    /// time. That alone can explain the lateness, so repeating the run later may help.
     Stolen(f64),
-    /// The processors were busy for this share of the time, lowered priorities apart.
+    /// The processors were busy for this share of the time, without processes of lowered priority.
     Cpu(f64),
-    /// So many packets were dropped before the emulator read them: a loss that no model knows.
+    /// This many packets were dropped before the emulator read them. This loss is not part of any
+    /// model.
     Unread(u64),
 }
 
@@ -221,12 +223,12 @@ impl fmt::Display for Disturbance {
 }
 
 impl Emulation {
-    /// What one host sent to another; `None` if that was nothing.
+    /// Traffic from one host to another; `None` if there was none.
     pub fn flow(&self, from: usize, to: usize) -> Option<&FlowRecord> {
         self.flows.iter().find(|flow| flow.from == from && flow.to == to)
     }
 
-    /// Everything that was changed by hand, in words, by time.
+    /// All manual changes as text, sorted by time.
     pub fn changes_in_words(&self) -> Vec<(Timestamp, String)> {
         let of_hops = self.changes.iter().map(|(time, change)| (*time, change.to_string()));
         let mut all: Vec<_> = of_hops.chain(self.access_changes.iter().cloned()).collect();
@@ -234,7 +236,7 @@ impl Emulation {
         all
     }
 
-    /// What bends the result; empty for a run that can be trusted.
+    /// Reasons why the run is disturbed; empty for a run that can be trusted.
     pub fn disturbances(&self) -> Vec<Disturbance> {
         let late = self.lateness.quantile(0.99).filter(|p99| *p99 > LATENESS_LIMIT);
         let stolen = self.cpu.map(|cpu| cpu.stolen).filter(|share| *share > STOLEN_LIMIT);

@@ -1,22 +1,26 @@
-//! The rights that namespaces, devices and routes need: root's, or those of a user namespace.
+//! Capabilities for namespaces, devices and routes: root's, or those of a user namespace.
 
 use std::fs;
 use std::io;
 
 use crate::sys;
 
-/// Of capabilities(7): to make namespaces and mounts, and to configure networks.
+/// Needed capabilities(7): `CAP_SYS_ADMIN` for namespaces and mounts, `CAP_NET_ADMIN` to configure
+/// networks.
 const NEEDED: [u32; 2] = [21, 12];
 
-/// Makes this process root of a user namespace of its own, unless it has the rights already or the
-/// kernel does not allow it: then [`Emulator::new`](crate::Emulator::new) says what is missing.
+/// Makes this process root of a new user namespace, unless it already has the capabilities or the
+/// kernel does not allow it. In the latter case [`Emulator::new`](crate::Emulator::new) returns an
+/// error that says what is missing.
 ///
-/// Only a process with one thread can do this, so call it first of all. Files that the process makes
-/// belong to the user all the same. What the user namespace cannot give is a place before all other
-/// programs (SCHED_FIFO): packets are released later on a busy machine, as the record of a run says.
+/// This works only in a process with a single thread, so call it before anything else. Files that
+/// the process creates still belong to the user. A user namespace cannot provide real-time priority
+/// (SCHED_FIFO). Without it, packets are released later on a busy machine, as the record of a run
+/// shows.
 pub fn gain_rights() {
     if !has_rights().unwrap_or(false) {
-        // The error comes again, with a cure, when the first namespace is made.
+        // If this fails, creating the first namespace will fail, too, with a message that includes
+        // the remedy.
         let _ = sys::enter_user_namespace();
     }
 }
@@ -25,7 +29,7 @@ fn has_rights() -> io::Result<bool> {
     Ok(holds(&fs::read_to_string("/proc/self/status")?, &NEEDED))
 }
 
-/// Whether a status file has these among the effective capabilities.
+/// Whether the effective capabilities in a status file include these.
 pub(crate) fn holds(status: &str, needed: &[u32]) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());

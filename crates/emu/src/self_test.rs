@@ -1,4 +1,4 @@
-//! Whether the emulator does what it is asked to, measured with programs that know nothing of it.
+//! Self-test of the emulator: compares its parameters with measurements by unmodified programs.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -15,43 +15,44 @@ use crate::plan::Plan;
 use crate::process::Child;
 use crate::record::LATENESS_LIMIT;
 
-/// Capacity and delay, both ways, of the links that are tested: that of the first call, and a fast
-/// one, on which an emulator that is late cannot keep the capacity.
+/// Capacity and one-way delay of the tested links, in both directions: the link of the scenario
+/// `demo/first-call`, and a fast link, on which a late emulator cannot sustain the capacity.
 const LINKS: [(Bitrate, TimeDelta); 2] = [
     (Bitrate::from_kbps(2_000), TimeDelta::from_millis(25)),
     (Bitrate::from_kbps(20_000), TimeDelta::from_millis(10)),
 ];
-/// Deep enough for cubic to keep the link busy: a full queue after its back-off to 0.7 must not run
-/// empty, which takes 0.43 of the round-trip time.
+/// Queue limit that is large enough for cubic to keep the link busy. After a reduction of the
+/// window to 0.7, a full queue must not run empty. This requires a queue of 0.43 times the
+/// round-trip time without queue.
 const QUEUE: TimeDelta = TimeDelta::from_millis(150);
-/// iperf3 sends for so long, in seconds, of which the first is slow start and does not count.
+/// Duration of iperf3 in seconds. The first second is slow start and does not count.
 const TCP_SECONDS: u32 = 6;
-/// An echo request of 56 bytes with its ICMP and IPv4 headers.
+/// Size of an echo request of 56 bytes with its ICMP and IPv4 headers.
 const PING_SIZE: DataSize = DataSize::from_bytes(84);
-/// Any that is free on a host.
+/// Any port that is free on a host.
 const IPERF3_PORT: u16 = 5_201;
-/// The share of a full packet that TCP with timestamps gives its user: 1500 bytes less 52 of headers.
+/// Share of payload in a full TCP packet with timestamps: 1500 bytes minus 52 bytes of headers.
 const TCP_SHARE: f64 = 1448.0 / 1500.0;
 
-/// One comparison.
+/// One comparison of a parameter with a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuantityCheck {
     /// Program, quantity and link.
     pub what: String,
-    /// What the link's parameters say.
+    /// Value that follows from the link's parameters.
     pub asked: f64,
-    /// What the program saw.
+    /// Value that the program measured.
     pub measured: f64,
-    /// How much less than asked it may be where the emulator does what it is asked to.
+    /// Tolerance below `asked`.
     pub less: f64,
-    /// How much more than asked it may be.
+    /// Tolerance above `asked`.
     pub more: f64,
-    /// Of both.
+    /// Unit of all values.
     pub unit: &'static str,
 }
 
 impl QuantityCheck {
-    /// Relative to what was asked.
+    /// Relative error of the measured value.
     pub fn error(&self) -> f64 {
         self.measured / self.asked - 1.0
     }
@@ -61,17 +62,17 @@ impl QuantityCheck {
     }
 }
 
-/// The self-test's result; prints as a table.
+/// Result of the self-test. `Display` prints a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfTest {
-    /// All comparisons that were made.
+    /// The comparisons.
     pub rows: Vec<QuantityCheck>,
-    /// How the runs went, and what was skipped and why.
+    /// Statistics of the runs, and skipped programs with the reason.
     pub notes: Vec<String>,
 }
 
 impl SelfTest {
-    /// Whether something was measured, and all of it is within its limits.
+    /// Whether there is at least one measurement and all are within their tolerances.
     pub fn passed(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(QuantityCheck::is_within)
     }
@@ -90,8 +91,8 @@ impl fmt::Display for SelfTest {
     }
 }
 
-/// Runs ping and iperf3 through two links, half a minute in all. A program that is not installed is
-/// skipped, with a note.
+/// Runs ping and iperf3 over two links, which takes half a minute. A program that is not installed
+/// is skipped, with a note.
 pub fn self_test() -> Result<SelfTest, Error> {
     let mut result = SelfTest::default();
     for (capacity, delay) in LINKS {
@@ -112,8 +113,9 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
     let pinged = ping(emulator.host(0), emulator.host(1));
     let mut goodputs = Vec::new();
     let asked = capacity.as_mbps_f64() * TCP_SHARE;
-    // The link is busy all the time. What has crossed it may wait behind a lost packet at either end
-    // of the time, which is up to a window: the bytes of a round trip with a full queue.
+    // The link is always busy. But at the start and at the end of the measurement, received data
+    // may wait for a lost packet before it is delivered. This can be up to a window: the data of a
+    // round-trip time with a full queue.
     let window_share = (delay * 2 + QUEUE) / TimeDelta::from_secs(i64::from(TCP_SECONDS) - 1);
     for (direction, from, to) in [("up", 0, 1), ("down", 1, 0)] {
         match iperf3(emulator.host(from), emulator.host(to)) {
@@ -137,8 +139,9 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
             what: format!("ping, mean round-trip time, {link}"),
             asked: (one_way * 2).as_millis_f64(),
             measured,
-            // A packet is never early, and two of them make a ping, which rounds to a microsecond. A
-            // machine that has no time for the emulator is noted below; it is not the model's error.
+            // Packets are never early, but ping rounds to a microsecond. A ping consists of two
+            // packets, each of which may be late. Lateness of a busy machine is not an error of the
+            // model; a note below reports it.
             less: 0.001,
             more: 2.0
                 * run.lateness.quantile(0.99).unwrap_or_default().max(LATENESS_LIMIT).as_secs_f64()
@@ -165,7 +168,7 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
     Ok(())
 }
 
-/// A note for a program that is missing; other errors stay errors.
+/// Converts the error for a missing program to a note. Other errors are returned.
 fn skipped(error: Error, package: &str) -> Result<String, Error> {
     match error {
         Error::Spawn { program, error } if error.kind() == io::ErrorKind::NotFound => {
@@ -175,14 +178,15 @@ fn skipped(error: Error, package: &str) -> Result<String, Error> {
     }
 }
 
-/// Mean round-trip time in milliseconds.
+/// Runs ping. Returns the mean round-trip time in milliseconds.
 fn ping(from: &Host, to: &Host) -> Result<f64, Error> {
     let target = to.address().to_string();
     let output = run(from, "ping", &["-n", "-q", "-c", "20", "-i", "0.1", "-w", "10", &target])?;
     mean_rtt_ms(&output).ok_or_else(|| unexpected("ping", &output))
 }
 
-/// Goodput at the receiver in Mbit/s, after the first second, which is slow start.
+/// Runs iperf3. Returns the goodput at the receiver in Mbit/s, without the first second, which is
+/// slow start.
 fn iperf3(from: &Host, to: &Host) -> Result<f64, Error> {
     let load = IperfLoad::Tcp { congestion_control: "cubic".into() };
     let report = LoadReceiver::start(to, IPERF3_PORT)?.load(from, &load, TCP_SECONDS)?.finish()?;
@@ -199,7 +203,7 @@ fn iperf3(from: &Host, to: &Host) -> Result<f64, Error> {
     Ok((DataSize::from_bytes(bytes) / (last.end - first.start)).as_mbps_f64())
 }
 
-/// Runs a program to its end; its output.
+/// Runs a program to its end. Returns its output.
 fn run(host: &Host, program: &str, arguments: &[&str]) -> Result<String, Error> {
     let mut command = host.command(program);
     command.args(arguments).env("LC_ALL", "C");
@@ -217,7 +221,7 @@ fn unexpected(program: &str, output: &str) -> Error {
     Error::Program { program: program.into(), reason: last.trim().into() }
 }
 
-/// `rtt min/avg/max/mdev = 50.7/50.8/51.0/0.1 ms`: the second.
+/// Parses the second value of `rtt min/avg/max/mdev = 50.7/50.8/51.0/0.1 ms`.
 fn mean_rtt_ms(output: &str) -> Option<f64> {
     let line = output.lines().find(|line| line.starts_with("rtt "))?;
     line.split(" = ").nth(1)?.split('/').nth(1)?.parse().ok()

@@ -1,8 +1,9 @@
-//! What a host's interface sends and receives, seen from beside it.
+//! Packet capture on a host's interface.
 //!
-//! The kernel shows each packet to the tap where it shows it to any sniffer: on the way out before the
-//! interface takes it, on the way in when the interface has given it to the host. The emulator knows
-//! nothing of taps, so that what they see bears witness of it.
+//! The kernel passes each packet to the tap at the same points as to any packet sniffer: outgoing
+//! packets before the interface takes them, incoming packets after the interface has passed them to
+//! the host. The emulator does not know about taps, so they are independent evidence of its
+//! behaviour.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,10 +16,10 @@ use crate::sys;
 
 pub use crate::sys::packet::Tapped;
 
-/// How long [`Tap::receive`] waits: how soon a reader sees that it should stop.
+/// Maximum wait of [`Tap::receive`], and so the time until a reader notices that it should stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Sees the packets of one host's interface from its making on.
+/// Captures the packets of one host's interface from its creation on.
 #[derive(Debug)]
 pub struct Tap {
     socket: OwnedFd,
@@ -31,7 +32,7 @@ pub struct Tap {
 }
 
 impl Host {
-    /// Starts to look at the host's packets.
+    /// Starts to capture the host's packets.
     pub fn tap(&self) -> Result<Tap, Error> {
         let socket = self
             .enter(|| sys::packet::open_packet_socket(INTERFACE, PATIENCE))?
@@ -47,7 +48,8 @@ impl Host {
 }
 
 impl Tap {
-    /// The next packet, whose beginning goes into the buffer; `None` if none comes for a short time.
+    /// Receives the next packet. Its first bytes are written to the buffer. `None` if no packet
+    /// comes for a short time.
     /// The packets of a super-packet come one by one, with the same time.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Tapped>, Error> {
         if self.waiting.is_empty() {
@@ -74,7 +76,7 @@ impl Tap {
         Ok(())
     }
 
-    /// Packets that it missed so far because nobody read them in time.
+    /// Number of packets lost so far because they were not read in time.
     pub fn dropped_packets(&mut self) -> Result<u64, Error> {
         let dropped = sys::packet::dropped_packets(self.socket.as_fd());
         self.dropped_packets += dropped.map_err(Error::system("count a host's packets"))?;

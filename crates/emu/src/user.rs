@@ -1,4 +1,5 @@
-//! The user as which programs of others run on the hosts: a browser has no use for root's rights.
+//! The user that runs third-party programs on the hosts, such as browsers, which need no root
+//! privileges.
 
 use std::fs;
 use std::io;
@@ -8,29 +9,29 @@ use std::path::Path;
 use crate::rights;
 use crate::sys;
 
-/// Of capabilities(7): to take other groups and to become another user.
+/// Capabilities(7) to become another user: `CAP_SETGID` and `CAP_SETUID`.
 const TO_BECOME_ANOTHER: [u32; 2] = [6, 7];
-/// `nobody`, and the group of that number, on every Linux.
+/// The number of `nobody` and of its group on every Linux.
 const NOBODY: u32 = 65_534;
-/// Whoever enters may go on to what is inside, by name; the group may, others may not.
+/// File mode of a folder that the group may enter, but not list. Others have no access.
 const ENTERED_BY_THE_GROUP: u32 = 0o710;
 const OF_ONE_USER: u32 = 0o700;
 
-/// Who a program on a host is.
+/// The user that a program on a host runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// The user of this process.
     Own,
     /// `nobody`, for a process that is root.
     Nobody,
-    /// The user of this process under another number, in a user namespace of its own. For a process
-    /// that is called root in a user namespace without other users: there the program is not root and
-    /// has no rights.
+    /// The user of this process under another number, in a new user namespace. This is for a
+    /// process that is root in a user namespace without other users. The program is then not root
+    /// and has no capabilities.
     Renamed,
 }
 
 impl User {
-    /// One without root's rights: who that is depends on who this process is.
+    /// A user without root privileges. Which one depends on the user of this process.
     pub fn ordinary() -> Self {
         if !sys::is_root() {
             return Self::Own;
@@ -51,18 +52,18 @@ impl User {
         }
     }
 
-    /// Makes a folder of its own for the user.
+    /// Creates a folder that belongs to the user.
     pub fn make_folder(self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(OF_ONE_USER))?;
         match self {
             Self::Nobody => std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)),
-            // The user of the new folder is already the right one.
+            // The folder already belongs to the right user.
             Self::Own | Self::Renamed => Ok(()),
         }
     }
 
-    /// Lets the user enter a folder of this process. It cannot list what is in there.
+    /// Lets the user enter a folder of this process, but not list it.
     pub fn let_in(self, folder: &Path) -> io::Result<()> {
         if self == Self::Nobody {
             std::os::unix::fs::chown(folder, None, Some(NOBODY))?;
@@ -72,8 +73,8 @@ impl User {
     }
 }
 
-/// Whether a map of a user namespace has a number inside. A line is the first number inside, the first
-/// outside and how many there are.
+/// Whether the map of a user namespace contains this number inside. Each line contains the first
+/// number inside, the first number outside and the count.
 fn has_number(map: &str, number: u32) -> bool {
     let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
     let ranges = map.lines().filter_map(|line| numbers(line).ok());

@@ -1,4 +1,5 @@
-//! The emulator with real programs. Needs root, ping and iperf3; says so where one is missing.
+//! The emulator with real programs. The tests need root, ping and iperf3. They print a line if
+//! something is missing.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,7 +21,7 @@ use weir_net::{
 
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 const CAPACITY: Bitrate = Bitrate::from_kbps(2_000);
-/// Set in the copy of this test program that another test starts.
+/// Environment variable that is set in the copy of this test program that a test starts.
 const COPY: &str = "WEIR_EMU_TEST_COPY";
 
 fn link() -> LinkConfig {
@@ -29,7 +30,7 @@ fn link() -> LinkConfig {
         .with_queue(QueueLimit::Time(TimeDelta::from_millis(150)))
 }
 
-/// `None`, with a line that says why, where this machine cannot run the emulator.
+/// Starts an emulator. Returns `None` and prints the reason if this machine cannot run it.
 fn emulator(up: &LinkConfig, down: &LinkConfig) -> Option<Emulator> {
     emulator_of(&Plan::two_hosts(up, down))
 }
@@ -45,7 +46,7 @@ fn emulator_of(plan: &Plan) -> Option<Emulator> {
     }
 }
 
-/// Runs a program to its end; `None`, with a line that says so, where it is not installed.
+/// Runs a program to its end. Returns `None` and prints a line if it is not installed.
 fn run(host: &Host, program: &str, arguments: &[&str]) -> Option<(ExitStatus, String)> {
     let mut command = host.command(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -66,7 +67,7 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// The command's exit code, and the run.
+/// Runs a command. Returns its exit code and the record of the run.
 fn run_command(
     emulator: Emulator,
     command: &[&str],
@@ -76,7 +77,7 @@ fn run_command(
     Ok((running.wait()?, running.stop()?))
 }
 
-/// The processes, zombies not counted, whose command line contains a text.
+/// Processes, except zombies, whose command line contains a text.
 fn processes_with(text: &str) -> Vec<PathBuf> {
     let folders = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     folders
@@ -87,7 +88,7 @@ fn processes_with(text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Waits for something that other processes do; gives up after a minute, which is a failure.
+/// Waits until a condition is true. Fails after a minute.
 fn wait_for(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -96,7 +97,7 @@ fn wait_for(condition: impl Fn() -> bool) {
     }
 }
 
-/// The processes that live in a network namespace or hold it open.
+/// Processes that are in a network namespace or have it open.
 fn holders_of(namespace: &str) -> Vec<PathBuf> {
     let links_to = |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.as_os_str() == namespace);
     let holds = |folder: &PathBuf| {
@@ -107,7 +108,7 @@ fn holders_of(namespace: &str) -> Vec<PathBuf> {
     folders.filter(holds).collect()
 }
 
-/// Waits, for as long as any machine may need, until a condition holds; whether it does.
+/// Waits up to 20 s until a condition is true. Returns whether it is.
 fn eventually(condition: impl Fn() -> bool) -> bool {
     let give_up = Instant::now() + Duration::from_secs(20);
     while !condition() {
@@ -131,16 +132,17 @@ fn no_ping_returns_before_the_path_allows() {
     let arguments = ["-n", "-c", "10", "-i", "0.05", "10.45.0.2"];
     let Some((status, output)) = run(emulator.host(0), "ping", &arguments) else { return };
     assert!(status.success(), "{output}");
-    // 84 bytes each way: delay and serialisation. The model is never early, so neither is ping.
+    // Delay and serialization of 84 bytes in each direction. The model is never early, so neither
+    // is ping.
     let least = ((DELAY + DataSize::from_bytes(84) / CAPACITY) * 2).as_millis_f64();
     let times: Vec<f64> = output
         .lines()
         .filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok())
         .collect();
     assert_eq!(times.len(), 10, "{output}");
-    // ping prints three digits, of which the last is 0.1 ms.
+    // ping prints three digits, so the resolution is 0.1 ms.
     assert!(times.iter().all(|time| *time >= least - 0.1), "{least} {times:?}");
-    // A packet is in the samples once its interval is over.
+    // A packet appears in the samples when its interval is over.
     std::thread::sleep(Duration::from_nanos(2 * SAMPLE_INTERVAL.as_nanos() as u64));
     let run = emulator.stop().unwrap();
     let hop = &run.hops[0];
@@ -185,7 +187,8 @@ fn tcp_never_gets_more_than_the_capacity() {
     let kbps: f64 = before_unit.split_whitespace().last().unwrap().parse().unwrap();
     assert!(kbps > 0.0 && kbps <= CAPACITY.as_kbps_f64(), "{line}");
     let run = emulator.stop().unwrap();
-    // A late thread hands over what came meanwhile; one packet may have begun in the interval before.
+    // A late thread also delivers packets that became due in the meantime. One packet may have
+    // started in the interval before.
     let late = TimeDelta::from_secs_f64(run.lateness.max().as_secs_f64());
     let most = CAPACITY * (weir_emu::SAMPLE_INTERVAL + late) + DataSize::from_bytes(1500);
     for sample in &run.hops[0].up.samples {
@@ -219,7 +222,7 @@ fn a_queue_that_marks_slows_tcp_down_without_losing_a_packet() {
     let retransmissions = line.trim_end_matches("sender").split_whitespace().last().unwrap();
     let counters = emulator.stop().unwrap().hops[0].up.counters;
     assert!(counters.marked_packets > 0, "{counters:?}");
-    // Not even those that were marked: their checksums were right.
+    // No retransmissions, so the checksums of marked packets were correct.
     assert_eq!((retransmissions, counters.managed_packets, counters.dropped_packets), ("0", 0, 0));
 }
 
@@ -278,13 +281,13 @@ fn a_peer_command_runs_at_the_far_end() {
     let peer = words(&["sh", "-c", "ip -4 -o address show weir0 | grep -q 10.45.0.2 && touch $0"]);
     let made = env::temp_dir().join(format!("weir-emu-peer-{}", process::id()));
     let peer: Vec<OsString> = peer.into_iter().chain([made.clone().into()]).collect();
-    // The peer listens on nothing: the command starts when the peer has ended.
+    // The peer never listens, so the command starts when the peer has ended.
     let ended = run_command(emulator, &["test", "-e", made.to_str().unwrap()], Some(&peer));
     let _ = fs::remove_file(&made);
     assert_eq!(ended.unwrap().0, 0);
 }
 
-/// Receivers' bytes of two loads through one queue, by load; `None` without iperf3.
+/// Runs two loads over one queue and returns their reports; `None` without iperf3.
 fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
     let receivers: Result<Vec<_>, Error> =
         [1, 3].iter().map(|to| LoadReceiver::start(emulator.host(*to), 5_201)).collect();
@@ -309,7 +312,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
     let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();
-    // Together one and a half times the capacity.
+    // The two loads together are 1.5 times the capacity.
     let packet = DataSize::from_bytes(1_228);
     let load = IperfLoad::Udp { rate: CAPACITY * 0.75, packet };
     let Some(reports) = two_loads(&emulator, &load) else { return };
@@ -319,12 +322,13 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
         let payload: u64 = report.received.iter().map(|interval| interval.payload.as_bytes()).sum();
         let packets = payload / 1_200;
         assert!(packets > 0 && report.received.len() > 1, "{report:?}");
-        // The flow has iperf3's control connection too.
+        // The flow also includes iperf3's control connection.
         assert!(flow.total.delivered_packets >= packets);
         assert!(flow.total.delivered.as_bytes() >= packets * 1_228);
     }
     assert!(run.flow(0, 3).is_none() && run.flow(0, 2).is_none());
-    // Which of two constant rates the full queue refuses is a matter of their phase: the sums are not.
+    // The phase of the two constant rates decides which one loses packets in the full queue. The
+    // sums do not depend on it.
     let sum =
         |count: fn(&TrafficTotals) -> u64| flows.iter().map(|flow| count(&flow.total)).sum::<u64>();
     let queue = run.hops[0].up.counters;
@@ -374,24 +378,27 @@ fn a_change_by_hand_holds_at_once_and_is_in_the_record() {
 fn nothing_is_left_when_the_emulator_is_dropped() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
     let namespaces = [namespace(emulator.host(0)), namespace(emulator.host(1))];
-    // One in the child's process group, one that leaves it, one that also forks away from its parent.
+    // One process in the child's process group, one that leaves the group, and one that also
+    // detaches from its parent.
     let mark = format!("3600.{}1", process::id());
     let script = format!("sleep {mark} & setsid sleep {mark} & (setsid sleep {mark} &); wait");
     let mut command = emulator.host(1).command("sh");
     let _child = Child::spawn(command.args(["-c", &script])).unwrap();
-    // The shell's own line holds the mark too.
+    // The shell's own command line also contains the mark.
     assert!(eventually(|| processes_with(&mark).len() >= 4));
     assert!(namespaces.iter().all(|namespace| !holders_of(namespace).is_empty()));
     drop(command);
     drop(emulator);
-    // Dropping waits for the processes themselves; only the stand-in outside may end a little later.
+    // Dropping waits for the processes on the hosts. Only the process outside that represents them
+    // may end slightly later.
     assert!(eventually(|| processes_with(&mark).is_empty()));
     for namespace in &namespaces {
         assert!(eventually(|| holders_of(namespace).is_empty()), "{:?}", holders_of(namespace));
     }
 }
 
-/// Starts a copy of this program that runs one function; its process, and its lines.
+/// Starts a copy of this program that runs one function. Returns its process and its lines of
+/// output.
 fn start_copy(function: &str) -> (process::Child, impl Iterator<Item = String>) {
     let mut copy = Command::new(env::current_exe().unwrap())
         .args(["--exact", function, "--nocapture", "--include-ignored"])
@@ -431,7 +438,7 @@ fn copy_that_is_killed() {
     let script = format!("setsid sleep {mark} & (setsid sleep {mark} &); wait");
     let _child = Child::spawn(emulator.host(0).command("sh").args(["-c", &script])).unwrap();
     println!("ready {} {}", namespace(emulator.host(0)), namespace(emulator.host(1)));
-    // The end of the input means that the test has failed.
+    // If the input ends, the other test has failed.
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
@@ -470,7 +477,7 @@ fn copy_that_gets_a_signal() {
 fn an_ordinary_user_on_a_host_has_no_rights_and_goes_with_the_emulator() {
     let Some(emulator) = emulator(&link(), &link()) else { return };
     let mut command = emulator.host(0).command_as(User::ordinary(), "sh");
-    // Prints who it is, and then waits with a child that has left its session.
+    // Prints its user and capabilities, then waits, with a child that has left its session.
     let script = "id -u; grep CapEff /proc/self/status; setsid sleep 7331.5 & exec sleep 7331.25";
     command.args(["-c", script]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = Child::spawn(&mut command).unwrap();

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Configuration of a simulation: the network and the flows.
 
 use std::ops::Range;
 
@@ -18,22 +18,24 @@ use crate::tcp::Tcp;
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
-    /// The access network, such as a Wi-Fi cell, whose terminals host A and others on its side are.
+    /// The access network, such as a Wi-Fi cell. Host A and other hosts on its side are its
+    /// terminals.
     pub access: Option<AccessPlan>,
-    /// The bottlenecks between host A, or the access network, and host B, in a row from A's side to B's.
+    /// The bottlenecks between host A (or the access network) and host B, in order from A's side to
+    /// B's.
     pub hops: Vec<Hop>,
     /// The traffic.
     pub flows: Vec<FlowConfig>,
 }
 
 impl Config {
-    /// A network of hops alone.
+    /// A network without an access network.
     pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
         Self { duration, access: None, hops, flows }
     }
 }
 
-/// Which way a flow's data goes; its feedback goes the other way.
+/// Direction of a flow's data. Its feedback goes in the opposite direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From A's side to B's.
@@ -45,29 +47,29 @@ pub enum Direction {
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
-    /// Its name; also names its streams of chance.
+    /// Its name. The flow's random streams depend on it.
     pub name: String,
-    /// Which way its data goes.
+    /// Direction of its data.
     pub direction: Direction,
-    /// The terminal of the access network that its end on A's side is; without one it does not cross that
-    /// network.
+    /// The terminal of the access network at which the flow ends on A's side. `None` if the flow
+    /// does not cross the access network.
     pub attachment: Option<Attachment>,
-    /// The hops that it crosses.
+    /// Indices of the hops that it crosses.
     pub hops: Range<usize>,
-    /// Delay of its own way to the first hop, in each direction.
+    /// Additional one-way delay of this flow's own access link, in each direction.
     pub access_delay: TimeDelta,
     /// When it starts.
     pub start: Timestamp,
     /// When it ends.
     pub stop: Timestamp,
-    /// When it has nothing to send, in order and apart.
+    /// Times without anything to send, sorted and disjoint.
     pub pauses: Vec<Range<Timestamp>>,
-    /// What it carries.
+    /// The traffic that it carries.
     pub traffic: FlowKind,
 }
 
 impl FlowConfig {
-    /// A flow from host A to host B over the first hop for so long from time zero.
+    /// A flow from host A to host B over the first hop, from time zero for `duration`.
     pub fn new(name: impl Into<String>, duration: TimeDelta, traffic: FlowKind) -> Self {
         Self {
             name: name.into(),
@@ -82,45 +84,49 @@ impl FlowConfig {
         }
     }
 
-    /// Whether its sender is a terminal of the access network, whose queue its packets wait in first.
+    /// Whether its sender is a terminal of the access network, so that its packets first wait in
+    /// the queue of that terminal.
     pub(crate) fn sends_from_terminal(&self) -> bool {
         self.attachment.is_some() && self.direction == Direction::Up
     }
 }
 
-/// What a flow carries.
+/// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
     /// Data over TCP.
     Tcp(Tcp),
-    /// Packets at a given rate.
+    /// Packets at a given rate, without congestion control.
     Udp(Udp),
 }
 
 /// A media stream and its controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
-    /// What makes its controller: an [`Algorithm`](weir::Algorithm), or a controller of your own.
+    /// Builds its controller: an [`Algorithm`](weir::Algorithm) or a controller of your own.
     pub controller: ControllerFactory,
-    /// Range of its target bitrate, ECN, priority.
+    /// Limits of its target bitrate, ECN mode and priority.
     pub settings: Settings,
-    /// Media flows with the same sender here share the sum of their rates by priority; a flow that has
-    /// none is on its own.
+    /// Name of the sender. Media flows with the same sender divide the sum of their rates by
+    /// priority. A flow with `None` is not coupled to any other.
     pub sender: Option<String>,
-    /// What makes its frames.
+    /// The model that produces its frames.
     pub source: Source,
-    /// What its receiver tells of the packets that arrived, from when on; TWCC before the first.
+    /// Feedback format of its receiver, with the time from which each one applies. Before the first
+    /// of these times the format is TWCC.
     pub feedback: Vec<(Timestamp, Feedback)>,
-    /// How often its receiver sends TWCC or CCFB. Receiver reports keep their own time.
+    /// Interval at which its receiver sends TWCC or CCFB. Receiver reports have a timing of their
+    /// own.
     pub feedback_interval: TimeDelta,
-    /// How lost packets are repaired; `None` for a receiver that only counts packets and shows nothing.
+    /// How lost packets are repaired. With `None` the receiver only counts packets and plays no
+    /// video.
     pub repair: Option<Repair>,
 }
 
 impl Media {
-    /// Media under a controller, with transport-wide feedback each 50 ms and no repair.
+    /// Media under a controller, with transport-wide feedback every 50 ms and without repair.
     pub fn new(
         controller: impl Into<ControllerFactory>,
         settings: impl Into<Settings>,
@@ -141,37 +147,37 @@ impl Media {
 /// A media source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
-    /// Meets its target with every frame, as noise video does.
+    /// Every frame has exactly the size that the target bitrate asks for, as with video of noise.
     Filler {
         /// Frames a second.
         fps: f64,
-        /// Rate beyond which the encoder does not go.
+        /// Maximum rate of the encoder.
         cap: Option<Bitrate>,
     },
-    /// The statistical source of RFC 8593, with that RFC's other parameters.
+    /// The statistical model of RFC 8593. Its other parameters are those of the RFC.
     Rfc8593 {
         /// Frames a second.
         fps: f64,
-        /// `tau_v`: after a change of its rate it ignores its target for this long.
+        /// `tau_v`: time after a change of its rate during which the model ignores its target.
         reaction: TimeDelta,
     },
-    /// A browser's VP8 encoder, as calls were measured.
+    /// Model of a browser's VP8 encoder, fitted to measured calls.
     Encoder {
-        /// Frames a second of the camera.
+        /// Frames a second that the camera delivers.
         fps: f64,
-        /// Rate of the frames, without headers, beyond which the encoder does not go.
+        /// Maximum rate of the encoder, counted without packet headers.
         cap: Option<Bitrate>,
     },
 }
 
 impl Source {
-    /// What each packet takes on average until the next one may follow. A browser hands its packets to the
-    /// socket one by one, as measured; the others' bursts leave at once.
+    /// Mean time between two packets of a burst. A browser passes its packets to the socket one by
+    /// one (measured). The packets of the other sources leave at the same time.
     pub(crate) const fn hand_over(self) -> TimeDelta {
         if self.is_browser() { TimeDelta::from_micros(70) } else { TimeDelta::ZERO }
     }
 
-    /// Whether it stands for what a browser's sender does, too.
+    /// Whether the sender behaves as a browser's sender in other respects, too.
     pub(crate) const fn is_browser(self) -> bool {
         matches!(self, Self::Encoder { .. })
     }

@@ -1,18 +1,19 @@
-//! Media flows of one sender: which they are, and what their controllers tell each other.
+//! Coupled congestion control: groups the media flows of each sender and exchanges their shares of
+//! the common rate.
 
 use weir::coupled::{FlowGroup, FlowId};
 use weir::units::{Bitrate, Timestamp};
 
 use crate::config::{Config, FlowConfig, FlowKind};
 
-/// The senders that have several flows.
+/// The groups of coupled flows, one for each named sender.
 #[derive(Debug, Default)]
 pub(crate) struct Coupling {
     groups: Vec<FlowGroup>,
-    /// For each flow its group and its number there; `None` while it does not run, and for flows that are
-    /// on their own.
+    /// For each flow, its group and its number in that group. `None` while the flow does not run,
+    /// and for flows that are not coupled.
     members: Vec<Option<(usize, FlowId)>>,
-    /// The sender of each flow, as the number of its group.
+    /// For each flow, the group of its sender. `None` for flows that are not coupled.
     senders: Vec<Option<usize>>,
 }
 
@@ -31,13 +32,13 @@ impl Coupling {
         Self { groups, members: vec![None; senders.len()], senders }
     }
 
-    /// Whether the sender of a flow has several.
+    /// Whether a flow belongs to a group.
     pub(crate) fn has(&self, flow: usize) -> bool {
         self.senders[flow].is_some()
     }
 
-    /// The sender of a flow was called and has this target bitrate. Returns the shares that the flows of
-    /// its group have to be told.
+    /// Takes the flow's new target bitrate after its sender was called. Returns the shares to pass
+    /// on to the flows of its group.
     pub(crate) fn exchange(
         &mut self,
         now: Timestamp,
@@ -58,14 +59,14 @@ impl Coupling {
         self.shares_to_tell(group)
     }
 
-    /// A flow was told its share and has this target bitrate since.
+    /// Takes the target bitrate that a flow has after it received its share.
     pub(crate) fn on_told(&mut self, flow: usize, target: Option<Bitrate>) {
         if let (Some((group, member)), Some(target)) = (self.members[flow], target) {
             self.groups[group].on_told(member, target);
         }
     }
 
-    /// Flows that have ended give their shares to the others.
+    /// Removes flows that have ended, so that the others get their shares.
     fn leave(&mut self, now: Timestamp, flows: &[FlowConfig], group: usize) {
         for (flow, member) in self.members.iter_mut().enumerate() {
             if let Some((of, id)) = *member

@@ -1,17 +1,18 @@
-//! The event queue: one deadline a part of the simulation, and which comes first.
+//! The event queue: holds one deadline for each part of the simulation and finds the earliest.
 //!
-//! Every part (a link, a pacer, a timer) has at most one deadline at a time, so the queue is a
-//! tournament over them: setting one costs a walk from a leaf towards the root, reading the next
-//! costs nothing, and no stale entry is ever left behind. Equal times go by the order in which they
-//! were set.
+//! Every part (a link, a pacer, a timer) has at most one deadline at a time. The queue is a
+//! tournament tree over them: to set a deadline means to walk from a leaf towards the root; to read
+//! the next one is a single look-up. No stale entries exist. Equal times come in the order in which
+//! they were set.
 
 use weir::units::Timestamp;
 
-/// Time, order of setting and part in one number, so that one comparison decides a match.
+/// Time, order of setting and part number packed into one number, so that one comparison decides a
+/// match.
 type Key = i128;
 const NEVER: Key = Key::MAX;
 const PART_BITS: u32 = 16;
-/// The order of setting has what the part leaves of the low half.
+/// Bits below the time: the order of setting, then the part number.
 const LOW_BITS: u32 = 64;
 
 fn time_of(key: Key) -> Timestamp {
@@ -21,8 +22,9 @@ fn time_of(key: Key) -> Timestamp {
 /// Deadlines by part number.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
-    /// A complete binary tree: leaves from node `leaves` on, each inner node the lesser of its children,
-    /// the root node 1. Nodes `2 n` and `2 n + 1`, the children of node `n`, lie side by side at `n`.
+    /// A complete binary tree. The root is node 1, the leaves begin at node `leaves`, and each
+    /// inner node is the smaller of its two children. The children of node `n` are the nodes `2 n`
+    /// and `2 n + 1`, stored together at index `n`.
     pairs: Vec<[Key; 2]>,
     leaves: usize,
     set_so_far: u64,
@@ -36,7 +38,8 @@ impl Deadlines {
         Self { pairs: vec![[NEVER; 2]; leaves], leaves, set_so_far: 0 }
     }
 
-    /// Sets or clears a part's deadline. Setting it to what it is keeps its place among equals.
+    /// Sets or clears a part's deadline. If the deadline does not change, it keeps its place among
+    /// equal ones.
     pub(crate) fn set(&mut self, part: usize, deadline: Option<Timestamp>) {
         let mut node = self.leaves + part;
         let mut winner = match deadline {
@@ -51,7 +54,7 @@ impl Deadlines {
         loop {
             let pair = &mut self.pairs[node / 2];
             let before = std::mem::replace(&mut pair[node % 2], winner);
-            // Above a node that stays as it is, everything does.
+            // If a node does not change, no node above it changes.
             if before == winner || node == 1 {
                 return;
             }

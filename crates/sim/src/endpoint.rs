@@ -1,4 +1,5 @@
-//! The two ends of a media flow: packets out, feedback in; packets in, feedback out.
+//! The two ends of a media flow. The sender sends packets and takes feedback; the receiver takes
+//! packets and sends feedback.
 
 #[cfg(test)]
 mod tests;
@@ -31,12 +32,12 @@ fn ssrc_of(index: usize) -> u32 {
     index as u32 + 1
 }
 
-/// What waits in the send queue.
+/// Content of a packet in the send queue.
 #[derive(Clone, Debug)]
 enum Queued {
-    /// A packet of a flow whose receiver only counts packets.
+    /// A packet for a receiver that only counts packets.
     Counted { rtp_timestamp: u32, marker: bool },
-    /// A packet of a flow whose receiver shows the video.
+    /// A packet for a receiver that plays the video.
     Video(media::Packet),
 }
 
@@ -51,7 +52,7 @@ impl MediaEnds {
         let ssrc = ssrc_of(index);
         let estimator = media.controller.build_receiver();
         let remb = estimator.map(|half| RembReporter::new(half, ssrc, EXTENSION_ID, &[ssrc]));
-        // If the receiver watches the delay, the sender only needs to know the losses.
+        // If the receiver estimates the rate from delay, the sender only needs reports of losses.
         let plan = match remb {
             Some(_) => &[(Timestamp::ZERO, Feedback::ReceiverReports)],
             None => media.feedback.as_slice(),
@@ -63,8 +64,8 @@ impl MediaEnds {
 }
 
 impl MediaEnds {
-    /// Tells a browser's receiver the round-trip time. In reality it comes in extended reports; here the
-    /// sender's model of reports knows it.
+    /// Passes the round-trip time to a browser's receiver. A real receiver gets it from extended
+    /// reports. Here the value comes from the sender's model of reports.
     fn tell_round_trip_time(&mut self) {
         let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
         if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
@@ -122,9 +123,9 @@ impl Ends for MediaEnds {
     }
 }
 
-/// The way of packets from the pacer to the socket, one by one.
+/// Model of the time that a browser takes to pass packets from the pacer to the socket, one by one.
 struct HandOver {
-    /// What each takes on average, by an exponential distribution.
+    /// Mean time of one packet. The times have an exponential distribution.
     mean: TimeDelta,
     stream: Stream,
     busy_until: Timestamp,
@@ -146,22 +147,22 @@ struct Sender {
     hand_over: HandOver,
     pauses: Vec<Range<Timestamp>>,
     media: MediaSender<Queued>,
-    /// ECN bits of its packets.
+    /// ECN codepoint of its packets.
     ecn: Ecn,
     ssrc: u32,
-    /// RTP sequence number of the next packet that is only counted.
+    /// RTP sequence number of the next [`Queued::Counted`] packet.
     rtp_sequence_number: u16,
-    /// RTP timestamp of the last packet; padding has the same.
+    /// RTP timestamp of the last packet. Padding repeats it.
     rtp_timestamp: u32,
     video: Option<VideoSender>,
     sender_reports: Option<SenderReports>,
-    /// Its packets carry the time of their departure instead of a transport-wide number.
+    /// Whether its packets carry their departure time instead of a transport-wide sequence number.
     sends_departure_times: bool,
 }
 
 impl Sender {
     fn new(flow: &FlowConfig, media: &Media, index: usize, plan: &Plan, seed: Seed) -> Self {
-        // Among the flows of one sender, the group applies the priorities.
+        // For coupled flows, the group applies the priorities.
         let priority = if media.sender.is_some() { 1.0 } else { media.settings.priority };
         let controller = media.controller.build(media.settings.with_priority(priority));
         let mut media_sender = MediaSender::new(controller);
@@ -232,7 +233,7 @@ impl Sender {
         ));
     }
 
-    /// Makes the frame that is due and puts its packets into the send queue.
+    /// Produces the frame that is due and puts its packets into the send queue.
     fn make_frame(&mut self, now: Timestamp) {
         if let Some(pause) = self.pauses.iter().find(|pause| pause.contains(&now)) {
             self.next_frame = pause.end;
@@ -257,10 +258,11 @@ impl Sender {
     }
 
     fn enqueue_frame(&mut self, now: Timestamp, size: DataSize, is_key_frame: bool) {
-        // A frame needs at least one packet with what its payload begins with.
+        // A frame needs at least one packet, which contains at least the VP8 payload descriptor.
         let bytes = size.as_bytes().max(OVERHEAD + vp8::Descriptor::SIZE as u64);
         let packets = bytes.div_ceil(MAX_PACKET) as usize;
-        // Equal sizes, the remainder spread over the first ones.
+        // Packets of equal size; the first ones take one byte more each until the remainder is used
+        // up.
         let sizes = (0..packets).map(|index| {
             let more = u64::from((index as u64) < bytes % packets as u64);
             DataSize::from_bytes(bytes / packets as u64 + more)
@@ -280,7 +282,7 @@ impl Sender {
         self.media.enqueue(now, frame);
     }
 
-    /// The next packet, if one may leave now.
+    /// Returns the next packet if one may leave now.
     fn send(&mut self, now: Timestamp) -> Option<Packet> {
         if now < self.hand_over.busy_until {
             return None;
@@ -435,7 +437,7 @@ impl Receiver {
     }
 }
 
-/// A packet around RTCP.
+/// Wraps RTCP bytes into a packet.
 fn rtcp(bytes: &[u8]) -> Packet {
     let size = DataSize::from_bytes(bytes.len() as u64 + IP_UDP + SRTCP_TRAILER);
     Packet { size, ecn: Ecn::NotEct, body: Body::Rtcp(bytes.to_vec()) }

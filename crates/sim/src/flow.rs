@@ -1,4 +1,4 @@
-//! What the simulator asks of a flow: packets and deadlines in, packets out.
+//! Interface between the simulator and a flow: packets and deadlines go in, packets come out.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use crate::trace::{Transfer, Video};
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Where its data comes from.
+    /// The end that sends the data.
     Sender,
-    /// Where its data goes.
+    /// The end that receives the data.
     Receiver,
 }
 
@@ -29,58 +29,59 @@ impl End {
     }
 }
 
-/// Both ends of a flow at work. They share one object and nothing else: what one end knows of the
-/// other came in a packet.
+/// Both ends of a flow. They are one object but share no state: one end learns about the other only
+/// from packets.
 pub(crate) trait Ends {
-    /// When an end wants to be called, if ever.
+    /// Time at which an end wants to be called next, if any.
     fn next_deadline(&self, end: End) -> Option<Timestamp>;
 
-    /// The time given by `next_deadline` has come.
+    /// The time returned by `next_deadline` has come.
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox);
 
-    /// A packet of the other end arrived.
+    /// A packet from the other end arrived.
     fn on_packet(&mut self, now: Timestamp, end: End, packet: &Packet, out: &mut Outbox);
 
-    /// A packet left the terminal that is the sender's host, or was dropped there. Only TCP holds back
-    /// for the queue of its own host.
+    /// A packet left the queue of the sender's terminal, or was dropped there. Only TCP limits the
+    /// packets that wait in the queue of its own host.
     fn on_left_host(&mut self, _now: Timestamp, _packet: &Packet, _out: &mut Outbox) {}
 
-    /// Another flow of the same sender moved this one's share of their rate. Only media flows have one.
+    /// Another flow of the same sender changed this flow's share of their rate. Only media flows
+    /// have a share.
     fn on_shared_rate(&mut self, _now: Timestamp, _share: Bitrate, _out: &mut Outbox) {}
 
-    /// What the sender is at, for the trace.
+    /// Current state of the sender, for the trace.
     fn state(&self) -> State;
 
-    /// What became of its video since the last call, if its receiver shows one; `is_last` if nothing
-    /// follows.
+    /// Returns the video results since the last call, if the receiver plays video. `is_last` is
+    /// true for the last call of the run.
     fn take_video(&mut self, _is_last: bool) -> Option<Video> {
         None
     }
 
-    /// What TCP transferred since the last call; `None` where there is no TCP.
+    /// Returns the TCP results since the last call. `None` for flows other than TCP.
     fn take_transfer(&mut self) -> Option<Transfer> {
         None
     }
 }
 
-/// A packet as its sender makes it and its receiver gets it.
+/// A packet of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     /// Size of the whole IP packet.
     pub(crate) size: DataSize,
-    /// A queue on the way may have marked it.
+    /// ECN codepoint. A queue on the path may change it to CE.
     pub(crate) ecn: Ecn,
     pub(crate) body: Body,
 }
 
-/// What a packet carries; payloads are only counted.
+/// Content of a packet. Payload bytes are counted, not carried.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// RTP headers.
     Rtp(MediaHeader),
-    /// RTP headers and what the payload begins with.
+    /// RTP headers and the first bytes of the payload.
     RtpPayload(Vec<u8>),
-    /// An RTCP packet, whole.
+    /// A complete RTCP packet.
     Rtcp(Vec<u8>),
     /// A TCP segment; boxed, because acknowledgements are large and links move packets often.
     Tcp(Box<TcpPacket>),
@@ -88,7 +89,7 @@ pub(crate) enum Body {
     Udp,
 }
 
-/// What the sender of a flow is at.
+/// State of a flow's sender. Values that its kind of traffic does not have are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
     pub(crate) target: Option<Bitrate>,
@@ -96,7 +97,7 @@ pub(crate) struct State {
     pub(crate) congestion_window: Option<DataSize>,
 }
 
-/// What a flow wants done after a call. It is emptied after each.
+/// Actions that a flow requests during a call. The simulator empties it after each call.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     /// Packets to send to the other end.
@@ -107,7 +108,7 @@ pub(crate) struct Outbox {
     pub(crate) rtt: Option<TimeDelta>,
 }
 
-/// A [`crate::trace::RateChange`] without time and flow, which the simulator knows.
+/// A [`crate::trace::RateChange`] without time and flow. The simulator adds both.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) from: Bitrate,

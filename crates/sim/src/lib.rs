@@ -1,7 +1,8 @@
 //! Media, TCP and UDP flows over `weir-net` models, in virtual time.
 //!
-//! One thread, one queue of deadlines, one seed: equal inputs give equal bytes. Feedback travels as
-//! real RTCP bytes through `weir-wire`. What happened is a [`trace::Trace`].
+//! A simulation is one thread with one queue of deadlines and one seed: equal inputs give equal
+//! bytes. Feedback is sent as real RTCP bytes through `weir-wire`. The result of a run is a
+//! [`trace::Trace`].
 
 pub mod config;
 mod coupling;

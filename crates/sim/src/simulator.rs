@@ -1,4 +1,4 @@
-//! The simulation: one thread that always goes to the earliest deadline.
+//! The simulation loop: one thread that always handles the earliest deadline next.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +17,9 @@ use crate::tcp::TcpEnds;
 use crate::trace::{ROW_INTERVAL, RateChange, Row, Trace, Video};
 use crate::udp::UdpEnds;
 
-/// The number of [`Due::Rows`].
+/// Deadline number of [`Due::Rows`].
 const ROWS: usize = 0;
-/// Rows and changes in a part of a run that is handed over.
+/// Number of rows and rate changes after which a part of the trace is handed over.
 const PART: usize = 1_024;
 
 /// Runs a configuration from time zero to its end.
@@ -27,7 +27,7 @@ pub fn run(config: &Config, seed: Seed) -> Trace {
     run_unless(config, seed, &AtomicBool::new(false)).expect("nobody stops it")
 }
 
-/// The same; `None` once somebody has set `stop`.
+/// As [`run`], but ends early with `None` when `stop` is set.
 pub fn run_unless(config: &Config, seed: Seed, stop: &AtomicBool) -> Option<Trace> {
     let mut whole = Trace::default();
     let keep = |part: &mut Trace| {
@@ -38,8 +38,9 @@ pub fn run_unless(config: &Config, seed: Seed, stop: &AtomicBool) -> Option<Trac
     is_whole.then_some(whole)
 }
 
-/// The same, handed over in parts by time, so that a run of any length takes little memory. An error of
-/// whoever takes them ends the run; `false` once somebody has set `stop`.
+/// As [`run_unless`], but passes the trace to `take` in parts, in order of time, so that a run of
+/// any length needs little memory. An error from `take` ends the run. Returns `false` if `stop`
+/// ended the run.
 pub fn run_in_parts<E>(
     config: &Config,
     seed: Seed,
@@ -65,7 +66,8 @@ pub fn run_in_parts<E>(
 }
 
 impl Carried for Packet {
-    /// The two ways of a flow have addresses of their own: where they share a link they are two flows.
+    /// The two directions of a flow have different addresses, so a link that both cross sees two
+    /// flows.
     fn header(&self, route: RouteId) -> Header {
         let Self { size, ecn, .. } = *self;
         Header { size, ecn, flow: FlowKey(route.0 as u64) }
@@ -76,26 +78,26 @@ impl Carried for Packet {
     }
 }
 
-/// The number of the route that what an end of a flow sends takes.
+/// Route of the packets that an end of a flow sends.
 const fn route(flow: usize, from: End) -> RouteId {
     RouteId(2 * flow + from as usize)
 }
 
-/// The flow and the end that send over a route.
+/// Flow and end that send over a route.
 const fn sender(RouteId(route): RouteId) -> (usize, End) {
     (route / 2, End::BOTH[route % 2])
 }
 
 struct FlowState {
     ends: Box<dyn Ends>,
-    /// The row that is being filled, and what its mean is made of.
+    /// The row of the current interval. The sums after it give its remaining fields.
     row: Row,
     feedback: DataSize,
     waited: TimeDelta,
     arrived: i64,
 }
 
-/// What has a deadline.
+/// Parts of the simulation that have a deadline.
 #[derive(Clone, Copy)]
 enum Due {
     /// The rows of the trace.
@@ -188,7 +190,7 @@ impl<'a> Simulator<'a> {
 
     fn schedule_end(&mut self, now: Timestamp, flow: usize, end: End) {
         let stop = self.config.flows[flow].stop;
-        // A window that opens lets go what was due long ago.
+        // A deadline can be in the past, for example when a congestion window opens.
         let deadline = self.flows[flow].ends.next_deadline(end).map(|deadline| deadline.max(now));
         self.schedule(Due::End(flow, end), deadline.filter(|&deadline| deadline < stop));
     }
@@ -204,7 +206,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Does what an end of a flow wants after it was called, and tells the other flows of its sender.
+    /// Carries out the requests of an end after a call, and passes new shares to the coupled flows.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
         self.do_wishes(now, flow, end);
         if end == End::Receiver || !self.coupling.has(flow) {
@@ -234,7 +236,7 @@ impl<'a> Simulator<'a> {
     }
 
     fn send(&mut self, now: Timestamp, flow: usize, end: End) {
-        // The list comes back empty, for its allocation.
+        // The vector is put back when empty, to reuse its allocation.
         let mut packets = std::mem::take(&mut self.outbox.packets);
         for packet in packets.drain(..) {
             let state = &mut self.flows[flow];
@@ -263,7 +265,7 @@ impl<'a> Simulator<'a> {
         }));
     }
 
-    /// Hands on what has come through a part of the network.
+    /// Moves on the packets that have left a part of the network.
     fn deliver(&mut self, now: Timestamp, part: Part) {
         let is_access = self.router.access_part() == Some(part);
         while let Some(fate) = self.router.poll(now, part) {
@@ -276,7 +278,8 @@ impl<'a> Simulator<'a> {
         self.schedule_part(part);
     }
 
-    /// Tells a sender that is a terminal of the access network that its packet has left its queue there.
+    /// Notifies a sender on a terminal of the access network that its packet has left the
+    /// terminal's queue.
     fn on_left_access(&mut self, now: Timestamp, fate: &Fate<Traveller<Packet>>) {
         let traveller = match fate {
             Fate::Delivered(delivery) => &delivery.payload,
@@ -291,14 +294,14 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Does what follows from the move of a packet.
+    /// Handles the result of a packet's move.
     #[inline]
     fn after_move(&mut self, now: Timestamp, onward: Onward<Packet>) {
         match onward {
             Onward::Entered(part) => self.schedule_part(part),
             Onward::Arrived(traveller) => self.arrive(now, traveller),
             Onward::Dropped(Dropped { payload: traveller, .. }) => {
-                // Lost feedback is part of the experiment; the controllers have to live with it.
+                // Lost feedback is not counted: only the flow's data is.
                 if let (flow, End::Sender) = sender(traveller.route) {
                     self.flows[flow].row.lost_packets += 1;
                 }
@@ -315,7 +318,7 @@ impl<'a> Simulator<'a> {
             state.waited += waited;
             state.arrived += 1;
         }
-        // What arrives after the flow's end has nobody to go to.
+        // Packets that arrive after the end of the flow are discarded.
         if now < self.config.flows[flow].stop {
             state.ends.on_packet(now, from.other(), &packet, &mut self.outbox);
             self.after_end(now, flow, from.other());
@@ -365,17 +368,17 @@ impl<'a> Simulator<'a> {
         self.schedule(Due::Rows, Some(now + ROW_INTERVAL));
     }
 
-    /// What was noted and not handed over yet.
+    /// The part of the trace that was not handed over yet.
     fn trace(&mut self) -> &mut Trace {
         self.router.move_log(&mut self.trace.access);
         &mut self.trace
     }
 }
 
-/// Adds the links of a flow's own and its two routes: from its sender, then from its receiver.
+/// Adds the flow's own access links and its two routes: from its sender, then from its receiver.
 fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     let name = format!("{}/access", flow.name);
-    // A flow's own delay is at its sender's end, whichever side that is on.
+    // The flow's own access delay is at its sender, on either side.
     let own = router.add_own_links(flow.access_delay, [&name, &name]);
     let near = Site { node: flow.hops.start, own: None, attachment: flow.attachment };
     let far = Site { node: flow.hops.end, ..Site::default() };
@@ -395,7 +398,8 @@ fn ends(flow: &FlowConfig, index: usize, seed: Seed) -> Box<dyn Ends> {
     }
 }
 
-/// As a record holds it, so that a run measures the same before and after it was written.
+/// Cuts a time to whole microseconds, as stored in a record. So a run gives the same results before
+/// and after it is written.
 fn whole_micros(time: TimeDelta) -> TimeDelta {
     TimeDelta::from_micros(time.as_micros())
 }

@@ -1,4 +1,4 @@
-//! Media sources: when the next frame comes and how large it is.
+//! Media sources: time and size of each frame.
 
 mod encoder;
 mod overshoot;
@@ -11,24 +11,25 @@ use self::encoder::{Camera, Encoder};
 use crate::config::Source;
 
 // Parameters of the statistical model [RFC8593 §5].
-/// `K_d`: frames that a transient lasts.
+/// `K_d`: length of a transient, in frames.
 const TRANSIENT_FRAMES: u32 = 8;
 /// `K_B`: size of the first frame of a transient.
 const BURST_FRAME: DataSize = DataSize::from_bytes(13_500);
-/// `SCALE_t`, `SCALE_B`: scales of the Laplace deviates of frame interval and frame size.
+/// `SCALE_t`, `SCALE_B`: scales of the Laplace distributions of frame interval and frame size.
 const INTERVAL_SCALE: f64 = 0.15;
 const SIZE_SCALE: f64 = 0.15;
-/// A change of the rate beyond this share of the old one makes a transient [RFC8593 §5.2].
+/// A relative rate change above this value starts a transient [RFC8593 §5.2].
 const TRANSIENT_CHANGE: f64 = 0.1;
-/// A frame has at least a tenth of its nominal interval and size: a Laplace deviate has no bound.
+/// Minimum of frame interval and frame size relative to their nominal values. The Laplace
+/// distribution itself has no bound.
 const LEAST_FACTOR: f64 = 0.1;
 
-/// A media source at work. Sizes are what its packets will take on the wire, headers included, so that
-/// a source which meets its target fills exactly that much of a link.
+/// State of a media source. Frame sizes are sizes on the wire, headers included. So a source that
+/// meets its target fills exactly that share of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct MediaSource {
     kind: Source,
-    /// Wire bytes owed to the target by earlier frames' rounding.
+    /// Fraction of a byte left from the rounding of earlier frames.
     carry: f64,
     model: Rfc8593,
     encoder: Encoder,
@@ -40,15 +41,16 @@ impl MediaSource {
         Self { kind, carry: 0.0, model, encoder }
     }
 
-    /// The next frame is to be a key frame. Noise cannot be predicted, so a filler's are no larger than
-    /// its others; the model begins a transient [RFC8593 §5.2].
+    /// Makes the next frame a key frame. For the filler, key frames are as large as others, because
+    /// noise cannot be predicted. The statistical model begins a transient [RFC8593 §5.2].
     pub(crate) fn begin_key_frame(&mut self) {
         self.model.transient = TRANSIENT_FRAMES;
         self.encoder.begin_key_frame();
     }
 
-    /// The frame that is due now, `None` for one that the encoder leaves out, and the time until the
-    /// next one. `share` is what the controller's push-back leaves of the target.
+    /// Returns the size of the frame that is due now (`None` if the encoder drops it) and the time
+    /// until the next one. `share` is the fraction of the target that remains after the
+    /// controller's push-back.
     pub(crate) fn frame(
         &mut self,
         now: Timestamp,
@@ -79,9 +81,9 @@ impl MediaSource {
 #[derive(Clone, Debug)]
 struct Rfc8593 {
     stream: Stream,
-    /// `R_v` as last taken over, and when.
+    /// `R_v`, and the time at which it was adopted.
     rate: Option<(Bitrate, Timestamp)>,
-    /// Frames of the transient still to come.
+    /// Remaining frames of the transient.
     transient: u32,
 }
 
@@ -99,8 +101,9 @@ impl Rfc8593 {
     ) -> (DataSize, TimeDelta) {
         let rate = self.take_over(now, target, reaction);
         let nominal = rate.as_bps_f64() / 8.0 / fps;
-        // All frames of a transient together carry the target [RFC8593 §5.2]. At low rates the burst
-        // frame alone would exceed that: it is cut to what the other frames' least size leaves.
+        // The frames of a transient together match the target rate [RFC8593 §5.2]. At low rates the
+        // burst frame alone would exceed this, so it is limited to leave the minimum size for each
+        // of the others.
         let rest = f64::from(TRANSIENT_FRAMES - 1);
         let total = nominal * f64::from(TRANSIENT_FRAMES);
         let burst = (BURST_FRAME.as_bytes() as f64).min(total - rest * nominal * LEAST_FACTOR);
@@ -118,13 +121,14 @@ impl Rfc8593 {
         match self.rate {
             None => {
                 self.rate = Some((target, now));
-                // The first frame is an I-frame, as after any large change.
+                // The stream starts with an I-frame, as after any large rate change.
                 self.transient = TRANSIENT_FRAMES;
             }
             Some((rate, since)) if rate != target && now - since >= reaction => {
                 let change = (target.as_bps_f64() - rate.as_bps_f64()).abs();
-                // A transient outlasts the reaction latency. A second burst within it would carry more
-                // than the target, which all frames of a transient together carry [RFC8593 §5.2].
+                // A transient is longer than the reaction latency. A second burst within a
+                // transient would exceed the target rate, which all frames of a transient together
+                // match [RFC8593 §5.2].
                 if change > TRANSIENT_CHANGE * rate.as_bps_f64() && self.transient == 0 {
                     self.transient = TRANSIENT_FRAMES;
                 }
@@ -180,7 +184,7 @@ mod tests {
         let sizes = frames(&mut model, Bitrate::from_kbps(1000), Timestamp::ZERO, 8);
         assert_eq!(sizes[0], 13_500);
         assert!(sizes[1..].iter().all(|&size| size == 2_833));
-        // 8 frames at 1 Mbit/s and 30 fps are 33,333 B.
+        // 8 frames at 1 Mbit/s and 30 fps amount to 33,333 B.
         assert_eq!(sizes.iter().sum::<u64>(), 33_331);
     }
 
@@ -205,7 +209,7 @@ mod tests {
         }
     }
 
-    // [RFC8593 §5.2]: the frames of a transient carry the target together.
+    // [RFC8593 §5.2]: the frames of a transient together match the target rate.
     #[test]
     fn a_large_change_within_a_transient_begins_no_second_burst() {
         let mut model = source(Source::Rfc8593 { fps: 30.0, reaction: REACTION });
@@ -215,9 +219,9 @@ mod tests {
         };
         let before: Vec<u64> = (0..7).map(|number| frame(number, 1000)).collect();
         assert_eq!(before, [13_500, 2_833, 2_833, 2_833, 2_833, 2_833, 2_833]);
-        // The eighth frame, 231 ms after the first: (8 x 2,083 - 13,500) / 7 bytes at 500 kbit/s.
+        // Eighth frame, 231 ms after the first, at 500 kbit/s: (8 x 2,083 - 13,500) / 7 bytes.
         assert_eq!(frame(7, 500), 452);
-        // The transient is over, and the next large change begins one.
+        // The transient is over, so the next large change begins a new one.
         assert_eq!(frame(14, 1000), 13_500);
     }
 

@@ -1,4 +1,5 @@
-//! What a run leaves behind, before it is written to a record. Real calls fill the same shape.
+//! Results of a run in memory, before they are written to a record. Real calls use the same
+//! structure.
 
 use std::borrow::Cow;
 
@@ -6,31 +7,31 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use weir_net::path::{AccessLog, NOTE_INTERVAL};
 
-/// Time between two rows of a flow.
+/// Interval between two rows of a flow.
 pub const ROW_INTERVAL: TimeDelta = NOTE_INTERVAL;
 
-/// All that was noted of a run.
+/// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Names of the flows, in the scenario's order; rows and events refer to them by index.
+    /// Names of the flows, in the scenario's order. Rows and events refer to flows by index.
     pub flows: Vec<String>,
-    /// A row a flow and [`ROW_INTERVAL`], by time, then by flow.
+    /// One row per flow and [`ROW_INTERVAL`], sorted by time, then by flow.
     pub rows: Vec<Row>,
-    /// Rate changes, by time.
+    /// Rate changes, sorted by time.
     pub events: Vec<RateChange>,
-    /// Names of the nodes of the access network, by number; none without such a network.
+    /// Names of the nodes of the access network, by number. Empty without an access network.
     pub nodes: Vec<String>,
-    /// What the access network noted.
+    /// Events in the access network.
     pub access: AccessLog,
 }
 
 impl Trace {
-    /// Rows and rate changes, which come in every run.
+    /// Number of rows and rate changes.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() + self.events.len()
     }
 
-    /// Moves what the next part of the run noted behind this one.
+    /// Appends the next part of the run and leaves `part` without rows and events.
     pub fn append(&mut self, part: &mut Self) {
         if self.flows.is_empty() {
             (self.flows, self.nodes) = (part.flows.clone(), part.nodes.clone());
@@ -40,7 +41,7 @@ impl Trace {
         self.access.append(&mut part.access);
     }
 
-    /// Forgets all but the names.
+    /// Removes everything except the names.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.events.clear();
@@ -48,15 +49,15 @@ impl Trace {
     }
 }
 
-/// One flow over one interval. A value that nobody measured is `None`.
+/// Results of one flow over one interval. A value that was not measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// End of the interval.
     pub time: Timestamp,
     /// Index of the flow.
     pub flow: usize,
-    /// Capacity of the bottleneck in the flow's direction at the beginning of the interval; `None` if
-    /// unlimited.
+    /// Capacity of the bottleneck in the flow's direction at the beginning of the interval; `None`
+    /// if unlimited.
     pub capacity: Option<Bitrate>,
     /// Target bitrate at the end of the interval.
     pub target: Option<Bitrate>,
@@ -72,57 +73,58 @@ pub struct Row {
     pub sent_packets: u64,
     /// Packets that the network lost or dropped.
     pub lost_packets: u64,
-    /// Shortest feedback response time that a feedback report of the interval gave.
+    /// Minimum feedback response time over the feedback reports of the interval.
     pub rtt: Option<TimeDelta>,
-    /// Mean time that the packets which arrived had waited in the bottleneck's queue.
+    /// Mean time that the packets which arrived in the interval spent in the bottleneck's queue.
     pub queuing_delay: Option<TimeDelta>,
     /// Bytes in the bottleneck's queue at the end of the interval.
     pub queue: DataSize,
-    /// What became of the video; `None` where nobody shows it.
+    /// Results of the video. `None` if the receiver plays none.
     pub video: Option<Video>,
-    /// What a TCP flow transferred; `None` for others, and where nobody knows.
+    /// Results of a TCP flow. `None` for other flows, and where they are unknown.
     pub transfer: Option<Transfer>,
-    /// IP bytes of RTCP that left the receiver of a media flow; `None` for others, and where nobody knows.
+    /// IP bytes of RTCP that left the receiver of a media flow. `None` for other flows, and where
+    /// they are unknown.
     pub feedback: Option<DataSize>,
 }
 
-/// What became of a flow's video over one interval.
+/// Results of a flow's video over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Video {
-    /// IP bytes received of media that was sent for the first time.
+    /// Received IP bytes of first transmissions of media.
     pub media: DataSize,
-    /// IP bytes received of retransmissions.
+    /// Received IP bytes of retransmissions.
     pub rtx: DataSize,
-    /// IP bytes received of parity.
+    /// Received IP bytes of parity packets.
     pub fec: DataSize,
-    /// Media packets that the receiver now has, received or repaired; each counts once.
+    /// Media packets that became available to the receiver, received or repaired. Each counts once.
     pub media_packets: u64,
-    /// Media packets that the receiver did without: those that it still missed when it went on with a
-    /// later key frame, and at the end those that it had given up.
+    /// Media packets that stayed missing. They are counted when the receiver continues with a later
+    /// key frame, and at the end of the run if the receiver had given them up.
     pub unrepaired_packets: u64,
     /// Frames shown.
     pub frames: u64,
     /// Freezes that ended.
     pub freezes: u64,
-    /// How long they had lasted.
+    /// Total duration of these freezes.
     pub frozen: TimeDelta,
-    /// Mean time of the shown frames from capture to screen.
+    /// Mean time from capture to display of the frames shown.
     pub frame_delay: Option<TimeDelta>,
 }
 
-/// What a TCP flow transferred over one interval.
+/// Results of a TCP flow over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
-    /// Payload that the receiver's application got.
+    /// Payload delivered to the receiver's application.
     pub goodput: DataSize,
-    /// Packets that left the sender again.
+    /// Packets that the sender retransmitted.
     pub retransmitted_packets: u64,
 }
 
-/// A target bitrate changed, and why.
+/// A change of a target bitrate and its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateChange {
-    /// When.
+    /// Time of the change.
     pub time: Timestamp,
     /// Index of the flow.
     pub flow: usize,
@@ -130,10 +132,10 @@ pub struct RateChange {
     pub from: Bitrate,
     /// Target bitrate after.
     pub to: Bitrate,
-    /// Why, in the controller's or the browser's words.
+    /// Reason, in the terms of the controller or the browser.
     pub reason: Cow<'static, str>,
     /// The controller's state.
     pub state: Cow<'static, str>,
-    /// What decided it: names, with the unit in them, and values.
+    /// Signals that led to the change: names, which include the unit, and values.
     pub signals: Vec<(Cow<'static, str>, f64)>,
 }

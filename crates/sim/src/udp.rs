@@ -1,4 +1,4 @@
-//! Packets at a given rate, which nothing controls: background traffic, and audio.
+//! Packets at a given rate without congestion control, for background traffic and audio.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use weir::units::Timestamp;
 use crate::config::{FlowConfig, Udp};
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 
-/// Both ends of the flow; the receiving one only receives.
+/// Both ends of the flow. The receiving end sends nothing.
 #[derive(Debug)]
 pub(crate) struct UdpEnds {
     config: Udp,
@@ -39,7 +39,7 @@ impl Ends for UdpEnds {
     fn on_deadline(&mut self, _: Timestamp, _: End, out: &mut Outbox) {
         let Udp { rate, packet } = &self.config;
         out.packets.push(Packet { size: *packet, ecn: Ecn::NotEct, body: Body::Udp });
-        // From the time that was due, so that the rate is exact.
+        // Counts from the due time of this packet, so that the rate is exact.
         self.next = rate.finish(self.next, *packet).unwrap_or(Timestamp::MAX);
         self.skip_pauses();
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::{Direction, FlowKind};
 
-    /// When packets leave until a time.
+    /// Times at which packets leave before `until_ms`, in ms.
     fn departures(config: &Udp, pauses: &[Range<Timestamp>], until_ms: i64) -> Vec<i64> {
         let flow = FlowConfig {
             name: "udp-1".into(),

@@ -1,5 +1,5 @@
-//! Marks from end to end (the sender's codepoint, a queue that marks, the receiver's CCFB, the
-//! controller's answer), and random loss that a controller was told to bear.
+//! ECN from end to end: the sender's codepoint, a queue that marks, the receiver's CCFB and the
+//! controller's response. Also the setting that makes a controller tolerate random loss.
 
 use weir::Algorithm;
 use weir::controller::{EcnMode, RateLimits, Settings};
@@ -10,11 +10,11 @@ use weir_net::{
 };
 use weir_sim::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Source, Trace, run};
 
-/// Ramp-up, which is not judged.
+/// End of the ramp-up, which is not evaluated.
 const SETTLED: Timestamp = Timestamp::from_secs(20);
 const END: Timestamp = Timestamp::from_secs(80);
 
-/// A link of this rate with a queue of 300 ms.
+/// A link of this capacity with a queue of 300 ms.
 fn link(mbps: u64, aqm: Aqm) -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000 * mbps)).unwrap();
     LinkConfig::unlimited(TimeDelta::from_millis(25))
@@ -29,7 +29,7 @@ fn settings(mbps: u64, ecn: EcnMode) -> Settings {
     Settings::from(limits).with_ecn(ecn)
 }
 
-/// One flow alone on a link, with a round trip of 50 ms.
+/// A single flow on a link, with a round-trip time of 50 ms.
 fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled {
     let media = Media {
         controller: algorithm.into(),
@@ -56,13 +56,13 @@ fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled
     settled(&run(&Config::wired(duration, hops, vec![flow]), Seed::new(1)))
 }
 
-/// A flow once it has settled.
+/// Results of a flow after the ramp-up.
 #[derive(Debug)]
 struct Settled {
     delay_ms_p95: f64,
     rate_mbps: f64,
     lost_packets: u64,
-    /// Times that it changed its target because of marks.
+    /// Number of target changes due to marks.
     answers_to_marks: usize,
 }
 
@@ -105,7 +105,7 @@ fn an_l4s_flow_uses_the_link_with_next_to_no_queue() {
 // [RFC9332], [SCREAMV2 §4.2.1.3]: at a rate that is low for L4S, too.
 #[test]
 fn l4s_marks_hold_the_queue_below_what_delay_alone_does() {
-    // NADA alone has two packets of queue, each of 10 ms, of which marks take hardly any.
+    // NADA on its own has a queue of two packets, 10 ms each. Marks hardly reduce it.
     for (algorithm, share) in [(Algorithm::Nada, 1.0), (Algorithm::ScreamV2, 0.5)] {
         let run = |ecn, aqm| simulate(algorithm, settings(1, ecn), link(1, aqm));
         let plain = run(EcnMode::Off, Aqm::DropTail);
@@ -132,7 +132,7 @@ fn classic_marks_take_the_place_of_losses() {
         assert_eq!(dropped.answers_to_marks, 0, "{algorithm}");
         assert_eq!(marked.lost_packets, 0, "{algorithm}");
         assert!(marked.rate_mbps > 1.5, "{algorithm}: {marked:?}");
-        // The queue of gcc-draft is as long as CoDel wants it, so that it sees next to no mark.
+        // gcc-draft keeps the queue near CoDel's target, so it gets almost no marks.
         if algorithm != Algorithm::GccDraft {
             assert!(marked.answers_to_marks > 0, "{algorithm}");
         }

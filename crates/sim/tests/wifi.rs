@@ -12,7 +12,7 @@ use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp, 
 
 const SECS: i64 = 10;
 
-/// Two stations at MCS 7 before a path of 10 ms each way.
+/// Two stations at MCS 7, connected to a path with a one-way delay of 10 ms.
 fn config(flows: Vec<FlowConfig>) -> Config {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
@@ -72,7 +72,7 @@ fn packets_cross_the_cell_and_the_path_behind_it_both_ways() {
         let own = trace.access.wifi.rows.iter().filter(|row| row.node == node);
         let delivered: u64 = own.map(|row| row.delivered_packets).sum();
         let received: u64 = rows(&trace, 0).map(|row| row.received.as_bytes() / 1_500).sum();
-        // The path behind the cell holds the last packet or two.
+        // The last one or two packets may still be on the path behind the cell.
         assert!(delivered.abs_diff(received) <= 2, "{delivered} and {received}");
     }
 }
@@ -89,7 +89,7 @@ fn tcp_at_a_station_leaves_its_own_host_with_a_short_queue_and_fills_the_channel
     let trace = run(&config(vec![flow("tcp-1", Direction::Up, Some(0), tcp())]), Seed::new(1));
     assert!(mbps(&trace, 0) > 20.0, "{}", mbps(&trace, 0));
     let longest = rows(&trace, 0).map(|row| row.queue).max().unwrap();
-    // The limit counts payload: 128 KiB and one segment more, in packets of 1500 bytes.
+    // The limit counts payload: 128 KiB plus one segment, in packets of 1500 bytes.
     let most = DataSize::from_bytes(((128 << 10) / 1_448 + 2) * 1_500);
     assert!(longest <= most, "{longest:?}");
     assert!(longest > DataSize::from_bytes(100_000), "{longest:?}");
@@ -99,7 +99,7 @@ fn tcp_at_a_station_leaves_its_own_host_with_a_short_queue_and_fills_the_channel
 fn tcp_from_behind_the_access_point_fills_its_queue() {
     let trace = run(&config(vec![flow("tcp-1", Direction::Down, Some(0), tcp())]), Seed::new(1));
     let longest = rows(&trace, 0).map(|row| row.queue).max().unwrap();
-    // Up to 1000 packets, or what the receive window lets through.
+    // Limited by the queue of 1000 packets or by the receive window.
     assert!(longest > DataSize::from_bytes(400_000), "{longest:?}");
 }
 

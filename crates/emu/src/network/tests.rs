@@ -18,7 +18,7 @@ fn ms(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// 1000 kbit/s and 10 ms.
+/// A link of 1000 kbit/s with a delay of 10 ms.
 fn link() -> LinkConfig {
     let capacity = Schedule::constant(Bitrate::from_kbps(1_000)).unwrap();
     LinkConfig::unlimited(TimeDelta::from_millis(10)).with_capacity(Capacity::Schedule(capacity))
@@ -47,7 +47,7 @@ fn packet(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     packet
 }
 
-/// Where and when, in ms, what is on its way arrives.
+/// Hosts and times in ms of all arrivals.
 fn arrivals(network: &mut Network) -> Vec<(usize, f64)> {
     let next = |network: &mut Network| network.poll(ms(60_000));
     std::iter::from_fn(|| next(network))
@@ -70,7 +70,7 @@ fn only_packets_from_the_host_to_another_pass() {
 #[test]
 fn a_packet_crosses_the_hops_between_its_hosts_in_its_direction() {
     let at = HostPlan::at;
-    // Each hop takes 1 ms for its bytes and 10 ms for its delay.
+    // Each hop takes 1 ms for serialization and 10 ms for propagation.
     for (nodes, from, to, links, expected) in [
         ([0, 2, 1], 0, 1, vec![0, 2], 22.0),
         ([0, 2, 1], 1, 0, vec![3, 1], 22.0),
@@ -122,8 +122,8 @@ fn hosts_at_one_node_meet_only_where_the_plan_says_so() {
 
 #[test]
 fn a_packet_that_comes_from_another_hop_waits_behind_those_that_came_before_it() {
-    // Host C stands between the hops. Its packet comes at 10 ms and takes the second hop until 11 ms;
-    // that of A comes there at 11 ms, after 1 ms on the first.
+    // Host C is between the hops. Its packet enters the second hop at 10 ms and occupies it until
+    // 11 ms. The packet of A gets there at 11 ms, after 1 ms of serialization on the first hop.
     let mut network = network(2, &[HostPlan::at(0), HostPlan::at(2), HostPlan::at(1)]);
     network.enqueue(ms(0), 0, &packet(A, B));
     assert!(network.poll(ms(10)).is_none());
@@ -139,7 +139,7 @@ fn a_packet_that_comes_from_another_hop_waits_behind_those_that_came_before_it()
 #[test]
 fn a_sample_holds_what_happened_since_the_one_before() {
     let mut network = two_hosts();
-    // Each takes 1 ms; the last ones still wait, or are on their way, at 50 ms.
+    // Each packet takes 1 ms. At 50 ms the last ones are still in the queue or in transit.
     for _ in 0..60 {
         network.enqueue(ms(0), 0, &packet(A, B));
     }
@@ -152,7 +152,8 @@ fn a_sample_holds_what_happened_since_the_one_before() {
     assert_eq!(samples[0].time, ms(50));
     let traffic = [samples[0].traffic, samples[1].traffic];
     assert_eq!(traffic.map(|traffic| traffic.offered_packets), [60, 0]);
-    // One sent by 39 ms has arrived by 49 ms; the one of 50 ms is handed over after the sample.
+    // Packets serialized by 39 ms have arrived by 49 ms. The one that arrives at 50 ms counts after
+    // the sample.
     assert_eq!(traffic.map(|traffic| traffic.delivered_packets), [39, 21]);
     assert_eq!(traffic[1].delivered, DataSize::from_bytes(21 * 125));
     assert_eq!(samples[0].queued, DataSize::from_bytes(9 * 125));
@@ -167,7 +168,7 @@ fn a_sample_holds_what_happened_since_the_one_before() {
 fn the_end_of_a_run_cuts_the_last_interval_short_and_it_counts() {
     let mut network = two_hosts();
     network.enqueue(ms(0), 0, &packet(A, B));
-    // It arrives at 11 ms; the run ends before the first sample.
+    // The packet arrives at 11 ms, and the run ends before the first sample.
     assert!(network.poll(ms(20)).is_some());
     network.finish();
     let samples = &network.into_record().flows[0].samples;
@@ -227,7 +228,7 @@ fn a_change_holds_for_its_ways_of_its_hop_and_is_recorded() {
 fn the_status_is_of_the_last_second() {
     let mut network = two_hosts();
     for now in 0..3_000 {
-        // One a millisecond fills the link until 2 s; then every second one is lost.
+        // One packet a millisecond fills the link. From 2 s on, half of the packets are lost.
         while network.poll(ms(now)).is_some() {}
         if now == 2_000 {
             let property = Property::Loss(LossModel::Random(0.5));
@@ -245,14 +246,15 @@ fn the_status_is_of_the_last_second() {
     assert_eq!(status.round_trip(), TimeDelta::from_millis(20));
 }
 
-/// Two stations at MCS 7 of a cell before a hop of 10 ms; A and B are the stations, C is behind the hop.
+/// A cell with two stations at MCS 7, connected to a hop of 10 ms. A and B are the stations; C is
+/// behind the hop.
 fn cell_network(near: Vec<StationLoad>) -> Network {
     let mut config = cell();
     config.stations[0].up.loads = near;
     network_behind(config)
 }
 
-/// The two stations.
+/// A cell with two stations.
 fn cell() -> CellConfig {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
@@ -337,7 +339,7 @@ fn what_a_simulated_load_sends_delays_the_packets_of_hosts() {
     };
     let saturated = StationLoad::new(Arrivals::Saturated, DataSize::from_bytes(1_500));
     let (idle, loaded) = (waited(Vec::new()), waited(vec![saturated]));
-    // A frame of the load takes about 0.4 ms.
+    // Each frame of the load occupies the channel for about 0.4 ms.
     assert!(loaded > idle + TimeDelta::from_millis(10), "{idle:?} {loaded:?}");
 }
 
@@ -352,7 +354,7 @@ fn a_packet_that_is_given_up_on_the_air_counts_as_lost() {
     assert_eq!((total.lost_packets, total.dropped_packets), (1, 0));
 }
 
-/// A change that no kind of network knows.
+/// A change that no kind of access network supports.
 #[derive(Debug)]
 struct Unknown;
 

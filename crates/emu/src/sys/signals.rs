@@ -1,4 +1,4 @@
-//! Signals that would end this process, as something to wait for.
+//! Signals that would end this process, as a descriptor to wait for.
 
 use std::ffi::c_int;
 use std::fs;
@@ -15,17 +15,19 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::open_process;
 
 const CAUGHT: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// No descriptor.
+/// Stands for no descriptor.
 const NONE: c_int = -1;
-/// How often processes are looked for that were forked meanwhile. One that forks for ever is killed later.
+/// Maximum number of searches for processes that were forked in the meantime. A process that forks
+/// forever is killed later.
 const PASSES: usize = 10;
-/// Where the handler writes to.
+/// Descriptor to which the handler writes.
 static TOLD: AtomicI32 = AtomicI32::new(NONE);
 
-/// While it lives, signals from other processes that would end this one are kept here instead.
+/// While this object exists, signals from other processes that would end this one are collected
+/// here instead.
 ///
-/// Ctrl-C at a terminal is not among them: the terminal sends it to the command by itself, and a command
-/// such as a shell goes on.
+/// Ctrl-C at a terminal is not collected. The terminal also sends it to the command, and a command
+/// such as a shell continues after it.
 #[derive(Debug)]
 pub struct Signals {
     old: [libc::sigaction; CAUGHT.len()],
@@ -34,11 +36,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on. An error while another one lives.
+    /// Starts to collect signals. Fails if another `Signals` exists.
     pub fn listen() -> io::Result<Self> {
         let (received, told) = io::pipe()?;
         for end in [received.as_fd(), told.as_fd()] {
-            // The handler may not wait for a reader.
+            // The handler must not block.
             rustix::fs::fcntl_setfl(end, OFlags::NONBLOCK)?;
         }
         let taken =
@@ -47,7 +49,7 @@ impl Signals {
         Ok(Self { old: CAUGHT.map(catch), received, _told: told })
     }
 
-    /// The next signal that came; `None` if there is none.
+    /// Returns the next signal; `None` if there is none.
     pub(crate) fn take(&self) -> Option<c_int> {
         let mut byte = [0];
         (&self.received).read_exact(&mut byte).ok()?;
@@ -71,7 +73,7 @@ impl Drop for Signals {
     }
 }
 
-/// What the signal did before.
+/// Installs the handler. Returns the previous action.
 fn catch(signal: c_int) -> libc::sigaction {
     // SAFETY: the handler is async-signal-safe and has the signature that SA_SIGINFO asks for;
     // sigaction is plain data.
@@ -81,7 +83,7 @@ fn catch(signal: c_int) -> libc::sigaction {
         new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         let mut old: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, &new, &mut old);
-        // nohup asks for this.
+        // Keeps SIGHUP ignored, as under nohup.
         if signal == libc::SIGHUP && old.sa_sigaction == libc::SIG_IGN {
             libc::sigaction(signal, &old, ptr::null_mut());
         }
@@ -94,7 +96,7 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut lib
     let told = TOLD.load(Ordering::SeqCst);
     // SAFETY: the kernel passes a valid siginfo; `byte` is one byte; errno is the calling thread's.
     unsafe {
-        // What the kernel sends has a positive code.
+        // Signals sent by the kernel have a positive code. They are ignored.
         if told != NONE && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             let byte = signal as u8;
@@ -104,8 +106,9 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut lib
     }
 }
 
-/// Sends a signal, one that has a name, to every process whose main thread is in a network namespace, and to the children of
-/// `stand_in`, but not to that process itself: it would pass the signal on once more.
+/// Sends a signal to every process whose main thread is in a network namespace, and to the children
+/// of `stand_in`. The process `stand_in` itself is left out, because it would forward the signal
+/// and so send it twice. Signals without a name are ignored.
 pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_int) {
     let Some(signal) = Signal::from_named_raw(signal) else { return };
     let place = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
@@ -118,15 +121,15 @@ pub(crate) fn signal_network(network: BorrowedFd<'_>, stand_in: u32, signal: c_i
     for _ in 0..PASSES {
         let before = done.len();
         for number in processes() {
-            // From here on the number cannot come to stand for another process.
+            // The descriptor always refers to this process, even if its number is reused later.
             let Ok(process) = open_process(number.cast_signed()) else { continue };
             if !done.contains(&number) && is_of_command(number) {
-                // That the process has ended is fine.
+                // An error means that the process has ended, which is fine.
                 let _ = pidfd_send_signal(&process, signal);
                 done.push(number);
             }
         }
-        // A process that forked meanwhile may have a child that is not among those read.
+        // Searches again, because a process may have forked after the list was read.
         if done.len() == before {
             return;
         }
@@ -140,6 +143,6 @@ fn processes() -> impl Iterator<Item = u32> {
 
 fn parent(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may hold anything; then come the state and the parent.
+    // The name, in parentheses, can contain any character. After it come the state and the parent.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

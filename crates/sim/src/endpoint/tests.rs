@@ -28,14 +28,14 @@ fn media(algorithm: Algorithm, source: Source) -> Media {
     }
 }
 
-/// A flow from zero on, between ends that are 20 ms apart and lose nothing.
+/// A flow that starts at zero, over a lossless path with a one-way delay of 20 ms.
 struct Bench {
     ends: MediaEnds,
     now: Timestamp,
     way: Vec<(Timestamp, End, Packet)>,
-    /// What the sender sent, and when.
+    /// Packets that the sender sent, with their times.
     sent: Vec<(Timestamp, Packet)>,
-    /// What the receiver sent.
+    /// Packets that the receiver sent.
     answers: Vec<Packet>,
     changes: Vec<Change>,
     rtts: Vec<TimeDelta>,
@@ -69,7 +69,7 @@ impl Bench {
         }
     }
 
-    /// Goes from deadline to deadline, as the simulator does.
+    /// Handles deadlines in order of time, as the simulator does.
     fn run_until(mut self, end: Timestamp) -> Self {
         loop {
             let due = |end| self.ends.next_deadline(end).expect("media never end");
@@ -110,7 +110,7 @@ impl Bench {
         self.rtts.extend(out.rtt);
     }
 
-    /// The RTP headers that left.
+    /// RTP headers of the sent packets.
     fn headers(&self) -> Vec<View<'_>> {
         let bytes = self.sent.iter().filter_map(|(_, packet)| match &packet.body {
             Body::Rtp(bytes) => Some(bytes.as_slice()),
@@ -136,7 +136,7 @@ impl Bench {
 #[test]
 fn a_frame_leaves_in_packets_of_equal_size_with_a_marker_on_the_last() {
     let bench = Bench::new(media(Algorithm::Nada, FILLER)).run_until(at(39));
-    // 1 Mbit/s at 25 frames a second: 5000 bytes.
+    // 1 Mbit/s at 25 frames a second: 5000 bytes per frame.
     assert_eq!(bench.frames(), [[1_000; 5]]);
     let markers: Vec<bool> = bench.headers().iter().map(View::marker).collect();
     assert_eq!(markers, [false, false, false, false, true]);
@@ -172,12 +172,12 @@ fn a_pause_makes_no_frames() {
     let bench = Bench::with_pauses(media(Algorithm::Nada, FILLER), vec![pause.clone()]);
     let bench = bench.run_until(at(1_000));
     let times: Vec<Timestamp> = bench.headers().iter().zip(&bench.sent).map(|(_, s)| s.0).collect();
-    // What was queued before the pause may leave in it: a frame is paced out in 40 ms.
+    // A frame queued before the pause may leave during it. Pacing takes up to 40 ms.
     assert!(!times.iter().any(|time| (at(240)..at(600)).contains(time)));
     assert!(times.contains(&at(600)) && times.iter().any(|time| *time < at(200)));
 }
 
-/// What the RTCP packets among these are, in words.
+/// Kinds of the RTCP packets among these.
 fn kinds<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<&'static str> {
     let rtcp = packets.filter_map(|packet| match &packet.body {
         Body::Rtcp(bytes) => Some(bytes),

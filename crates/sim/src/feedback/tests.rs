@@ -13,7 +13,8 @@ const SSRC: u32 = 5;
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(30);
 const SIZE: DataSize = DataSize::from_bytes(1_000);
 
-/// A sender and a receiver 30 ms apart, each way; a packet every 10 ms.
+/// A sender and a receiver with a one-way delay of 30 ms in each direction, and a packet every 10
+/// ms.
 struct Call {
     history: SendHistory,
     sender_reports: Option<SenderReports>,
@@ -40,7 +41,7 @@ impl Call {
         }
     }
 
-    /// One packet and all that is due; `lost` if it does not arrive.
+    /// Sends one packet and handles due feedback. `lost` is true if the packet does not arrive.
     fn step(&mut self, now: Timestamp, ecn: Ecn, lost: bool) {
         let number = self.history.next_sequence_number() as u16;
         let number_in_stream = RtpNumber { ssrc: SSRC, sequence_number: number };
@@ -79,7 +80,7 @@ impl Call {
         }
     }
 
-    /// Five seconds; each tenth packet is lost, each seventh marked.
+    /// A run of five seconds. Every tenth packet is lost, every seventh is marked.
     fn run(plan: &Plan) -> Self {
         let mut call = Self::new(plan);
         for index in 0..500_i64 {
@@ -89,7 +90,8 @@ impl Call {
         call
     }
 
-    /// Packets told of, lost ones among them, marked ones, and reports by a new clock.
+    /// Number of reported packets, of lost packets, of marked packets, and of reports with a new
+    /// clock.
     fn totals(&self) -> (usize, usize, usize, usize) {
         let packets = || self.reports.iter().flat_map(|report| &report.packets);
         (
@@ -113,7 +115,7 @@ fn secs(secs: i64) -> Timestamp {
 #[test]
 fn each_format_tells_the_same_losses() {
     let (packets, lost, marked, clocks) = Call::run(&[(secs(0), Feedback::Twcc)]).totals();
-    // The last two packets are not due yet.
+    // The last two packets are not reported yet.
     assert_eq!((packets, lost, marked, clocks), (498, 50, 0, 0));
     let (packets, lost, marked, clocks) = Call::run(&[(secs(0), Feedback::Ccfb)]).totals();
     assert_eq!((packets, lost, marked, clocks), (498, 50, 65, 0));
@@ -134,7 +136,7 @@ fn delays_are_exact_to_the_resolution_of_the_format() {
     assert_eq!(spread(Feedback::Twcc), (30.0, 30.0));
     let (least, most) = spread(Feedback::Ccfb);
     assert!(least >= 30.0 - 0.5 && most <= 30.0 + 0.5, "{least} {most}");
-    // A round-trip time, to 1/65536 s at each of its three times.
+    // The round-trip time is computed from three times with a resolution of 1/65536 s each.
     let (least, most) = spread(Feedback::ReceiverReports);
     assert!(least >= 60.0 - 0.05 && most <= 60.0 + 0.05, "{least} {most}");
 }

@@ -1,7 +1,7 @@
-//! Assembler: packets become frames, and frames are let to the decoder in order.
+//! Assembler: combines packets into frames and releases frames to the decoder in order.
 //!
-//! Every frame but a key frame needs the one before it. So a lost packet holds up all that follows
-//! until it is repaired, or until a key frame is complete.
+//! Every frame except a key frame depends on the one before it. So a lost packet blocks all later
+//! frames until it is repaired or a key frame is complete.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use weir::units::Timestamp;
 
 use super::MediaPacket;
 
-/// Packets that may wait; what waits longer is given up.
+/// Maximum number of waiting packets. Beyond it the oldest are discarded.
 const MAX_WAITING: usize = 4_096;
 
 /// A frame that can be decoded.
@@ -17,36 +17,36 @@ const MAX_WAITING: usize = 4_096;
 pub(super) struct Frame {
     /// When it was captured.
     pub(super) captured: Timestamp,
-    /// Packets that were missing when the decoder jumped over them to this key frame.
+    /// Missing packets that the decoder skipped to reach this key frame.
     pub(super) skipped_packets: u64,
 }
 
-/// Packets that wait for their frame, or for the frames before it.
+/// Packets whose frame is incomplete, or whose earlier frames are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assembler {
-    /// Sequence number of the front slot: all packets before it are done with.
+    /// Sequence number of the front slot. Packets before it are not needed any more.
     first: i64,
     slots: VecDeque<Option<MediaPacket>>,
-    /// First packets of key frames among the slots.
+    /// Number of slots that contain the first packet of a key frame.
     key_frames: usize,
-    /// The decoder has all that came before the front slot.
+    /// Whether the decoder has all packets before the front slot.
     intact: bool,
-    /// Missing packets that fell out at the front.
+    /// Number of missing packets that were discarded at the front.
     overflowed: u64,
 }
 
 impl Assembler {
-    /// Sequence number before which nothing is wanted any more.
+    /// Sequence number of the first packet that is still needed.
     pub(super) fn first(&self) -> i64 {
         self.first
     }
 
-    /// Takes a packet; false if it was there already, or comes too late to be of use.
+    /// Takes a packet. Returns false if it is a duplicate or too late to be useful.
     pub(super) fn insert(&mut self, packet: MediaPacket) -> bool {
         if self.slots.is_empty() && !self.intact {
             self.first = packet.number;
         }
-        // Before the first frame nobody knows where the stream began.
+        // Before the first frame the start of the stream is unknown.
         while packet.number < self.first && !self.intact && self.slots.len() < MAX_WAITING {
             self.slots.push_front(None);
             self.first -= 1;
@@ -66,7 +66,7 @@ impl Assembler {
         true
     }
 
-    /// The next frame that can be decoded.
+    /// Returns the next frame that can be decoded.
     pub(super) fn next_frame(&mut self) -> Option<Frame> {
         if self.intact
             && let Some(packets) = self.frame_at(0)
@@ -82,8 +82,8 @@ impl Assembler {
         Some(self.take(index, packets))
     }
 
-    /// Whether only a new key frame helps, when the packets up to `given_up` that are missing will not
-    /// come any more.
+    /// Whether only a new key frame helps. Missing packets up to `given_up` will not arrive any
+    /// more.
     pub(super) fn needs_key_frame(&self, given_up: Option<i64>) -> bool {
         let broken_until = match given_up {
             Some(number) if number >= self.first => number,
@@ -95,7 +95,7 @@ impl Assembler {
         self.key_frames == 0 || !self.slots.iter().skip(after).any(coming)
     }
 
-    /// The stream ends: packets up to `given_up` that are missing.
+    /// Ends the stream. Returns the number of packets up to `given_up` that are missing.
     pub(super) fn finish(&mut self, given_up: Option<i64>) -> u64 {
         let Some(given_up) = given_up else { return std::mem::take(&mut self.overflowed) };
         let count = usize::try_from(given_up + 1 - self.first).unwrap_or(0);
@@ -103,7 +103,7 @@ impl Assembler {
         std::mem::take(&mut self.overflowed) + missing as u64
     }
 
-    /// How many packets the frame that begins at a slot has, if all are there.
+    /// Number of packets of the frame that begins at a slot, if it is complete.
     fn frame_at(&self, index: usize) -> Option<usize> {
         let mut packets = self.slots.iter().skip(index);
         let first = (*packets.next()?)?;
@@ -148,7 +148,8 @@ impl Assembler {
 mod tests {
     use super::*;
 
-    /// Frame `n` has the packets 2n and 2n + 1 and was captured at n seconds; `keys` are key frames.
+    /// Frame `n` consists of the packets 2n and 2n + 1 and was captured at n seconds. `keys` are
+    /// the key frames.
     fn packet(number: i64, keys: &[i64]) -> MediaPacket {
         let frame = number.div_euclid(2);
         let first = number % 2 == 0;
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Lets the packets in and gives, after each, the frames that came out.
+    /// Inserts the packets one by one and returns the frames that were released.
     fn frames(assembler: &mut Assembler, numbers: &[i64], keys: &[i64]) -> Vec<(i64, u64)> {
         let mut out = Vec::new();
         for &number in numbers {
@@ -241,7 +242,7 @@ mod tests {
         let far = 2 * MAX_WAITING as i64;
         assert_eq!(frames(&mut assembler, &[far, far + 1], &[0]), []);
         assert!(assembler.needs_key_frame(None));
-        // All of 2..far are missing but 3.
+        // All packets in 2..far except 3 are missing.
         let keys = [far / 2 + 1];
         assert_eq!(
             frames(&mut assembler, &[far + 2, far + 3], &keys),

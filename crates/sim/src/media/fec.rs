@@ -1,7 +1,7 @@
-//! XOR parity over groups of media packets, as FlexFEC carries it [RFC8627 §6.2, §6.3].
+//! XOR parity over groups of media packets, in the form of FlexFEC [RFC8627 §6.2, §6.3].
 //!
-//! A group has one parity packet, which restores any one packet of it. The encoder makes the groups
-//! as small as the loss ratio calls for.
+//! Each group has one parity packet, which can restore any single packet of the group. The higher
+//! the loss ratio, the smaller the groups.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,30 @@ use weir_wire::vp8::Descriptor;
 
 use crate::rtp_format::{EXTENSION_ID, FIXED_HEADER, RTP_HEADER};
 
-/// Loss ratio that repair may leave where losses are independent. Below it there is no parity.
+/// Target for the loss ratio after repair, assuming independent losses. At lower loss ratios there
+/// is no parity.
 const RESIDUAL_LOSS: f64 = 0.01;
-/// Most packets in a group: what a mask of two words can name [RFC8627 §4.2.2.1].
+/// Maximum number of packets in a group: the bits of a mask of two words [RFC8627 §4.2.2.1].
 pub(super) const MAX_GROUP: usize = 46;
-/// A group ends with the first frame that ends this long after it began: parity that comes later than
-/// a retransmission would is worth little.
+/// A group ends with the first frame that ends at least this long after the group began. Parity
+/// that comes later than a retransmission would is of little use.
 const GROUP_TIME: TimeDelta = TimeDelta::from_millis(60);
-/// How long after a packet its parity may come: the group's time, another frame, the send queue.
+/// Maximum time from a packet to its parity: the duration of the group, one more frame and the send
+/// queue.
 pub(super) const PARITY_TIME: TimeDelta = TimeDelta::from_millis(150);
-/// Weight of one packet in the loss ratio: it looks back over some hundreds of packets.
+/// Weight of one packet in the smoothed loss ratio, which therefore covers a few hundred packets.
 const LOSS_GAIN: f64 = 1.0 / 256.0;
-/// Media packets that the decoder keeps to compute with, and parity packets that wait for more.
+/// Range of sequence numbers for which the decoder keeps media and parity packets.
 const DECODER_WINDOW: i64 = 512;
 
-/// Bytes after the fixed RTP header that are carried: the header extension and the codec's header.
+/// Number of bytes carried after the fixed RTP header: the header extension and the codec's header.
 pub(super) const BODY: usize = RTP_HEADER - FIXED_HEADER + Descriptor::SIZE;
-/// The RTP version, which parity does not cover.
+/// Bits of the RTP version, which parity does not cover.
 const VERSION_MASK: u16 = 0b11 << 14;
 const MARKER: u16 = 1 << 7;
 
-/// The exclusive or of packets: of one, that packet. Sequence number, SSRC and version do not count,
-/// and of the payload only the codec's header is there to count.
+/// The exclusive or of one or more packets. It excludes sequence number, SSRC and version. Of the
+/// payload it includes only the codec's header, because the rest is not carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parity {
     /// Flags and payload type of the RTP header.
@@ -42,13 +44,14 @@ pub(super) struct Parity {
     pub(super) timestamp: u32,
     /// Bytes after the fixed RTP header.
     pub(super) length: u16,
-    /// The first of them.
+    /// The first of these bytes.
     pub(super) body: [u8; BODY],
 }
 
 impl Parity {
-    /// A media packet with `length` bytes after its fixed header. What is written into extensions when
-    /// the packet leaves counts as zero: the parity was computed before.
+    /// The parity of a single media packet with `length` bytes after its fixed header. The values
+    /// of header extensions count as zero, because they are filled in only when the packet leaves,
+    /// after the parity was computed.
     pub(super) fn of(header: &RtpHeader, start: [u8; Descriptor::SIZE], length: u16) -> Self {
         let header = RtpHeader {
             transport_sequence_number: Some((EXTENSION_ID, 0)),
@@ -64,12 +67,12 @@ impl Parity {
         Self { flags, timestamp: header.timestamp, length, body }
     }
 
-    /// Of one packet: the RTP marker.
+    /// The RTP marker, if this is a single packet.
     pub(super) fn marker(&self) -> bool {
         self.flags & MARKER != 0
     }
 
-    /// Of one packet: the beginning of its payload.
+    /// The first bytes of the payload, if this is a single packet.
     pub(super) fn start(&self) -> &[u8] {
         &self.body[RTP_HEADER - FIXED_HEADER..]
     }
@@ -87,11 +90,11 @@ impl Parity {
 pub(super) struct Group {
     /// Sequence number of the first one.
     pub(super) first: i64,
-    /// How many they are.
+    /// Number of packets.
     pub(super) packets: usize,
-    /// From the number of one to the next one's.
+    /// Difference between the sequence numbers of neighbours in the group.
     pub(super) step: usize,
-    /// Length of the longest one after its fixed header.
+    /// Maximum length of a packet after its fixed header.
     pub(super) longest: u16,
     /// Their parity.
     pub(super) parity: Parity,
@@ -104,7 +107,7 @@ impl Group {
         Self { first, packets: 0, step, longest: 0, parity: Parity::default(), began: now }
     }
 
-    /// The next packet of the group.
+    /// Adds a packet to the group.
     pub(super) fn add(&mut self, packet: &Parity) {
         self.packets += 1;
         self.longest = self.longest.max(packet.length);
@@ -112,7 +115,7 @@ impl Group {
     }
 }
 
-/// Groups the packets that are put into the send queue.
+/// Forms groups of the packets that are put into the send queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FecEncoder {
     loss_ratio: f64,
@@ -125,7 +128,7 @@ impl FecEncoder {
         Self { loss_ratio, group: None }
     }
 
-    /// Follows the loss ratio of the path.
+    /// Updates the loss ratio.
     pub(super) fn on_feedback(&mut self, report: &FeedbackReport) {
         for packet in report.packets.iter().filter(|packet| !packet.recovered) {
             let lost = f64::from(u8::from(packet.arrival_time.is_none()));
@@ -133,17 +136,18 @@ impl FecEncoder {
         }
     }
 
-    /// Packets in a group; `None` where parity is not worth it.
+    /// Number of packets in a group; `None` if the loss ratio is too low for parity.
     ///
-    /// With a loss ratio p, a packet of k stays lost if it and one of the k - 1 others or the parity is
-    /// lost, about k p^2 of the time. The largest k that keeps this below what may be left is taken.
+    /// With a loss ratio p, a packet in a group of k stays lost if it is lost together with one of
+    /// the k - 1 others or with the parity. The probability of this is about k p^2. The result is
+    /// the largest k for which it does not exceed the target.
     fn group_size(&self) -> Option<usize> {
         let squared = self.loss_ratio * self.loss_ratio;
         (self.loss_ratio > RESIDUAL_LOSS)
             .then(|| ((RESIDUAL_LOSS / squared) as usize).clamp(1, MAX_GROUP))
     }
 
-    /// The next media packet is put into the send queue.
+    /// A media packet is put into the send queue.
     pub(super) fn on_packet(&mut self, now: Timestamp, number: i64, packet: Parity) {
         if self.group_size().is_none() {
             self.group = None;
@@ -155,7 +159,7 @@ impl FecEncoder {
         self.group = Some(group);
     }
 
-    /// The group, if its parity is due now.
+    /// Returns the group if its parity is due now.
     pub(super) fn due(&self, now: Timestamp, at_frame_end: bool) -> Option<&Group> {
         let size = self.group_size()?;
         let old = |group: &Group| at_frame_end && now - group.began >= GROUP_TIME;
@@ -168,7 +172,7 @@ impl FecEncoder {
     }
 }
 
-/// Computes lost packets.
+/// Restores lost packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FecDecoder {
     media: BTreeMap<i64, Parity>,
@@ -182,7 +186,7 @@ struct Repair {
 }
 
 impl FecDecoder {
-    /// A media packet is there, however it came.
+    /// A media packet was received or restored.
     pub(super) fn on_packet(&mut self, number: i64, packet: Parity) {
         self.media.insert(number, packet);
         let horizon = self.horizon();
@@ -196,7 +200,7 @@ impl FecDecoder {
         self.repairs.push(Repair { numbers, parity });
     }
 
-    /// A packet that can be computed now.
+    /// Restores a packet if that is possible now.
     pub(super) fn recover(&mut self) -> Option<(i64, Parity)> {
         let horizon = self.horizon();
         let media = &self.media;
@@ -221,7 +225,7 @@ impl FecDecoder {
 }
 
 impl Repair {
-    /// The exclusive or of parity and all packets that are there: the one that is not.
+    /// The missing packet: the exclusive or of the parity and all other packets.
     fn solve(&self, media: &BTreeMap<i64, Parity>) -> Parity {
         let mut packet = self.parity;
         self.numbers.iter().filter_map(|number| media.get(number)).for_each(|p| packet.add(p));
@@ -247,7 +251,7 @@ mod tests {
         Parity { flags: 96 | number as u16, timestamp, length: 900 + number as u16, body }
     }
 
-    /// An encoder that has seen this many packets lost of 10,000, spread evenly.
+    /// An encoder that has seen this many losses in 10,000 packets, at regular intervals.
     fn encoder(lost: usize) -> FecEncoder {
         let mut encoder = FecEncoder::default();
         let report = |number: usize| {

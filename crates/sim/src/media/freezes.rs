@@ -1,19 +1,19 @@
-//! Freezes of the picture, by the rule of [WEBRTC-STATS §8] as libwebrtc applies it.
+//! Detects freezes of the picture by the rule of [WEBRTC-STATS §8], as implemented in libwebrtc.
 
 use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// Intervals between rendered frames that the mean is taken over.
+/// Number of intervals between rendered frames in the mean.
 const WINDOW: usize = 30;
-/// Intervals before the first verdict (libwebrtc).
+/// Number of intervals before the first freeze can be detected (libwebrtc).
 const MIN_INTERVALS: usize = 5;
-/// A freeze lasts at least this many mean intervals ..
+/// Minimum duration of a freeze in mean intervals.
 const MIN_FACTOR: i64 = 3;
-/// .. and at least this much longer than one.
+/// Minimum excess of a freeze over the mean interval. Both minima apply.
 const MIN_EXCESS: TimeDelta = TimeDelta::from_millis(150);
 
-/// Judges the time between rendered frames.
+/// Checks the intervals between rendered frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Freezes {
     last: Option<Timestamp>,
@@ -21,16 +21,16 @@ pub(super) struct Freezes {
 }
 
 impl Freezes {
-    /// The source was paused: the next frame ends no interval.
+    /// The source was paused. The time until the next frame is not an interval.
     pub(super) fn on_pause(&mut self) {
         self.last = None;
     }
 
-    /// A frame is rendered, or the stream ends. Returns how long the picture stood still before it, if
-    /// that was a freeze.
+    /// A frame is rendered, or the stream ends. Returns the duration of the interval that ends if
+    /// it was a freeze.
     ///
-    /// The interval enters the mean before it is judged by it, and the mean is cut to whole
-    /// milliseconds, as in libwebrtc: a long gap raises its own threshold.
+    /// As in libwebrtc, the interval is part of the mean it is compared with, and the mean is cut
+    /// to whole milliseconds. So a long gap raises its own threshold.
     pub(super) fn on_frame(&mut self, now: Timestamp) -> Option<TimeDelta> {
         let interval = now - self.last.replace(now)?;
         if self.intervals.len() == WINDOW {
@@ -64,7 +64,7 @@ mod tests {
     // [WEBRTC-STATS §8]
     #[test]
     fn a_gap_raises_its_own_threshold() {
-        // 29 intervals of 33 ms and one of 189 have a mean of 38 ms: the threshold is 188 ms.
+        // 29 intervals of 33 ms and one of 189 ms: mean 38 ms, threshold 188 ms.
         assert_eq!(after_a_steady_second(187), None);
         assert_eq!(after_a_steady_second(189), Some(TimeDelta::from_millis(189)));
         assert_eq!(after_a_steady_second(250), Some(TimeDelta::from_millis(250)));
@@ -76,7 +76,7 @@ mod tests {
         for frame in 0..31 {
             freezes.on_frame(Timestamp::from_millis(frame * 200));
         }
-        // Mean of 29 intervals of 200 ms and one of 640: 214 ms, threshold 642 ms.
+        // 29 intervals of 200 ms and one of 640 ms: mean 214 ms, threshold 642 ms.
         let mut other = freezes.clone();
         assert_eq!(freezes.on_frame(Timestamp::from_millis(6_640)), None);
         assert!(other.on_frame(Timestamp::from_millis(6_650)).is_some());

@@ -1,26 +1,30 @@
-//! Gaps: which media packets are missing, when to ask for them, and when to give them up.
+//! Gaps: tracks missing media packets, when to request them, and when to give them up.
 //!
-//! A packet is missing once a later one is there. It may only be late: requests wait as long as late
-//! packets lately took. With NACK a request is repeated each response time, ten times in all, and each round-trip
-//! time, where the receiver is told it, a hundred times; without,
-//! a missing packet gets the time that parity may take to arrive.
+//! A packet is missing once a later one has arrived. It may only be late, so a request waits as
+//! long as recent late packets took.
+//!
+//! With NACK, the receiver repeats a request after each response time, ten times in all. If it
+//! knows the round-trip time, it repeats the request after each round-trip time, a hundred times in
+//! all. Without NACK, a missing packet gets the time that parity may take to arrive.
 
 use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// Requests for one packet, and where the round-trip time is told [LIBWEBRTC §NackRequester].
+/// Maximum number of requests for one packet, without and with a known round-trip time
+/// [LIBWEBRTC §NackRequester].
 const MAX_REQUESTS: u32 = 10;
 const MAX_REQUESTS_TOLD: u32 = 100;
-/// Requests are repeated at most so often [LIBWEBRTC §NackRequester].
+/// Minimum time between requests for the same packet [LIBWEBRTC §NackRequester].
 const MIN_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
-/// Packets that are asked for at a time (libwebrtc); of a larger gap the older ones are given up.
+/// Maximum number of packets to request at a time (libwebrtc). In a larger gap the older packets
+/// are given up.
 const MAX_MISSING: usize = 1_000;
 /// Response time before the first answer (libwebrtc's default round-trip time).
 const INITIAL_RESPONSE_TIME: TimeDelta = TimeDelta::from_millis(100);
-/// Longest time that requests wait for packets that are only late.
+/// Maximum time that a request waits for a packet that may only be late.
 const MAX_TOLERANCE: TimeDelta = TimeDelta::from_millis(200);
-/// A packet that was lost after all shortens the wait by this share.
+/// When a packet turns out to be lost, this wait falls by one part in this many.
 const TOLERANCE_DECAY: i64 = 16;
 
 // The response time's estimator [RFC6298 §2].
@@ -30,17 +34,17 @@ const MEAN_GAIN: i64 = 8;
 const DEVIATION_GAIN: i64 = 4;
 /// `K`.
 const DEVIATIONS: i64 = 4;
-/// `G`, the least that is added to the mean.
+/// `G`, the minimum margin above the mean.
 const GRANULARITY: TimeDelta = TimeDelta::from_millis(10);
 
-/// How a media packet came to be there.
+/// How a media packet became available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// As it was sent first.
+    /// Received as first transmitted.
     Original,
-    /// Sent again.
+    /// Received as a retransmission.
     Retransmitted,
-    /// Computed from parity.
+    /// Restored from parity.
     Recovered,
 }
 
@@ -48,7 +52,7 @@ pub(super) enum Arrival {
 struct Missing {
     number: i64,
     since: Timestamp,
-    /// When to ask or to give up; `None` once it is given up.
+    /// Time of the next request, or of giving up. `None` once it is given up.
     due: Option<Timestamp>,
     requests: u32,
     requested: Timestamp,
@@ -57,17 +61,17 @@ struct Missing {
 /// The missing packets of a stream.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    /// Whether missing packets are asked for.
+    /// Whether missing packets are requested.
     nack: bool,
-    /// What a missing packet gets where nobody asks for it.
+    /// Time before a missing packet is given up, without NACK.
     patience: TimeDelta,
     newest: Option<i64>,
-    /// By rising number.
+    /// Sorted by sequence number.
     missing: VecDeque<Missing>,
-    /// How late a packet may be before it counts as lost.
+    /// Time by which a packet may be late before it counts as lost.
     tolerance: TimeDelta,
     response_time: ResponseTime,
-    /// The round-trip time, where the receiver is told it.
+    /// The round-trip time, if the receiver knows it.
     told: Option<TimeDelta>,
 }
 
@@ -84,7 +88,7 @@ impl Gaps {
         }
     }
 
-    /// The receiver is told the round-trip time: it does not have to learn from answers.
+    /// Sets the round-trip time. It then replaces the measured response time.
     pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
         self.told = Some(rtt.max(MIN_INTERVAL));
     }
@@ -94,7 +98,7 @@ impl Gaps {
         self.told.unwrap_or_else(|| self.response_time.timeout())
     }
 
-    /// A media packet is there.
+    /// A media packet was received or restored.
     pub(super) fn on_packet(&mut self, now: Timestamp, number: i64, arrival: Arrival) {
         let newest = *self.newest.get_or_insert(number - 1);
         for missing in newest + 1..number {
@@ -121,7 +125,7 @@ impl Gaps {
             }
             Arrival::Retransmitted => {
                 self.tolerance -= self.tolerance / TOLERANCE_DECAY;
-                // Of several requests nobody knows which one was answered [RFC6298 §3].
+                // After several requests it is unknown which one was answered [RFC6298 §3].
                 if missing.requests == 1 {
                     self.response_time.on_sample(now - missing.requested);
                 }
@@ -130,7 +134,7 @@ impl Gaps {
         }
     }
 
-    /// Packets before this one are of no use any more.
+    /// Forgets packets before this one. They are not needed any more.
     pub(super) fn forget_before(&mut self, number: i64) {
         while self.missing.front().is_some_and(|missing| missing.number < number) {
             self.missing.pop_front();
@@ -142,7 +146,8 @@ impl Gaps {
         self.missing.iter().filter_map(|missing| missing.due).min()
     }
 
-    /// The packets to ask for now, by rising number. Gives up those that were asked for often enough.
+    /// Returns the packets to request now, sorted by sequence number. Gives up packets that have
+    /// reached the maximum number of requests.
     pub(super) fn requests(&mut self, now: Timestamp) -> Vec<i64> {
         let again = now + self.response_timeout();
         let most = if self.told.is_some() { MAX_REQUESTS_TOLD } else { MAX_REQUESTS };
@@ -161,13 +166,13 @@ impl Gaps {
         requests
     }
 
-    /// The newest missing packet that was given up.
+    /// Sequence number of the newest missing packet that was given up.
     pub(super) fn given_up(&self) -> Option<i64> {
         self.missing.iter().rev().find(|missing| missing.due.is_none()).map(|m| m.number)
     }
 }
 
-/// Smoothed time from a request to its answer, as TCP smooths its round-trip time [RFC6298 §2].
+/// Time from a request to its answer, smoothed as TCP smooths its round-trip time [RFC6298 §2].
 #[derive(Clone, Copy, Debug, Default)]
 struct ResponseTime {
     /// `SRTT` and `RTTVAR`.
@@ -185,7 +190,8 @@ impl ResponseTime {
         });
     }
 
-    /// `RTO`, without TCP's lower bound of a second: a request too many costs a packet, no more.
+    /// `RTO`, without TCP's lower bound of a second, because an unnecessary request costs only one
+    /// packet.
     fn timeout(&self) -> TimeDelta {
         self.estimate.map_or(INITIAL_RESPONSE_TIME, |(mean, deviation)| {
             mean + (deviation * DEVIATIONS).max(GRANULARITY)

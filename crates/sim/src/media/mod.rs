@@ -1,5 +1,5 @@
-//! Video as both ends of a call handle it: frames that depend on each other, repair of lost packets,
-//! and playout.
+//! Video at both ends of a call: frames that depend on each other, repair of lost packets, and
+//! playout.
 //!
 //! ```text
 //! source -> packets -> send queue -> network -> Assembler -> Playout -> Freezes
@@ -10,7 +10,7 @@
 //!                    +------------- NACK, PLI <--------+
 //! ```
 //!
-//! Payload bytes are counted, not carried; headers, masks and sequence numbers are real.
+//! Payload bytes are counted, not carried. Headers, masks and sequence numbers are real.
 
 mod assembler;
 mod fec;
@@ -39,13 +39,14 @@ pub(crate) use sender::VideoSender;
 pub struct Repair {
     /// The receiver asks for lost packets (NACK), the sender sends them again (RTX).
     pub nack: bool,
-    /// The sender adds XOR parity packets (FlexFEC), as many as the loss ratio calls for.
+    /// The sender adds XOR parity packets (FlexFEC). Their number depends on the loss ratio.
     pub fec: bool,
-    /// Time between key frames; `None` for key frames on request only, as WebRTC endpoints do.
+    /// Time between key frames. With `None` there are key frames on request only, as in WebRTC
+    /// endpoints.
     pub key_frame_interval: Option<TimeDelta>,
 }
 
-/// A media packet, as far as putting frames together needs it.
+/// The properties of a media packet that the assembly of frames needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MediaPacket {
     /// RTP sequence number, unwrapped.
@@ -56,22 +57,22 @@ struct MediaPacket {
     first: bool,
     /// Last packet of its frame.
     last: bool,
-    /// Of a frame that depends on no other; known from its first packet only.
+    /// Part of a key frame. Only the first packet of a key frame shows this.
     key: bool,
 }
 
-/// What a packet of a repaired flow carries.
+/// Content of a packet of a repaired flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Media, for the first time.
+    /// First transmission of media.
     Media,
-    /// Media, again.
+    /// Retransmission of media.
     Rtx,
     /// Parity of media packets.
     Fec,
 }
 
-/// Bytes by [`Kind`].
+/// Amounts of data by [`Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Split {
     media: DataSize,

@@ -1,5 +1,6 @@
-//! The packets of a repaired flow as bytes: media, retransmissions, parity. All three have SSRC,
-//! payload type and sequence numbers of their own, and share the transport-wide numbers.
+//! Wire format of the packets of a repaired flow: media, retransmissions and parity. Each kind has
+//! its own SSRC, payload type and RTP sequence numbers. All share the transport-wide sequence
+//! numbers.
 
 use weir::feedback::{RtpNumber, SeqUnwrapper, Unwrapper};
 use weir::units::{DataSize, Timestamp};
@@ -16,9 +17,9 @@ use crate::rtp_format::{
 
 const RTX_PAYLOAD_TYPE: PayloadType = PayloadType::new(97).unwrap();
 const FEC_PAYLOAD_TYPE: PayloadType = PayloadType::new(98).unwrap();
-/// IP, UDP, the fixed RTP header and SRTP: what a packet takes besides its extension and payload.
+/// Size of a packet without header extension and payload: IP, UDP, the fixed RTP header and SRTP.
 const AROUND: u64 = IP_UDP + FIXED_HEADER as u64 + SRTP_TAG;
-/// What a retransmission takes more than the packet that it repeats.
+/// Additional size of a retransmission compared with the original packet.
 const RTX_OVERHEAD: DataSize = DataSize::from_bytes(Rtx::OVERHEAD as u64);
 
 /// A packet that waits to be sent.
@@ -27,16 +28,16 @@ pub(crate) struct Packet {
     pub(crate) kind: Kind,
     /// Whole IP packet.
     pub(crate) size: DataSize,
-    /// Extensions are filled in when it leaves.
+    /// RTP header. Extensions are filled in when the packet leaves.
     pub(crate) header: RtpHeader,
-    /// The media that parity is of.
+    /// SSRC of the media, if this is a parity packet.
     csrc: Option<u32>,
-    /// The beginning of its payload; the rest is only counted.
+    /// The first bytes of the payload. The rest is counted, not carried.
     payload: Vec<u8>,
 }
 
 impl Packet {
-    /// Of a retransmission: the number of what it repeats.
+    /// Sequence number of the original packet, if this is a retransmission.
     pub(super) fn repeated(&self) -> Option<u16> {
         (self.kind == Kind::Rtx)
             .then(|| Rtx::parse(&self.payload).ok())
@@ -44,12 +45,12 @@ impl Packet {
             .map(|rtx| rtx.sequence_number)
     }
 
-    /// Whether it carries nothing.
+    /// Whether it contains no payload.
     pub(super) fn is_padding(&self) -> bool {
         self.payload.is_empty()
     }
 
-    /// The headers as they go over the wire.
+    /// Writes the headers and the first bytes of the payload.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let csrc_size = if self.csrc.is_some() { RtpHeader::CSRC_SIZE } else { 0 };
         let mut bytes = vec![0; self.header.size() + csrc_size + self.payload.len()];
@@ -61,18 +62,19 @@ impl Packet {
         bytes
     }
 
-    /// What it is called in feedback that goes by SSRC.
+    /// Identifies the packet in feedback that uses SSRC and sequence number.
     pub(crate) fn rtp_number(&self) -> RtpNumber {
         let RtpHeader { ssrc, sequence_number, .. } = self.header;
         RtpNumber { ssrc, sequence_number }
     }
 
-    /// Bytes after the fixed header, those of the extension and those that are only counted too.
+    /// Number of bytes after the fixed header, including the extension and the bytes that are not
+    /// carried.
     fn length(&self) -> u16 {
         length(self.size)
     }
 
-    /// A media packet as parity covers it.
+    /// The parts of a media packet that parity covers.
     pub(super) fn parity(&self) -> Parity {
         let start = *self.payload.first_chunk().expect("media packets begin a payload");
         Parity::of(&self.header, start, self.length())
@@ -92,17 +94,17 @@ pub(crate) struct Ssrcs {
 }
 
 impl Ssrcs {
-    /// Those of the flow whose media have this one; flows number theirs from 1.
+    /// SSRCs of the flow whose media has this SSRC. Media SSRCs count from 1.
     pub(crate) fn of(media: u32) -> Self {
         Self { media, rtx: 1 << 16 | media, fec: 2 << 16 | media }
     }
 }
 
-/// Makes packets with rising sequence numbers.
+/// Creates packets with consecutive sequence numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     ssrcs: Ssrcs,
-    /// Next number of the media.
+    /// Sequence number of the next media packet.
     pub(super) next_number: i64,
     next_rtx: u16,
     next_fec: u16,
@@ -113,7 +115,7 @@ impl Writer {
         Self { ssrcs, next_number: 0, next_rtx: 0, next_fec: 0 }
     }
 
-    /// The next media packet.
+    /// Creates the next media packet.
     pub(super) fn media(
         &mut self,
         captured: Timestamp,
@@ -134,7 +136,7 @@ impl Writer {
         Packet { kind: Kind::Media, size, header, csrc: None, payload: start.emit().to_vec() }
     }
 
-    /// A media packet again [RFC4588 §4].
+    /// Creates a retransmission of a media packet [RFC4588 §4].
     pub(super) fn rtx(&mut self, original: &Packet) -> Packet {
         let header = RtpHeader {
             payload_type: RTX_PAYLOAD_TYPE,
@@ -150,8 +152,8 @@ impl Writer {
         Packet { kind: Kind::Rtx, size: original.size + RTX_OVERHEAD, header, csrc: None, payload }
     }
 
-    /// A packet of padding. It goes with the retransmissions: their numbers may have gaps that nobody
-    /// asks about.
+    /// Creates a padding packet. It is part of the retransmission stream, because the receiver
+    /// requests no packets that are missing there.
     pub(super) fn padding(&mut self, now: Timestamp, size: DataSize) -> Packet {
         let header = RtpHeader {
             marker: false,
@@ -166,7 +168,7 @@ impl Writer {
         Packet { kind: Kind::Rtx, size, header, csrc: None, payload: Vec::new() }
     }
 
-    /// The parity of a group [RFC8627 §4.2].
+    /// Creates the parity packet of a group [RFC8627 §4.2].
     pub(super) fn fec(&mut self, now: Timestamp, group: &Group) -> Packet {
         let header = RtpHeader {
             marker: false,
@@ -195,20 +197,20 @@ fn fec_header(group: &Group) -> flexfec::Header {
     header
 }
 
-/// What the parity of a group takes on the wire.
+/// Size on the wire of a group's parity packet.
 pub(super) fn fec_size(group: &Group) -> DataSize {
     let headers = RTP_HEADER - FIXED_HEADER + RtpHeader::CSRC_SIZE + fec_header(group).size();
     DataSize::from_bytes(AROUND + headers as u64 + u64::from(group.longest))
 }
 
-/// A packet that arrived.
+/// Content of a packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     /// A media packet, original or retransmission, with its unwrapped number.
     Media(Kind, i64, Parity),
     /// The parity of the media packets with these unwrapped numbers.
     Parity(Vec<i64>, Parity),
-    /// Neither: padding.
+    /// Padding.
     Nothing,
 }
 
@@ -233,7 +235,8 @@ impl Reader {
         let Some(start) = view.payload().first_chunk() else { return Arrived::Nothing };
         if header.ssrc == self.ssrcs.media {
             let number = self.numbers.peek(header.sequence_number.into());
-            // The newest number is the reference, or one very late packet would pull it back.
+            // Only the newest number becomes the reference for unwrapping. Otherwise one very late
+            // packet would move it back.
             if self.newest.is_none_or(|newest| number > newest) {
                 self.newest = Some(number);
                 self.numbers.set_last(number);
@@ -262,7 +265,7 @@ impl Reader {
         )
     }
 
-    /// What a media packet says of its frame.
+    /// Reads the frame information of a media packet.
     pub(super) fn media(&mut self, number: i64, packet: &Parity) -> MediaPacket {
         let start = Descriptor::parse(packet.start()).expect("media packets begin a payload");
         let ticks = self.timestamps.unwrap(packet.timestamp);
@@ -347,7 +350,8 @@ mod tests {
         }
         let group = encoder.due(Timestamp::from_secs(2), true).unwrap();
         let fec = writer.fec(now, group);
-        // RTP with CSRC 24, FEC header 12, and the packets without their fixed headers.
+        // RTP header with CSRC: 24 B; FEC header: 12 B; then the packets without their fixed
+        // headers.
         assert_eq!(fec.size, bytes(28 + 24 + 12 + (1_000 - 28 - 12 - 10) + 10));
         assert_eq!(fec.size, fec_size(group));
         let emitted = fec.emit();
@@ -374,7 +378,8 @@ mod tests {
         let mut writer = Writer::new(SSRCS);
         let mut reader = Reader::new(SSRCS);
         let mut last = None;
-        // Fourteen hours, in which 32 bits at 90 kHz wrap once and the numbers twice.
+        // Fourteen hours, in which the 32-bit clock of 90 kHz wraps once and the sequence numbers
+        // twice.
         for minute in 0..140_000 {
             let captured = Timestamp::from_millis(minute * 360);
             let sent = writer.media(captured, Descriptor::KeyFrameStart, true, SIZE);

@@ -1,7 +1,7 @@
-//! Playout: when a decoded frame is shown.
+//! Playout: decides when a decoded frame is shown.
 //!
-//! A frame is shown a playout delay after its capture, or at once if it comes later than that. The
-//! delay follows how long frames took to become decodable, slowly enough for nobody to notice.
+//! A frame is shown one playout delay after its capture, or at once if it is decoded later than
+//! that. The playout delay follows the delays of recent frames, slowly enough to be unnoticeable.
 //! Decoding takes no time.
 
 use std::collections::VecDeque;
@@ -10,13 +10,13 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::freezes::Freezes;
 
-/// Frames whose delays are remembered: ten seconds at 30 frames a second.
+/// Number of frames in the window of delays: ten seconds at 30 frames a second.
 const WINDOW: usize = 300;
-/// Share of them that shall come in time.
+/// Share of these frames that should arrive in time.
 const IN_TIME: f64 = 0.95;
 /// Time from the decoder to the screen (libwebrtc's default render delay).
 const RENDER_DELAY: TimeDelta = TimeDelta::from_millis(10);
-/// A source that captured nothing for this long was paused [WEBRTC-STATS §8].
+/// A longer time without capture means that the source was paused [WEBRTC-STATS §8].
 const PAUSE: TimeDelta = TimeDelta::from_secs(5);
 /// Playout runs at most this much faster or slower than capture (libwebrtc: 100 ms a second).
 const MAX_SPEED_CHANGE: f64 = 0.1;
@@ -26,7 +26,7 @@ const MAX_SPEED_CHANGE: f64 = 0.1;
 pub(super) struct Rendered {
     /// Time from its capture to now.
     pub(super) delay: TimeDelta,
-    /// How long the picture had stood still before it, if that was a freeze.
+    /// Duration of the freeze that it ended, if any.
     pub(super) freeze: Option<TimeDelta>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Rendered {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Playout {
     delays: Delays,
-    /// The playout delay, and the capture time of the frame it was set by.
+    /// The playout delay, and the capture time of the frame that set it.
     delay: Option<(TimeDelta, Timestamp)>,
     queue: VecDeque<Waiting>,
     freezes: Freezes,
@@ -50,8 +50,8 @@ struct Waiting {
 }
 
 impl Playout {
-    /// A frame is decoded. Frames come in the order of their capture; `is_next` if none was left out
-    /// since the one before.
+    /// A frame is decoded. Frames come in order of capture. `is_next` is true if no frame was
+    /// skipped since the last one.
     pub(super) fn on_frame(&mut self, now: Timestamp, captured: Timestamp, is_next: bool) {
         self.delays.push(now - captured);
         let wanted = self.delays.percentile() + RENDER_DELAY;
@@ -67,12 +67,12 @@ impl Playout {
         self.queue.push_back(Waiting { due, captured, after_pause });
     }
 
-    /// When a frame is to be shown next.
+    /// Time at which the next frame is due.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         self.queue.front().map(|frame| frame.due)
     }
 
-    /// Shows the newest frame that is due; older ones come too late for the screen.
+    /// Shows the newest frame that is due. Older frames are skipped.
     pub(super) fn render(&mut self, now: Timestamp) -> Option<Rendered> {
         let due = self.queue.iter().take_while(|frame| frame.due <= now).count();
         let after_pause = self.queue.iter().take(due).any(|frame| frame.after_pause);
@@ -83,14 +83,14 @@ impl Playout {
         Some(Rendered { delay: now - frame.captured, freeze: self.freezes.on_frame(now) })
     }
 
-    /// The stream ends. A gap that is still open counts as one that ends now; getStats would never
-    /// tell of it.
+    /// The stream ends. A gap that is still open counts as if it ended now. (getStats would not
+    /// report it.)
     pub(super) fn finish(&mut self, now: Timestamp) -> Option<TimeDelta> {
         self.freezes.on_frame(now)
     }
 }
 
-/// The delays of the last frames, in the order of arrival and sorted.
+/// Delays of recent frames, in order of arrival and sorted.
 #[derive(Clone, Debug, Default)]
 struct Delays {
     recent: VecDeque<TimeDelta>,
@@ -108,7 +108,7 @@ impl Delays {
         self.sorted.insert(self.sorted.partition_point(|&other| other < delay), delay);
     }
 
-    /// The delay that [`IN_TIME`] of the frames do not exceed; zero of none.
+    /// The delay that a share [`IN_TIME`] of the frames does not exceed; zero without frames.
     fn percentile(&self) -> TimeDelta {
         let rank = libm::ceil(self.sorted.len() as f64 * IN_TIME) as usize;
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or(TimeDelta::ZERO)
@@ -129,7 +129,7 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
-    /// Decodes frame after frame, each with its delay in ms, and gives the times they are due.
+    /// Decodes frames with these delays in ms. Returns the delays with which they are due.
     fn due(playout: &mut Playout, delays: impl IntoIterator<Item = i64>) -> Vec<i64> {
         let frames = (0..).zip(delays).map(|(frame, delay)| {
             let captured = at(frame * INTERVAL);
@@ -154,8 +154,8 @@ mod tests {
     fn the_delay_follows_the_95th_percentile_at_a_tenth_of_the_time() {
         let mut playout = Playout::default();
         let delays = due(&mut playout, (0..900).map(|frame| if frame < 300 { 50 } else { 150 }));
-        // One in twenty of 300 frames is late before the percentile moves; from 60 to 160 ms it then
-        // takes a second.
+        // The percentile moves after one frame in twenty of 300 was late. The change from 60 to 160
+        // ms then takes a second.
         assert_eq!(playout.delay.unwrap().0, millis(160));
         assert_eq!(delays[314], 150, "late, so at once");
         assert_eq!(*delays.last().unwrap(), 160);

@@ -1,7 +1,8 @@
-//! How a browser divides the target: the encoder gets what the share of repair leaves of it.
+//! Division of the target bitrate between media and repair, as in a browser: the encoder gets the
+//! target minus the share of repair.
 //!
-//! That share is what retransmissions and parity took of all that was sent lately. It is taken anew when
-//! the controller or a receiver report has something new to say, and stands until then
+//! The share of repair is the fraction of the recently sent data that was retransmissions and
+//! parity. It is computed again only when the target or a receiver report has changed
 //! [LIBWEBRTC §FecControllerDefault].
 
 use std::collections::VecDeque;
@@ -16,34 +17,35 @@ use super::receiver_reports::{ReceiverReports, Reported};
 use super::ulpfec::{Share, ShareRule};
 use crate::source::media_rate;
 
-/// Largest share of repair [LIBWEBRTC §FecControllerDefault].
+/// Maximum share of repair [LIBWEBRTC §FecControllerDefault].
 const MAX_REPAIR_SHARE: f64 = 0.5;
-/// What is sent is counted over this time [LIBWEBRTC §RtpSenderEgress], and over this one what
-/// retransmissions were granted, which may take the whole target [LIBWEBRTC §RtpTransportControllerSend].
+/// Window for the sent rates [LIBWEBRTC §RtpSenderEgress], and window for the rate of granted
+/// retransmissions, which may take the whole target [LIBWEBRTC §RtpTransportControllerSend].
 const WINDOW: TimeDelta = TimeDelta::from_secs(1);
 const RTX_WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// A rate is that of a time that is longer than this [LIBWEBRTC §BitrateTracker].
+/// A rate requires a longer time than this [LIBWEBRTC §BitrateTracker].
 const LEAST_TIME: TimeDelta = TimeDelta::from_millis(1);
-/// The division of a target.
+/// Divides the target bitrate.
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
     media: SentRate,
     rtx: SentRate,
     fec: SentRate,
     granted: SentRate,
-    /// When the frames of the last second left.
+    /// Times of the frames of the last second.
     frames: VecDeque<Timestamp>,
     reports: ReceiverReports,
-    /// The target, what push-back leaves of it, and the report by which it was divided last.
+    /// Inputs of the last division: the target, the target after push-back, and the receiver
+    /// report.
     divided: Option<(Bitrate, Bitrate, Reported)>,
     media_share: f64,
     rule: ShareRule,
-    /// Of parity.
+    /// Current share of parity.
     share: Share,
 }
 
 impl Protection {
-    /// `chance` spreads the receiver reports.
+    /// `chance` varies the times of the receiver reports.
     pub(super) fn new(chance: Stream) -> Self {
         Self {
             media: SentRate::over(WINDOW),
@@ -59,7 +61,7 @@ impl Protection {
         }
     }
 
-    /// A packet that is no padding left.
+    /// A packet other than padding left.
     pub(super) fn on_packet_sent(&mut self, now: Timestamp, kind: Kind, size: DataSize) {
         match kind {
             Kind::Media => self.media.add(now, size),
@@ -73,7 +75,8 @@ impl Protection {
         self.frames.push_back(now);
     }
 
-    /// A feedback report arrived; the round-trip time of a receiver report that came with it.
+    /// A feedback report arrived. Returns the round-trip time of the receiver report that came with
+    /// it, if any.
     pub(super) fn on_feedback(
         &mut self,
         now: Timestamp,
@@ -83,23 +86,22 @@ impl Protection {
         self.reports.on_feedback(now, target, report).map(|reported| reported.rtt)
     }
 
-    /// Round-trip time by which requests for the same packet are told apart; `None` before the first
-    /// report.
+    /// Minimum time between retransmissions of the same packet. `None` before the first report.
     pub(super) fn rtt(&self) -> Option<TimeDelta> {
         self.reports.history_rtt()
     }
 
-    /// Round-trip time as the receiver knows it.
+    /// Round-trip time that the receiver uses.
     pub(super) fn receiver_rtt(&self) -> Option<TimeDelta> {
         self.reports.receiver_rtt()
     }
 
-    /// What parity is made by.
+    /// Current share of parity.
     pub(super) fn parity_share(&self) -> Share {
         self.share
     }
 
-    /// What the encoder may produce.
+    /// Rate that the encoder may produce.
     pub(super) fn media_rate(&mut self, now: Timestamp, target: &Target) -> Bitrate {
         let reported = self.reports.last();
         let known = (target.bitrate, target.source_bitrate, reported);
@@ -120,10 +122,10 @@ impl Protection {
         (self.frames.len() as f64 / time.as_secs_f64()).round()
     }
 
-    /// Whether a retransmission of this size may be sent; if so, it is taken to be.
+    /// Whether a retransmission of this size may be sent. If so, it counts as sent.
     pub(super) fn grant_rtx(&mut self, now: Timestamp, size: DataSize, target: Bitrate) -> bool {
         let before = self.granted.rate(now);
-        // The first ones are granted whatever the target is.
+        // While there is no rate of granted retransmissions, any target allows another.
         let is_granted = before == Bitrate::ZERO || before + size / RTX_WINDOW <= target;
         if is_granted {
             self.granted.add(now, size);
@@ -132,8 +134,8 @@ impl Protection {
     }
 }
 
-/// The rate of what was sent in a window, or since the first of it if nothing came before
-/// [LIBWEBRTC §BitrateTracker].
+/// Rate of the data sent in a window. If the window was empty before, the rate is over the time
+/// since its first packet [LIBWEBRTC §BitrateTracker].
 #[derive(Clone, Debug)]
 struct SentRate {
     window: TimeDelta,
@@ -199,7 +201,8 @@ mod tests {
         Target::new(rate, rate)
     }
 
-    /// Sends a packet of 1000 B each 10 ms until a time: of each ten so many again, and so many of parity.
+    /// Sends a packet of 1000 B every 10 ms until a time. Of each ten, `rtx` are retransmissions
+    /// and `fec` are parity.
     fn send(protection: &mut Protection, until_ms: i64, rtx: i64, fec: i64) {
         for index in 0..until_ms / 10 {
             let kind = match index % 10 {
@@ -211,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Feedback of 64 packets that left a while before, so many of which did not arrive.
+    /// Feedback on 64 packets that left `response_ms` earlier, of which `lost` did not arrive.
     fn feedback(now_ms: i64, response_ms: i64, lost: i64) -> FeedbackReport {
         let packets = (0..64).map(|number| {
             PacketReport::new(number, bytes(1_000), at(now_ms - response_ms))
@@ -243,7 +246,7 @@ mod tests {
         for ms in [1_000, 1_049] {
             protection.on_packet_sent(at(ms), Kind::Rtx, bytes(500));
         }
-        // 1000 B in 50 ms are 160 kbit/s; of media the last second still holds 95 packets.
+        // 1000 B in 50 ms amount to 160 kbit/s. The last second contains 95 media packets.
         let media = 95.0 * 8.0;
         let expected = 1_000.0 * media / (media + 160.0);
         assert!((kbps(&mut protection, 1_049, 1_000) - expected).abs() < 0.01);
@@ -299,7 +302,7 @@ mod tests {
         }
         (61..110).for_each(|frame| protection.on_frame(at(33 * frame)));
         kbps(&mut protection, 3_630, 970);
-        // 24 of 256, in frames of 31 kbit: the least share.
+        // Loss of 24 in 256 with frames of 31 kbit: the minimum share.
         assert_eq!(protection.parity_share(), Share { parity: 64, max_frames: 4 });
     }
 
@@ -308,7 +311,7 @@ mod tests {
     fn retransmissions_may_take_the_whole_target_and_no_more() {
         let mut protection = protection();
         let limit = Bitrate::from_kbps(800);
-        // Twice as much is asked for: 200 kB in a second, of which 100 are the target.
+        // Requests for twice the target: 200 kB in a second, with a target of 100 kB.
         let asked = (0..200).map(|index| at(5 * index));
         let granted = asked.filter(|&now| protection.grant_rtx(now, bytes(1_000), limit)).count();
         assert!((95..=100).contains(&granted), "{granted}");
@@ -317,7 +320,7 @@ mod tests {
             assert!(protection.grant_rtx(at(0), bytes(1_000), limit));
             assert!(protection.grant_rtx(at(1), bytes(1_000), limit), "no rate yet");
             protection.granted.add(at(250), bytes(45_000));
-            // 45,000 B in 500 ms are 720 kbit/s.
+            // 45,000 B in 500 ms amount to 720 kbit/s.
             protection.grant_rtx(at(600), bytes(size), limit)
         };
         assert!(grants(5_000));

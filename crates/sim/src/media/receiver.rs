@@ -1,4 +1,4 @@
-//! The video side of a receiver: frames out of packets, repair asked for, playout.
+//! The video part of a receiver: combines packets into frames, requests repair, and plays frames.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::key_frame::PictureLoss;
@@ -13,10 +13,10 @@ use super::playout::Playout;
 use super::{Kind, Repair};
 use crate::trace::Video;
 
-/// A key frame is asked for again after this time at least (libwebrtc).
+/// Minimum time between requests for a key frame (libwebrtc).
 const KEY_FRAME_TIMEOUT: TimeDelta = TimeDelta::from_millis(200);
 
-/// Puts frames together, asks for what is missing, and shows them.
+/// Combines packets into frames, requests missing packets, and shows the frames.
 #[derive(Clone, Debug)]
 pub(crate) struct VideoReceiver {
     ssrcs: Ssrcs,
@@ -27,7 +27,7 @@ pub(crate) struct VideoReceiver {
     playout: Playout,
     next_key_frame_request: Timestamp,
     last_arrival: Timestamp,
-    /// What is to be noted since it was last taken, and the sum of the frames' delays.
+    /// Results since they were last taken, and the sum of the frames' delays.
     noted: Video,
     delays: TimeDelta,
 }
@@ -49,7 +49,7 @@ impl VideoReceiver {
         }
     }
 
-    /// The receiver is told the round-trip time.
+    /// Sets the round-trip time.
     pub(crate) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
         self.gaps.on_round_trip_time(rtt);
     }
@@ -104,7 +104,7 @@ impl VideoReceiver {
         self.assembler.needs_key_frame(self.gaps.given_up())
     }
 
-    /// Shows the frame that is due and sends the requests that are.
+    /// Shows the frame that is due and sends the requests that are due.
     pub(crate) fn on_deadline(&mut self, now: Timestamp, mut send: impl FnMut(&[u8])) {
         if let Some(rendered) = self.playout.render(now) {
             self.noted.frames += 1;
@@ -133,8 +133,9 @@ impl VideoReceiver {
         self.noted.frozen += freeze.unwrap_or(TimeDelta::ZERO);
     }
 
-    /// What happened since the last call. With the `last` one a picture that still stands is judged:
-    /// up to the last packet, for without packets nobody can tell a freeze from a pause.
+    /// Returns the results since the last call. If `last` is true, also counts a freeze that has
+    /// not ended: it lasts until the last packet, because without packets a freeze cannot be
+    /// distinguished from a pause.
     pub(crate) fn take_noted(&mut self, last: bool) -> Video {
         if last {
             let freeze = self.playout.finish(self.last_arrival);

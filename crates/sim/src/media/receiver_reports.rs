@@ -1,5 +1,6 @@
-//! What receiver reports tell a browser's sender: loss and round-trip time, about once a second. They are
-//! made of the feedback, which tells the same earlier.
+//! Model of the receiver reports that a browser's sender gets about once a second: loss and
+//! round-trip time. No such reports are sent. They are computed from the feedback, which contains
+//! the same information earlier.
 
 use std::collections::VecDeque;
 
@@ -7,37 +8,38 @@ use weir::feedback::{FeedbackReport, LossCounts, PacketReport};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
-/// Video has a receiver report once a second on average.
+/// Mean interval of receiver reports for video.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const MS: TimeDelta = TimeDelta::from_millis(1);
-/// A report measures the round-trip time by the newest sender report, which comes once for so much that is
-/// sent on average, and once a second at least [LIBWEBRTC §RTCPSender].
+/// A receiver report gives the round-trip time of the newest sender report. On average there is one
+/// sender report for this much data sent, and at least one a second [LIBWEBRTC §RTCPSender].
 const SENDER_REPORT: DataSize = DataSize::from_bytes(45_000);
 const MAX_SENDER_REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// A report tells of losses in so many parts of the packets [RFC3550 §6.4.1] ..
+/// Unit of the loss ratio in a report: 1/256 [RFC3550 §6.4.1].
 const LOSS_PARTS: u64 = 256;
 const MAX_LOSS: u64 = LOSS_PARTS - 1;
-/// .. and reports of fewer packets than this are taken together [LIBWEBRTC §SendSideBandwidthEstimation].
+/// Reports on fewer packets than this are combined with the next one
+/// [LIBWEBRTC §SendSideBandwidthEstimation].
 const MIN_PACKETS: u64 = 20;
-/// How often an end asks for the round-trip time that was measured lately, and how often it takes over the
-/// longest of those that are no older than this [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
+/// Interval at which an end collects the latest measured round-trip time, and at which it adopts
+/// the longest one that is not older than the timeout [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
 const RTT_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const RTT_TIMEOUT: TimeDelta = TimeDelta::from_millis(1_500);
-/// What the history of sent packets adds [LIBWEBRTC §RTPSender].
+/// Margin that the history of sent packets adds to the round-trip time [LIBWEBRTC §RTPSender].
 const RTT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
-/// What the two ends take of a round trip: at random between these, as measured.
+/// Processing time of the two ends in a round trip: uniform between these limits (measured).
 const ENDS_TIME: (TimeDelta, TimeDelta) =
     (TimeDelta::from_micros(1_300), TimeDelta::from_micros(1_900));
 
-/// What a report tells.
+/// Content of a receiver report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reported {
     pub(super) rtt: TimeDelta,
-    /// Of 256 packets.
+    /// Lost packets in 256.
     pub(super) lost: u64,
 }
 
-/// Makes receiver reports of the feedback.
+/// Computes receiver reports from the feedback.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiverReports {
     chance: Stream,
@@ -47,15 +49,16 @@ pub(super) struct ReceiverReports {
     reported: Option<Timestamp>,
     sender_rtt: RttStats,
     receiver_rtt: RttStats,
-    /// What the receiver measured since it was last asked: a reference time that goes with its report is
-    /// answered by the next sender report.
+    /// The receiver's own measurement. `referred` is when it last sent a reference time with a
+    /// report; the next sender report answers it. `answered` is the resulting round-trip time,
+    /// until it is collected.
     referred: Option<Timestamp>,
     answered: Option<TimeDelta>,
     delays: PathDelays,
-    /// When the next sender report leaves, and the round-trip time of the one before.
+    /// Time of the next sender report, and the round-trip time of the one before.
     sender_report: Timestamp,
     rtt: Option<TimeDelta>,
-    /// Of the receiver report to come.
+    /// Packet counts for the next receiver report.
     lost: u64,
     received: u64,
 }
@@ -81,22 +84,23 @@ impl ReceiverReports {
         }
     }
 
-    /// What the last report told.
+    /// Content of the last report.
     pub(super) fn last(&self) -> Reported {
         self.last
     }
 
-    /// The round-trip time as the history of sent packets knows it; `None` before the first report.
+    /// Round-trip time that the history of sent packets uses. `None` before the first report.
     pub(super) fn history_rtt(&self) -> Option<TimeDelta> {
         self.sender_rtt.longest.map(|rtt| rtt + RTT_MARGIN)
     }
 
-    /// The round-trip time as the receiver knows it, by its own measurement [RFC3611 §4.5].
+    /// Round-trip time that the receiver measured [RFC3611 §4.5].
     pub(super) fn receiver_rtt(&self) -> Option<TimeDelta> {
         self.receiver_rtt.longest
     }
 
-    /// Feedback arrived while so much was sent; what a receiver report tells that came with it.
+    /// Feedback arrived while `target` was the bitrate. Returns the receiver report that came with
+    /// it, if any.
     pub(super) fn on_feedback(
         &mut self,
         now: Timestamp,
@@ -119,7 +123,7 @@ impl ReceiverReports {
         is_due.then_some(self.last)
     }
 
-    /// What the sender reports that left between these packets met.
+    /// Computes the round-trip times of the sender reports that left between these packets.
     fn measure(&mut self, now: Timestamp, target: Bitrate, report: &FeedbackReport) {
         let Some(rtt) = report.rtt(now) else { return };
         self.delays.least_rtt = rtt.min(self.delays.least_rtt);
@@ -139,7 +143,7 @@ impl ReceiverReports {
         }
     }
 
-    /// Between half and one and a half times the interval [RFC3550 §6.3.1].
+    /// A random time between 0.5 and 1.5 times the interval [RFC3550 §6.3.1].
     fn spread(&mut self, interval: TimeDelta) -> TimeDelta {
         interval * (0.5 + self.chance.uniform())
     }
@@ -155,12 +159,13 @@ impl ReceiverReports {
     }
 }
 
-/// Any time within the interval is as likely.
+/// A time with uniform distribution in the interval.
 fn at_random_within(interval: TimeDelta, chance: &mut Stream) -> Timestamp {
     Timestamp::ZERO + interval * chance.uniform()
 }
 
-/// The round-trip time as one end's parts learn it [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
+/// The statistics that provide the round-trip time to the other parts of an end
+/// [LIBWEBRTC §ModuleRtpRtcpImpl2, §CallStats].
 #[derive(Clone, Debug)]
 struct RttStats {
     next_question: Timestamp,
@@ -179,7 +184,7 @@ impl RttStats {
         }
     }
 
-    /// `lately` is what was measured since it was last asked for.
+    /// Advances to `now`. `lately` returns the value measured since the last collection.
     fn on_time(&mut self, now: Timestamp, lately: impl FnOnce() -> Option<TimeDelta>) {
         if now >= self.next_question {
             self.next_question += RTT_UPDATE_INTERVAL;
@@ -197,9 +202,10 @@ impl RttStats {
 #[derive(Clone, Copy, Debug)]
 struct PathDelays {
     least_rtt: TimeDelta,
-    /// From sending to arrival by the receiver's clock.
+    /// Minimum one-way delay. Its zero point is arbitrary, because arrival times are on the
+    /// receiver's clock.
     least_delay: TimeDelta,
-    /// When the last packet left, and its delay.
+    /// Send time and one-way delay of the last packet.
     last: Option<(Timestamp, TimeDelta)>,
 }
 
@@ -217,13 +223,13 @@ impl PathDelays {
         self.last = Some((packet.send_time, delay));
     }
 
-    /// The round-trip time of a small packet that leaves after the last one: it waits for what is still
-    /// queued then.
+    /// Round-trip time of a small packet that leaves after the last one. It waits until the queue
+    /// of that time is empty.
     fn rtt_of(&self, leaves: Timestamp) -> TimeDelta {
         let queued = self.last.map_or(TimeDelta::ZERO, |(left, delay)| {
             (delay - self.least_delay - (leaves - left)).max(TimeDelta::ZERO)
         });
-        // Feedback takes a little longer than the path alone.
+        // Cut to whole ms, because feedback takes slightly longer than the path alone.
         MS * self.least_rtt.as_millis() + queued
     }
 }
@@ -242,7 +248,7 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
-    /// Reports of a path with 25 ms each way.
+    /// Receiver reports over a path with a one-way delay of 25 ms.
     struct Bench {
         reports: ReceiverReports,
         target: Bitrate,
@@ -255,7 +261,8 @@ mod tests {
             Self { reports, target: Bitrate::from_kbps(1_000), now_ms: 0 }
         }
 
-        /// So many times feedback of ten packets, each 10 ms, of which some were lost, through a queue.
+        /// Sends feedback `times` times, each on ten packets 10 ms apart, of which `lost` are lost,
+        /// through a queue of `queue_ms`.
         fn run(&mut self, times: i64, lost: i64, queue_ms: i64) -> Reported {
             for _ in 0..times {
                 self.now_ms += 100;
@@ -326,7 +333,7 @@ mod tests {
             times.dedup();
             times.len()
         };
-        // In a minute; 45 kB take 360 ms at 1 Mbit/s.
+        // Number in a minute. 45 kB take 360 ms at 1 Mbit/s.
         let (fast, slow) = (sent(1_000), sent(100));
         assert!((140..=180).contains(&fast), "{fast}");
         assert!((52..=68).contains(&slow), "{slow}");
@@ -343,7 +350,7 @@ mod tests {
         assert_eq!(counted(51) + counted(52), seen.len());
         assert!(counted(51) > 5 && counted(52) > 5);
         let queued = bench.run(40, 0, 300).rtt;
-        // A sender report leaves up to 10 ms after a packet.
+        // A sender report leaves at most 10 ms after a packet.
         assert!((millis(341)..=millis(352)).contains(&queued), "{queued:?}");
     }
 
@@ -358,7 +365,8 @@ mod tests {
             stats.on_time(at(now_ms), || truth);
             stats.longest.map(TimeDelta::as_millis)
         });
-        // What was asked for at 300 ms counts until 1800, at 1300 until 2800; after that it stands.
+        // The value collected at 300 ms counts until 1800 ms, the one at 1300 ms until 2800 ms.
+        // After that the last result remains.
         let long = Some(1_700);
         let next = Some(700);
         assert_eq!(known, [None, None, None, long, long, long, long, next, next, next]);

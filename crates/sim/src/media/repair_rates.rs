@@ -1,8 +1,8 @@
-//! Rates of media and repair, and what they leave of the target.
+//! Rates of media and repair, and the media rate that the target allows.
 //!
-//! The controller's target `A` is for everything that is sent: the encoder gets
-//! `v = A - r_FEC - r_RTX` (bari). Parity is at most half of all that is sent (bari), and
-//! retransmissions are at most half of the target, so that neither can crowd out the media.
+//! The controller's target `A` includes everything that is sent: the encoder gets
+//! `v = A - r_FEC - r_RTX` (bari). Parity is at most half of the data sent (bari), and
+//! retransmissions are at most half of the target, so that neither displaces the media.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::{Kind, Split};
 
-/// Time that rates are taken over.
+/// Window for the rates.
 const WINDOW: TimeDelta = TimeDelta::from_secs(1);
-/// Largest share of the target that is retransmissions.
+/// Maximum share of retransmissions in the target.
 const MAX_RTX_SHARE: f64 = 0.5;
-/// The encoder gets at least this share of the target: after a cut, the repair of the last second
-/// belongs to a rate that is gone.
+/// Minimum share of the encoder in the target. After a cut of the target, the repair of the last
+/// second still belongs to the old, higher rate.
 const MIN_MEDIA_SHARE: f64 = 0.5;
 
-/// What was put into the send queue in the last second.
+/// Data that was put into the send queue in the last second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RepairRates {
     recent: VecDeque<(Timestamp, Kind, DataSize)>,
@@ -33,7 +33,7 @@ impl RepairRates {
         self.sums.add(kind, size);
     }
 
-    /// `v`: what the encoder may produce of the target.
+    /// `v`: the rate that the encoder may produce.
     pub(super) fn media_rate(&mut self, now: Timestamp, target: Bitrate) -> Bitrate {
         self.forget(now);
         let repair = (self.sums.fec + self.sums.rtx) / WINDOW;
@@ -43,7 +43,7 @@ impl RepairRates {
     /// Whether a parity packet of this size may be sent.
     pub(super) fn allows_fec(&mut self, now: Timestamp, size: DataSize) -> bool {
         self.forget(now);
-        // At most half of all is no more than the rest.
+        // "At most half of the data" means "at most as much as the rest".
         self.sums.fec + size <= self.sums.media + self.sums.rtx
     }
 

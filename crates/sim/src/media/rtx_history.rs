@@ -1,19 +1,19 @@
-//! The sender's memory of media packets, from which it sends them again [RFC4588 §4].
+//! The sender's history of media packets, from which it retransmits [RFC4588 §4].
 
 use std::collections::VecDeque;
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// How long after it left last a packet is kept at least [LIBWEBRTC §RtpPacketHistory] ..
+/// Minimum time for which a packet is kept after it was last sent [LIBWEBRTC §RtpPacketHistory].
 const HISTORY: TimeDelta = TimeDelta::from_secs(1);
-/// .. or this many round-trip times, where they are long.
+/// The same minimum in round-trip times. The longer of the two applies.
 const HISTORY_ROUND_TRIPS: i64 = 3;
-/// As long as there are fewer packets than this, each is kept ..
+/// With fewer packets than this in the history, the minimum time is multiplied.
 const FEW: usize = 600;
-/// .. for so many times as long.
+/// The factor for this case.
 const KEPT_OF_FEW: i64 = 3;
 
-/// Packets by rising sequence number without a gap.
+/// Packets with consecutive sequence numbers.
 #[derive(Clone, Debug)]
 pub(super) struct RtxHistory<T> {
     first: i64,
@@ -27,11 +27,11 @@ struct Sent<T> {
     again: Again,
 }
 
-/// Whether a packet was sent again.
+/// Whether a packet was retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Never,
-    /// It waits in the send queue.
+    /// The retransmission waits in the send queue.
     Queued,
     Sent,
 }
@@ -56,8 +56,9 @@ impl<T> RtxHistory<T> {
         self.sent.push_back(Sent { packet, last_sent: now, again: Again::Never });
     }
 
-    /// The packet to send again, unless it is forgotten, waits in the send queue, or left again less than
-    /// a round-trip time ago: then the request was made before that could have arrived.
+    /// Returns the packet to retransmit. Returns `None` if it is no longer kept, if its
+    /// retransmission waits in the send queue, or if it was retransmitted less than a round-trip
+    /// time ago. In the last case the request was sent before the retransmission could arrive.
     pub(super) fn on_request(&mut self, now: Timestamp, rtt: TimeDelta, number: i64) -> Option<&T> {
         let sent = self.get_mut(number)?;
         let is_wanted = match sent.again {
@@ -68,14 +69,14 @@ impl<T> RtxHistory<T> {
         is_wanted.then_some(&sent.packet)
     }
 
-    /// The packet was put into the send queue again.
+    /// The packet's retransmission was put into the send queue.
     pub(super) fn on_queued_again(&mut self, number: i64) {
         if let Some(sent) = self.get_mut(number) {
             sent.again = Again::Queued;
         }
     }
 
-    /// The packet left again.
+    /// The packet's retransmission left.
     pub(super) fn on_sent_again(&mut self, now: Timestamp, number: i64) {
         if let Some(sent) = self.get_mut(number) {
             (sent.again, sent.last_sent) = (Again::Sent, now);
@@ -97,7 +98,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// Packets 7, 8, 9 .. with their number as content, so many ms apart.
+    /// Packets 7, 8, 9 .. with their number as content, sent `apart_ms` apart.
     fn history(count: i64, apart_ms: i64, rtt: TimeDelta) -> RtxHistory<i64> {
         let mut history = RtxHistory::new(7);
         for index in 0..count {

@@ -1,4 +1,4 @@
-//! The video side of a sender: packets out of frames, and their repair.
+//! The video part of a sender: splits frames into packets and repairs losses.
 
 use weir::controller::Target;
 use weir::feedback::FeedbackReport;
@@ -17,15 +17,15 @@ use super::{Kind, Repair};
 use crate::flow::Body;
 use crate::rtp_format::Departure;
 
-/// Key frames that are asked for come at most this often (libwebrtc).
+/// Minimum time from a key frame to the next requested one (libwebrtc).
 const MIN_KEY_FRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
 /// Round-trip time before the first feedback (libwebrtc's default).
 const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(100);
-/// Feedback reports over which the shortest response time stands for the round-trip time: what is
-/// longer is mostly the wait for feedback.
+/// Number of feedback reports whose minimum response time is used as the round-trip time. Longer
+/// response times are mostly due to the wait for feedback.
 const RTT_WINDOW: usize = 16;
 
-/// Cuts frames into packets, protects them, and sends them again.
+/// Splits frames into packets, adds parity, and retransmits.
 #[derive(Clone, Debug)]
 pub(crate) struct VideoSender {
     writer: Writer,
@@ -33,14 +33,15 @@ pub(crate) struct VideoSender {
     fec: Option<FecEncoder>,
     history: Option<RtxHistory<Packet>>,
     rates: RepairRates,
-    /// Of a browser, which divides the target by a rule of its own, and makes parity by one.
+    /// Only for a browser, which has its own rules for dividing the target and for parity.
     protection: Option<Protection>,
     ulpfec: Option<UlpfecEncoder>,
     response_times: Vec<TimeDelta>,
 }
 
 impl VideoSender {
-    /// `browser` is the chance that spreads its receiver reports.
+    /// `browser` is the random stream for the times of receiver reports; `None` if the sender is
+    /// not a browser.
     pub(crate) fn new(repair: Repair, ssrcs: Ssrcs, browser: Option<Stream>) -> Self {
         let is_browser = browser.is_some();
         Self {
@@ -55,7 +56,7 @@ impl VideoSender {
         }
     }
 
-    /// What the encoder may produce of the controller's target.
+    /// Rate that the encoder may produce, given the controller's target.
     pub(crate) fn media_rate(&mut self, now: Timestamp, target: &Target) -> Bitrate {
         match &mut self.protection {
             Some(protection) => protection.media_rate(now, target),
@@ -63,12 +64,12 @@ impl VideoSender {
         }
     }
 
-    /// Whether the frame that is made now is to be a key frame.
+    /// Whether the frame that is produced now must be a key frame.
     pub(crate) fn begin_frame(&mut self, now: Timestamp) -> bool {
         self.key_frames.begin_frame(now)
     }
 
-    /// A frame in packets of these sizes, with the parity that falls due.
+    /// Splits a frame into packets of these sizes, and adds the parity that is due.
     pub(crate) fn packetize(
         &mut self,
         now: Timestamp,
@@ -110,7 +111,7 @@ impl VideoSender {
         Some(packet)
     }
 
-    /// A packet leaves; a browser's parity follows the last packet that it is of.
+    /// A packet leaves. A browser's parity follows the last packet that it protects.
     pub(crate) fn send(
         &mut self,
         now: Timestamp,
@@ -147,18 +148,19 @@ impl VideoSender {
         groups.iter().map(|group| self.writer.fec(now, group)).collect()
     }
 
-    /// The media packet with this number: the newest one is the anchor, all others are older.
+    /// Unwraps the sequence number of a media packet, which cannot be newer than the newest one.
     fn unwrap(&self, number: u16) -> i64 {
         let newest = self.writer.next_number - 1;
         newest - i64::from((newest as u16).wrapping_sub(number))
     }
 
-    /// A packet of padding.
+    /// Creates a padding packet.
     pub(crate) fn padding(&mut self, now: Timestamp, size: DataSize) -> Packet {
         self.writer.padding(now, size)
     }
 
-    /// A feedback report arrived; the round-trip time of a receiver report that a browser got with it.
+    /// A feedback report arrived. For a browser, returns the round-trip time of the receiver report
+    /// that came with it, if any.
     pub(crate) fn on_feedback(
         &mut self,
         now: Timestamp,
@@ -176,7 +178,7 @@ impl VideoSender {
         self.protection.as_mut()?.on_feedback(now, report)
     }
 
-    /// The round-trip time that a browser's receiver is told.
+    /// The round-trip time that a browser's receiver uses.
     pub(crate) fn receiver_rtt(&self) -> Option<TimeDelta> {
         self.protection.as_ref()?.receiver_rtt()
     }
@@ -189,7 +191,8 @@ impl VideoSender {
         rtt.unwrap_or(INITIAL_RTT)
     }
 
-    /// A packet of the receiver arrived: the packets to send again now; `None` if it asks for nothing.
+    /// An RTCP packet from the receiver arrived. Returns the packets to retransmit now; `None` if
+    /// it is not a request.
     pub(crate) fn on_request(
         &mut self,
         now: Timestamp,
@@ -221,7 +224,7 @@ impl VideoSender {
     }
 }
 
-/// When key frames are made.
+/// Decides which frames are key frames.
 #[derive(Clone, Debug)]
 struct KeyFrames {
     interval: Option<TimeDelta>,
@@ -265,7 +268,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// A browser's sender, and what it has put into the send queue.
+    /// A browser's sender and its send queue.
     struct Browser(VideoSender, VecDeque<Packet>);
 
     impl Browser {
@@ -275,13 +278,13 @@ mod tests {
             Self(VideoSender::new(repair, Ssrcs::of(1), Some(chance)), VecDeque::new())
         }
 
-        /// Makes a frame of so many packets.
+        /// Produces a frame of this many packets.
         fn make_frame(&mut self, now: Timestamp, packets: usize) {
             let sizes = vec![DataSize::from_bytes(1_000); packets];
             self.0.packetize(now, false, sizes.into_iter(), |packet| self.1.push_back(packet));
         }
 
-        /// Sends all that waits; the kinds of the packets.
+        /// Sends all waiting packets and returns their kinds.
         fn send(&mut self, now: Timestamp) -> Vec<Kind> {
             let mut kinds = Vec::new();
             while let Some(packet) = self.1.pop_front() {
@@ -291,7 +294,7 @@ mod tests {
             kinds
         }
 
-        /// Feedback of 64 packets that left so long before, with eight lost.
+        /// Feedback on 64 packets that left `response_ms` earlier, with eight lost.
         fn report(&mut self, now: Timestamp, response_ms: i64) {
             let packets = (0..64).map(|number| {
                 PacketReport::new(
@@ -307,7 +310,7 @@ mod tests {
             self.0.media_rate(now, &Target::new(rate, rate));
         }
 
-        /// How many packets are sent again for a request of the first one.
+        /// Number of retransmissions after a request of the first packet.
         fn ask(&mut self, now: Timestamp) -> usize {
             let nack = Nack::new(1, 1, &[0]).unwrap();
             let mut bytes = vec![0; nack.size()];
@@ -354,7 +357,8 @@ mod tests {
         let mut browser = Browser::new();
         assert_eq!((browser.0.rtt(), browser.0.receiver_rtt()), (INITIAL_RTT, None));
         (10..100).for_each(|tick| browser.report(at(100 * tick), 300));
-        // The path and the ends; the history adds its margin of 5 ms.
+        // Round-trip time of the path plus the time of the ends. The history adds its margin of 5
+        // ms.
         let is_measured = |rtt: TimeDelta| (300..=303).contains(&rtt.as_millis());
         let margin = TimeDelta::from_millis(5);
         assert!(is_measured(browser.0.rtt() - margin), "{}", browser.0.rtt());
@@ -374,7 +378,7 @@ mod tests {
             browser.send(now);
         }
         let rate = Bitrate::from_kbps(1_000);
-        // 1002 B of 4002 were sent again.
+        // 1002 B of 4002 B were retransmissions.
         let media_rate = browser.0.media_rate(at(1_990), &Target::new(rate, rate));
         assert!((media_rate.as_kbps_f64() - 749.6).abs() < 0.1, "{media_rate}");
     }

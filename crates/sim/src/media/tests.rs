@@ -1,4 +1,4 @@
-//! Both ends of a video over a path that loses exactly the packets it is told to.
+//! Both ends of a video over a path that loses exactly the given packets.
 
 use weir::feedback::{FeedbackReport, PacketReport};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -17,7 +17,7 @@ const PACKETS_PER_FRAME: usize = 3;
 const TARGET: Bitrate = Bitrate::from_kbps(1_000);
 const NONE: Repair = Repair { nack: false, fec: false, key_frame_interval: None };
 
-/// Something on its way to either end.
+/// A packet in transit to either end.
 #[derive(Clone, Debug)]
 enum Flying {
     Rtp(Vec<u8>, DataSize),
@@ -27,15 +27,15 @@ enum Flying {
 struct Call {
     sender: VideoSender,
     receiver: VideoReceiver,
-    /// What is on its way, by time of arrival.
+    /// Packets in transit, by time of arrival.
     path: Vec<(Timestamp, Flying)>,
-    /// Media packets that were sent for the first time, and how many of each kind were sent.
+    /// Number of media packets, and number of packets sent of each kind.
     media: usize,
     sent: [usize; 3],
     requests: usize,
-    /// The receiver's requests get lost.
+    /// Whether the receiver's requests are lost.
     deaf: bool,
-    /// A media packet that takes this much longer than others.
+    /// A media packet with additional delay.
     late: Option<(usize, TimeDelta)>,
     /// The source pauses before this frame.
     pause: Option<(i64, TimeDelta)>,
@@ -57,7 +57,8 @@ impl Call {
         }
     }
 
-    /// Lets the sender know of a loss ratio of 3 %: groups of eleven packets, or of three frames.
+    /// Reports a loss ratio of 3 % to the sender. It then uses groups of eleven packets, or of
+    /// three frames.
     fn report_loss(&mut self) {
         let report = |number: i64| {
             PacketReport::new(number, SIZE, Timestamp::ZERO)
@@ -85,8 +86,8 @@ impl Call {
         self.path.push((now + delay, Flying::Rtp(bytes, size)));
     }
 
-    /// Sends this many frames and waits a second longer. `lost` names media packets by number; what
-    /// repairs them is never lost.
+    /// Sends this many frames and waits for another second. `lost` selects media packets by number.
+    /// Repair packets are never lost.
     fn run(&mut self, frames: i64, lost: impl Fn(usize) -> bool) -> Video {
         let mut next_frame = 0_usize;
         let captured = |frame: i64| {
@@ -158,10 +159,10 @@ fn without_loss_every_frame_is_shown_after_the_path_and_the_screen() {
 #[test]
 fn one_lost_packet_without_repair_freezes_the_picture_until_the_key_frame_that_was_asked_for() {
     let mut call = Call::new(NONE);
-    // In frame 50; the next packet of the frame betrays it.
+    // Packet of frame 50. The next packet of the frame reveals the loss.
     let video = call.run(100, |number| number == 151);
     assert_eq!(call.requests, 1, "one picture loss indication");
-    // The request arrives 80 ms after the frame was sent: the key frame is frame 53.
+    // The request arrives 80 ms after the frame was sent, so the key frame is frame 53.
     assert_eq!((video.frames, video.unrepaired_packets), (97, 1));
     assert_eq!(video.freezes, 0, "132 ms are no freeze");
 }
@@ -170,7 +171,7 @@ fn one_lost_packet_without_repair_freezes_the_picture_until_the_key_frame_that_w
 fn a_loss_right_after_a_key_frame_freezes_the_picture_until_another_one_is_allowed() {
     let mut call = Call::new(NONE);
     let video = call.run(100, |number| number == 4);
-    // Frame 1 is lost. Key frames keep 300 ms apart: the next one is frame 10.
+    // Frame 1 is lost. Key frames are at least 300 ms apart, so the next one is frame 10.
     assert_eq!((video.frames, video.freezes), (91, 0), "five intervals come before a verdict");
     let mut later = Call::new(Repair { key_frame_interval: Some(INTERVAL * 50), ..NONE });
     let video = later.run(100, |number| number == 154);
@@ -207,7 +208,8 @@ fn with_nack_a_lost_packet_is_there_again_after_a_round_trip() {
     assert_eq!(call.sent, [300, 1, 0]);
     assert_eq!((video.unrepaired_packets, video.freezes), (0, 0));
     assert_eq!(video.rtx, SIZE + DataSize::from_bytes(2));
-    // It is missed at once and comes 80 ms later; of the frames that it held up the newest is shown.
+    // The loss is detected at once, and the packet arrives 80 ms later. Of the frames that it
+    // blocked, the newest is shown.
     assert_eq!(video.frames, 98);
 }
 
@@ -215,7 +217,7 @@ fn with_nack_a_lost_packet_is_there_again_after_a_round_trip() {
 fn parity_repairs_one_loss_a_group_without_a_round_trip() {
     let mut call = Call::new(Repair { fec: true, ..NONE });
     call.report_loss();
-    // One packet of every third frame, which is one of every group.
+    // One packet of every third frame: one packet in every group.
     let video = call.run(99, |number| number % 9 == 4);
     assert_eq!(call.requests, 0);
     assert_eq!(call.sent, [297, 0, 33]);
@@ -265,7 +267,7 @@ fn packets_before_a_key_frame_that_is_there_are_not_asked_for_any_more() {
     let mut call = Call::new(Repair { nack: true, key_frame_interval: every_20_frames, ..NONE });
     call.deaf = true;
     let video = call.run(100, |number| number == 31);
-    // Missed at 370 ms, and the key frame is there at 700 ms.
+    // The loss is detected at 370 ms, and the key frame is complete at 700 ms.
     assert_eq!((call.requests, video.unrepaired_packets), (4, 1));
     let mut told = Call::new(Repair { nack: true, key_frame_interval: every_20_frames, ..NONE });
     told.deaf = true;

@@ -1,8 +1,9 @@
-//! A browser's parity: how much of it, and of which packets [LIBWEBRTC §VCMNackFecMethod,
-//! §UlpfecGenerator].
+//! A browser's parity: its amount, and the packets it protects
+//! [LIBWEBRTC §VCMNackFecMethod, §UlpfecGenerator].
 //!
-//! The share follows the largest loss of the last ten seconds and the size of the frames; at short
-//! round-trip times, where retransmissions are quick, there is none. Groups are whole frames.
+//! The share of parity depends on the maximum loss of the last ten seconds and on the size of the
+//! frames. At short round-trip times there is no parity, because retransmissions are fast. Groups
+//! consist of whole frames.
 
 use std::collections::VecDeque;
 
@@ -12,23 +13,25 @@ use super::fec::{Group, MAX_GROUP, Parity};
 use super::receiver_reports::Reported;
 
 // Parameters of the share [LIBWEBRTC §VCMNackFecMethod].
-/// Below this round-trip time there is no parity ..
+/// Below this round-trip time there is no parity.
 const MIN_RTT: TimeDelta = TimeDelta::from_millis(20);
-/// .. and below this one none of small frames.
+/// Below this round-trip time there is no parity for frames smaller than the next constant.
 const LONG_RTT: TimeDelta = TimeDelta::from_millis(200);
 const MIN_FRAME_KBITS: f64 = 8.0;
-/// The largest loss of this time counts.
+/// Window for the maximum loss.
 const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// Least and largest share of parity in all packets, of 255.
+/// Minimum and maximum share of parity in all packets, in units of 1/255.
 const MIN_CODE_RATE: f64 = 51.0;
 const MAX_CODE_RATE: f64 = 127.0;
-/// Frames of fewer kbits than this are one packet, and have no least share.
+/// Frames smaller than this many kbit have one packet. For them there is no minimum share.
 const ONE_PACKET_KBITS: f64 = 6.0;
-/// At 1280 x 720 a frame counts as this much of one of the size that the shares were made for.
+/// Factor on the frame size at 1280 x 720, to scale it to the picture size for which the table of
+/// shares was computed.
 const SCALE: f64 = 0.782;
-/// The share is the largest one at `LEAST_FULL + FULL / (kbits / RATE_STEP - RATE_OFFSET)` losses of 256, and falls
-/// by this power below that. In place of a table of 50 sizes and 129 losses, whose entries it meets within
-/// 4 of 255 in the mean.
+/// The share reaches its maximum at a loss of
+/// `LEAST_FULL + FULL / (kbits / RATE_STEP - RATE_OFFSET)` in 256. Below that it follows a power
+/// law with this exponent. The formula replaces a table of 50 frame sizes and 129 losses; its mean
+/// error is less than 4 in 255.
 const LEAST_FULL: f64 = 11.0;
 const FULL: f64 = 344.0;
 const RATE_STEP: f64 = 5.0;
@@ -36,15 +39,16 @@ const RATE_OFFSET: f64 = 0.4;
 const POWER: f64 = 0.63;
 
 // Parameters of the groups [LIBWEBRTC §UlpfecGenerator].
-/// Frames of a group: as many as come in two round-trip times, and no more than this.
+/// Maximum number of frames in a group. Otherwise the number is that of two round-trip times.
 const MAX_FRAMES: f64 = 6.0;
-/// A group may end when it has no more than this of parity above its share, of 256 ..
+/// A group may end when its parity exceeds its share by less than this, in units of 1/256.
 const MAX_EXCESS: i64 = 50;
-/// .. and this many packets, where the share is above this one; more of them where frames have two.
+/// Minimum number of packets in a group if the share is above the second value. The minimum rises
+/// by one if frames have two or more packets.
 const MIN_PACKETS: usize = 4;
 const HIGH_SHARE: u32 = 80;
 
-/// What parity is made by.
+/// Amount of parity and size of groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     /// Parity packets for 256 media packets.
@@ -53,15 +57,15 @@ pub(super) struct Share {
     pub(super) max_frames: usize,
 }
 
-/// Follows what calls for parity.
+/// Computes the share of parity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShareRule {
-    /// Losses of 256 by time; each is less than the one before.
+    /// Losses in 256, by time; each is smaller than the one before.
     losses: VecDeque<(Timestamp, u64)>,
 }
 
 impl ShareRule {
-    /// The share after a report, with frames of so many kbits.
+    /// Returns the share after a report, at this frame rate and bitrate.
     pub(super) fn share(
         &mut self,
         now: Timestamp,
@@ -80,17 +84,17 @@ impl ShareRule {
     }
 }
 
-/// Parity packets for 256 media packets at a loss of 256, with frames of so many kbits.
+/// Parity packets per 256 media packets, at a loss of `lost` in 256 and with frames of `kbits`.
 fn parity_share(lost: u64, rtt: TimeDelta, kbits: f64) -> u32 {
     if lost == 0 || rtt < MIN_RTT || rtt < LONG_RTT && kbits < MIN_FRAME_KBITS {
         return 0;
     }
     let code_rate = code_rate(lost, kbits);
-    // Of the media it is more than of all packets.
+    // Converts the share in all packets to a share relative to media packets.
     (255.0 * code_rate / (255.0 - code_rate) + 0.5) as u32
 }
 
-/// The share of parity in all packets, of 255.
+/// The share of parity in all packets, in units of 1/255.
 fn code_rate(lost: u64, kbits: f64) -> f64 {
     let least = if kbits < ONE_PACKET_KBITS { 0.0 } else { MIN_CODE_RATE };
     let row = libm::floor(SCALE * kbits / RATE_STEP).max(1.0);
@@ -99,10 +103,10 @@ fn code_rate(lost: u64, kbits: f64) -> f64 {
     libm::floor(code_rate.clamp(least, MAX_CODE_RATE))
 }
 
-/// Groups the media packets that leave, and makes their parity.
+/// Forms groups of the media packets that leave, and computes their parity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UlpfecEncoder {
-    /// For the next group, and for this one.
+    /// Share for the next group, and for the current one.
     pending: Share,
     share: Share,
     packets: Vec<Parity>,
@@ -115,7 +119,7 @@ impl UlpfecEncoder {
         self.pending = share;
     }
 
-    /// A media packet left: the parity of the group that it completes.
+    /// A media packet left. Returns the parity of the group that it completes, if any.
     pub(super) fn on_packet_sent(
         &mut self,
         now: Timestamp,
@@ -139,7 +143,8 @@ impl UlpfecEncoder {
         self.frames = 0;
         let packets = std::mem::take(&mut self.packets);
         let step = parity_packets(packets.len(), self.share);
-        // Neighbours are in different ones, so that a burst of losses can be restored.
+        // Consecutive packets are protected by different parity packets, so that a burst of losses
+        // can be restored.
         (0..step).map(|place| self.group(now, &packets, place, step)).collect()
     }
 
@@ -159,7 +164,7 @@ impl UlpfecEncoder {
     }
 }
 
-/// Parity packets of a group: the share, rounded, and one at least.
+/// Number of parity packets of a group: the share, rounded, at least one.
 fn parity_packets(packets: usize, share: Share) -> usize {
     ((packets * share.parity as usize + 128) / 256).max(1)
 }
@@ -178,7 +183,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    // [LIBWEBRTC §VCMFecMethod]: entries of its table, and the least share.
+    // [LIBWEBRTC §VCMFecMethod]: entries of its table, and the minimum share.
     #[test]
     fn the_share_is_about_what_the_table_of_loss_and_frame_size_says() {
         let table = [
@@ -247,7 +252,7 @@ mod tests {
         Parity::of(&header, [number as u8, 1], 900 + number as u16)
     }
 
-    /// How many packets the groups of six frames in a row have, and their parity packets.
+    /// Number of media packets and of parity packets in each group of six consecutive frames.
     fn groups(parity: u32, max_frames: usize, packets_per_frame: i64) -> Vec<(i64, usize)> {
         let mut encoder = UlpfecEncoder::default();
         encoder.set_share(Share { parity, max_frames });

@@ -135,7 +135,7 @@ fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
         let bytes = received(&trace, flow).as_bytes();
         assert!((most / 2..=most).contains(&bytes), "{flow}: {bytes}");
     }
-    // Two hops of 25 ms each way; one hop for the other flow.
+    // Two hops with a one-way delay of 25 ms each; the other flow crosses one hop.
     let least =
         |flow| trace.rows.iter().filter(|row| row.flow == flow).filter_map(|row| row.rtt).min();
     assert!(least(0) >= Some(TimeDelta::from_millis(100)), "{:?}", least(0));
@@ -170,7 +170,7 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
             let within = |row: &&crate::trace::Row| row.time > secs(from) && row.time <= secs(to);
             trace.rows.iter().filter(within).map(|row| row.sent).sum()
         };
-        // What was queued leaves in the first moments; then sender reports alone, where they are sent.
+        // Queued packets leave first. After that there are only sender reports, if any.
         let reports = DataSize::from_bytes(4 * (28 + 28 + 14));
         let most = if algorithm == Algorithm::Gcc2013 { reports } else { DataSize::ZERO };
         assert!(sent(9, 11) <= most, "{algorithm}");
@@ -178,7 +178,7 @@ fn a_paused_source_sends_nothing_and_goes_on_after_the_pause() {
     }
 }
 
-/// Bytes that a controller brings over 1 Mbit/s in the last 5 s of 40 s, with feedback of this plan.
+/// Bytes received in the last 5 s of 40 s over a link of 1 Mbit/s, with this feedback plan.
 fn late_bytes(algorithm: Algorithm, plan: &[(Timestamp, Feedback)]) -> u64 {
     let mut flow = flow("media-1", algorithm, 0, 40);
     let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
@@ -200,7 +200,7 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
     let plans = [&[][..], &[(secs(0), Feedback::Ccfb)], &switches];
     for algorithm in Algorithm::all() {
         for plan in plans {
-            // 625 kB fit.
+            // The link can carry 625 kB.
             let bytes = late_bytes(algorithm, plan);
             assert!(bytes > 500_000, "{algorithm} with {plan:?}: {bytes} B");
         }
@@ -211,12 +211,12 @@ fn feedback_by_packet_fills_a_link_in_either_format_and_after_switches() {
 fn receiver_reports_alone_keep_a_flow_above_its_least_bitrate() {
     for algorithm in Algorithm::all() {
         let bytes = late_bytes(algorithm, &[(secs(0), Feedback::ReceiverReports)]);
-        // 150 kbit/s is 94 kB.
+        // 150 kbit/s corresponds to 94 kB.
         assert!(bytes > 100_000, "{algorithm}: {bytes} B");
     }
 }
 
-/// One flow over 1 Mbit/s that loses packets at random, its video with this repair.
+/// One video flow with this repair over a link of 1 Mbit/s with random loss.
 fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
     let mut flow = flow("media-1", algorithm, 0, 60);
     let FlowKind::Media(media) = &mut flow.traffic else { unreachable!("made as media") };
@@ -227,7 +227,7 @@ fn repaired(repair: Repair, loss: f64, algorithm: Algorithm) -> Trace {
     run(&config, Seed::new(1))
 }
 
-/// The video of the whole trace; its delay is the longest of a row.
+/// Sums of the video results over the trace. The frame delay is the maximum over the rows.
 fn video(trace: &Trace) -> Video {
     trace.rows.iter().filter_map(|row| row.video).fold(Video::default(), |sum, video| Video {
         media: sum.media + video.media,
@@ -289,7 +289,7 @@ fn repair_buys_smooth_video() {
     assert!(residual(fec) < 0.01, "{fec:?}");
 }
 
-// v = A - r_FEC - r_RTX: what is sent altogether is what the controller asks for.
+// v = A - r_FEC - r_RTX: the total sent rate matches the controller's target.
 #[test]
 fn media_and_repair_together_meet_the_target() {
     for algorithm in Algorithm::all() {
@@ -311,7 +311,7 @@ fn parity_is_never_more_than_half_of_what_was_sent() {
         let video = video(&repaired(FEC, loss, Algorithm::Nada));
         let share = video.fec.as_bytes() as f64 / (video.fec + video.media).as_bytes() as f64;
         assert!(share > 0.02, "{loss}: {share}");
-        // Of packets lost at random a little more of either kind may arrive.
+        // With random losses, slightly more of either kind may arrive.
         assert!(share < 0.51, "{loss}: {share}");
     }
 }

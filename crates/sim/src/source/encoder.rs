@@ -1,14 +1,14 @@
-//! A browser's VP8 encoder: its rate control, and the adjuster that holds what it makes against what it
-//! was asked for.
+//! A browser's VP8 encoder: its rate control, and the bitrate adjuster that compares its output
+//! with the requested rate.
 //!
 //! ```text
-//! target -> headers off -> cap -> push-back -> OvershootDetector -> rate -> buffer -> quality -> frame
-//!                                                      ^                                           |
-//!                                                      +-------------------------------------------+
+//! target -> headers off -> cap -> push-back -> detector -> rate -> buffer -> quality -> frame
+//!                                             ^                                           |
+//!                                             +-------------------------------------------+
 //! ```
 //!
-//! Rules and constants are libvpx's as libwebrtc sets them; how much frames vary and what the coarsest
-//! quality makes was measured in calls of Chromium.
+//! Rules and constants come from libvpx, with the settings of libwebrtc. The variation of frame
+//! sizes and the size at the coarsest quality were measured in calls of Chromium.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
@@ -16,80 +16,86 @@ use weir_net::seed::Stream;
 use super::overshoot::OvershootDetector;
 use crate::rtp_format::{COUNTED_OVERHEAD, MAX_PACKET, OVERHEAD};
 
-// Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets
-// them. A level is what the buffer holds over the rate, in seconds.
-/// The level at first, at best and at most.
+// Parameters of the rate control [LIBVPX §ratectrl], as [LIBWEBRTC §LibvpxVp8Encoder] sets them. A
+// level is the content of the rate buffer divided by the rate, in seconds.
+/// Initial, optimal and maximum level.
 const INITIAL_LEVEL: f64 = 0.5;
 const BEST_LEVEL: f64 = 0.6;
 const MAX_LEVEL: f64 = 1.0;
-/// A frame is given less or more by half of the share that the level is off its best, within these.
+/// The relative correction of a frame's budget: half of the relative deviation of the level from
+/// its optimum, where the deviation is limited to these values.
 const CORRECTION: f64 = 0.5;
 const MAX_SHORTAGE: f64 = 1.0;
 const MAX_SURPLUS: f64 = 0.15;
-/// From the best level up the quality is at least that of the average frame, or a step better than the
-/// last one's; down to this level the limit recedes to the coarsest quality.
+/// At or above the optimal level, the quality is at least that of the average frame or one step
+/// better than that of the last frame, whichever is lower. Below it the limit falls; at this level
+/// it reaches the coarsest quality.
 const FREE_LEVEL: f64 = BEST_LEVEL / 4.0;
-/// What a step of the quality makes of a frame's size, and how many frames come before there is a limit.
+/// Change of frame size per step of quality, and number of frames before the limit applies.
 const QUALITY_STEP: f64 = 1.02;
 const FREE_FRAMES: u32 = 150;
-/// Below these levels one frame of two, two of three and three of four are left out.
+/// Below these levels the encoder drops one frame of two, two of three and three of four.
 const DROP_LEVELS: [f64; 3] = [0.12, 0.045, 0.0225];
 
 // Parameters of the push-back [LIBWEBRTC §VideoStreamEncoder].
-/// A smaller push-back is none, and no more than one picture of this many is thrown away.
+/// A push-back up to this value is ignored. At most one picture in this many is discarded.
 const LEAST_PUSH_BACK: f64 = 0.01;
 const LEAST_GROUP: u32 = 2;
 
 // Measured: docs/reference/video.md.
-/// Standard deviation of the logarithm of a frame's size: it falls with the rate, down to the second.
+/// Standard deviation of the logarithm of a frame's size. It falls linearly with the rate, down to
+/// the second value.
 const DEVIATION: f64 = 0.22;
 const LEAST_DEVIATION: f64 = 0.03;
 const DEVIATION_PER_MBPS: f64 = 0.11;
-/// Bits of a frame at the coarsest quality in the middle, the deviation of their logarithm, and its
-/// correlation from one frame to the next: there the picture decides.
+/// Median size in bits of a frame at the coarsest quality, standard deviation of its logarithm, and
+/// correlation from one frame to the next. The deviation is due to the content of the pictures.
 const LEAST_BITS: f64 = 920.0 * BITS_PER_BYTE;
 const LEAST_BITS_DEVIATION: f64 = 0.30;
 const PERSISTENCE: f64 = 0.86;
-/// A key frame's size in frames.
+/// Size of a key frame relative to other frames.
 const KEY_FRAME: f64 = 3.0;
-/// The camera plays a file of so many frames over and over. Where it begins again a picture comes twice:
-/// the second takes little, and the rate control misses the next ones. At low rates, where all
-/// pictures lose their noise, this cannot be seen; it can in full from the second rate up.
+/// The camera plays a file of this many frames in a loop. At the start of the loop one picture
+/// comes twice: the second takes few bits, and the rate control overshoots for the next ones. The
+/// effect is invisible at low rates, where all pictures lose their noise. It grows between the two
+/// rates and is complete from the second one.
 const CAMERA_LOOP: u32 = 61;
 const CAMERA_SEAM: [f64; 4] = [0.18, 1.55, 1.31, 1.08];
 const SEAM_MBPS: (f64, f64) = (0.4, 1.4);
-/// Longest time from a picture to its frame.
+/// Maximum encoding time of a picture.
 const ENCODING_S: f64 = 0.005;
 
 const BITS_PER_BYTE: f64 = 8.0;
 
-/// What feeds the encoder, and its limit.
+/// The camera that feeds the encoder, and the rate limit of the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Camera {
     pub fps: f64,
     pub cap: Option<Bitrate>,
 }
 
-/// The encoder at work.
+/// State of the encoder.
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     stream: Stream,
     detector: OvershootDetector,
     /// Bits that may still be spent; `None` before the first frame.
     buffer: Option<f64>,
-    /// Pictures that came from the camera, and those of them that came while there was push-back.
+    /// Number of pictures from the camera, and the number of those that came during push-back.
     pictures: u32,
     pushed_back: u32,
-    /// Frames that were made, and those that are still to be left out.
+    /// Number of frames encoded, and number of frames still to drop.
     frames: u32,
     to_drop: u32,
-    /// Logarithms of the bits of the last frame and, on average, of all of them.
+    /// Logarithm of the size of the last frame in bits, and the mean of this logarithm over all
+    /// frames.
     last_log: f64,
     mean_log: f64,
-    /// How far the picture is off the middle at the coarsest quality, in deviations.
+    /// Deviation of the picture's size at the coarsest quality from the median, in standard
+    /// deviations.
     picture: f64,
     wants_key_frame: bool,
-    /// How long after its picture the next frame comes, in seconds.
+    /// Encoding time of the next frame, in seconds.
     encoding_s: f64,
 }
 
@@ -111,13 +117,13 @@ impl Encoder {
         }
     }
 
-    /// The next frame is to be a key frame.
+    /// Makes the next frame a key frame.
     pub(super) fn begin_key_frame(&mut self) {
         self.wants_key_frame = true;
     }
 
-    /// The frame that is due now, on the wire; `None` for one that is left out. `share` is what the
-    /// push-back leaves of the rate.
+    /// Returns the size on the wire of the frame that is due now, or `None` if it is dropped.
+    /// `share` is the fraction of the rate that remains after push-back.
     pub(super) fn frame(
         &mut self,
         now: Timestamp,
@@ -133,8 +139,8 @@ impl Encoder {
         if is_thrown_away {
             return None;
         }
-        // The encoder does not know of the pictures that were thrown away: to it, all others come at
-        // the camera's rate.
+        // The encoder does not know about discarded pictures. It assumes that pictures come at the
+        // camera's rate.
         let budget = rate / camera.fps;
         let buffer = self.buffer.unwrap_or(rate * INITIAL_LEVEL);
         let buffer = (buffer + budget).min(rate * MAX_LEVEL);
@@ -149,13 +155,14 @@ impl Encoder {
         Some(wire_size(bits))
     }
 
-    /// From this frame to the next one: pictures come at even times, encoding takes one time or another.
+    /// Time from this frame to the next one. Pictures come at regular intervals; the encoding time
+    /// is random.
     pub(super) fn interval(&mut self, fps: f64) -> TimeDelta {
         let before = std::mem::replace(&mut self.encoding_s, ENCODING_S * self.stream.uniform());
         TimeDelta::from_secs_f64(1.0 / fps + self.encoding_s - before)
     }
 
-    /// What the camera's loop makes of the next picture's frame.
+    /// Factor on the size of the next frame that results from the camera's loop.
     fn seam(&mut self, rate: f64) -> f64 {
         let place = (self.pictures % CAMERA_LOOP) as usize;
         let is_first_round = self.pictures < CAMERA_LOOP;
@@ -166,8 +173,8 @@ impl Encoder {
         1.0 + (factor - 1.0) * clarity
     }
 
-    /// What push-back leaves of a rate, and whether this picture is thrown away for it: one of so many
-    /// as the rate is to be lowered by.
+    /// Returns the rate after push-back, and whether this picture is discarded. One picture is
+    /// discarded in each group; the size of the group is the inverse of the rate reduction.
     fn push_back(&mut self, rate: Bitrate, share: f64) -> (Bitrate, bool) {
         if 1.0 - share <= LEAST_PUSH_BACK {
             return (rate, false);
@@ -178,8 +185,8 @@ impl Encoder {
         (rate * (1.0 - 1.0 / f64::from(group)), is_thrown_away)
     }
 
-    /// Whether the frame is left out: some of each group are while the level is low. Key frames are made
-    /// in any case.
+    /// Whether the frame is dropped. While the level is low, all frames of a group but one are
+    /// dropped. Key frames are never dropped.
     fn is_dropped(&mut self, level: f64) -> bool {
         let group = DROP_LEVELS.iter().filter(|mark| level < **mark).count() as u32;
         if self.wants_key_frame || group == 0 || self.to_drop == 0 {
@@ -204,14 +211,14 @@ impl Encoder {
         key * libm::exp((exact + noise).max(coarsest))
     }
 
-    /// Logarithm of the bits that this picture takes at the coarsest quality.
+    /// Logarithm of the size in bits of this picture at the coarsest quality.
     fn coarsest(&mut self) -> f64 {
         let news = libm::sqrt(1.0 - PERSISTENCE * PERSISTENCE) * self.stream.normal();
         self.picture = PERSISTENCE * self.picture + news;
         libm::log(LEAST_BITS) + LEAST_BITS_DEVIATION * self.picture
     }
 
-    /// With bits to spare the quality stays about where it is: the spare bits are spent first.
+    /// Limits the fall of quality while the buffer has spare bits: these are spent first.
     fn limit_quality(&self, level: f64, wanted_log: f64, coarsest: f64) -> f64 {
         if self.frames < FREE_FRAMES {
             return wanted_log;
@@ -222,15 +229,15 @@ impl Encoder {
     }
 }
 
-/// What is left of a rate without the headers of its packets, which are taken to be full, as whole
-/// packets a second [LIBWEBRTC §RtpVideoSender].
+/// Rate without packet headers. All packets are assumed to be full, and their number per second is
+/// rounded up [LIBWEBRTC §RtpVideoSender].
 pub(crate) fn media_rate(target: Bitrate) -> Bitrate {
     let packets = libm::ceil(target.as_bps_f64() / BITS_PER_BYTE / MAX_PACKET as f64);
     let headers = Bitrate::from_bps_f64(packets * COUNTED_OVERHEAD as f64 * BITS_PER_BYTE);
     target.saturating_sub(headers)
 }
 
-/// A frame with the headers of its packets.
+/// Size of a frame including the headers of its packets.
 fn wire_size(bits: f64) -> DataSize {
     let payload = libm::ceil(bits / BITS_PER_BYTE) as u64;
     let packets = payload.div_ceil(MAX_PACKET - OVERHEAD).max(1);
@@ -252,7 +259,7 @@ mod tests {
             Self(Encoder::new(Seed::new(1).stream("source")), 0)
         }
 
-        /// The frames of so many pictures, in bytes on the wire.
+        /// Encodes this many pictures and returns the frame sizes in bytes on the wire.
         fn run(
             &mut self,
             pictures: i64,
@@ -270,7 +277,7 @@ mod tests {
             frames
         }
 
-        /// The rate of so many pictures, in kbit/s.
+        /// Encodes this many pictures and returns the mean rate in kbit/s.
         fn kbps(&mut self, pictures: i64, kbps: u64) -> f64 {
             kbps_of(&self.run(pictures, kbps, CAMERA, 1.0))
         }
@@ -300,7 +307,7 @@ mod tests {
         assert!((1_500.0..1_650.0).contains(&kbps), "{kbps}");
     }
 
-    // [LIBVPX §ratectrl]: the buffer's share of a growing target is short.
+    // [LIBVPX §ratectrl]: while the target grows, the buffer stays below its optimum.
     #[test]
     fn growth_of_8_percent_a_second_is_followed_5_percent_below() {
         let mut bench = Bench::new();
@@ -314,7 +321,7 @@ mod tests {
         assert!((0.88..0.97).contains(&mean), "{shares:?}");
     }
 
-    // [LIBVPX §ratectrl]: a buffer above its best is spent before the quality falls.
+    // [LIBVPX §ratectrl]: a buffer above its optimum is spent before the quality falls.
     #[test]
     fn after_a_fall_of_the_target_more_than_that_is_sent_for_a_second() {
         let mut bench = Bench::new();
@@ -326,7 +333,7 @@ mod tests {
         assert!((1_550.0..1_700.0).contains(&later), "{later}");
     }
 
-    // [LIBVPX §ratectrl]: 920 B of 30 frames are 221 kbit/s.
+    // [LIBVPX §ratectrl]: 30 frames of 920 B a second amount to 221 kbit/s.
     #[test]
     fn below_the_coarsest_quality_frames_are_left_out() {
         let mut bench = Bench::new();

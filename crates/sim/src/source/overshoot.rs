@@ -1,51 +1,52 @@
-//! Overshoot detector: how much more an encoder makes than it was asked for, and what it is asked for
-//! instead.
+//! Overshoot detector: measures how far an encoder exceeds the requested rate, and adjusts the
+//! request accordingly.
 //!
-//! Implements [LIBWEBRTC §EncoderOvershootDetector] and the use that its §EncoderBitrateAdjuster makes
-//! of it for one layer.
+//! Implements [LIBWEBRTC §EncoderOvershootDetector], and the part of §EncoderBitrateAdjuster that
+//! applies to a single layer.
 
 use std::collections::VecDeque;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 // Parameters [LIBWEBRTC §EncoderBitrateAdjuster].
-/// Frames are remembered for this long.
+/// Length of the window of frames.
 const WINDOW: TimeDelta = TimeDelta::from_secs(3);
-/// Use of the rate that is assumed before so many frames were seen.
+/// Utilization assumed before this many frames.
 const FIRST_USE: f64 = 1.2;
 const FIRST_FRAMES: u32 = 30;
-/// The rate is not lowered below its inverse: beyond that frames are to be left out.
+/// Maximum utilization, so the rate is divided by at most this value. Beyond it the encoder should
+/// drop frames.
 const MAX_USE: f64 = 2.0;
 
 /// A frame in the window.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     time: Timestamp,
-    /// What it took of a sender's time, over its own share of it: more than one if frames before it
-    /// were too large.
+    /// Link utilization: the time to send the frame relative to its budget. It exceeds one if
+    /// earlier frames were too large.
     link_use: f64,
-    /// Its bits, and what had been asked for since the frame before.
+    /// Size of the frame in bits, and bits requested since the frame before.
     bits: f64,
     asked_bits: f64,
 }
 
-/// Watches the frames of an encoder.
+/// The detector.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OvershootDetector {
     window: VecDeque<Made>,
     frames: u32,
-    /// What a sender at the encoder's rate would still hold, in bits.
+    /// Backlog in bits of a sender that sends at the adjusted rate.
     backlog: f64,
-    /// The adjusted rate, in bit/s, and when it was set.
+    /// The adjusted rate in bit/s, and the time of the last adjustment.
     rate: f64,
     last: Option<Timestamp>,
-    /// What was asked for since the last frame, before it was adjusted, in bits.
+    /// Bits requested since the last frame, before adjustment.
     asked_bits: f64,
 }
 
 impl OvershootDetector {
-    /// What to ask the encoder for so that it makes `asked`; `headroom` is what the link has to spare
-    /// beside that.
+    /// Returns the rate to request from the encoder so that it produces `asked`. `headroom` is the
+    /// spare capacity of the link.
     pub(super) fn adjust(&mut self, now: Timestamp, asked: Bitrate, headroom: Bitrate) -> Bitrate {
         let elapsed = self.last.replace(now).map_or(TimeDelta::ZERO, |last| now - last);
         self.backlog = (self.backlog - self.rate * elapsed.as_secs_f64()).max(0.0);
@@ -54,14 +55,15 @@ impl OvershootDetector {
             self.window.pop_front();
         }
         let (link, media) = self.uses();
-        // A link with room lets the excess pass, as long as the average is kept.
+        // A link with spare capacity can carry the excess, as long as the average stays within the
+        // request.
         let excess = asked * (link - media.max(1.0)).max(0.0);
         let rate = asked * (1.0 / link) + excess.min(headroom) * (1.0 / link);
         self.rate = rate.as_bps_f64();
         rate
     }
 
-    /// Use of the link and of the rate over the window.
+    /// Mean utilization of the link and of the requested rate over the window.
     fn uses(&self) -> (f64, f64) {
         if self.frames < FIRST_FRAMES || self.window.is_empty() {
             return (FIRST_USE, FIRST_USE);
@@ -72,9 +74,9 @@ impl OvershootDetector {
         ((link / self.window.len() as f64).clamp(1.0, MAX_USE), bits / asked.max(1.0))
     }
 
-    /// Takes a frame of so many bits; `budget` is what the rate gives each frame.
+    /// Takes a frame of `bits`. `budget` is the number of bits per frame at the adjusted rate.
     pub(super) fn on_frame(&mut self, now: Timestamp, bits: f64, budget: f64) {
-        // What is left of the frames before delays this one: a large frame alone does no harm.
+        // The backlog of earlier frames delays this one. A single large frame is harmless.
         let excess = (self.backlog + bits - budget).clamp(0.0, self.backlog);
         let is_first = self.window.is_empty();
         let link_use = if is_first { (bits / budget).max(1.0) } else { 1.0 + excess / budget };
@@ -90,8 +92,8 @@ mod tests {
     use super::*;
 
     const ASKED: Bitrate = Bitrate::from_kbps(1_000);
-    /// Makes 25 frames a second for so many seconds, their sizes in turn as factors on what the encoder was
-    /// asked for; returns that of the end, in kbit/s.
+    /// Produces 25 frames a second for `seconds`. The frame sizes are the budget times each of
+    /// `factors` in turn. Returns the final adjusted rate in kbit/s.
     fn run(seconds: i64, headroom: Bitrate, factors: &[f64]) -> f64 {
         let mut detector = OvershootDetector::default();
         let mut rate = ASKED;

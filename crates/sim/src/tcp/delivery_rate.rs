@@ -1,41 +1,42 @@
-//! Delivery rate: what arrives between two moments that one segment connects, as BBR needs it
-//! [DELIVERY-RATE §3].
+//! Delivery rate estimation for BBR: the number of segments delivered from the time a segment was
+//! sent to the time it was acknowledged, and the length of that interval [DELIVERY-RATE §3].
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// The connection's state when a segment was sent; names in backticks are the draft's.
+/// The connection's state when a segment was sent. Names in backticks are the draft's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// `P.delivered`: segments that had arrived.
+    /// `P.delivered`: segments delivered so far.
     delivered: u64,
-    /// `P.delivered_time`: when the last of them did.
+    /// `P.delivered_time`: time of the last delivery.
     delivered_at: Timestamp,
     /// `P.first_sent_time`: start of the sending interval.
     first_sent_at: Timestamp,
-    /// `P.is_app_limited`: there was less to send than the window would have let.
+    /// `P.is_app_limited`: the application had less to send than the window allowed.
     app_limited: bool,
 }
 
-/// What arrived over an interval.
+/// A rate sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// Segments.
+    /// Segments delivered in the interval.
     pub(super) delivered: u64,
     pub(super) interval: TimeDelta,
-    /// Segments that had arrived when the segment that connects the two moments was sent.
+    /// Segments delivered before the sampled segment was sent.
     pub(super) prior_delivered: u64,
     pub(super) app_limited: bool,
 }
 
-/// The connection's side.
+/// The estimator of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Timestamp,
     first_sent_at: Timestamp,
-    /// `C.app_limited`: samples are limited by the application until this many have arrived.
+    /// `C.app_limited`: samples are application-limited until this many segments are delivered.
     app_limited_until: Option<u64>,
-    /// The stamp of the newest segment of this acknowledgement, and how long sending it took.
+    /// The stamp of the newest segment in this acknowledgement, and the length of its sending
+    /// interval.
     newest: Option<(Stamp, TimeDelta)>,
 }
 
@@ -53,12 +54,12 @@ impl DeliveryRate {
         }
     }
 
-    /// There is nothing more to send although the window would let it.
+    /// There is nothing more to send although the window allows it.
     pub(super) fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.delivered + in_flight.max(1));
     }
 
-    /// A segment arrived that was sent last at `sent_at`, with this stamp.
+    /// A segment with this stamp was delivered. It was last sent at `sent_at`.
     pub(super) fn on_delivered(&mut self, now: Timestamp, sent_at: Timestamp, stamp: Stamp) {
         self.delivered += 1;
         self.delivered_at = now;
@@ -68,12 +69,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of an acknowledgement whose segments have all been told.
+    /// Returns the sample of an acknowledgement after `on_delivered` was called for all its
+    /// segments.
     pub(super) fn take_sample(&mut self, min_rtt: TimeDelta) -> Option<Sample> {
         self.app_limited_until = self.app_limited_until.filter(|&until| self.delivered <= until);
         let (stamp, sending) = self.newest.take()?;
-        // The slower of sending and arriving: neither bunched data nor bunched acknowledgements may
-        // make the rate look higher than it was.
+        // The longer of the sending and the acknowledgement interval. So neither bursts of data nor
+        // bursts of acknowledgements cause an overestimate.
         let interval = sending.max(self.delivered_at - stamp.delivered_at);
         (interval >= min_rtt && interval > TimeDelta::ZERO).then_some(Sample {
             delivered: self.delivered - stamp.delivered,
@@ -83,7 +85,7 @@ impl DeliveryRate {
         })
     }
 
-    /// `C.delivered`: segments that have arrived.
+    /// `C.delivered`: segments delivered so far.
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -98,7 +100,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// Sends segments of ten bytes, the first with this number, at these times.
+    /// Sends segments of ten bytes at these times, starting with number `first`.
     fn send(rate: &mut DeliveryRate, board: &mut Scoreboard, first: u64, times: &[i64]) {
         for (number, &ms) in (first..).zip(times) {
             let stamp = rate.on_sent(at(ms), board.in_flight());
@@ -120,10 +122,12 @@ mod tests {
     fn the_interval_is_the_longer_of_sending_and_arriving() {
         let (mut rate, mut board) = (DeliveryRate::default(), Scoreboard::default());
         send(&mut rate, &mut board, 0, &[0, 10, 20, 30]);
-        // All four arrive at once: sending took 30 ms, arriving (since the first was sent) 60 ms.
+        // All four arrive at the same time. The sending interval is 30 ms; the other one, since the
+        // first was sent, is 60 ms.
         let bunched = sample(&mut rate, &mut board, 60, 40).unwrap();
         assert_eq!((bunched.delivered, bunched.interval), (4, TimeDelta::from_millis(60)));
-        // Two are sent at once and arrive 40 ms apart: 100 ms since the last arrival before them.
+        // Two are sent at the same time and arrive 40 ms apart, 100 ms after the last arrival
+        // before them.
         send(&mut rate, &mut board, 4, &[110, 110]);
         sample(&mut rate, &mut board, 160, 50);
         let spread = sample(&mut rate, &mut board, 200, 60).unwrap();

@@ -1,4 +1,4 @@
-//! A TCP flow for the simulator: connections one after another, each a handshake and a transfer.
+//! A TCP flow of the simulator: successive connections, each with a handshake and a transfer.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,19 +18,19 @@ use crate::config::FlowConfig;
 use crate::flow::{Body, End, Ends, Outbox, Packet, State};
 use crate::trace::Transfer;
 
-/// A SYN that is not answered is sent again after this [RFC6298 §2.1], and after twice as long each
-/// time from the fifth on (Linux: `tcp_syn_linear_timeouts`).
+/// Time after which an unanswered SYN is sent again [RFC6298 §2.1]. It is constant for the first
+/// SYNs and then doubles each time (Linux: `tcp_syn_linear_timeouts`).
 const SYN_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
-/// Doublings after which the time between two SYN does not grow any more.
+/// Maximum number of these doublings.
 const SYN_DOUBLINGS: u32 = 6;
 
-/// What the sending end is doing.
+/// State of the sending end.
 #[derive(Debug)]
 enum Stage {
-    /// Nothing: between two transfers, or in a pause.
+    /// Between two transfers, or in a pause.
     Idle { until: Timestamp },
-    /// SYNs sent, the last one's time, and when the next one is due.
+    /// Handshake: number of SYNs sent, time of the last one, and time of the next one.
     Opening { sent: u32, since: Timestamp, deadline: Timestamp },
     /// Transferring.
     Open(Box<Sender>),
@@ -40,20 +40,20 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct TcpEnds {
     config: Tcp,
-    /// Times in which the application has no use for a connection.
+    /// Times in which the application uses no connection.
     pauses: VecDeque<Range<Timestamp>>,
     chance: Stream,
-    /// Data that may wait in the sending host, where that is a terminal of an access network.
+    /// Limit on data in the queue of the sending host, if that is a terminal of an access network.
     small_queue: Option<u64>,
-    /// Of the sending host, and of the receiving one.
+    /// Timers of the sending host and of the receiving host.
     timers: [Timers; 2],
-    /// The connection at the sending end.
+    /// Number of the connection at the sending end.
     connection: u64,
     stage: Stage,
-    /// The connection at the receiving end.
+    /// Number of the connection at the receiving end.
     accepted: u64,
     receiver: Receiver,
-    /// Of the row that is being filled.
+    /// Results for the current row.
     transfer: Transfer,
 }
 
@@ -80,7 +80,7 @@ impl TcpEnds {
         }
     }
 
-    /// When a timer goes off that is due at this time.
+    /// Time at which a timer fires that is due at `at`, in view of stalls.
     fn when_awake(&self, at: Timestamp) -> Timestamp {
         let stalls = &self.config.timer_stalls;
         let next = stalls.partition_point(|stall| stall.end <= at);
@@ -109,7 +109,7 @@ impl TcpEnds {
 
     fn on_connected(&mut self, now: Timestamp, out: &mut Outbox) {
         let Stage::Opening { sent, since, .. } = self.stage else { return };
-        // Of two SYN nobody knows which one was answered: Karn's rule [RFC6298 §3].
+        // With more than one SYN it is unknown which one was answered (Karn's rule) [RFC6298 §3].
         let rtt = (sent == 1).then(|| now - since);
         let length = self.config.short.map(|short| short.size(&mut self.chance).as_bytes());
         let limits = Limits {
@@ -125,7 +125,7 @@ impl TcpEnds {
         emit(self.connection, Segment::Data(end), Ecn::NotEct, out);
     }
 
-    /// Sends what may leave, and rests if the transfer is done.
+    /// Sends the segments that may leave. Becomes idle when a short transfer is complete.
     fn send_data(&mut self, now: Timestamp, out: &mut Outbox) {
         let Stage::Open(sender) = &mut self.stage else { return };
         while let Some(outgoing) = sender.next_segment(now) {
@@ -154,7 +154,7 @@ impl TcpEnds {
         self.send_data(now, out);
     }
 
-    /// A segment arrived at the receiving end, perhaps marked.
+    /// A segment arrived at the receiving end. `marked` is true if it carries a CE mark.
     fn take(&mut self, now: Timestamp, packet: &TcpPacket, marked: bool, out: &mut Outbox) {
         match &packet.segment {
             Segment::Syn => {
@@ -191,7 +191,7 @@ impl ShortTransfers {
         DataSize::from_bytes(min + libm::round(spread) as u64)
     }
 
-    /// Exponential, by inversion.
+    /// Draws from an exponential distribution by inversion.
     fn idle_time(&self, chance: &mut Stream) -> TimeDelta {
         self.mean_idle * -libm::log(1.0 - chance.uniform())
     }
@@ -241,7 +241,7 @@ impl Ends for TcpEnds {
         };
         match end {
             End::Sender if tcp.connection == self.connection => self.hear(now, &tcp.segment, out),
-            // Of a connection that is over.
+            // Belongs to an earlier connection.
             End::Sender => {}
             End::Receiver => self.take(now, tcp, packet.ecn == Ecn::Ce, out),
         }

@@ -1,4 +1,4 @@
-//! TCP as competing traffic: a stack of its own, both ends, without clock or socket.
+//! TCP as competing traffic: a TCP implementation of both ends, without clock or sockets.
 //!
 //! ```text
 //!  sender ----- data ----> network ----> receiver
@@ -7,8 +7,8 @@
 //!    +------------------ <- network <- acknowledgements --------+
 //! ```
 //!
-//! Numbers follow the RFCs; where Linux departs from them, the stack follows Linux, since that is
-//! what competes with real calls.
+//! Constants follow the RFCs. Where Linux departs from them, the implementation follows Linux,
+//! because that is what competes with real calls.
 
 mod congestion;
 mod delivery_rate;
@@ -32,41 +32,42 @@ pub use congestion::{Congestion, Cubic};
 pub(crate) use ends::TcpEnds;
 pub(crate) use segment::TcpPacket;
 
-/// What a receiver offers to take at most: what Linux makes of 6 MiB, the default limit of
-/// `tcp_rmem`.
+/// Default maximum of the receive window: the window that results in Linux from 6 MiB, the default
+/// limit of `tcp_rmem`.
 const RECEIVE_WINDOW: DataSize = DataSize::from_bytes(3 << 20);
-/// What a sender keeps for retransmission at most: the default limit of Linux's `tcp_wmem`.
+/// Default size of the send buffer: the default limit of Linux's `tcp_wmem`.
 const SEND_BUFFER: DataSize = DataSize::from_bytes(4 << 20);
-/// What of a connection may wait in its host's own interface: Linux's small queues (TSQ) as they were
-/// from 3.6 on. Later ones size it by the pacing rate, at most 4 MiB.
+/// Default limit on a connection's data in the queue of its host's interface: TCP small queues
+/// (TSQ) as introduced in Linux 3.6. Later versions derive the limit from the pacing rate, at most
+/// 4 MiB.
 const SMALL_QUEUE: DataSize = DataSize::from_bytes(128 << 10);
 
 /// Data over TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
-    /// What controls it.
+    /// Its congestion control.
     pub congestion: Congestion,
-    /// Transfers with time between them, each a connection of its own; without them, one connection
-    /// that always has something to send. A pause of the flow ends a connection, and a new one
-    /// follows.
+    /// Short transfers with idle times between them; each is a separate connection. With `None`
+    /// there is one connection that always has something to send. A pause of the flow ends a
+    /// connection; a new one follows after the pause.
     pub short: Option<ShortTransfers>,
-    /// Whether it answers to marks [RFC3168 §6.1].
+    /// Whether it uses ECN [RFC3168 §6.1].
     ///
     /// [RFC3168 §6.1]: https://www.rfc-editor.org/rfc/rfc3168#section-6.1
     pub ecn: bool,
-    /// What the receiver offers to take at most.
+    /// Maximum receive window.
     pub receive_window: DataSize,
-    /// What the sender keeps for retransmission at most.
+    /// Size of the send buffer, which keeps data for retransmission.
     pub send_buffer: DataSize,
-    /// Data beyond which nothing more goes to the host's interface, where that has a queue of its own.
+    /// Limit on the data in the queue of the host's interface, if that queue is modelled.
     pub small_queue: DataSize,
-    /// Times in which no timer of its hosts goes off, in order and apart, since their processor stands
-    /// still: what was due then is done when one ends. What arrives in them is up to the links.
+    /// Times in which the processor of its hosts is stalled, sorted and disjoint. Timers that are
+    /// due in such a time fire when it ends. Packets are processed when the links deliver them.
     pub timer_stalls: Vec<Range<Timestamp>>,
 }
 
 impl Tcp {
-    /// One connection that always has something to send, on hosts as Linux sets them up.
+    /// One connection that always has something to send, with the default settings of Linux.
     pub fn new(congestion: Congestion) -> Self {
         Self {
             congestion,
@@ -80,18 +81,18 @@ impl Tcp {
     }
 }
 
-/// Short transfers, as of web pages [RFC8868 §4.4].
+/// Short transfers, as for web pages [RFC8868 §4.4].
 ///
 /// [RFC8868 §4.4]: https://www.rfc-editor.org/rfc/rfc8868#section-4.4
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShortTransfers {
-    /// The smallest transfer; sizes are uniform.
+    /// Minimum size of a transfer. Sizes have a uniform distribution.
     pub min_size: DataSize,
-    /// The largest.
+    /// Maximum size of a transfer.
     pub max_size: DataSize,
-    /// Mean of the exponential times between two.
+    /// Mean idle time between two transfers. Idle times have an exponential distribution.
     pub mean_idle: TimeDelta,
-    /// Whether such a time comes first.
+    /// Whether the flow starts with an idle time.
     pub starts_idle: bool,
 }
 

@@ -1,32 +1,34 @@
-//! When a control that paces lets segments leave: in bursts, each of them whole if it can be.
+//! Pacer: releases segments in bursts, for congestion controls that pace. Bursts are complete if
+//! possible.
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::congestion::Pacing;
 use super::segment::MSS;
 
-/// Segments that leave before pacing begins (Linux: `tcp_update_skb_after_send`).
+/// Number of segments at the start that are not paced (Linux: `tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
-/// Segments in one of the kernel's buffers, of 64 KiB less room for headers: no burst crosses its end.
+/// Number of segments in one kernel buffer of 64 KiB, which includes headers. No burst crosses the
+/// end of a buffer.
 const BUFFER: u64 = 45;
-/// A burst waits for the window only so soon after it could have left, and only where an
-/// acknowledgement is due so soon (Linux: `tcp_tso_should_defer`).
+/// A burst waits for the window only during this time after it could have left, and only if an
+/// acknowledgement is due within this time (Linux: `tcp_tso_should_defer`).
 const PATIENCE: TimeDelta = TimeDelta::from_millis(1);
-/// This part of a window leaves at once (Linux: `tcp_tso_win_divisor`).
+/// A burst does not wait if this fraction of the window is free (Linux: `tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 
-/// What the pacer has to know of the connection.
+/// State of the connection that the pacer needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connection {
     /// Segments of new data sent so far.
     pub(super) sent: u64,
-    /// The congestion window, and what of it is free.
+    /// The congestion window, and the free part of it.
     pub(super) window: u64,
     pub(super) room: u64,
     /// When the oldest segment in flight was sent.
     pub(super) oldest_sent_at: Option<Timestamp>,
     pub(super) smoothed_rtt: TimeDelta,
-    /// A repair or a probe waits for nothing.
+    /// Whether this is a retransmission or a probe, which must not be deferred.
     pub(super) is_urgent: bool,
 }
 
@@ -35,19 +37,19 @@ pub(super) struct Connection {
 pub(super) struct Pacer {
     /// When the next burst may leave.
     next_departure: Timestamp,
-    /// Segments left of this one.
+    /// Segments left in the current burst.
     burst_left: u64,
-    /// The next one waits for an acknowledgement that lets all of it leave.
+    /// Whether the next burst waits for an acknowledgement that makes room for all of it.
     is_deferred: bool,
 }
 
 impl Pacer {
-    /// When the next segment may leave; `None` where only something that happens can tell.
+    /// Time at which the next segment may leave. `None` if it waits for an event.
     pub(super) fn next_departure(&self) -> Option<Timestamp> {
         (!self.is_deferred).then_some(self.next_departure)
     }
 
-    /// How long the next burst has to wait at least.
+    /// Minimum time until the next burst.
     pub(super) fn wait(&self, now: Timestamp) -> TimeDelta {
         (self.next_departure - now).max(TimeDelta::ZERO)
     }
@@ -56,19 +58,19 @@ impl Pacer {
         self.is_deferred
     }
 
-    /// Something happened that may let a deferred burst leave.
+    /// An event happened after which a deferred burst may leave.
     pub(super) fn reconsider(&mut self) {
         self.is_deferred = false;
     }
 
-    /// What is to leave now need not wait.
+    /// Lets the next burst leave now.
     pub(super) fn hurry(&mut self, now: Timestamp) {
         self.next_departure = now;
     }
 
-    /// Whether a segment leaves now. A burst takes its time at the pacing rate, which counts payload
-    /// as the delivery rate does; where it is late, the next one waits the less, but at least half of
-    /// that time.
+    /// Whether a segment leaves now. A burst occupies its time at the pacing rate, which counts
+    /// payload as the delivery rate does. If a burst is late, the time to the next one is shortened
+    /// by the delay, at most by half.
     pub(super) fn lets(&mut self, now: Timestamp, pacing: Pacing, of: &Connection) -> bool {
         if self.burst_left == 0 {
             if now < self.next_departure {
@@ -88,7 +90,7 @@ impl Pacer {
         true
     }
 
-    /// Whether less than a burst is held back for the acknowledgement that lets all of it leave.
+    /// Whether an incomplete burst waits for the acknowledgement that makes room for all of it.
     fn defers(&self, now: Timestamp, burst: u64, of: &Connection) -> bool {
         if of.is_urgent || of.room >= burst || of.room >= of.window / WINDOW_DIVISOR {
             return false;
@@ -105,11 +107,11 @@ mod tests {
 
     use super::*;
 
-    /// Pairs that take 2 ms each.
+    /// Bursts of two segments, 2 ms apart.
     const PAIRS: Pacing = Pacing { rate: Bitrate::from_bps(MSS * 8 * 1_000), burst: 2 };
 
-    /// Long under way, with room for one segment of a large window, and an acknowledgement that is due at
-    /// `at(50_500)`.
+    /// A connection past its start, with room for one segment in a large window, and an
+    /// acknowledgement due at `at(50_500)`.
     const TIGHT: Connection = Connection {
         sent: 46,
         window: 30,
@@ -128,7 +130,7 @@ mod tests {
         Pacer { next_departure: at(50_000), ..Pacer::default() }
     }
 
-    /// How many segments leave now.
+    /// Number of segments that leave now.
     fn leave(pacer: &mut Pacer, now: Timestamp, of: &Connection) -> u64 {
         let mut of = *of;
         let mut count = 0;
@@ -174,10 +176,10 @@ mod tests {
         // The acknowledgement is due in 1.001 ms.
         assert_eq!(leaves(50_000, Connection { oldest_sent_at: Some(at(1_001)), ..TIGHT }), 1);
         assert_eq!(leaves(50_000, Connection { oldest_sent_at: None, ..TIGHT }), 1);
-        // It could have left 1.001 ms ago.
+        // The burst could have left 1.001 ms ago.
         assert_eq!(leaves(51_001, TIGHT), 1);
         assert_eq!(leaves(51_000, TIGHT), 0);
-        // It is a third of the window.
+        // The room is a third of the window.
         assert_eq!(leaves(50_000, Connection { window: 5, ..TIGHT }), 1);
         assert_eq!(leaves(50_000, Connection { window: 6, ..TIGHT }), 0);
     }
@@ -189,7 +191,7 @@ mod tests {
         let mut pacer = ready();
         assert_eq!(leave(&mut pacer, at(50_000), &Connection { sent: 89, ..wide }), 1);
         assert_eq!(pacer.next_departure(), Some(at(51_000)));
-        // A lone last segment is a whole burst.
+        // The last segment of a buffer is a complete burst.
         assert_eq!(leave(&mut ready(), at(50_000), &Connection { sent: 89, ..TIGHT }), 1);
     }
 

@@ -1,25 +1,26 @@
-//! Loss detection by time: a segment is lost when one sent later has arrived and the reordering
+//! RACK loss detection: a segment is lost if a segment sent later has arrived and the reordering
 //! window has passed [RFC8985 §6.2].
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::scoreboard::{Scoreboard, Sent};
 
-/// `DupThresh`: segments above a hole after which the reordering window closes [RFC8985 §6.2].
+/// `DupThresh`: number of segments above a hole from which the reordering window is zero
+/// [RFC8985 §6.2].
 const DUPLICATE_THRESHOLD: u64 = 3;
-/// The reordering window grows in steps of this share of the shortest round-trip time.
+/// Step of the reordering window: the minimum round-trip time divided by this.
 const WINDOW_STEP: i64 = 4;
-/// Recoveries that a widened reordering window outlives [RFC8985 §6.2].
+/// Number of recoveries for which a wider reordering window is kept [RFC8985 §6.2].
 const WINDOW_PERSISTS: u32 = 16;
 
-/// What RACK remembers; names in backticks are the RFC's [RFC8985 §5.2].
+/// State of RACK. Names in backticks are the RFC's [RFC8985 §5.2].
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// `RACK.xmit_ts` and `RACK.end_seq`: the segment sent last among those that arrived.
+    /// `RACK.xmit_ts` and `RACK.end_seq`: of all delivered segments, the one sent last.
     newest: Option<(Timestamp, u64)>,
-    /// `RACK.rtt`: how long the one took that arrived last.
+    /// `RACK.rtt`: round-trip time of the segment delivered last.
     rtt: TimeDelta,
-    /// `RACK.fack`: the highest sequence number that arrived.
+    /// `RACK.fack`: the highest delivered sequence number.
     highest: u64,
     reordering_seen: bool,
     /// `RACK.reo_wnd_mult`.
@@ -51,14 +52,15 @@ pub(super) struct Times {
 impl Rack {
     /// A segment arrived.
     pub(super) fn on_delivered(&mut self, now: Timestamp, sent: &Sent, min_rtt: TimeDelta) {
-        // Step 3: an original that was late makes the hole look like reordering.
+        // Step 3: a late first transmission indicates reordering.
         if sent.part.end < self.highest && !sent.retransmitted {
             self.reordering_seen = true;
         }
         self.highest = self.highest.max(sent.part.end);
         let rtt = now - sent.sent_at;
-        // Step 2: an acknowledgement this early is the original's, not the retransmission's. The
-        // echoed time does not help: a block above a hole comes with the time of what is below.
+        // Step 2: such an early acknowledgement is for the original, not for the retransmission.
+        // The echoed timestamp does not help: the acknowledgement of a block above a hole echoes
+        // the time of a segment below the hole.
         if sent.retransmitted && rtt < min_rtt {
             return;
         }
@@ -68,7 +70,7 @@ impl Rack {
         }
     }
 
-    /// A retransmission was not needed: the window was too narrow (step 4).
+    /// A retransmission was unnecessary, so the window was too short (step 4).
     pub(super) fn on_needless_retransmission(&mut self) {
         self.window_steps += 1;
         self.window_persists = WINDOW_PERSISTS;
@@ -82,7 +84,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: how long a segment may be overtaken.
+    /// Step 4: time for which a segment may be out of order before it counts as lost.
     fn reordering_window(&self, times: Times, sacked: u64, in_recovery: bool) -> TimeDelta {
         if !self.reordering_seen && (in_recovery || sacked >= DUPLICATE_THRESHOLD) {
             return TimeDelta::ZERO;
@@ -90,7 +92,8 @@ impl Rack {
         (times.min_rtt * self.window_steps / WINDOW_STEP).min(times.smoothed_rtt)
     }
 
-    /// Step 5: marks what is lost by now. Returns how many, and how long until the next one may be.
+    /// Step 5: marks the segments that are lost by now. Returns their number, and the time after
+    /// which the remaining overtaken segments must be checked.
     pub(super) fn detect(
         &self,
         now: Timestamp,
@@ -103,7 +106,8 @@ impl Rack {
         let (mut lost, mut wait) = (Vec::new(), None);
         for (index, sent) in board.iter().enumerate() {
             let is_older = (sent.sent_at, sent.part.end) < newest;
-            // What was sent for the first time after the newest has only later ones behind it.
+            // This segment was sent once, after the newest one. All later segments were sent after
+            // it.
             if !is_older && !sent.retransmitted {
                 break;
             }
@@ -121,8 +125,8 @@ impl Rack {
         (lost.len() as u64, wait)
     }
 
-    /// The retransmission timer has expired: the first segment is lost, and all others that had the
-    /// time to arrive [RFC8985 §6.3].
+    /// The retransmission timer has expired. Marks as lost the first segment, and all others that
+    /// have had time to arrive [RFC8985 §6.3].
     pub(super) fn mark_lost_at_timeout(&self, now: Timestamp, board: &mut Scoreboard) {
         let is_lost = |(index, sent): (usize, &Sent)| {
             let had_time = now - sent.sent_at >= self.rtt;
@@ -168,7 +172,7 @@ mod tests {
     fn one_segment_above_a_hole_starts_a_wait_of_a_quarter_of_the_round_trip() {
         let (mut rack, mut board) = (Rack::default(), six());
         sack(&mut rack, &mut board, 101, 0, 10..20);
-        // Segment 0 left at 0 ms; patience is 100 + 25 ms.
+        // Segment 0 left at 0 ms. It is lost after 100 + 25 ms.
         let wait = TimeDelta::from_millis(24);
         assert_eq!(rack.detect(at(101), &mut board, TIMES, false), (0, Some(wait)));
         assert_eq!(rack.detect(at(125), &mut board, TIMES, false), (1, None));
@@ -217,7 +221,7 @@ mod tests {
         // New data, sent after the retransmission, arrives before it.
         board.on_sent(at(104), 60..70, Stamp::default());
         sack(&mut rack, &mut board, 204, 0, 60..70);
-        // Segments 4 and 5, and the retransmission: left at 4, 5 and 103 ms.
+        // Segments 4 and 5 and the retransmission left at 4, 5 and 103 ms.
         assert_eq!(rack.detect(at(204), &mut board, TIMES, true), (3, None));
     }
 

@@ -1,7 +1,8 @@
-//! What a receiver offers to take: dynamic right-sizing, as Linux tunes its receive buffer.
+//! The receive window: dynamic right-sizing, as in Linux's tuning of the receive buffer.
 //!
-//! The application reads at once, so the window is there to bound what a sender may have in flight.
-//! It grows with what arrives in a round trip, ahead of a sender that doubles, up to its limit.
+//! The application reads at once, so the only purpose of the window is to limit the data in flight.
+//! It grows with the data that arrives in a round trip, faster than a sender in slow start, up to a
+//! limit.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -10,27 +11,31 @@ use super::segment::{Data, MSS};
 /// The window before the first measurement (Linux: half of `tcp_rmem`'s default, in whole
 /// segments).
 pub(super) const INITIAL_WINDOW: u64 = 45 * MSS;
-/// Data that a round trip is assumed to bring before the first measurement: an initial window.
+/// Data per round trip assumed before the first measurement: an initial congestion window.
 const FIRST_ROUND: u64 = 10 * MSS;
-/// Round trips of data that the window holds: the measurement is one round trip old.
+/// Size of the window in round trips of data. It is two because the measurement is one round trip
+/// old.
 const ROUNDS: u64 = 2;
-/// The offer rises by so many segments at most for each that arrives (Linux: `tcp_grow_window`).
+/// Maximum growth of the offered window in segments for each segment that arrives (Linux:
+/// `tcp_grow_window`).
 const GROWTH_PER_SEGMENT: u64 = 2;
-/// Gain of the receiver's round-trip time, as a divisor.
+/// Smoothing gain of the receiver's round-trip time, as a divisor.
 const SMOOTHING: i64 = 8;
 
 /// Sizes in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
     limit: u64,
-    /// What right-sizing allows, and what is offered on the way there.
+    /// The window that right-sizing allows, and the currently offered window, which grows towards
+    /// it.
     allowed: u64,
     offered: u64,
-    /// The right edge that was advertised: it never goes back [RFC9293 §3.8.6].
+    /// The advertised right edge, which never moves back [RFC9293 §3.8.6].
     edge: u64,
-    /// From acknowledgement to the data that it released.
+    /// Smoothed time from an acknowledgement to the data that it released.
     rtt: Option<TimeDelta>,
-    /// When the round began, with what had arrived in order, and what the last one brought.
+    /// Start time of the round, data received in order at that time, and amount of data in the last
+    /// round.
     round_since: Timestamp,
     round_start: u64,
     last_round: u64,
@@ -51,8 +56,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Data arrived: all below `next` is in order, and the highest that there is ends at `highest`.
-    /// Returns whether the offer has risen.
+    /// Data arrived. All data below `next` is complete, and the highest received byte is before
+    /// `highest`. Returns whether the offered window has grown.
     pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, next: u64, highest: u64) -> bool {
         let before = self.offered;
         let segments = (data.part.end - data.part.start).div_ceil(MSS);
@@ -79,7 +84,7 @@ impl ReceiveWindow {
         (self.round_since, self.round_start) = (now, next);
     }
 
-    /// The window of an acknowledgement.
+    /// Returns the window for an acknowledgement.
     pub(super) fn advertise(&mut self, next: u64) -> u64 {
         self.edge = self.edge.max(next + self.offered);
         self.edge - next
@@ -90,8 +95,8 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// Rounds of 100 ms, each with twice the segments of the one before, the first with ten.
-    /// Returns the window after each, in segments.
+    /// Simulates rounds of 100 ms. The first has ten segments, and each has twice as many as the
+    /// one before. Returns the window after each round, in segments.
     fn windows(limit: u64, rounds: u32) -> Vec<u64> {
         let mut window = ReceiveWindow::new(limit);
         let mut next = 0;

@@ -1,4 +1,4 @@
-//! The receiving end: puts data in order, and says what has arrived.
+//! The receiving end: reassembles data and sends acknowledgements.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -6,14 +6,14 @@ use super::receive_window::ReceiveWindow;
 use super::segment::{Ack, Blocks, Data, MAX_SACK_BLOCKS, MSS, Part};
 use super::timers::Timers;
 
-/// An acknowledgement waits for a second segment at most this long (Linux: `TCP_ATO_MIN`).
+/// Maximum delay of an acknowledgement while it waits for a second segment (Linux: `TCP_ATO_MIN`).
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
-/// Segments that a delayed acknowledgement answers [RFC5681 §4.2].
+/// Number of segments per delayed acknowledgement [RFC5681 §4.2].
 const SEGMENTS_PER_ACK: u64 = 2;
-/// Segments that are answered at once when a connection starts, so that slow start is not slowed,
-/// and after what arrived twice (Linux: `TCP_MAX_QUICKACKS`).
+/// Number of segments acknowledged immediately at the start of a connection, to avoid slowing down
+/// slow start, and after duplicate data (Linux: `TCP_MAX_QUICKACKS`).
 const QUICK_SEGMENTS: u32 = 16;
-/// Segments that are answered at once after a mark: a sender with a small window needs to know
+/// Number of segments acknowledged immediately after a mark, for senders with a small window
 /// (Linux).
 const QUICK_AFTER_MARK: u32 = 2;
 
@@ -22,15 +22,15 @@ const QUICK_AFTER_MARK: u32 = 2;
 pub(super) struct Receiver {
     /// All data below has arrived.
     next: u64,
-    /// What arrived above, the part that changed last first.
+    /// Received data above `next`; the most recently changed part is first.
     above: Vec<Part>,
-    /// What the last acknowledgement covered.
+    /// `next` of the last acknowledgement.
     acknowledged: u64,
-    /// What has arrived twice and was not told yet.
+    /// Data that arrived twice and is not reported yet.
     duplicate: Option<Part>,
     /// `TS.Recent`.
     echo: Timestamp,
-    /// A mark is echoed until the sender has reacted.
+    /// Whether a mark is being echoed, until the sender has reacted.
     echoes_mark: bool,
     quick: u32,
     timers: Timers,
@@ -39,7 +39,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver whose window grows up to a limit, in bytes.
+    /// Creates a receiver whose window grows up to `window_limit` bytes.
     pub(super) fn new(window_limit: u64, timers: Timers) -> Self {
         Self {
             next: 0,
@@ -55,25 +55,26 @@ impl Receiver {
         }
     }
 
-    /// Data that has arrived in order.
+    /// Number of bytes received in order.
     pub(super) fn received(&self) -> u64 {
         self.next
     }
 
-    /// When an acknowledgement will wait no longer.
+    /// Time at which the delayed acknowledgement is due.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         self.deadline
     }
 
-    /// That time has passed.
+    /// The delayed acknowledgement is due.
     pub(super) fn on_deadline(&mut self, now: Timestamp) -> Ack {
         self.ack(now)
     }
 
-    /// Data arrived, perhaps marked. Returns what is to be answered at once.
+    /// Data arrived. `marked` is true if it carries a CE mark. Returns an acknowledgement if it
+    /// must be sent immediately.
     pub(super) fn on_data(&mut self, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
-        // The oldest segment that is not answered yet is the one whose time is echoed [RFC7323
-        // §4.3].
+        // The echoed timestamp is that of the oldest segment that is not acknowledged yet
+        // [RFC7323 §4.3].
         if data.part.start <= self.acknowledged {
             self.echo = self.echo.max(data.sent_at);
         }
@@ -89,8 +90,8 @@ impl Receiver {
         }
         self.put(data.part.clone());
         let highest = self.above.iter().map(|part| part.end).max().unwrap_or(self.next);
-        // While the offer rises, the sender hears of it at once (Linux: `tcp_grow_window`); a slow
-        // start is acknowledged segment by segment by that.
+        // While the offered window grows, acknowledgements are immediate (Linux:
+        // `tcp_grow_window`). As a result, each segment of a slow start is acknowledged separately.
         if self.window.on_data(now, data, self.next, highest) {
             self.quick |= 1;
         }
@@ -98,9 +99,11 @@ impl Receiver {
         if self.quick > 0 {
             return Some(self.ack(now));
         }
-        // Holes are told at once, and when one is filled [RFC5681 §4.2]. "At once" is when all that came
-        // at this moment is in: Linux answers beyond quick acknowledgements when the application has
-        // read (`__tcp_ack_snd_check` compares the window), and a frame of many packets is read whole.
+        // A hole is reported immediately, and so is the end of a hole [RFC5681 §4.2]. "Immediately"
+        // means after all data that arrived at this moment was processed. Linux sends
+        // acknowledgements other than quick ones after the application has read
+        // (`__tcp_ack_snd_check` compares the window), and a link-layer frame with many packets is
+        // read as a whole.
         let is_due = self.next - self.acknowledged >= SEGMENTS_PER_ACK * MSS;
         let at_once = is_due || has_hole || had_hole;
         let deadline = if at_once { now } else { self.timers.expiry(now, DELAYED_ACK) };
@@ -108,7 +111,7 @@ impl Receiver {
         None
     }
 
-    /// Marks are echoed until the sender says that it has reacted [RFC3168 §6.1.3].
+    /// A mark is echoed until the sender confirms that it has reacted [RFC3168 §6.1.3].
     fn on_mark(&mut self, marked: bool, reduced: bool) {
         if reduced {
             self.echoes_mark = false;
@@ -166,19 +169,19 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// A receiver that has given its quick answers.
+    /// A receiver that has sent its quick acknowledgements.
     fn receiver() -> Receiver {
         Receiver { quick: 0, ..Receiver::new(1 << 20, Timers::FROM_ZERO) }
     }
 
-    /// Segment `number` of full size, sent at its number in milliseconds.
+    /// Full-sized segment `number`, sent at `number` ms.
     fn segment(number: u64) -> Data {
         let sent_at = at(number as i64);
         let part = number * MSS..(number + 1) * MSS;
         Data { part, sent_at, echo: Timestamp::ZERO, cwr: false }
     }
 
-    /// A segment that arrives alone at its moment, and what answers it at that moment.
+    /// A segment arrives alone. Returns the acknowledgement of that moment, if any.
     fn hear(receiver: &mut Receiver, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
         let due = |receiver: &Receiver| receiver.next_deadline() == Some(now);
         receiver
@@ -186,7 +189,7 @@ mod tests {
             .or_else(|| due(receiver).then(|| receiver.on_deadline(now)))
     }
 
-    /// In segments: what is acknowledged, and the blocks.
+    /// The acknowledged data and the SACK blocks, in segments.
     fn told(ack: Option<Ack>) -> Option<(u64, Vec<(u64, u64)>)> {
         let ack = ack?;
         let blocks = ack.blocks.as_slice().iter();
@@ -263,7 +266,7 @@ mod tests {
         let mut receiver = receiver();
         hear(&mut receiver, at(50), &segment(0), false);
         assert_eq!(hear(&mut receiver, at(51), &segment(1), false).unwrap().echo, at(0));
-        // Segment 2 is missing: what follows it does not change the echo.
+        // Segment 2 is missing, so later segments do not change the echo.
         assert_eq!(hear(&mut receiver, at(53), &segment(3), false).unwrap().echo, at(0));
         let again = Data { sent_at: at(99), ..segment(2) };
         assert_eq!(hear(&mut receiver, at(150), &again, false).unwrap().echo, at(99));

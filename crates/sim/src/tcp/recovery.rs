@@ -1,9 +1,9 @@
-//! Proportional rate reduction: how much may leave while the window shrinks [RFC6937 §3].
+//! Proportional rate reduction: limits the data sent while the window shrinks [RFC6937 §3].
 
-/// One reduction, in segments; names in backticks are the RFC's.
+/// One reduction of the window, in segments. Names in backticks are the RFC's.
 #[derive(Clone, Debug)]
 pub(super) struct RateReduction {
-    /// `ssthresh`: what the window goes to.
+    /// `ssthresh`: the window at the end of the reduction.
     target: u64,
     /// `RecoverFS`: the window before.
     prior_window: u64,
@@ -13,7 +13,7 @@ pub(super) struct RateReduction {
 }
 
 impl RateReduction {
-    /// A reduction of the window that begins.
+    /// Starts a reduction.
     pub(super) fn new(prior_window: u64, target: u64) -> Self {
         Self { target, prior_window: prior_window.max(1), delivered: 0, sent: 0 }
     }
@@ -23,23 +23,24 @@ impl RateReduction {
         self.sent += 1;
     }
 
-    /// The window after an acknowledgement that tells of so many deliveries. `is_safe`: it advanced
-    /// and told of no further loss; only then, as in Linux, it may grow as in slow start.
+    /// Returns the window after an acknowledgement of `delivered` segments. `is_safe` is true if it
+    /// advanced and showed no further loss. Only then the window may grow as in slow start, as in
+    /// Linux.
     pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, is_safe: bool) -> u64 {
         self.delivered += delivered;
         let may_send = if in_flight > self.target {
-            // Proportional: `target` segments leave while `prior_window` are delivered.
+            // Proportional part: `target` segments are sent while `prior_window` are delivered.
             let due = (self.delivered * self.target).div_ceil(self.prior_window);
             due.saturating_sub(self.sent)
         } else {
             let owed = self.delivered.saturating_sub(self.sent).max(delivered);
             (owed + u64::from(is_safe)).min(self.target - in_flight)
         };
-        // The first retransmission leaves in any case, as in Linux.
+        // The first retransmission is always allowed, as in Linux.
         in_flight + may_send.max(u64::from(self.sent == 0))
     }
 
-    /// The window when the reduction ends.
+    /// The window at the end of the reduction.
     pub(super) fn target(&self) -> u64 {
         self.target
     }
@@ -49,8 +50,9 @@ impl RateReduction {
 mod tests {
     use super::*;
 
-    /// Runs a recovery: `lost` of the first of `flight` segments are lost; each acknowledgement
-    /// tells of one delivery. Returns what left after each, retransmissions included.
+    /// Simulates a recovery: the first `lost` of `flight` segments are lost, and each
+    /// acknowledgement reports one delivery. Returns the number of segments sent after each,
+    /// retransmissions included.
     fn sent_per_ack(flight: u64, lost: u64, target: u64) -> Vec<u64> {
         let mut reduction = RateReduction::new(flight, target);
         let mut pipe = flight - lost;
@@ -66,7 +68,8 @@ mod tests {
             .collect()
     }
 
-    // [RFC6937 §4]: one segment of 20 lost, the window halved: every other acknowledgement sends.
+    // [RFC6937 §4]: one segment of 20 is lost and the window is halved, so every second
+    // acknowledgement releases a segment.
     #[test]
     fn one_loss_sends_on_every_other_acknowledgement() {
         let sent = sent_per_ack(20, 1, 10);
@@ -74,7 +77,8 @@ mod tests {
         assert_eq!(sent.iter().sum::<u64>(), 10);
     }
 
-    // [RFC6937 §4]: 15 of 20 lost; the pipe is below the target, so packet conservation holds.
+    // [RFC6937 §4]: 15 of 20 are lost. The pipe is below the target, so packet conservation
+    // applies.
     #[test]
     fn a_burst_of_losses_sends_one_for_one() {
         assert_eq!(sent_per_ack(20, 15, 10), [1, 1, 1, 1, 1]);
@@ -86,7 +90,7 @@ mod tests {
         assert_eq!(reduction.on_ack(1, 4, false), 5);
         reduction.on_sent();
         assert_eq!(reduction.on_ack(2, 4, true), 7);
-        // Never beyond the target.
+        // The window never exceeds the target.
         assert_eq!(reduction.on_ack(9, 9, true), 10);
     }
 }

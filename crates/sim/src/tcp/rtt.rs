@@ -3,17 +3,17 @@
 use weir::units::TimeDelta;
 
 // Parameters [RFC6298 §2].
-/// `alpha`, `beta`: gains of the smoothed time and of its variation, as divisors.
+/// `alpha`, `beta`: smoothing gains of the round-trip time and of its variation, as divisors.
 const SMOOTHING: i64 = 8;
 const VARIATION_SMOOTHING: i64 = 4;
-/// `K`: variations that the timeout is above the smoothed time.
+/// `K`: factor on the variation in the timeout.
 const K: i64 = 4;
 /// The timeout before the first sample.
 const INITIAL_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
-/// Least value of `K * RTTVAR`. The RFC asks for a timeout of a second at least; Linux asks that it
-/// be 200 ms above the smoothed time (`tcp_rto_min`), and that is what flows meet today.
+/// Minimum of `K * RTTVAR`. The RFC requires a timeout of at least a second. In Linux it is at
+/// least 200 ms above the smoothed time (`tcp_rto_min`), and that is what is deployed today.
 pub(super) const LEAST_VARIATION: TimeDelta = TimeDelta::from_millis(200);
-/// The timeout does not grow beyond this (Linux: `tcp_rto_max`).
+/// Maximum timeout (Linux: `tcp_rto_max`).
 const LONGEST_TIMEOUT: TimeDelta = TimeDelta::from_secs(120);
 
 /// The estimator.
@@ -21,14 +21,14 @@ const LONGEST_TIMEOUT: TimeDelta = TimeDelta::from_secs(120);
 pub(super) struct RttEstimator {
     /// `SRTT` and `RTTVAR`, once there is a sample.
     estimate: Option<(TimeDelta, TimeDelta)>,
-    /// Shortest sample.
+    /// Minimum sample.
     minimum: Option<TimeDelta>,
     /// Timeouts since the last sample.
     backoff: u32,
 }
 
 impl RttEstimator {
-    /// A sample that is not ambiguous [RFC6298 §3].
+    /// Takes an unambiguous sample [RFC6298 §3].
     pub(super) fn on_sample(&mut self, rtt: TimeDelta) {
         self.backoff = 0;
         self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
@@ -42,7 +42,7 @@ impl RttEstimator {
         });
     }
 
-    /// The timer has expired: the next one runs twice as long [RFC6298 §5.5].
+    /// The timer has expired. Doubles the timeout [RFC6298 §5.5].
     pub(super) fn on_timeout(&mut self) {
         self.backoff += 1;
     }
@@ -52,7 +52,7 @@ impl RttEstimator {
         self.estimate.map(|estimate| estimate.0)
     }
 
-    /// Shortest sample of the connection.
+    /// Minimum sample of the connection.
     pub(super) fn minimum(&self) -> Option<TimeDelta> {
         self.minimum
     }

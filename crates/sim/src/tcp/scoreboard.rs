@@ -1,4 +1,4 @@
-//! What the sender knows of the segments that are not acknowledged yet.
+//! Scoreboard: the sender's state of the segments that are not acknowledged yet.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use weir::units::Timestamp;
 use super::delivery_rate::Stamp;
 use super::segment::Part;
 
-/// Where a segment is, as far as the sender knows.
+/// State of a segment from the sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// On its way.
+    /// In flight.
     InFlight,
-    /// Taken for lost, and not sent again yet.
+    /// Considered lost, and not retransmitted yet.
     Lost,
-    /// Arrived, above a hole.
+    /// Selectively acknowledged: arrived above a hole.
     Sacked,
 }
 
@@ -22,11 +22,11 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) part: Part,
-    /// When it was sent last.
+    /// Time of its last transmission.
     pub(super) sent_at: Timestamp,
-    /// It was sent more than once.
+    /// Whether it was sent more than once.
     pub(super) retransmitted: bool,
-    /// What the connection had delivered then.
+    /// State of the delivery rate at that time.
     pub(super) stamp: Stamp,
     state: State,
 }
@@ -37,7 +37,7 @@ impl Sent {
     }
 }
 
-/// The segments from the first that is not acknowledged to the last that was sent.
+/// The segments from the first unacknowledged one to the last one sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     sent: VecDeque<Sent>,
@@ -56,7 +56,7 @@ impl Scoreboard {
         self.in_flight += 1;
     }
 
-    /// The next segment to send again: the first that is lost.
+    /// Index of the next segment to retransmit: the first lost one.
     pub(super) fn next_lost(&mut self) -> Option<usize> {
         if self.lost == 0 {
             return None;
@@ -66,18 +66,18 @@ impl Scoreboard {
         Some(self.first_lost)
     }
 
-    /// When the first segment was sent.
+    /// Time of the last transmission of the first segment.
     pub(super) fn first_sent_at(&self) -> Option<Timestamp> {
         self.sent.front().map(|sent| sent.sent_at)
     }
 
-    /// The last segment, if it has not arrived.
+    /// Index of the last segment, if it has not arrived.
     pub(super) fn last(&self) -> Option<usize> {
         let last = self.sent.back()?;
         (last.state != State::Sacked).then(|| self.sent.len() - 1)
     }
 
-    /// A segment leaves again; returns its part.
+    /// Retransmits a segment. Returns its data range.
     pub(super) fn on_sent_again(&mut self, now: Timestamp, index: usize, stamp: Stamp) -> Part {
         self.set(index, State::InFlight);
         let sent = &mut self.sent[index];
@@ -85,8 +85,8 @@ impl Scoreboard {
         sent.part.clone()
     }
 
-    /// An acknowledgement: calls `delivered` for each segment of which it is the first to say that
-    /// it arrived. Returns how many.
+    /// Takes an acknowledgement. Calls `delivered` for each segment that it newly acknowledges, and
+    /// returns their number.
     pub(super) fn on_ack(
         &mut self,
         next: u64,
@@ -120,13 +120,13 @@ impl Scoreboard {
         count
     }
 
-    /// Takes a segment for lost.
+    /// Marks a segment as lost.
     pub(super) fn mark_lost(&mut self, index: usize) {
         self.set(index, State::Lost);
         self.first_lost = self.first_lost.min(index);
     }
 
-    /// Nothing was lost after all: what was taken for it is on its way.
+    /// Marks all lost segments as in flight again.
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.sent.len() {
             if self.sent[index].state == State::Lost {
@@ -149,27 +149,27 @@ impl Scoreboard {
         }
     }
 
-    /// Segments, by sequence number.
+    /// Segments in order of sequence number.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Sent> {
         self.sent.iter()
     }
 
-    /// Segments that are neither acknowledged nor lost, retransmissions included: the RFCs' `pipe`.
+    /// Number of segments in flight, retransmissions included: `pipe` in the RFCs.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Segments that arrived above a hole.
+    /// Number of segments that arrived above a hole.
     pub(super) fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Segments that wait to be sent again.
+    /// Number of segments that wait for retransmission.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Segments that are not acknowledged cumulatively.
+    /// Number of segments that are not acknowledged cumulatively.
     pub(super) fn outstanding(&self) -> u64 {
         self.sent.len() as u64
     }

@@ -1,7 +1,7 @@
-//! What goes over the wire: segments as values, with the sizes that their headers would take.
+//! Segments as values, with the sizes that they would have on the wire.
 //!
-//! Data goes one way, acknowledgements the other. Sequence numbers are offsets in the data of a
-//! transfer, without wrapping; the handshake takes none.
+//! Data goes in one direction, acknowledgements in the other. Sequence numbers are offsets in the
+//! data of a transfer and do not wrap. The handshake uses none.
 
 use std::ops::Range;
 
@@ -11,22 +11,23 @@ use weir::units::{DataSize, Timestamp};
 const IP_TCP: u64 = 20 + 20;
 /// Options of a SYN: segment size, SACK permitted, timestamps, window scale.
 const SYN_OPTIONS: u64 = 20;
-/// The timestamps option, with its padding; every segment after the handshake has it [RFC7323
-/// §3.2].
+/// Size of the timestamps option, padding included. Every segment after the handshake has it
+/// [RFC7323 §3.2].
 const TIMESTAMPS: u64 = 12;
-/// A SACK option takes this, and the next for each block, padding included [RFC2018 §3].
+/// Size of a SACK option without blocks, padding included, and size of each block [RFC2018 §3].
 const SACK_OPTION: u64 = 4;
 const SACK_BLOCK: u64 = 8;
-/// What fits beside timestamps into the 40 bytes of options [RFC2018 §3].
+/// Maximum number of SACK blocks that fit into the 40 bytes of options together with timestamps
+/// [RFC2018 §3].
 pub(super) const MAX_SACK_BLOCKS: usize = 3;
 
-/// Data of a full segment: what 1500 bytes of IP packet leave.
+/// Data of a full segment, in an IP packet of 1500 bytes.
 pub(super) const MSS: u64 = 1_500 - IP_TCP - TIMESTAMPS;
 
-/// A part of a transfer's data.
+/// A range of a transfer's data.
 pub(super) type Part = Range<u64>;
 
-/// A segment of one of a flow's connections, which follow each other.
+/// A segment of one of a flow's successive connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TcpPacket {
     pub(super) connection: u64,
@@ -40,13 +41,13 @@ pub(super) enum Segment {
     Syn,
     /// Accepts it.
     SynAck,
-    /// From sender to receiver. Without data it ends the handshake.
+    /// From sender to receiver. Without data it completes the handshake.
     Data(Data),
     /// From receiver to sender.
     Ack(Ack),
 }
 
-/// Data.
+/// A data segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Data {
     pub(super) part: Part,
@@ -54,7 +55,7 @@ pub(super) struct Data {
     pub(super) sent_at: Timestamp,
     /// TSecr: `sent_at` of the newest acknowledgement.
     pub(super) echo: Timestamp,
-    /// The window has been reduced in answer to an echoed mark [RFC3168 §6.1.2].
+    /// CWR flag: the sender has reduced its window in response to an echoed mark [RFC3168 §6.1.2].
     pub(super) cwr: bool,
 }
 
@@ -63,21 +64,21 @@ pub(super) struct Data {
 pub(super) struct Ack {
     /// All data below has arrived.
     pub(super) next: u64,
-    /// What the receiver has room for, from `next` on.
+    /// Receive window, from `next` on.
     pub(super) window: u64,
-    /// SACK blocks, the one that changed last first [RFC2018 §4].
+    /// SACK blocks, the most recently changed one first [RFC2018 §4].
     pub(super) blocks: Blocks,
-    /// The first block says what arrived twice [RFC2883 §4].
+    /// Data that arrived twice, reported as the first SACK block [RFC2883 §4].
     pub(super) duplicate: Option<Part>,
     /// TSval: when it was sent.
     pub(super) sent_at: Timestamp,
-    /// TSecr: `sent_at` of the segment that this one answers [RFC7323 §4.3].
+    /// TSecr: `sent_at` of the acknowledged segment [RFC7323 §4.3].
     pub(super) echo: Timestamp,
-    /// A mark arrived, and no `cwr` since [RFC3168 §6.1.3].
+    /// ECE flag: a mark arrived, and no `cwr` since [RFC3168 §6.1.3].
     pub(super) ece: bool,
 }
 
-/// The blocks of a SACK option beside a duplicate's.
+/// The blocks of a SACK option without the one for a duplicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Blocks {
     blocks: [Part; MAX_SACK_BLOCKS],
@@ -85,7 +86,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// The first `room` of some blocks.
+    /// The first `room` of `blocks`.
     pub(super) fn first_of(blocks: &[Part], room: usize) -> Self {
         let mut taken = Self { count: blocks.len().min(room), ..Self::default() };
         taken.blocks[..taken.count].clone_from_slice(&blocks[..taken.count]);

@@ -1,4 +1,4 @@
-//! The sending end: what may leave when, and what an acknowledgement means.
+//! The sending end: decides which segments to send when, and processes acknowledgements.
 //!
 //! ```text
 //! acknowledgement -> scoreboard -> RACK -> phase --+-> proportional reduction -+-> window -> send
@@ -18,42 +18,43 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Data, MSS, Part};
 use super::timers::Timers;
 
-/// Round trips after which the end of the data is probed [RFC8985 §7.2].
+/// Round-trip times before a tail probe [RFC8985 §7.2].
 const PROBE_ROUNDS: i64 = 2;
-/// What the timers for reordering and for the tail probe add (Linux: `TCP_TIMEOUT_MIN_US`).
+/// Time that is added to the timers for reordering and for the tail probe (Linux:
+/// `TCP_TIMEOUT_MIN_US`).
 const LEAST_WAIT: TimeDelta = TimeDelta::from_millis(2);
 
-/// What the sender does about congestion.
+/// Phase of congestion control.
 #[derive(Clone, Debug)]
 enum Phase {
     /// Nothing is lost.
     Open,
-    /// The window shrinks in proportion, after loss (`is_recovery`) or a mark, until this is
+    /// Proportional reduction of the window after loss (`is_recovery`) or a mark, until `until` is
     /// acknowledged.
     Reducing { is_recovery: bool, until: u64, reduction: RateReduction },
-    /// A timeout: slow start over what was in flight, until this is acknowledged.
+    /// After a timeout: slow start for the data that was in flight, until `until` is acknowledged.
     Timeout { until: u64 },
 }
 
-/// What the one timer is for; the three never run together [RFC8985 §8].
+/// Purpose of the single timer. The three purposes never overlap [RFC8985 §8].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Retransmission,
-    /// A hole may be reordering until then.
+    /// Reordering window: until this time, a hole may be reordering.
     Reordering,
-    /// The last segments may be lost.
+    /// Tail probe: the last segments may be lost.
     TailProbe,
 }
 
-/// The state before a congestion event, and when its first retransmission left: an acknowledgement
-/// that answers an older segment shows that nothing was lost [RFC4015 §3].
+/// The window before a congestion event, and the time of the first retransmission. An
+/// acknowledgement of an older segment shows that nothing was lost [RFC4015 §3].
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     window: Window,
     retransmitted_at: Option<Timestamp>,
 }
 
-/// A tail probe that is not answered.
+/// A tail probe that was not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
 struct TailProbe {
     /// `TLP.end_seq`.
@@ -63,26 +64,26 @@ struct TailProbe {
     is_sent: bool,
 }
 
-/// What the sender may not exceed.
+/// Limits on the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Data of the transfer; `None` is endless.
+    /// Amount of data in the transfer; `None` if endless.
     pub(super) length: Option<u64>,
-    /// Data that the host keeps for retransmission.
+    /// Maximum amount of data kept for retransmission.
     pub(super) send_buffer: u64,
-    /// Data in the queue of the host's own interface beyond which nothing more leaves; `None` where
-    /// that interface is no bottleneck.
+    /// Limit on the data in the queue of the host's interface; `None` if the interface is not a
+    /// bottleneck.
     pub(super) small_queue: Option<u64>,
 }
 
-/// A segment that leaves.
+/// A segment to send.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) data: Data,
     pub(super) is_retransmission: bool,
 }
 
-/// The sending end of a transfer whose handshake is done.
+/// The sending end of a transfer after the handshake.
 #[derive(Debug)]
 pub(super) struct Sender {
     control: Box<dyn CongestionControl>,
@@ -96,7 +97,7 @@ pub(super) struct Sender {
     /// `SND.UNA` and `SND.NXT`.
     acknowledged: u64,
     next: u64,
-    /// What the receiver takes ends here.
+    /// Right edge of the receive window.
     peer_edge: u64,
     /// `sent_at` of the newest acknowledgement.
     peer_time: Timestamp,
@@ -104,18 +105,18 @@ pub(super) struct Sender {
     timer: Option<(Timestamp, Timer)>,
     tail_probe: Option<TailProbe>,
     undo: Option<Undo>,
-    /// The next new segment tells the receiver that its mark was heard.
+    /// Whether the next new segment carries CWR.
     says_reduced: bool,
-    /// The window kept data back.
+    /// Whether the window limited the sender.
     is_window_limited: bool,
     pacer: Pacer,
-    /// Data that has not left the host.
+    /// Amount of data that has not left the host.
     in_host: u64,
     last_rtt: Option<TimeDelta>,
 }
 
 impl Sender {
-    /// A sender on the host that has these timers.
+    /// Creates a sender on the host with these timers.
     pub(super) fn new(control: Box<dyn CongestionControl>, limits: Limits, timers: Timers) -> Self {
         Self {
             control,
@@ -142,8 +143,8 @@ impl Sender {
         }
     }
 
-    /// The handshake took so long, or is not to be measured because its SYN was sent twice; the
-    /// receiver offers a window.
+    /// Takes the round-trip time of the handshake (`None` if the SYN was sent more than once) and
+    /// the receiver's window.
     pub(super) fn on_connected(&mut self, rtt: Option<TimeDelta>, window: u64) {
         rtt.into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
         self.peer_edge = window;
@@ -164,13 +165,13 @@ impl Sender {
         self.last_rtt
     }
 
-    /// The pacer's rate, of a control that paces.
+    /// The pacing rate, if the congestion control paces.
     pub(super) fn pacing_rate(&self) -> Option<Bitrate> {
         self.control.pacing().map(|pacing| pacing.rate)
     }
 
-    /// When to call [`Sender::on_deadline`]. What the pacer holds back is up to the caller's next
-    /// look at [`Sender::next_segment`], too.
+    /// Time at which to call [`Sender::on_deadline`] and then [`Sender::next_segment`], which
+    /// returns segments that the pacer has delayed.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let timer = self.timer.map(|(at, _)| at);
         let may_send = self.has_segment() && self.window_has_room() && self.host_has_room();
@@ -178,7 +179,7 @@ impl Sender {
         timer.into_iter().chain(pacer).min()
     }
 
-    /// A deadline has passed. What leaves then comes from [`Sender::next_segment`].
+    /// A deadline has passed. Call [`Sender::next_segment`] afterwards.
     pub(super) fn on_deadline(&mut self, now: Timestamp) {
         let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return };
         self.pacer.reconsider();
@@ -195,7 +196,7 @@ impl Sender {
     /// An acknowledgement arrived.
     pub(super) fn on_ack(&mut self, now: Timestamp, ack: &Ack) {
         if ack.next < self.acknowledged {
-            return; // Overtaken by a newer one.
+            return; // A newer one came before it.
         }
         self.pacer.reconsider();
         self.peer_edge = self.peer_edge.max(ack.next + ack.window);
@@ -242,8 +243,8 @@ impl Sender {
         self.set_window(&event);
     }
 
-    /// Takes what an acknowledgement delivers off the scoreboard. Returns how many segments, and
-    /// the round-trip time of the newest.
+    /// Marks newly acknowledged segments on the scoreboard. Returns their number, and the
+    /// round-trip time of the newest.
     fn take_deliveries(
         &mut self,
         now: Timestamp,
@@ -252,7 +253,8 @@ impl Sender {
     ) -> (u64, Option<TimeDelta>) {
         let (rate, rack) = (&mut self.rate, &mut self.rack);
         let min_rtt = self.rtt.minimum().unwrap_or_default();
-        // Segments that were sent once tell the time without doubt: Karn's rule [RFC6298 §3].
+        // Only segments that were sent once give an unambiguous round-trip time (Karn's rule)
+        // [RFC6298 §3].
         let (mut oldest, mut newest) = (None, None);
         let delivered = self.board.on_ack(ack.next, ack.blocks.as_slice(), |sent| {
             rate.on_delivered(now, sent.sent_at, sent.stamp);
@@ -263,7 +265,7 @@ impl Sender {
                 newest = Some(newest.map_or(rtt, |newest: TimeDelta| newest.min(rtt)));
             }
         });
-        // A timestamp tells which of two transmissions was answered [RFC7323 §4.1].
+        // The echoed timestamp identifies the acknowledged transmission [RFC7323 §4.1].
         let echoed = (has_advanced && delivered > 0).then(|| now - ack.echo);
         oldest.or(echoed).into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
         (delivered, newest)
@@ -280,7 +282,7 @@ impl Sender {
     fn detect_loss(&mut self, now: Timestamp) -> u64 {
         let in_recovery = self.repair() != Repair::None;
         if !in_recovery && self.board.sacked() == 0 {
-            return 0; // Nothing has overtaken anything.
+            return 0; // No segment was overtaken.
         }
         let times = Times {
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
@@ -294,10 +296,10 @@ impl Sender {
         lost
     }
 
-    /// What was in flight when the phase began is acknowledged.
+    /// Ends the phase if the data in flight at its start is acknowledged.
     fn leave_phase(&mut self, acknowledged: u64) {
         match &self.phase {
-            // After a mark something newer must be acknowledged: what told of the reduction.
+            // After a mark, newer data must be acknowledged, too: the segment that carried CWR.
             Phase::Reducing { until, reduction, is_recovery }
                 if acknowledged > *until || (*is_recovery && acknowledged == *until) =>
             {
@@ -323,7 +325,7 @@ impl Sender {
         }
     }
 
-    /// At most one reaction in a round trip [RFC3168 §6.1.2].
+    /// Reacts to a mark, at most once in a round trip [RFC3168 §6.1.2].
     fn on_mark(&mut self, now: Timestamp) {
         if matches!(self.phase, Phase::Open) {
             self.reduce(now, false);
@@ -340,7 +342,7 @@ impl Sender {
         self.tail_probe = None;
     }
 
-    /// The window after an acknowledgement.
+    /// Sets the window after an acknowledgement.
     fn set_window(&mut self, event: &AckEvent) {
         match &mut self.phase {
             Phase::Reducing { reduction, .. } if !self.control.rules_in_recovery() => {
@@ -352,7 +354,7 @@ impl Sender {
         }
     }
 
-    /// What may have been overtaken is lost by now.
+    /// The reordering window has passed. Overtaken segments are lost.
     fn on_reordering_timeout(&mut self, now: Timestamp) {
         let was_repairing = self.repair() != Repair::None;
         if self.detect_loss(now) == 0 {
@@ -368,7 +370,7 @@ impl Sender {
         }
     }
 
-    /// [RFC6298 §5], and what RACK takes for lost then [RFC8985 §6.3].
+    /// Retransmission timeout [RFC6298 §5], with RACK's rule for lost segments [RFC8985 §6.3].
     fn on_timeout(&mut self, now: Timestamp) {
         let is_new = !matches!(self.phase, Phase::Timeout { .. })
             && !matches!(self.phase, Phase::Reducing { is_recovery: true, .. });
@@ -386,8 +388,8 @@ impl Sender {
         self.pacer.hurry(now);
     }
 
-    /// An acknowledgement for data that was sent before the first retransmission: the delay had
-    /// only grown, and the window is given back [RFC4015 §3.2].
+    /// Restores the window if the acknowledgement is for data that was sent before the first
+    /// retransmission. Then nothing was lost; only the delay had grown [RFC4015 §3.2].
     fn undo_if_spurious(&mut self, ack: &Ack) {
         let Some(Undo { window, retransmitted_at: Some(first) }) = self.undo else { return };
         if ack.echo >= first {
@@ -401,7 +403,8 @@ impl Sender {
         self.undo = None;
     }
 
-    /// Sends something that will be answered, so that a lost end is found without a timeout.
+    /// Starts a tail probe: a segment whose acknowledgement shows a loss at the end of the data
+    /// before the retransmission timeout.
     fn start_tail_probe(&mut self) {
         let is_retransmission = !self.has_new_data();
         if is_retransmission {
@@ -411,13 +414,13 @@ impl Sender {
         self.tail_probe = Some(TailProbe { end: self.next, is_retransmission, is_sent: false });
     }
 
-    /// [RFC8985 §7.4.2]
+    /// Checks whether a tail probe was acknowledged [RFC8985 §7.4.2].
     fn answer_tail_probe(&mut self, now: Timestamp, ack: &Ack) {
         let Some(probe) = self.tail_probe.filter(|probe| ack.next >= probe.end) else { return };
         if !probe.is_retransmission || ack.duplicate.is_some() {
             self.tail_probe = None;
         } else if ack.next > probe.end {
-            // The probe repaired a loss, which counts as congestion as any other.
+            // The probe repaired a loss, which is a congestion signal like any other.
             self.tail_probe = None;
             if matches!(self.phase, Phase::Open) {
                 self.reduce(now, false);
@@ -425,7 +428,7 @@ impl Sender {
         }
     }
 
-    /// Arms the timer anew: a probe if nothing seems lost, else the retransmission timer.
+    /// Restarts the timer: for a tail probe if nothing seems lost, else for retransmission.
     fn set_timer(&mut self, now: Timestamp) {
         self.timer = None;
         if self.board.outstanding() == 0 {
@@ -437,7 +440,7 @@ impl Sender {
             && self.tail_probe.is_none();
         self.timer = Some(match self.rtt.smoothed().filter(|_| may_probe) {
             Some(smoothed) => {
-                // A single segment may be waiting for its delayed acknowledgement.
+                // The acknowledgement of a single segment may be delayed.
                 let single = self.board.outstanding() == 1;
                 let patience = if single { LEAST_VARIATION } else { LEAST_WAIT };
                 let probe = smoothed * PROBE_ROUNDS + patience;
@@ -457,17 +460,17 @@ impl Sender {
         self.board.lost() > 0 || self.has_new_data()
     }
 
-    /// A tail probe leaves whatever the window says [RFC8985 §7.3].
+    /// A tail probe is not limited by the window [RFC8985 §7.3].
     fn window_has_room(&self) -> bool {
         self.room() > 0 || self.tail_probe.is_some_and(|probe| !probe.is_sent)
     }
 
-    /// Segments that the window takes yet.
+    /// Number of segments that fit into the window.
     fn room(&self) -> u64 {
         (libm::floor(self.window.congestion) as u64).saturating_sub(self.board.in_flight())
     }
 
-    /// Linux's small queues: what the interface has not sent yet holds the rest back.
+    /// TCP small queues: data in the queue of the interface delays the rest.
     fn host_has_room(&self) -> bool {
         self.limits.small_queue.is_none_or(|limit| self.in_host <= limit)
     }
@@ -477,7 +480,7 @@ impl Sender {
         self.in_host -= part.end - part.start;
     }
 
-    /// The next segment, if one may leave now. Call until `None`.
+    /// Returns the next segment if one may leave now. Call until `None`.
     pub(super) fn next_segment(&mut self, now: Timestamp) -> Option<Outgoing> {
         if !self.has_segment() {
             self.is_window_limited = !self.window_has_room();

@@ -11,7 +11,7 @@ use crate::{Config, Direction, FlowConfig, FlowKind, run};
 const CUBIC: Congestion = Congestion::Cubic(Cubic::Rfc9438);
 const ALL: [Congestion; 4] =
     [CUBIC, Congestion::Cubic(Cubic::Linux), Congestion::Reno, Congestion::Bbr];
-/// Payload that the link carries, in Mbit/s.
+/// Maximum payload rate of the link, in Mbit/s.
 const MOST: f64 = 10.0 * MSS as f64 / 1_500.0;
 
 fn ms(ms: i64) -> TimeDelta {
@@ -45,7 +45,7 @@ fn endless(secs: i64, queue: TimeDelta, loss: LossModel, controls: &[Congestion]
     run(&config(secs, queue, loss, &flows), Seed::new(1))
 }
 
-/// Rows of a flow from a time on.
+/// Rows of a flow from `from_secs` on.
 fn rows(trace: &Trace, flow: usize, from_secs: i64) -> impl Iterator<Item = &Row> {
     let from = Timestamp::from_secs(from_secs);
     trace.rows.iter().filter(move |row| row.flow == flow && row.time > from)
@@ -55,14 +55,14 @@ fn delivered(row: &Row) -> DataSize {
     row.transfer.unwrap().goodput
 }
 
-/// Payload that a flow received from a time on, in Mbit/s.
+/// Goodput of a flow from `from_secs` on, in Mbit/s.
 fn goodput(trace: &Trace, flow: usize, from_secs: i64) -> f64 {
     let sizes = rows(trace, flow, from_secs).map(delivered);
     let secs = rows(trace, flow, from_secs).count() as f64 / 20.0;
     sizes.sum::<DataSize>().as_bits() as f64 / secs / 1e6
 }
 
-/// Mean time in the queue from a time on, in milliseconds.
+/// Mean queuing delay from `from_secs` on, in milliseconds.
 fn mean_wait_ms(trace: &Trace, from_secs: i64) -> f64 {
     let waits: Vec<f64> = rows(trace, 0, from_secs)
         .filter_map(|row| row.queuing_delay.map(TimeDelta::as_millis_f64))
@@ -70,8 +70,8 @@ fn mean_wait_ms(trace: &Trace, from_secs: i64) -> f64 {
     waits.iter().sum::<f64>() / waits.len() as f64
 }
 
-/// The window goes from half to all of what link and queue hold, 83 + 8 segments, and where it is
-/// below 83 the link idles: (37.5 * 0.774 + 8) / 45.5 of the capacity.
+/// The window grows from one half to all of the capacity of link and queue, 83 + 8 segments. While
+/// it is below 83 the link is not full. The expected utilization is (37.5 * 0.774 + 8) / 45.5.
 #[test]
 fn renos_sawtooth_has_its_textbook_mean() {
     let trace = endless(220, ms(10), LossModel::None, &[Congestion::Reno]);
@@ -116,7 +116,7 @@ fn bbr_keeps_the_queue_short_where_cubic_fills_it_and_random_loss_does_not_stop_
     assert!(share > 0.9, "{share}");
 }
 
-// [RFC6298 §2.1], and then as Linux does.
+// [RFC6298 §2.1], then as in Linux.
 #[test]
 fn a_syn_that_is_not_answered_is_sent_again() {
     let trace = endless(40, ms(100), LossModel::Random(1.0), &[CUBIC]);
@@ -131,7 +131,8 @@ fn a_timer_that_is_due_in_a_stall_goes_off_at_its_end() {
     let flow = Tcp { timer_stalls: vec![stall], ..Tcp::new(CUBIC) };
     let trace = run(&config(2, ms(100), LossModel::Random(1.0), &[flow]), Seed::new(1));
     let sent = rows(&trace, 0, 0).filter(|row| row.sent_packets > 0);
-    // The rows of 50 ms in which the SYN leaves; sent again after a second, it would leave at 1 s.
+    // Ends of the 50 ms rows in which a SYN leaves. Without the stall, the second would leave at 1
+    // s.
     assert_eq!(sent.map(|row| row.time.as_millis()).collect::<Vec<_>>(), [50, 1_450]);
 }
 
@@ -146,7 +147,7 @@ fn short_transfers_have_their_sizes_and_their_times_apart() {
     };
     let flow = Tcp { short: Some(short), ..Tcp::new(CUBIC) };
     let trace = run(&config(2_000, ms(100), LossModel::None, &[flow]), Seed::new(1));
-    // Transfers are far apart: a run of rows in which something arrives is one of them.
+    // Transfers are far apart, so each sequence of rows with arrivals is one transfer.
     let mut sizes = Vec::new();
     let mut quiet_rows = i32::MAX;
     for row in rows(&trace, 0, 0) {
@@ -164,7 +165,7 @@ fn short_transfers_have_their_sizes_and_their_times_apart() {
     assert!(alone.iter().all(|&size| size >= 30_000), "{alone:?}");
     let mean = alone.iter().sum::<u64>() / alone.len() as u64;
     assert!((38_500..41_500).contains(&mean), "{mean}");
-    // 10 s apart and half a second long.
+    // They are 10 s apart on average, and each takes half a second.
     assert!((160..220).contains(&sizes.len()), "{}", sizes.len());
 }
 

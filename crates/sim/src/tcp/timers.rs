@@ -1,39 +1,39 @@
-//! A host's timers: set in ticks, they go off at a tick, and late rather than early.
+//! A host's timers. They have a resolution of ticks and fire late rather than early.
 //!
-//! As the timer wheel of Linux has it: a timer may be set just before a tick, so one tick more than
-//! its own passes, and the longer it runs, the coarser the times at which it may go off.
+//! This is a model of Linux's timer wheel. A timer may be set just before a tick, so one extra tick
+//! is added. The longer the timer, the coarser its resolution.
 
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::seed::Stream;
 
-/// `1 / CONFIG_HZ`, as Debian builds its kernels.
+/// `1 / CONFIG_HZ` in Debian's kernels.
 const TICK: TimeDelta = TimeDelta::from_millis(4);
-/// `LVL_START(1)`: from so many ticks on a timer goes off at every eighth tick only, from eight times
-/// as many on at every 64th, and so on.
+/// `LVL_START(1)`: timers of at least this many ticks fire at every eighth tick only, timers of at
+/// least eight times as many at every 64th, and so on.
 const COARSE_FROM: i64 = 63;
 /// `LVL_CLK_DIV`
 const COARSER: i64 = 8;
-/// What the longest timers of TCP, two minutes, go off at.
+/// Resolution in ticks of TCP's longest timers (two minutes).
 const COARSEST: i64 = COARSER * COARSER * COARSER;
 
-/// The ticks of a host, which nothing else keeps time with.
+/// The timers of one host. Its ticks are not aligned with those of other hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
-    /// How long the host had run at time zero.
+    /// Uptime of the host at time zero.
     uptime: TimeDelta,
 }
 
 impl Timers {
-    /// Of a host that started at time zero.
+    /// Timers of a host that started at time zero.
     #[cfg(test)]
     pub(super) const FROM_ZERO: Self = Self { uptime: TimeDelta::ZERO };
 
-    /// Those of a host that was started at any time.
+    /// Timers of a host with a random uptime.
     pub(super) fn new(chance: &mut Stream) -> Self {
         Self { uptime: TICK * COARSEST * chance.uniform() }
     }
 
-    /// When a timer goes off that is set now to run for so long.
+    /// Time at which a timer fires that is set now to `wait`.
     pub(super) fn expiry(self, now: Timestamp, wait: TimeDelta) -> Timestamp {
         let tick = TICK.as_nanos();
         let ticks = (now - Timestamp::ZERO + self.uptime).as_nanos() / tick;
@@ -55,7 +55,7 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
-    /// How long a timer runs that is set so long after a tick, the host's eighth.
+    /// Duration of a timer of `wait` that is set this long after the host's eighth tick.
     fn runs(after: TimeDelta, wait: TimeDelta) -> TimeDelta {
         let timers = Timers { uptime: ms(32) };
         timers.expiry(Timestamp::ZERO + after, wait) - (Timestamp::ZERO + after)
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(runs(ms(0), ms(40)), ms(44));
     }
 
-    // Ticks are counted from the host's start, eight before.
+    // Ticks are counted from the start of the host, eight ticks earlier.
     #[test]
     fn a_long_timer_goes_off_at_every_eighth_tick() {
         assert_eq!(runs(ms(0), ms(62 * 4)), ms(63 * 4));

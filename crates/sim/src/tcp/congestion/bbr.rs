@@ -1,11 +1,11 @@
-//! BBR version 1: paces at the bottleneck's rate, and keeps two bandwidth-delay products in flight
-//! at most [BBR].
+//! BBR version 1: paces at the estimated bottleneck rate and keeps at most two bandwidth-delay
+//! products in flight [BBR].
 //!
 //! ```text
 //! Startup -> Drain -> ProbeBandwidth <-> ProbeRtt
 //! ```
 //!
-//! As Linux has it, without the detection of policers.
+//! Follows Linux, but without the detection of policers.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::seed::Stream;
@@ -16,31 +16,33 @@ use filters::{Aggregation, MaxRate};
 
 mod filters;
 
-// Parameters [BBR §4]; names in backticks are the draft's.
-/// `BBRHighGain`: the least that doubles the delivered rate each round trip, 2/ln 2.
+// Parameters [BBR §4]. Names in backticks are the draft's.
+/// `BBRHighGain`: the minimum gain that doubles the delivery rate each round trip, 2/ln 2.
 const HIGH_GAIN: f64 = 2.885;
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
-/// Gains of a cycle; each lasts a shortest round-trip time.
+/// Pacing gains of a cycle. Each phase lasts one minimum round-trip time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// `cwnd_gain` while probing: delayed acknowledgements need more than one product.
+/// `cwnd_gain` while probing for bandwidth. Delayed acknowledgements require more than one
+/// bandwidth-delay product.
 const WINDOW_GAIN: f64 = 2.0;
-/// `RTpropFilterLen`: a shortest round-trip time older than this is measured anew.
+/// `RTpropFilterLen`: maximum age of the minimum round-trip time.
 const MIN_RTT_LIFE: TimeDelta = TimeDelta::from_secs(10);
-/// `ProbeRTTDuration`, and `BBRMinPipeCwnd`: for how long, and with what in flight.
+/// `ProbeRTTDuration` and `BBRMinPipeCwnd`: duration of a round-trip probe, and data in flight
+/// during it.
 const PROBE_RTT_TIME: TimeDelta = TimeDelta::from_millis(200);
 const LEAST_WINDOW: f64 = 4.0;
-/// `BBRStartupFullBwThresh`, `BBRStartupFullBwCount`: startup ends when the rate has not grown by
-/// this factor for this many rounds [BBR §4.3.2.2].
+/// `BBRStartupFullBwThresh`, `BBRStartupFullBwCount`: startup ends after this many rounds in which
+/// the rate has not grown by this factor [BBR §4.3.2.2].
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Share of the estimated rate that the pacer uses, so that no queue builds up from estimates alone
-/// (Linux: `bbr_pacing_margin_percent`).
+/// Factor on the pacing rate, so that estimation errors do not build up a queue (Linux:
+/// `bbr_pacing_margin_percent`).
 const PACING_MARGIN: f64 = 0.99;
-/// Below this rate segments leave one by one, above in pairs (Linux: `bbr_min_tso_rate`).
+/// Minimum rate for bursts of two segments (Linux: `bbr_min_tso_rate`).
 const PAIRS_FROM: Bitrate = Bitrate::from_kbps(1_200);
-/// At high rates what is sent in this time leaves together (Linux: `sk_pacing_shift`).
+/// At high rates, a burst is the data of this time (Linux: `sk_pacing_shift`).
 const BURST_TIME: TimeDelta = TimeDelta::from_micros(977);
-/// Round trip assumed before the first sample (Linux: `bbr_init_pacing_rate_from_rtt`).
+/// Round-trip time assumed before the first sample (Linux: `bbr_init_pacing_rate_from_rtt`).
 const ASSUMED_RTT: TimeDelta = TimeDelta::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,18 +61,19 @@ pub(super) struct Bbr {
     /// `BtlBw`, in segments a second.
     rate: MaxRate,
     aggregation: Aggregation,
-    /// `RTprop`, and when it was last measured.
+    /// `RTprop`, and the time of its measurement.
     min_rtt: Option<TimeDelta>,
     min_rtt_since: Timestamp,
-    /// `next_round_delivered`: the round ends with the arrival of a segment sent after this many.
+    /// `next_round_delivered`: the round ends when a segment is delivered that was sent after this
+    /// many deliveries.
     round_end: u64,
     is_round_start: bool,
-    /// `full_bw` and rounds without growth beyond it.
+    /// `full_bw`, and number of rounds without sufficient growth above it.
     full_rate: f64,
     full_rounds: u32,
     cycle: usize,
     cycle_start: Timestamp,
-    /// When the round-trip probe may end, and whether a round has passed in it.
+    /// Earliest end of the round-trip probe, and whether a round has passed during it.
     probe_rtt_end: Option<Timestamp>,
     probe_rtt_round: bool,
     /// `prior_cwnd`: the window before a recovery or a round-trip probe.
@@ -121,8 +124,8 @@ impl Bbr {
         }
     }
 
-    /// `BBRInflight`, in segments: a multiple of the bandwidth-delay product, with what the host's
-    /// bundling and delayed acknowledgements need beside it.
+    /// `BBRInflight`, in segments: a multiple of the bandwidth-delay product, plus an allowance for
+    /// segment aggregation in the host and delayed acknowledgements.
     fn inflight(&self, gain: f64) -> f64 {
         self.with_budget(self.product(gain))
     }
@@ -133,7 +136,8 @@ impl Bbr {
         })
     }
 
-    /// Room for three bundles, and an even number; two more while probing for more.
+    /// Adds room for three bursts and rounds up to an even number. Adds two more in the phase that
+    /// probes for more bandwidth.
     fn with_budget(&self, window: f64) -> f64 {
         let bundled = window + 3.0 * self.pacing.burst as f64;
         let even = libm::ceil(bundled / 2.0) * 2.0;
@@ -141,7 +145,7 @@ impl Bbr {
         even + if probing { 2.0 } else { 0.0 }
     }
 
-    /// What will be in flight when the pacer lets the next segment leave.
+    /// Segments that will be in flight when the pacer releases the next segment.
     fn in_flight_at_departure(&self, ack: &AckEvent, in_flight: u64) -> f64 {
         let sending = if self.gains().0 > 1.0 { self.pacing.burst as f64 } else { 0.0 };
         let arriving = libm::floor(self.rate.maximum() * ack.departure_wait.as_secs_f64());
@@ -177,10 +181,10 @@ impl Bbr {
         let in_flight = self.in_flight_at_departure(ack, ack.prior_in_flight);
         let gain = CYCLE[self.cycle];
         let ends = if gain > 1.0 {
-            // Until there is what the gain asks for, or the queue has overflowed.
+            // Until the data in flight matches the gain, or the queue has overflowed.
             is_over && (ack.lost > 0 || in_flight >= self.inflight(gain))
         } else if gain < 1.0 {
-            // The queue that the phase before made is gone.
+            // Until the queue of the previous phase is empty.
             is_over || in_flight <= self.inflight(1.0)
         } else {
             is_over
@@ -219,7 +223,8 @@ impl Bbr {
         }
     }
 
-    /// Starts the cycle anywhere but at the phase that drains, so that flows do not probe together.
+    /// Starts the cycle at a random phase other than the draining one, so that flows do not probe
+    /// at the same time.
     fn probe_bandwidth(&mut self, now: Timestamp) {
         self.mode = Mode::ProbeBandwidth;
         let others = CYCLE.len() - 1;
@@ -309,8 +314,8 @@ impl Bbr {
         }
     }
 
-    /// `BBRModulateCwndForRecovery` [BBR §4.2.3.5]: for one round of a recovery what arrives may be
-    /// sent, and no more. Returns whether that rules.
+    /// `BBRModulateCwndForRecovery` [BBR §4.2.3.5]: packet conservation in the first round of a
+    /// recovery. Returns whether it applies.
     fn modulate_for_recovery(&mut self, window: &mut Window, ack: &AckEvent) -> bool {
         let was = std::mem::replace(&mut self.repair, ack.repair);
         let conserved = (ack.in_flight + ack.delivered) as f64;
@@ -341,7 +346,7 @@ impl CongestionControl for Bbr {
         self.update_window(window, ack);
     }
 
-    /// Loss does not lower the threshold; the window is kept for the time after the recovery.
+    /// Loss does not reduce the threshold. The window is saved and restored after the recovery.
     fn on_congestion(&mut self, _: Timestamp, window: &Window) -> f64 {
         self.save_window(window);
         window.threshold
@@ -367,7 +372,7 @@ impl CongestionControl for Bbr {
     }
 }
 
-/// Bits of payload a second, from segments a second.
+/// Converts segments a second to the bitrate of their payload.
 fn bits(segments_per_second: f64) -> Bitrate {
     Bitrate::from_bps_f64(segments_per_second * DataSize::from_bytes(MSS).as_bits() as f64)
 }

@@ -8,37 +8,37 @@ use super::{AckEvent, CongestionControl, LEAST_WINDOW, Window};
 // Parameters [RFC9438 §4].
 /// `C`, in segments per second cubed.
 const C: f64 = 0.4;
-/// `beta_cubic`: what a congestion event leaves of the window.
+/// `beta_cubic`: factor on the window at a congestion event.
 const BETA: f64 = 0.7;
-/// `alpha_cubic`: growth of the Reno-friendly estimate a round trip, so that its mean is Reno's
-/// [RFC9438 §4.3].
+/// `alpha_cubic`: growth of the Reno-friendly estimate in each round trip. With it, the mean window
+/// equals Reno's [RFC9438 §4.3].
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// The window grows at most by this factor in a round trip [RFC9438 §4.2].
+/// Maximum growth of the window in a round trip, as a factor [RFC9438 §4.2].
 const MOST_GROWTH: f64 = 1.5;
 
-/// CUBIC; windows in segments, names in backticks are the RFC's.
+/// CUBIC. Windows are in segments. Names in backticks are the RFC's.
 #[derive(Debug, Default)]
 pub(super) struct Rfc9438 {
     slow_start: HyStartPlusPlus,
-    /// `W_max`: the window at which the last congestion event came.
+    /// `W_max`: the window at the last congestion event.
     last_maximum: Option<f64>,
     /// `cwnd_prior`: the window before the last reduction.
     prior_window: f64,
     epoch: Option<Epoch>,
-    /// The epoch to come follows a timeout: it starts without a plateau to reach [RFC9438 §4.8].
+    /// Whether the next epoch follows a timeout. Then it starts at its plateau [RFC9438 §4.8].
     after_timeout: bool,
     /// `W_max` and `cwnd_prior` before the last congestion event, for an undo [RFC9438 §4.9].
     before: (Option<f64>, f64),
 }
 
-/// A stage of congestion avoidance.
+/// A congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     /// `t_epoch`.
     start: Timestamp,
     /// `K`, in seconds.
     k: f64,
-    /// `W_max`, or the window where the stage began above it.
+    /// `W_max`, or the window at the start of the stage if that is larger.
     plateau: f64,
     /// `W_est`.
     reno_window: f64,
@@ -50,7 +50,7 @@ impl Epoch {
         Self { start, k: k(plateau, window), plateau, reno_window: window }
     }
 
-    /// `W_cubic` at a time after the start (Figure 1 of the RFC).
+    /// `W_cubic` at `since_start` (Figure 1 of the RFC).
     fn cubic_window(&self, since_start: TimeDelta) -> f64 {
         let t = since_start.as_secs_f64() - self.k;
         C * t * t * t + self.plateau
@@ -63,7 +63,7 @@ fn k(plateau: f64, window: f64) -> f64 {
 }
 
 impl Rfc9438 {
-    /// [RFC9438 §4.2] to [RFC9438 §4.5].
+    /// Congestion avoidance: [RFC9438 §4.2] to [RFC9438 §4.5].
     fn avoid_congestion(&mut self, window: &mut Window, ack: &AckEvent, acknowledged: f64) {
         let cwnd = window.congestion;
         let maximum = if self.after_timeout { None } else { self.last_maximum };
@@ -99,7 +99,7 @@ impl CongestionControl for Rfc9438 {
         }
     }
 
-    /// [RFC9438 §4.6], with fast convergence [RFC9438 §4.7].
+    /// Multiplicative decrease [RFC9438 §4.6], with fast convergence [RFC9438 §4.7].
     fn on_congestion(&mut self, _: Timestamp, window: &Window) -> f64 {
         let cwnd = window.congestion;
         self.before = (self.last_maximum, self.prior_window);
@@ -133,7 +133,8 @@ mod tests {
         Window { congestion: threshold, threshold }
     }
 
-    /// The window after so many seconds of a full window's acknowledgements each round trip.
+    /// Acknowledges a full window in each round trip for `secs` seconds. Returns the window at the
+    /// end.
     fn grow(cubic: &mut Rfc9438, window: &mut Window, from_ms: i64, secs: f64) -> f64 {
         let mut ms = from_ms as f64;
         while ms < from_ms as f64 + secs * 1e3 {
@@ -150,14 +151,14 @@ mod tests {
         assert!((epoch.k - 4.217).abs() < 0.001, "{}", epoch.k);
         let at = |secs| libm::round(epoch.cubic_window(TimeDelta::from_secs_f64(secs)));
         assert_eq!([0.0, 4.217, 8.434].map(at), [70.0, 100.0, 130.0]);
-        // Concave, then convex: half of the way down takes a fifth of the time.
+        // First concave, then convex.
         assert_eq!([0.87, 7.56].map(at), [85.0, 115.0]);
     }
 
     #[test]
     fn acknowledgements_follow_the_cubic_function_one_round_trip_ahead() {
         let mut cubic = Rfc9438::default();
-        // Large enough for the Reno-friendly estimate to stay below.
+        // A window so large that the Reno-friendly estimate stays below the cubic function.
         let mut window = after_loss(&mut cubic, 1_000.0);
         assert_eq!(window.congestion, 700.0);
         let k = k(1_000.0, 700.0);
@@ -171,8 +172,9 @@ mod tests {
         let mut cubic = Rfc9438::default();
         let mut window = after_loss(&mut cubic, 10.0);
         assert_eq!(window.congestion, 7.0);
-        // 0.529 segments a round trip, and one from the window before the loss on: 6 rounds to 10,
-        // then 14 more. The cubic function alone would be at 10.0 after its K of 1.96 s.
+        // The estimate grows by 0.529 segments in each round trip, and by one above the window
+        // before the loss: 6 rounds to 10, then 14 more. The cubic function alone would reach 10.0
+        // after its K of 1.96 s.
         let grown = grow(&mut cubic, &mut window, 0, 2.0);
         assert!((23.0..25.5).contains(&grown), "{grown}");
     }

@@ -1,9 +1,10 @@
-//! CUBIC as Linux has it (`net/ipv4/tcp_cubic.c`): the standard's function in whole segments.
+//! CUBIC as in Linux (`net/ipv4/tcp_cubic.c`): the standard's function in whole segments.
 //!
-//! Departs from the standard in four ways: the window grows by whole segments, after a number of
-//! acknowledged ones that is computed 32 times a second at most; the look ahead is by the shortest
-//! round-trip time; the Reno-friendly estimate keeps its slope beyond the last maximum; and before
-//! the first loss the window grows by a twentieth a round trip at least.
+//! It departs from the standard in four points. The window grows by whole segments; the number of
+//! acknowledged segments for each is updated at most 32 times a second. The target is the window
+//! after one minimum round-trip time, not after a smoothed one. The slope of the Reno-friendly
+//! estimate stays the same above the last maximum. Before the first loss the window grows by at
+//! least a twentieth in each round trip.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -12,20 +13,20 @@ use super::{AckEvent, CongestionControl, LEAST_WINDOW, Window};
 
 /// `bic_scale`: `C` of the standard, 0.4 segments per second cubed.
 const C: f64 = 410.0 / 1_024.0;
-/// `beta`: what a congestion event leaves of the window.
+/// `beta`: factor on the window at a congestion event.
 const BETA: f64 = 717.0 / 1_024.0;
-/// `beta_scale`: so many eighths of a window are acknowledged for each segment of the Reno-friendly
-/// estimate.
+/// `beta_scale`: number of eighths of a window that must be acknowledged for the Reno-friendly
+/// estimate to grow by a segment.
 const RENO_EIGHTHS: u64 = 15;
-/// The growth is computed anew after this, or when the window has changed.
+/// The growth is computed again after this time, or when the window has changed.
 const UPDATE_INTERVAL: TimeDelta = TimeDelta::from_micros(31_250);
-/// Acknowledged segments for one of growth: at most before the first loss, in windows when the
-/// function is flat, and at least.
+/// Acknowledged segments per segment of growth: the maximum before the first loss; the number of
+/// windows when the function is flat; the minimum.
 const MOST_BEFORE_LOSS: u64 = 20;
 const FLAT_WINDOWS: u64 = 100;
 const LEAST_COUNT: u64 = 2;
 
-/// CUBIC in whole segments; names in backticks are Linux's.
+/// CUBIC in whole segments. Names in backticks are Linux's.
 #[derive(Debug, Default)]
 pub(super) struct CubicLinux {
     slow_start: HyStart,
@@ -36,9 +37,10 @@ pub(super) struct CubicLinux {
     /// `ack_cnt` and `tcp_cwnd`: the Reno-friendly estimate.
     reno_acknowledged: u64,
     reno_window: u64,
-    /// `last_cwnd` and `last_time`: what `cnt` was computed from, and when.
+    /// `last_cwnd` and `last_time`: window and time of the last computation of `cnt`.
     updated: Option<(u64, Timestamp)>,
-    /// `cnt`: acknowledged segments for one of growth, and `snd_cwnd_cnt`: those since the last.
+    /// `cnt`: acknowledged segments per segment of growth. `snd_cwnd_cnt`: acknowledged segments
+    /// since the last growth.
     count: u64,
     acknowledged: u64,
     min_rtt: Option<TimeDelta>,
@@ -74,7 +76,7 @@ impl CubicLinux {
         };
         let ahead = now - epoch.start + self.min_rtt.unwrap_or_default();
         let t = ahead.as_secs_f64() - epoch.k;
-        // The distance from the origin is cut to whole segments on either side.
+        // The distance from the origin is truncated to whole segments.
         let distance = libm::trunc(C * t * t * t);
         let target = (epoch.origin as f64 + distance) as u64;
         self.count = if target > cwnd { cwnd / (target - cwnd) } else { FLAT_WINDOWS * cwnd };
@@ -135,7 +137,7 @@ impl CongestionControl for CubicLinux {
         libm::floor(window.congestion * BETA).max(LEAST_WINDOW)
     }
 
-    /// All is forgotten, the maximum too.
+    /// Resets all state, including the maximum.
     fn on_timeout(&mut self) {
         *self = Self::default();
     }
@@ -151,7 +153,7 @@ mod tests {
     use super::super::testing::ack;
     use super::*;
 
-    /// Acknowledges full windows a round trip for so many of them; the window after each.
+    /// Acknowledges a full window in each of `count` round trips. Returns the window after each.
     fn rounds(cubic: &mut CubicLinux, window: &mut Window, count: i64) -> Vec<u64> {
         (0..count)
             .map(|round| {

@@ -1,23 +1,22 @@
-//! Leaving slow start before the queue overflows: HyStart++ [RFC9406], and its ancestor as Linux
-//! has it.
+//! Exit from slow start before the queue overflows: HyStart++ [RFC9406], and HyStart, its
+//! predecessor, as in Linux.
 
 use weir::units::{TimeDelta, Timestamp};
 
 use super::{AckEvent, Window};
 
-// Parameters [RFC9406 §4.3]; the older one has the same thresholds.
-/// `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`: how much longer than before a round trip
-/// may take.
+// Parameters [RFC9406 §4.3]. HyStart has the same thresholds.
+/// `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`: allowed rise of the round-trip time.
 const LEAST_RISE: TimeDelta = TimeDelta::from_millis(4);
 const MOST_RISE: TimeDelta = TimeDelta::from_millis(16);
 const RISE_DIVISOR: i64 = 8;
-/// `N_RTT_SAMPLE`: samples of a round before it is judged.
+/// `N_RTT_SAMPLE`: minimum number of samples in a round.
 const SAMPLES: u32 = 8;
-/// `CSS_GROWTH_DIVISOR`: how much slower conservative slow start is.
+/// `CSS_GROWTH_DIVISOR`: growth of conservative slow start relative to slow start.
 const CONSERVATIVE_GROWTH: f64 = 1.0 / 4.0;
-/// `CSS_ROUNDS`: rounds after which it ends slow start.
+/// `CSS_ROUNDS`: number of rounds of conservative slow start before slow start ends.
 const CONSERVATIVE_ROUNDS: u32 = 5;
-/// `L`: segments of one acknowledgement that count, for a sender that does not pace.
+/// `L`: maximum number of segments counted per acknowledgement, for a sender without pacing.
 const MOST_ACKNOWLEDGED: f64 = 8.0;
 
 fn rise(base: TimeDelta) -> TimeDelta {
@@ -64,7 +63,7 @@ struct Conservative {
 }
 
 impl HyStartPlusPlus {
-    /// Returns by how much of a segment the window grows for each acknowledged [RFC9406 §4.2].
+    /// Returns the growth of the window per acknowledged segment, in segments [RFC9406 §4.2].
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) -> f64 {
         if !window.is_slow_start() {
             return 1.0;
@@ -82,7 +81,7 @@ impl HyStartPlusPlus {
                 None if self.last_min_rtt.is_some_and(|last| current >= last + rise(last)) => {
                     self.conservative = Some(Conservative { baseline: current, rounds: 0 });
                 }
-                // The rise was not lasting: slow start goes on.
+                // The rise did not last, so normal slow start resumes.
                 Some(conservative) if current < conservative.baseline => self.conservative = None,
                 _ => {}
             }
@@ -105,21 +104,21 @@ impl HyStartPlusPlus {
 }
 
 // Parameters of HyStart in Linux (`net/ipv4/tcp_cubic.c`).
-/// Below this window it does not judge.
+/// Minimum window for the detection.
 const LOW_WINDOW: f64 = 16.0;
-/// Acknowledgements at most this far apart belong to one train.
+/// Maximum gap between acknowledgements of the same train.
 const TRAIN_GAP: TimeDelta = TimeDelta::from_millis(2);
-/// What a host's bundling of segments may add to a train's length.
+/// Allowance for segment aggregation by a host in the length of a train.
 const TRAIN_SLACK: TimeDelta = TimeDelta::from_millis(1);
 
-/// HyStart as Linux has it. It ends slow start at once.
+/// HyStart as in Linux. It ends slow start immediately.
 #[derive(Debug, Default)]
 pub(super) struct HyStart {
     round: Option<Round>,
     round_start: Timestamp,
-    /// When the last acknowledgement of the train came.
+    /// Time of the last acknowledgement of the train.
     train: Timestamp,
-    /// Shortest round-trip time of the connection.
+    /// Minimum round-trip time of the connection.
     min_rtt: Option<TimeDelta>,
 }
 
@@ -153,7 +152,8 @@ impl HyStart {
             train_is_long = ack.now - self.round_start > (min_rtt + TRAIN_SLACK) / 2;
         }
         let round = self.round.get_or_insert(Round::new(ack.next));
-        // The first samples find the round's minimum, later ones judge it.
+        // The first samples only determine the minimum of the round. Later samples can trigger the
+        // exit.
         let judges = round.samples >= SAMPLES;
         round.on_sample(rtt);
         train_is_long || (judges && round.min_rtt > min_rtt + rise(min_rtt))
@@ -165,7 +165,7 @@ mod tests {
     use super::super::testing::ack;
     use super::*;
 
-    /// One round of 20 samples of a round-trip time, one an acknowledgement each millisecond, in a
+    /// One round with a constant round-trip time: 20 acknowledgements, one per millisecond, with a
     /// window of 32. Returns the growth at its end.
     fn round(
         number: i64,
@@ -203,7 +203,8 @@ mod tests {
     // [RFC9406 §4.2]
     #[test]
     fn a_longer_round_trip_slows_growth_and_five_such_rounds_end_slow_start() {
-        // The second rise, of 17 ms, is above an eighth of 113 ms; the first is below.
+        // The second rise, of 17 ms, exceeds an eighth of 113 ms. The first rise is below its
+        // threshold.
         let (growths, window) = plus_plus(&[100, 100, 111, 113, 130, 130, 130, 130, 130]);
         assert_eq!(growths, [1.0, 1.0, 1.0, 1.0, 0.25, 0.25, 0.25, 0.25, 0.25]);
         assert!(window.is_slow_start());

@@ -1,7 +1,7 @@
-//! Congestion controls: one trait, a file each.
+//! Congestion controls: the trait, and one file for each control.
 //!
-//! The sender owns loss detection and the proportional reduction of the window; a control says how
-//! the window grows and to what it falls.
+//! The sender implements loss detection and the proportional reduction of the window. A control
+//! decides how the window grows and what it is reduced to.
 
 mod bbr;
 mod cubic;
@@ -23,18 +23,18 @@ use super::delivery_rate::Sample;
 pub enum Congestion {
     /// CUBIC.
     Cubic(Cubic),
-    /// Reno of RFC 5681, with the recovery that all controls share.
+    /// Reno (RFC 5681), with the loss recovery that all controls share.
     Reno,
     /// BBR version 1.
     Bbr,
 }
 
-/// Which CUBIC.
+/// Variant of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cubic {
-    /// As RFC 9438 has it, with HyStart++ of RFC 9406.
+    /// CUBIC of RFC 9438, with HyStart++ of RFC 9406.
     Rfc9438,
-    /// As Linux 6 has it, with HyStart, which ends slow start at once.
+    /// CUBIC of Linux 6, with HyStart, which ends slow start immediately.
     Linux,
 }
 
@@ -49,7 +49,8 @@ impl Congestion {
     }
 }
 
-/// Windows in segments. A part of a segment is growth that has not come to a whole one yet.
+/// Windows in segments. A fraction of a segment is growth that does not amount to a whole segment
+/// yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
     /// `cwnd`.
@@ -60,7 +61,7 @@ pub(super) struct Window {
 
 /// `IW` [RFC6928 §2].
 pub(super) const INITIAL_WINDOW: f64 = 10.0;
-/// The window that a congestion event leaves at least [RFC5681 §3.1].
+/// Minimum window after a congestion event [RFC5681 §3.1].
 pub(super) const LEAST_WINDOW: f64 = 2.0;
 
 impl Window {
@@ -70,8 +71,9 @@ impl Window {
         self.congestion < self.threshold
     }
 
-    /// Grows by a segment for each acknowledged, up to the threshold; returns what is left of them
-    /// for congestion avoidance. Delayed acknowledgements count in full [RFC3465 §2.1].
+    /// Grows by one segment for each acknowledged segment, up to the threshold. Returns the
+    /// remaining segments, for congestion avoidance. Delayed acknowledgements count in full
+    /// [RFC3465 §2.1].
     pub(super) fn slow_start(&mut self, acknowledged: f64) -> f64 {
         let room = (self.threshold - self.congestion).max(0.0);
         let used = acknowledged.min(room);
@@ -80,7 +82,7 @@ impl Window {
     }
 }
 
-/// What the sender is about.
+/// The sender's state of loss repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repair {
     /// Nothing is lost.
@@ -91,64 +93,66 @@ pub(super) enum Repair {
     Timeout,
 }
 
-/// What an acknowledgement tells a control.
+/// Information from an acknowledgement for a congestion control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckEvent {
     pub(super) now: Timestamp,
-    /// Segments of which it is the first to say that they arrived.
+    /// Newly delivered segments.
     pub(super) delivered: u64,
-    /// Segments that it shows to be lost.
+    /// Newly lost segments.
     pub(super) lost: u64,
-    /// All segments that ever arrived.
+    /// Total of delivered segments.
     pub(super) total_delivered: u64,
-    /// Round-trip time of the newest segment that it answers.
+    /// Round-trip time of the newest delivered segment.
     pub(super) rtt: Option<TimeDelta>,
     /// `SRTT`.
     pub(super) smoothed_rtt: TimeDelta,
-    /// Segments in flight before it, and after.
+    /// Segments in flight before and after the acknowledgement.
     pub(super) prior_in_flight: u64,
     pub(super) in_flight: u64,
-    /// All data below has arrived, and what will be sent next.
+    /// `SND.UNA` and `SND.NXT`: the first unacknowledged byte, and the next byte to send.
     pub(super) acknowledged: u64,
     pub(super) next: u64,
     pub(super) repair: Repair,
-    /// The window kept the sender from sending more.
+    /// Whether the window limited the sender.
     pub(super) is_window_limited: bool,
-    /// The acknowledgement advanced, so that a window may grow.
+    /// Whether `acknowledged` advanced, so that the window may grow.
     pub(super) has_advanced: bool,
     pub(super) sample: Option<Sample>,
-    /// How long the pacer will hold the next segment back.
+    /// Time until the pacer releases the next segment.
     pub(super) departure_wait: TimeDelta,
 }
 
-/// How segments are spread.
+/// Pacing parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pacing {
     pub(super) rate: Bitrate,
-    /// Segments that leave together.
+    /// Number of segments that leave together.
     pub(super) burst: u64,
 }
 
 /// A congestion control.
 pub(super) trait CongestionControl: fmt::Debug + Send {
-    /// An acknowledgement, outside the proportional reductions of the window.
+    /// Takes an acknowledgement. Not called during a proportional reduction, unless
+    /// `rules_in_recovery`.
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent);
 
-    /// Loss or a mark: what `ssthresh` becomes.
+    /// Loss or a mark. Returns the new `ssthresh`.
     fn on_congestion(&mut self, now: Timestamp, window: &Window) -> f64;
 
-    /// The retransmission timer expired; `on_congestion` came before it.
+    /// The retransmission timer expired. If this starts a new congestion event, `on_congestion` is
+    /// called first.
     fn on_timeout(&mut self) {}
 
-    /// The congestion event was none: the window is as it was before.
+    /// The last congestion event was spurious. The sender has restored the window.
     fn on_undo(&mut self) {}
 
-    /// How segments are spread; `None` sends when the window opens.
+    /// Pacing parameters. With `None`, segments leave as soon as the window allows.
     fn pacing(&self) -> Option<Pacing> {
         None
     }
 
-    /// Whether it sets the window itself also while losses are repaired.
+    /// Whether the control also sets the window during loss repair.
     fn rules_in_recovery(&self) -> bool {
         false
     }

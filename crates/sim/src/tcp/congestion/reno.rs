@@ -1,13 +1,13 @@
-//! Reno: a segment more a round trip, half at a loss [RFC5681 §3.1].
+//! Reno: the window grows by a segment each round trip and is halved at a loss [RFC5681 §3.1].
 
 use weir::units::Timestamp;
 
 use super::{AckEvent, CongestionControl, LEAST_WINDOW, Window};
 
-/// What a loss leaves of the window.
+/// Factor on the window at a loss.
 const BETA: f64 = 0.5;
 
-/// Reno has no state but the window.
+/// Reno. Its only state is the window.
 #[derive(Debug)]
 pub(super) struct Reno;
 
@@ -20,7 +20,7 @@ impl CongestionControl for Reno {
         window.congestion += left / window.congestion;
     }
 
-    /// Half of the window; for a sender that fills it, this is half of what is in flight.
+    /// Half of the window. If the sender fills the window, this is half of the data in flight.
     fn on_congestion(&mut self, _: Timestamp, window: &Window) -> f64 {
         libm::floor(window.congestion * BETA).max(LEAST_WINDOW)
     }

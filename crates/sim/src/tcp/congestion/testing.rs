@@ -1,4 +1,4 @@
-//! What tests of congestion controls share.
+//! Helpers for tests of congestion controls.
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -7,8 +7,8 @@ use super::{AckEvent, Repair};
 /// The round-trip time of [`ack`].
 pub(super) const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-/// An acknowledgement at a time in milliseconds that delivers so many segments to a sender whose
-/// window keeps it from sending more.
+/// An acknowledgement at `ms` milliseconds that delivers this many segments to a window-limited
+/// sender.
 pub(super) fn ack(ms: i64, delivered: u64) -> AckEvent {
     AckEvent {
         now: Timestamp::from_millis(ms),

@@ -11,8 +11,8 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// A sender of so many segments, after a handshake of 100 ms, on a host that ticks each 4 ms from zero on:
-/// a timer goes off at the tick after its time, a long one at each eighth tick.
+/// A sender of this many segments, after a handshake of 100 ms. Its host has ticks every 4 ms from
+/// zero. A timer fires at the tick after its time, a long timer at every eighth tick only.
 fn sender(segments: u64) -> Sender {
     let limits = Limits { length: Some(segments * MSS), send_buffer: WINDOW, small_queue: None };
     let control = Congestion::Reno.build(Seed::new(1).stream("test"));
@@ -21,21 +21,21 @@ fn sender(segments: u64) -> Sender {
     sender
 }
 
-/// The numbers of the segments that leave now.
+/// Numbers of the segments that leave now.
 fn leave(sender: &mut Sender, ms: i64) -> Vec<u64> {
     std::iter::from_fn(|| sender.next_segment(at(ms)))
         .map(|outgoing| outgoing.data.part.start / MSS)
         .collect()
 }
 
-/// An acknowledgement: next segment, segments above, and the time of what it answers.
+/// An acknowledgement: next expected segment, segments received above it, and echoed time.
 fn ack(next: u64, above: &[(u64, u64)], echo_ms: i64) -> Ack {
     let parts: Vec<_> = above.iter().map(|(from, to)| from * MSS..to * MSS).collect();
     let blocks = Blocks::first_of(&parts, 3);
     Ack { next: next * MSS, window: WINDOW, blocks, echo: at(echo_ms), ..Ack::default() }
 }
 
-/// Runs the sender's timers until a time; what left, and when.
+/// Runs the sender's timers until a time. Returns the times and numbers of the segments sent.
 fn run_timers(sender: &mut Sender, until_ms: i64) -> Vec<(i64, u64)> {
     let mut left = Vec::new();
     while let Some(now) = sender.next_deadline().filter(|&now| now <= at(until_ms)) {
@@ -59,7 +59,7 @@ fn ten_segments_leave_first_and_two_for_each_acknowledged_in_slow_start() {
 fn a_full_interface_holds_segments_back_until_packets_have_left_it() {
     let mut sender = sender(100);
     sender.limits.small_queue = Some(2 * MSS);
-    // Two segments are not above the limit, three are.
+    // Two segments do not exceed the limit, three do.
     assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
     sender.on_left_host(&(0..MSS));
     assert_eq!(leave(&mut sender, 1), [3]);
@@ -75,7 +75,8 @@ fn a_lost_end_is_probed_after_two_round_trips() {
     leave(&mut sender, 0);
     sender.on_ack(at(100), &ack(8, &[], 0));
     assert_eq!(run_timers(&mut sender, 399), [(308, 9)]);
-    // The probe arrived above the hole: segment 8 is lost, for 9 was sent again long after it.
+    // The probe arrived above the hole. Segment 8 is lost, because 9 was retransmitted long after
+    // it.
     sender.on_ack(at(408), &ack(8, &[(9, 10)], 0));
     assert_eq!(leave(&mut sender, 408), [8]);
 }
@@ -88,9 +89,9 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
         sender.peer_edge = 10 * MSS;
         leave(&mut sender, 0);
         sender.on_ack(at(100), &Ack { window: MSS, ..ack(9, &[], 0) });
-        // The receiver takes no more, so the last segment itself is the probe: after two round
-        // trips, and what a delayed acknowledgement may take, but no later than the timeout of 100
-        // + 200 ms.
+        // The receive window is full, so the last segment itself is the probe. It is sent after two
+        // round-trip times plus the maximum delay of an acknowledgement, but no later than the
+        // timeout of 100 + 200 ms.
         assert_eq!(run_timers(&mut sender, 500), [(416, 9)]);
         let answer = Ack { duplicate, ..ack(10, &[], 416) };
         sender.on_ack(at(516), &answer);
@@ -98,7 +99,7 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
         sender.on_ack(at(616), &ack(11, &[], 516));
         sender.window.threshold
     };
-    // Nine segments grew the window to 19; the eleventh shows that the probe was needed.
+    // Nine segments have increased the window to 19. The eleventh shows that the probe was needed.
     assert_eq!(threshold_after(None), 9.0);
     assert_eq!(threshold_after(Some(9 * MSS..10 * MSS)), f64::INFINITY);
 }
@@ -108,7 +109,7 @@ fn a_probe_that_repaired_a_loss_counts_as_congestion() {
 fn timeouts_come_at_doubling_distances() {
     let mut sender = sender(10);
     leave(&mut sender, 0);
-    // A probe after 202 ms; then SRTT 100 ms + 4 * RTTVAR of 50 ms = 300 ms, doubled each time.
+    // A probe after 202 ms; then SRTT of 100 ms + 4 * RTTVAR of 50 ms = 300 ms, doubled each time.
     let expected = [(208, 9), (512, 0), (1_120, 0), (2_336, 0), (4_864, 0)];
     assert_eq!(run_timers(&mut sender, 9_000), expected);
     assert_eq!(sender.congestion_window(), DataSize::from_bytes(MSS));
@@ -121,7 +122,7 @@ fn an_answer_to_a_retransmission_is_timed_by_its_timestamp() {
     leave(&mut sender, 0);
     let left = run_timers(&mut sender, 400);
     assert_eq!(left, [(320, 0)]);
-    // 80 ms after the probe, not 400 ms after the original: SRTT 7/8 * 100 + 1/8 * 80.
+    // The sample is 80 ms from the probe, not 400 ms from the original: SRTT 7/8 * 100 + 1/8 * 80.
     sender.on_ack(at(400), &ack(1, &[], 320));
     assert_eq!(sender.rtt.smoothed(), Some(TimeDelta::from_micros(97_500)));
     assert!(sender.is_done());
@@ -133,7 +134,7 @@ fn a_timeout_that_was_only_a_delay_is_undone() {
     let mut sender = sender(100);
     leave(&mut sender, 0);
     let left = run_timers(&mut sender, 520);
-    // The probe was new data; the window shrank to one segment for the first.
+    // The probe was new data. Then the window shrank to one segment, the first.
     assert_eq!(left, [(208, 10), (512, 0)]);
     assert_eq!(sender.window.congestion, 1.0);
     sender.on_ack(at(612), &ack(1, &[], 0));
@@ -163,7 +164,8 @@ fn a_loss_halves_the_window_over_a_round_trip() {
         sender.on_ack(at(100 + number), &ack(0, &[(1, number as u64 + 1)], 0));
         left.extend(leave(&mut sender, 100 + number));
     }
-    // Two new ones before the loss is clear, then the retransmission, then every other delivery.
+    // Two new segments before the loss is detected, then the retransmission, then a segment for
+    // every second delivery.
     assert_eq!(left[..3], [20, 21, 0], "{left:?}");
     assert_eq!(sender.board.in_flight(), 10, "{left:?}");
     assert_eq!(sender.window.threshold, 10.0);
@@ -179,7 +181,7 @@ fn the_reordering_timer_begins_a_reduction_with_one_retransmission() {
     assert_eq!(leave(&mut sender, 0).len(), 8);
     sender.on_ack(at(101), &ack(0, &[(7, 8)], 0));
     assert_eq!(leave(&mut sender, 101), [8]);
-    // 25 ms for the overtaken, and 2 ms: seven ticks, and what is left of the one at 100 ms.
+    // Reordering window of 25 ms plus 2 ms: seven ticks and the rest of the tick at 100 ms.
     assert_eq!(run_timers(&mut sender, 140), [(132, 0)]);
     assert_eq!((sender.window.threshold, sender.window.congestion), (4.0, 2.0));
 }

@@ -1,19 +1,19 @@
-//! BBR's memory of the path: the highest rate of late, and how bunched acknowledgements come.
+//! BBR's filters: the maximum of recent delivery rates, and the aggregation of acknowledgements.
 
 use weir::units::{TimeDelta, Timestamp};
 
-/// `BtlBwFilterLen`: rounds that a rate is remembered [BBR §4.1.1].
+/// `BtlBwFilterLen`: length of the filter in rounds [BBR §4.1.1].
 const RATE_ROUNDS: u64 = 10;
-/// Rounds after which one of the two halves of the aggregation's memory is forgotten (Linux).
+/// Length in rounds of each half of the aggregation window (Linux).
 const AGGREGATION_ROUNDS: u32 = 5;
-/// An excess of acknowledgements counts for at most this long at the estimated rate (Linux).
+/// Maximum excess of acknowledgements, as time at the estimated rate (Linux).
 const MOST_AGGREGATION: TimeDelta = TimeDelta::from_millis(100);
 
 /// Windowed maximum of the delivery rate, in segments a second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxRate {
     round: u64,
-    /// Rates by round, falling: each is the highest since its round.
+    /// Rates by round, in falling order. Each is the maximum since its round.
     rates: Vec<(u64, f64)>,
 }
 
@@ -32,10 +32,11 @@ impl MaxRate {
     }
 }
 
-/// How much more is acknowledged at once than the rate accounts for: Wi-Fi and other links bunch.
+/// Excess of acknowledged data over the estimated rate, which occurs on Wi-Fi and other links that
+/// aggregate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
-    /// Highest excess, in segments, in this half of the memory and in the one before.
+    /// Maximum excess in segments, in the current half of the window and in the previous half.
     highest: [f64; 2],
     rounds: u32,
     epoch_start: Timestamp,
@@ -53,7 +54,7 @@ impl Aggregation {
     ) {
         if is_round_start {
             self.rounds += 1;
-            // Before the pipe is full, a round is enough: rates are still rising.
+            // Before the pipe is full, each half is one round, because rates are still rising.
             if self.rounds >= if has_filled_pipe { AGGREGATION_ROUNDS } else { 1 } {
                 self.rounds = 0;
                 self.highest = [0.0, self.highest[0]];
@@ -67,7 +68,7 @@ impl Aggregation {
         self.highest[0] = self.highest[0].max(self.acknowledged - expected);
     }
 
-    /// What the window is widened by.
+    /// Extension of the congestion window.
     pub(super) fn window(&self, rate: f64, has_filled_pipe: bool) -> f64 {
         if !has_filled_pipe {
             return 0.0;
@@ -100,7 +101,7 @@ mod tests {
     fn acknowledgements_that_come_at_the_rate_are_no_aggregation_and_bunches_are() {
         let mut aggregation = Aggregation::default();
         let at = |ms: i64| Timestamp::from_millis(ms);
-        // 1000 segments a second, two each 2 ms: only the two of the moment are ahead.
+        // 1000 segments a second, two every 2 ms: the excess is the last two.
         for ms in (0..100).step_by(2) {
             aggregation.on_ack(at(ms), 2, 1_000.0, false, true);
         }

@@ -34,7 +34,7 @@ fn a_controller_outside_the_workspace_runs_in_a_scenario_and_its_records_make_a_
     }
     let compare = Command::new(WEIR).args(["compare", out, out]).output().unwrap();
     let told = String::from_utf8(compare.stdout).unwrap();
-    assert!(compare.status.success() && told.contains("controller cautious"), "{told}");
+    assert!(compare.status.success() && told.contains("cautious"), "{told}");
     if !root().join("web/dist/report.html").is_file() {
         println!("skipped: the report viewer is not built: make web");
         return;
