@@ -1,7 +1,7 @@
-// One peer of a call. It starts by itself, sends the camera where the lab asks for it, shows what
-// arrives, and reports getStats to the lab. The lab's messages are defined in src/message.rs.
+// One peer of a call. The page starts by itself. It sends the camera if the lab asks for it, shows the
+// received media, and reports getStats to the lab. The lab's messages are defined in src/message.rs.
 
-// Members that the lab reads, by kind of object; everything else stays in the browser.
+// Members of getStats that the lab reads, by kind of object. Other members stay in the browser.
 const MEMBERS = {
   outbound: [
     "timestamp",
@@ -98,7 +98,7 @@ const MEMBERS = {
 };
 
 const element = (id) => document.getElementById(id);
-// Milliseconds since the page was opened, of each step of the set-up.
+// Time of each step of the set-up, in milliseconds since the page was opened.
 const setup = {
   camera: null,
   joined: null,
@@ -243,7 +243,7 @@ async function limitSender(sender, { maxBitrate, frameRate }) {
 
 function watch(config) {
   connection.addEventListener("icecandidate", ({ candidate }) => {
-    // The end-of-candidates mark is of no use to the peer: host candidates come at once.
+    // The peer does not need the end-of-candidates mark, because all host candidates come at once.
     if (candidate?.candidate) tell({ type: "candidate", candidate });
   });
   connection.addEventListener("iceconnectionstatechange", () => {
@@ -257,14 +257,14 @@ function watch(config) {
     if (connection.connectionState === "connected" && setup.connected === null) {
       setup.connected = performance.now();
       tell({ type: "connected", setup });
-      // At once: every interval begins with a report.
+      // The first report is sent immediately, so that every interval starts with a report.
       guard(reportStats)();
       setInterval(() => ended || guard(reportStats)(), config.statsInterval);
     }
   });
   connection.addEventListener("track", ({ track }) => {
     const video = element("video");
-    // Sound and picture come as two tracks; both play in one element.
+    // Audio and video arrive as two tracks. One element plays both.
     if (video.srcObject) return video.srcObject.addTrack(track);
     video.srcObject = new MediaStream([track]);
     video.requestVideoFrameCallback?.((now) => tell({ type: "playing", firstFrame: now }));
@@ -279,7 +279,7 @@ function directionOf({ sends, receives }) {
 const isVideo = (transceiver) => transceiver.receiver.track.kind === "video";
 
 const handlers = (config, tracks) => ({
-  // Both peers are there, and the call's time has come: the offerer begins.
+  // Both peers are present and the call is due, so the offerer starts.
   async start() {
     setup.start = performance.now();
     const relay = config.relay;
@@ -310,7 +310,7 @@ const handlers = (config, tracks) => ({
     }
     await connection.setLocalDescription();
     setup.described = performance.now();
-    // At once: a candidate that overtakes its description is an error at the other peer.
+    // Sent immediately: a candidate that arrives before its description is an error at the other peer.
     tell({ type: "answer", sdp: connection.localDescription.sdp });
     const video = connection.getTransceivers().find(isVideo);
     if (video && config.video.sends) await limitSender(video.sender, config);
@@ -328,14 +328,14 @@ const handlers = (config, tracks) => ({
   },
 });
 
-// Turns a rejected promise into a failure that the lab hears of.
+// Reports a rejected promise to the lab as a failure.
 const guard =
   (action) =>
   (...args) =>
     action(...args).catch((error) => ended || fail(error.message));
 
-// The first message is the configuration; the devices are opened before the lab hears that the peer
-// is ready, so that the messages that follow find it there.
+// The first message is the configuration. The page opens its devices before it reports that it is
+// ready, so that it can handle the messages that follow.
 function join() {
   const url = new URL(`${location.pathname}/socket`, location.href);
   url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
