@@ -11,16 +11,18 @@ cargo package --workspace --locked --allow-dirty "$@"
 
 # Links to files outside a crate's folder must be files in the package.
 target=${CARGO_TARGET_DIR:-target}
-packed() { tar -tzf "$target/package/$1-$2.crate" | sed 's|^[^/]*/||'; }
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-for manifest in $(grep -L '^publish = false' crates/*/Cargo.toml); do
-    package=$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest")
-    for file in README.md LICENSE-APACHE LICENSE-MIT; do
-        packed "$package" "$version" | grep -qx "$file" ||
-            { echo "package: $package has no $file" >&2 && exit 1; }
+has() { # PACKAGE FILE...
+    local package=$1 files file
+    shift
+    files=$(tar -tzf "$target/package/$package-$version.crate" | sed 's|^[^/]*/||')
+    for file in "$@"; do
+        grep -qx "$file" <<< "$files" || { echo "package: $package has no $file" >&2 && exit 1; }
     done
+}
+mapfile -t manifests < <(grep -L '^publish = false' crates/*/Cargo.toml)
+for manifest in "${manifests[@]}"; do
+    has "$(sed -n 's/^name = "\(weir-.*\)"/\1/p' "$manifest")" README.md LICENSE-APACHE LICENSE-MIT
 done
-for file in report.html scenarios/lund/rmcat-ns3.toml; do
-    packed weir-lab "$version" | grep -qx "$file" || { echo "package: weir-lab has no $file" >&2 && exit 1; }
-done
+has weir-lab report.html scenarios/lund/rmcat-ns3.toml
 echo "package: all crates can be published"
