@@ -316,7 +316,9 @@ fn a_request_that_never_ends_is_closed_and_so_is_one_without_the_token() {
 fn a_connection_is_for_one_request() {
     let session = session();
     let (host, path) = parts(&session.url(0, &[(0, Peer::A)]));
-    for (path, status) in [(path.clone(), "200"), (path.replace("/a", "/c"), "400")] {
+    // Only the end of the path: the token before it may begin with the same letter.
+    let unknown = format!("{}c", path.strip_suffix('a').unwrap());
+    for (path, status) in [(path, "200"), (unknown, "400")] {
         let mut stream = TcpStream::connect(&host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

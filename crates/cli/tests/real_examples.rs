@@ -130,5 +130,7 @@ fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
     let at_the_drop = lines.iter().rfind(|line| line.get("time_s") <= DROP_S).map_or(0.0, decoded);
     let at_the_end = lines.last().map_or(0.0, decoded);
     assert!(at_the_drop >= 100.0, "{at_the_drop} frames before the drop");
-    assert!(at_the_end >= at_the_drop + 100.0, "{at_the_end} frames, {at_the_drop} at the drop");
+    // A frozen picture would add a handful. How many there are depends on how long the frames of the
+    // old rate take to leave: 73 to 225 have been seen.
+    assert!(at_the_end >= at_the_drop + 40.0, "{at_the_end} frames, {at_the_drop} at the drop");
 }
