@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick check demo test lint docs format third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall clean
 
 export PREFIX ?= /usr/local
 export DESTDIR

@@ -2,6 +2,8 @@
 # Packs every crate that is to be published, as `cargo publish` would, and builds each package from
 # its own contents. Nothing is uploaded. With --no-verify it does not build the packages.
 set -euo pipefail
+. "$(dirname "$0")/usage.sh"
+accept --no-verify "$@"
 cd "$(dirname "$0")/.."
 
 # The lab's package contains the report viewer. Without it no report could be written.

@@ -3,6 +3,8 @@
 # (v0.1.0): a change that breaks a caller needs a new version. Installs cargo-semver-checks if it is
 # missing.
 set -eu
+. "$(dirname "$0")/usage.sh"
+accept '' "$@"
 cd "$(dirname "$0")/.."
 
 tag=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2> /dev/null || true)

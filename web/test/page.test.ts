@@ -1,5 +1,4 @@
 // The built page in headless Chromium: its plots and tables, in both themes and on a narrow screen.
-//
 // Screenshots are saved in screenshots/ for inspection.
 
 import { existsSync } from "node:fs";
