@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use weir::units::Timestamp;
 
+use crate::cellular;
 use crate::path::{AccessKind, AccessNetwork, Attachment};
 use crate::seed::Seed;
 use crate::wifi;
@@ -127,4 +128,6 @@ macro_rules! access_kinds {
 access_kinds! {
     /// A Wi-Fi cell of 802.11n.
     Wifi(wifi::CellConfig), wifi: wifi::CellNotes;
+    /// A cellular cell of LTE or NR.
+    Cellular(cellular::CellularConfig), cellular: cellular::CellularNotes;
 }

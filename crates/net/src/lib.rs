@@ -24,8 +24,10 @@ macro_rules! with {
 pub mod access;
 pub mod bottleneck;
 pub mod capacity;
+pub mod cellular;
 pub mod delay;
 pub mod jitter;
+pub mod load;
 pub mod loss;
 pub mod packet;
 pub mod path;

@@ -71,9 +71,6 @@ impl Hop {
 /// Name of a link in records and of its random streams: `up`, `hop-2/down`. The first hop has no
 /// prefix, so a scenario keeps its random numbers when it gains a second hop.
 fn link_name(hop: usize, way: Way) -> String {
-    let way = match way {
-        Way::Up => "up",
-        Way::Down => "down",
-    };
+    let way = way.word();
     if hop == 0 { way.into() } else { format!("hop-{}/{way}", hop + 1) }
 }

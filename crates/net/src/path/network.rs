@@ -25,6 +25,14 @@ pub enum Way {
 impl Way {
     /// Both directions.
     pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    /// Its name in records and random streams: `up` or `down`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
 }
 
 /// A network that packets cross. They enter at a time `now` and leave at a later time.

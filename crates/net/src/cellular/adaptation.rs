@@ -1,0 +1,210 @@
+//! Link adaptation: what the scheduler knows of a terminal's signal, and which modulation and
+//! coding scheme (MCS) it takes.
+
+use super::block::{Grant, modulation_index, power_factor};
+use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
+use super::config::{Adaptation, Estimate};
+use super::errors::{Modulation, information_for};
+use super::radio::Sinr;
+use crate::path::Way;
+
+/// Efficiency in bits per symbol of the channel quality indicators 1 to 15 (3GPP TS 36.213 Table
+/// 7.2.3-1), rounded as in ns-3.
+const CQI_EFFICIENCY: [f64; 15] =
+    [0.15, 0.23, 0.38, 0.6, 0.88, 1.18, 1.48, 1.91, 2.41, 2.73, 3.32, 3.9, 4.52, 5.12, 5.55];
+/// Fastest MCS of LTE.
+const LTE_MCS_MAX: u8 = 28;
+/// Gap to the capacity of the channel, as a factor, for bit errors of 5e-5: -ln(5 * 5e-5) / 1.5.
+const EFFICIENCY_GAP: f64 = 5.529_366_5;
+/// Steps per decibel in which the base station notes an uplink signal for
+/// [`Estimate::Efficiency`].
+const NOTED_STEPS: f64 = 8.0;
+/// A signal at the edge of a step counts as below it, as the rounding of path losses makes it in
+/// ns-3.
+const NOTED_MARGIN_DB: f64 = 1e-9;
+
+/// The scheme for each signal, for one direction of a cell.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    adaptation: Adaptation,
+    way: Way,
+    /// Least mutual information for each MCS, for a block of one group and for one of the whole
+    /// carrier.
+    group: Vec<f64>,
+    wide: Vec<f64>,
+    /// TTIs between two reports.
+    period: Tti,
+    /// TTIs until a report is used.
+    delay: Tti,
+}
+
+/// What the scheduler knows of one terminal's signal in one direction.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// TTI of the report.
+    measured: Option<Tti>,
+    sinr: Sinr,
+    /// MCS of each group, one entry if all are equal; `None` where no scheme works.
+    groups: Vec<Option<u8>>,
+    /// MCS for the whole carrier.
+    pub(super) wide: Option<u8>,
+    /// Correction of the outer loop in decibels.
+    correction_db: f64,
+}
+
+impl Known {
+    /// MCS of a group.
+    pub(super) fn of(&self, group: u16) -> Option<u8> {
+        self.groups.get(usize::from(group)).or(self.groups.first()).copied().flatten()
+    }
+
+    /// Whether all groups are equal.
+    pub(super) fn is_flat(&self) -> bool {
+        self.groups.len() <= 1
+    }
+}
+
+impl Chooser {
+    pub(super) fn new(carrier: &Carrier, adaptation: Adaptation, way: Way, delay: u32) -> Self {
+        let least = |prbs: u16| {
+            let schemes = carrier.schemes(way).iter().enumerate();
+            let information = schemes.map(|(mcs, scheme)| {
+                let bytes = carrier.block_bytes(way, prbs, mcs as u8, SLOT_SYMBOLS);
+                information_for(*scheme, bytes.max(1), adaptation.target)
+            });
+            information.collect()
+        };
+        let (group, wide) = match way {
+            Way::Down => (carrier.group_size(), carrier.prbs.down),
+            Way::Up => (carrier.prbs.up, carrier.prbs.up),
+        };
+        Self {
+            adaptation,
+            way,
+            group: least(group),
+            wide: least(wide),
+            period: carrier.ttis(adaptation.period),
+            delay: Tti::from(delay),
+        }
+    }
+
+    /// The TTI of the report that the scheduler uses now. `offset` spreads the reports of the
+    /// terminals.
+    pub(super) fn report_time(&self, now: Tti, offset: Tti) -> Tti {
+        let latest = now.saturating_sub(self.delay);
+        latest - latest.saturating_sub(offset % self.period) % self.period.max(1)
+    }
+
+    /// Takes a report, unless it is known.
+    pub(super) fn learn(&self, carrier: &Carrier, at: Tti, sinr: &Sinr, known: &mut Known) {
+        if known.measured == Some(at) {
+            return;
+        }
+        known.measured = Some(at);
+        known.sinr.clone_from(sinr);
+        self.choose(carrier, known);
+    }
+
+    /// Chooses the schemes anew from the last report.
+    fn choose(&self, carrier: &Carrier, known: &mut Known) {
+        if self.way == Way::Up {
+            known.wide =
+                self.for_grant(carrier, known, Grant::Row { first: 0, count: carrier.prbs.up });
+            return;
+        }
+        let factor = db_to_factor(known.correction_db);
+        let groups = if known.sinr.is_flat() { 1 } else { carrier.groups() };
+        let sinr = &known.sinr;
+        known.groups.clear();
+        known.groups.extend((0..groups).map(|group| {
+            self.fastest(&self.group, carrier, |modulation| {
+                sinr.information(modulation, carrier.group(group), factor)
+            })
+        }));
+        let all = 0..carrier.prbs.down;
+        known.wide = self.fastest(&self.wide, carrier, |modulation| {
+            sinr.information(modulation, all.clone(), factor)
+        });
+    }
+
+    /// The fastest scheme whose least mutual information is there, and all slower ones too.
+    fn fastest(
+        &self,
+        least: &[f64],
+        carrier: &Carrier,
+        information: impl Fn(Modulation) -> f64,
+    ) -> Option<u8> {
+        let mut known = [None; Modulation::COUNT];
+        let schemes = carrier.schemes(self.way).iter().zip(least);
+        let feasible = schemes
+            .take_while(|(scheme, least)| {
+                let entry = &mut known[modulation_index(scheme.modulation)];
+                let information = *entry.get_or_insert_with(|| information(scheme.modulation));
+                information >= **least
+            })
+            .count();
+        let mcs = feasible.checked_sub(1)? as u8;
+        self.by_index(mcs)
+    }
+
+    /// The scheme that stands for the report: ns-3 uses every second one.
+    fn by_index(&self, mcs: u8) -> Option<u8> {
+        if !self.adaptation.by_report_index || mcs >= LTE_MCS_MAX {
+            return Some(mcs);
+        }
+        mcs.div_ceil(2).checked_sub(1).map(|index| 2 * index)
+    }
+
+    /// The scheme for a grant; `None` if none works.
+    pub(super) fn for_grant(&self, carrier: &Carrier, known: &Known, grant: Grant) -> Option<u8> {
+        if self.way == Way::Down {
+            return grant.groups().map(|group| known.of(group)).min().flatten();
+        }
+        let prbs = grant.each(carrier);
+        match self.adaptation.estimate {
+            Estimate::Efficiency => {
+                let worst_db = 10.0 * libm::log10(known.sinr.worst(prbs));
+                let noted_db =
+                    libm::trunc((worst_db - NOTED_MARGIN_DB) * NOTED_STEPS) / NOTED_STEPS;
+                self.by_efficiency(carrier, db_to_factor(noted_db + known.correction_db))
+            }
+            Estimate::BlockErrors => {
+                let factor = db_to_factor(known.correction_db)
+                    * power_factor(carrier, self.way, grant.prbs(carrier));
+                self.fastest(&self.wide, carrier, |modulation| {
+                    known.sinr.information(modulation, grant.each(carrier), factor)
+                })
+            }
+        }
+    }
+
+    /// The fastest scheme below the efficiency that the signal allows.
+    fn by_efficiency(&self, carrier: &Carrier, sinr: f64) -> Option<u8> {
+        let possible = libm::log2(1.0 + sinr / EFFICIENCY_GAP);
+        if self.adaptation.by_report_index {
+            let index = CQI_EFFICIENCY.iter().take_while(|known| **known < possible).count();
+            return index.checked_sub(1).map(|index| 2 * index as u8);
+        }
+        let schemes = carrier.schemes(self.way).iter();
+        let below = schemes.take_while(|scheme| scheme.efficiency() < possible).count();
+        below.checked_sub(1).map(|mcs| mcs as u8)
+    }
+
+    /// Moves the correction after the first transmission of a block.
+    pub(super) fn correct(&self, carrier: &Carrier, known: &mut Known, is_decoded: bool) {
+        let Some(outer) = self.adaptation.outer_loop else { return };
+        let target = self.adaptation.target;
+        let step =
+            if is_decoded { outer.step_db * target / (1.0 - target) } else { -outer.step_db };
+        let before = known.correction_db;
+        known.correction_db = (before + step).clamp(-outer.limit_db, outer.limit_db);
+        if known.measured.is_some() && known.correction_db != before {
+            self.choose(carrier, known);
+        }
+    }
+}
+
+/// A ratio from decibels.
+pub(super) fn db_to_factor(db: f64) -> f64 {
+    libm::pow(10.0, db / 10.0)
+}

@@ -1,0 +1,211 @@
+//! Bearers that are added, changed and removed during a run, and which guarantees fit.
+
+use std::fmt::Debug;
+
+use weir::units::Timestamp;
+
+use super::access::BearerChange;
+use super::bearer::Bearer;
+use super::block::Grant;
+use super::cell::Cell;
+use super::config::{BearerConfig, BearerRef, Guarantee, Priority};
+use super::log::{BearerEvent, BearerEventKind};
+use crate::path::Way;
+
+impl<T: Debug + Send + 'static> Cell<T> {
+    /// Applies a change to the bearers, and logs what became of it.
+    pub(super) fn apply(&mut self, now: Timestamp, change: &BearerChange) {
+        let terminal = change.terminal();
+        if terminal >= self.terminals.len() {
+            return;
+        }
+        let name = change.bearer().to_owned();
+        let kind = match change {
+            BearerChange::Add { bearer, .. } => self.add(now, terminal, bearer),
+            BearerChange::Guarantee { bearer, guarantee } => {
+                self.change_guarantee(now, bearer, *guarantee)
+            }
+            BearerChange::Remove(bearer) => self.remove(now, bearer),
+        };
+        self.note(now, terminal, name, kind);
+    }
+
+    fn note(&mut self, time: Timestamp, terminal: usize, bearer: String, kind: BearerEventKind) {
+        self.events.push(BearerEvent { time, node: terminal + 1, bearer, kind });
+    }
+
+    fn position(&self, bearer: &BearerRef) -> Option<usize> {
+        let bearers = &self.terminals[bearer.terminal].bearers;
+        bearers.iter().position(|it| it.is_active && it.config.name == bearer.bearer)
+    }
+
+    fn add(&mut self, now: Timestamp, terminal: usize, config: &BearerConfig) -> BearerEventKind {
+        let bearer = BearerRef { terminal, bearer: config.name.clone() };
+        if self.position(&bearer).is_some() {
+            return BearerEventKind::Unknown;
+        }
+        if let Some(guarantee) = config.guarantee
+            && !self.make_room(now, (terminal, None), guarantee, config.priority)
+        {
+            return BearerEventKind::Refused;
+        }
+        let state = &mut self.terminals[terminal];
+        let bearer = Bearer::new(config.clone(), &state.name, self.seed);
+        // A bearer of the same name that was removed gives its number, so that packets whose sender
+        // names the number find it.
+        let of_old = |it: &Bearer<T>| !it.is_active && it.config.name == config.name;
+        match state.bearers.iter().position(of_old) {
+            Some(number) => state.bearers[number] = bearer,
+            None => {
+                state.bearers.push(bearer);
+                state.uplink.claims.push(0);
+            }
+        }
+        BearerEventKind::Added
+    }
+
+    fn change_guarantee(
+        &mut self,
+        now: Timestamp,
+        bearer: &BearerRef,
+        guarantee: Option<Guarantee>,
+    ) -> BearerEventKind {
+        let Some(number) = self.position(bearer) else { return BearerEventKind::Unknown };
+        let priority = self.terminals[bearer.terminal].bearers[number].config.priority;
+        if let Some(guarantee) = guarantee
+            && !self.make_room(now, (bearer.terminal, Some(number)), guarantee, priority)
+        {
+            return BearerEventKind::Refused;
+        }
+        self.terminals[bearer.terminal].bearers[number].set_guarantee(guarantee);
+        BearerEventKind::Changed
+    }
+
+    /// Removes a bearer; the default bearer stays.
+    fn remove(&mut self, now: Timestamp, bearer: &BearerRef) -> BearerEventKind {
+        match self.position(bearer) {
+            None | Some(0) => BearerEventKind::Unknown,
+            Some(number) => {
+                self.end_bearer(now, bearer.terminal, number);
+                BearerEventKind::Removed
+            }
+        }
+    }
+
+    fn end_bearer(&mut self, now: Timestamp, terminal: usize, number: usize) {
+        let state = &mut self.terminals[terminal];
+        state.bearers[number].end(now, &mut self.fates);
+        state.uplink.claims[number] = 0;
+        // Blocks on the air may carry parts of it; the packets are gone.
+        for way in [Way::Up, Way::Down] {
+            for block in self.air.of_mut(way).iter_mut().chain(self.again.of_mut(way)) {
+                if block.terminal == terminal {
+                    block.parts.retain(|part| part.bearer != number);
+                }
+            }
+        }
+    }
+
+    /// Whether a guarantee fits into the cell, perhaps after bearers that are less important have
+    /// made room. `own` is the bearer that asks, if it is there already.
+    fn make_room(
+        &mut self,
+        now: Timestamp,
+        (terminal, own): (usize, Option<usize>),
+        guarantee: Guarantee,
+        priority: Priority,
+    ) -> bool {
+        let need = |cell: &mut Self, way| cell.share_of(now, terminal, guarantee, way);
+        let needs = [need(self, Way::Up), need(self, Way::Down)];
+        loop {
+            let taken = [Way::Up, Way::Down].map(|way| self.taken(now, (terminal, own), way));
+            let fits = |index: usize| taken[index] + needs[index] <= self.admission.share;
+            if fits(0) && fits(1) {
+                return true;
+            }
+            let victim = self.least_important((terminal, own), priority);
+            let Some((victim, number)) = victim.filter(|_| priority.may_preempt) else {
+                return false;
+            };
+            let name = self.terminals[victim].bearers[number].config.name.clone();
+            self.end_bearer(now, victim, number);
+            self.note(now, victim, name, BearerEventKind::Preempted);
+        }
+    }
+
+    /// Share of the cell that the guarantees of the other bearers take.
+    fn taken(&mut self, now: Timestamp, own: (usize, Option<usize>), way: Way) -> f64 {
+        let mut sum = 0.0;
+        for terminal in 0..self.terminals.len() {
+            for number in 0..self.terminals[terminal].bearers.len() {
+                let bearer = &self.terminals[terminal].bearers[number];
+                if let Some(guarantee) = bearer.config.guarantee
+                    && bearer.is_active
+                    && own != (terminal, Some(number))
+                {
+                    sum += self.share_of(now, terminal, guarantee, way);
+                }
+            }
+        }
+        sum
+    }
+
+    /// Share of the cell that a guarantee takes at the terminal's present signal.
+    fn share_of(&mut self, now: Timestamp, terminal: usize, guarantee: Guarantee, way: Way) -> f64 {
+        let tti = self.carrier.after(now);
+        self.learn(tti, terminal, way);
+        let prbs = *self.carrier.prbs.of(way);
+        let known = self.terminals[terminal].known.of(way);
+        let mcs = match way {
+            Way::Down => known.wide,
+            Way::Up => {
+                let all = Grant::Row { first: 0, count: prbs };
+                self.choosers.up.for_grant(&self.carrier, known, all)
+            }
+        };
+        let symbols = self.carrier.symbols;
+        let bytes = mcs.map_or(0, |mcs| self.carrier.block_bytes(way, prbs, mcs, symbols));
+        let possible = f64::from(bytes) * 8.0 / self.tti_seconds();
+        let rate = guarantee.rate.of(way).as_bps_f64();
+        // Nothing can be guaranteed without a signal.
+        if rate == 0.0 { 0.0 } else { rate / possible }
+    }
+
+    /// The bearer with a guarantee that must go first for one of this priority.
+    fn least_important(
+        &self,
+        own: (usize, Option<usize>),
+        priority: Priority,
+    ) -> Option<(usize, usize)> {
+        let all = self.terminals.iter().enumerate().flat_map(|(terminal, state)| {
+            state.bearers.iter().enumerate().map(move |(number, bearer)| (terminal, number, bearer))
+        });
+        all.filter(|(terminal, number, bearer)| {
+            let arp = bearer.config.priority;
+            bearer.is_active
+                && bearer.config.guarantee.is_some()
+                && arp.preemptable
+                && arp.level > priority.level
+                && own != (*terminal, Some(*number))
+        })
+        .max_by_key(|(_, _, bearer)| bearer.config.priority.level)
+        .map(|(terminal, number, _)| (terminal, number))
+    }
+
+    /// Refuses the guarantees of the configuration that do not fit: these bearers are not set up.
+    pub(super) fn admit_configured(&mut self) {
+        for terminal in 0..self.terminals.len() {
+            for number in 1..self.terminals[terminal].bearers.len() {
+                let BearerConfig { guarantee, priority, name, .. } =
+                    self.terminals[terminal].bearers[number].config.clone();
+                let Some(guarantee) = guarantee else { continue };
+                self.terminals[terminal].bearers[number].is_active = false;
+                let fits =
+                    self.make_room(Timestamp::ZERO, (terminal, Some(number)), guarantee, priority);
+                self.terminals[terminal].bearers[number].is_active = fits;
+                let kind = if fits { BearerEventKind::Added } else { BearerEventKind::Refused };
+                self.note(Timestamp::ZERO, terminal, name, kind);
+            }
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! The cell: the step from one TTI to the next, and what both directions have in common.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use weir::units::{DataSize, TimeDelta, Timestamp};
+
+use super::access::BearerChange;
+use super::adaptation::Chooser;
+use super::block::{Block, BlockRecord};
+use super::carrier::{Carrier, Tti};
+use super::config::{
+    Admission, CellularConfig, Directions, Harq, Scheduler, Sharing, Timing, UplinkAccess,
+};
+use super::errors::control_error;
+use super::log::BearerEvent;
+use super::rlc::Fates;
+use super::scheduler::Rotation;
+use super::source::LoadSource;
+use super::terminal::Terminal;
+use super::uplink::{PendingGrant, PendingReport};
+use crate::packet::{Delivery, DropCause, Dropped, Fate, Header};
+use crate::path::Way;
+use crate::seed::Seed;
+
+/// TTIs after which a HARQ process is free again whose block the terminal never noticed.
+const MISSED_BLOCK_TTIS: Tti = 11;
+/// Average length of the proportional fair scheduler in TTIs, as in ns-3.
+pub(super) const AVERAGE_TTIS: f64 = 99.0;
+
+/// A cellular cell with the packets in it.
+#[derive(Debug)]
+pub struct Cell<T> {
+    pub(super) carrier: Carrier,
+    pub(super) timing: Timing,
+    pub(super) harq: Harq,
+    pub(super) scheduler: Scheduler,
+    pub(super) stops_at_queue_end: bool,
+    pub(super) sharing: Sharing,
+    pub(super) uplink_access: UplinkAccess,
+    control_errors: bool,
+    pub(super) admission: Admission,
+    pub(super) seed: Seed,
+    pub(super) choosers: Directions<Chooser>,
+    /// Bytes of the largest block.
+    pub(super) largest_block: Directions<u32>,
+    /// Bytes of a block of one group, by MCS.
+    pub(super) group_bytes: Vec<u32>,
+    pub(super) terminals: Vec<Terminal<T>>,
+    pub(super) sources: Vec<LoadSource>,
+    changes: VecDeque<(Timestamp, BearerChange)>,
+    /// Blocks on the air, in the order in which they are decoded.
+    pub(super) air: Directions<VecDeque<Block>>,
+    /// Blocks to be sent again, in the order in which they failed.
+    pub(super) again: Directions<VecDeque<Block>>,
+    pub(super) rotations: Directions<Rotation>,
+    pub(super) grants: VecDeque<PendingGrant>,
+    pub(super) reports: VecDeque<PendingReport>,
+    pub(super) fates: Fates<T>,
+    out: VecDeque<Fate<T>>,
+    pub(super) blocks: Option<Vec<BlockRecord>>,
+    pub(super) events: Vec<BearerEvent>,
+    /// The next TTI in which something may happen; `None` if nothing is pending.
+    next_tti: Option<Tti>,
+    /// The last TTI that was handled.
+    last_tti: Option<Tti>,
+    /// The latest time that a caller has passed.
+    now: Timestamp,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Change,
+    Arrival { source: usize },
+    Tti(Tti),
+}
+
+impl<T: Debug + Send + 'static> Cell<T> {
+    /// An idle cell.
+    ///
+    /// # Panics
+    /// If two terminals have the same name, because they would share their random streams.
+    pub fn new(config: &CellularConfig, seed: Seed) -> Self {
+        let carrier = config.carrier.clone();
+        let mut terminals: Vec<Terminal<T>> = Vec::new();
+        let mut sources = Vec::new();
+        for (index, terminal) in config.terminals.iter().enumerate() {
+            let is_new = terminals.iter().all(|other| other.name != terminal.name);
+            assert!(is_new, "two terminals are named {}", terminal.name);
+            let mut state = Terminal::new(terminal, &carrier, seed);
+            for (number, load) in terminal.loads.iter().enumerate() {
+                let source = LoadSource::new(index, &terminal.name, number, load, seed);
+                if source.source.is_saturated() {
+                    state.saturating.push(sources.len());
+                }
+                sources.push(source);
+            }
+            terminals.push(state);
+        }
+        let chooser = |way: Way| {
+            Chooser::new(&carrier, *config.adaptation.of(way), way, config.timing.report)
+        };
+        let schemes = 0..carrier.schemes(Way::Down).len() as u8;
+        let bytes = |prbs, mcs| carrier.block_bytes(Way::Down, prbs, mcs, carrier.symbols);
+        let largest = |way: Way| {
+            let fastest = carrier.schemes(way).len() as u8 - 1;
+            carrier.block_bytes(way, *carrier.prbs.of(way), fastest, carrier.symbols)
+        };
+        let mut cell = Self {
+            timing: config.timing,
+            harq: config.harq,
+            scheduler: config.scheduler,
+            stops_at_queue_end: config.stops_at_queue_end,
+            sharing: config.sharing,
+            uplink_access: config.uplink_access,
+            control_errors: config.control_errors,
+            admission: config.admission,
+            seed,
+            choosers: Directions::from_fn(chooser),
+            largest_block: Directions::from_fn(largest),
+            group_bytes: schemes.map(|mcs| bytes(carrier.group_size(), mcs)).collect(),
+            terminals,
+            sources,
+            changes: config.changes.iter().cloned().collect(),
+            air: Directions::default(),
+            again: Directions::default(),
+            rotations: Directions::default(),
+            grants: VecDeque::new(),
+            reports: VecDeque::new(),
+            fates: Fates::new(),
+            out: VecDeque::new(),
+            blocks: None,
+            events: Vec::new(),
+            next_tti: None,
+            last_tti: None,
+            now: Timestamp::ZERO,
+            carrier,
+        };
+        cell.admit_configured();
+        cell
+    }
+
+    /// Enqueues a packet at a terminal (up) or at the base station for it (down). `bearer` is the
+    /// number of a bearer of the terminal; without one, the packet filters decide.
+    ///
+    /// # Panics
+    /// If there is no such terminal.
+    pub fn enqueue(
+        &mut self,
+        now: Timestamp,
+        (terminal, way): (usize, Way),
+        bearer: Option<usize>,
+        header: Header,
+        payload: T,
+    ) {
+        // Events at this same time come after the packet.
+        self.run_until(now, false);
+        self.admit(now, (terminal, way), bearer, header, Some(payload));
+        self.collect();
+    }
+
+    /// The earliest time at which [`Cell::poll`] may return something; `None` if nothing is
+    /// pending. It may be too early: poll, and ask again.
+    pub fn next_event(&self) -> Option<Timestamp> {
+        if !self.out.is_empty() {
+            return Some(self.now);
+        }
+        self.find_next().map(|(time, _)| time)
+    }
+
+    /// Returns the fate of the next packet that was dropped or delivered by `now`, in the order of
+    /// events. Call it until it returns `None`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Fate<T>> {
+        self.run_until(now, true);
+        self.out.pop_front()
+    }
+
+    /// Changes the bearers, from now on.
+    pub fn change(&mut self, now: Timestamp, change: &BearerChange) {
+        self.run_until(now, false);
+        self.apply(now, change);
+        self.collect();
+    }
+
+    /// Bytes that wait in one direction of a bearer.
+    pub fn queued(&self, terminal: usize, bearer: usize, way: Way) -> DataSize {
+        self.terminals[terminal].bearers[bearer].channels.of(way).bytes()
+    }
+
+    /// The mean SINR of a terminal at a time, without fading, in decibels.
+    pub fn sinr_db(&self, at: Timestamp, terminal: usize, way: Way) -> f64 {
+        self.terminals[terminal].channels.of(way).mean_db(at)
+    }
+
+    /// Starts to record blocks for [`Cell::take_blocks`].
+    pub fn record_blocks(&mut self) {
+        self.blocks.get_or_insert_default();
+    }
+
+    /// Returns the blocks that were decoded or failed since the last call.
+    pub fn take_blocks(&mut self) -> Vec<BlockRecord> {
+        self.blocks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Runs the events that are due before `now`, and also those at `now` if `inclusive`.
+    fn run_until(&mut self, now: Timestamp, inclusive: bool) {
+        debug_assert!(now >= self.now, "time goes on");
+        while let Some((time, step)) = self.find_next() {
+            if !(time < now || (inclusive && time == now)) {
+                break;
+            }
+            match step {
+                Step::Change => {
+                    let (_, change) = self.changes.pop_front().expect("it was the next step");
+                    self.apply(time, &change);
+                }
+                Step::Arrival { source } => self.on_arrival(time, source),
+                Step::Tti(tti) => self.on_tti(tti, time),
+            }
+            self.collect();
+        }
+        self.now = now;
+    }
+
+    fn find_next(&self) -> Option<(Timestamp, Step)> {
+        let (mut earliest, mut next) = (Timestamp::MAX, None);
+        if let Some((time, _)) = self.changes.front() {
+            (earliest, next) = (*time, Some(Step::Change));
+        }
+        for (source, load) in self.sources.iter().enumerate() {
+            if load.source.next() < earliest {
+                (earliest, next) = (load.source.next(), Some(Step::Arrival { source }));
+            }
+        }
+        if let Some(tti) = self.next_tti
+            && self.carrier.start(tti) < earliest
+        {
+            (earliest, next) = (self.carrier.start(tti), Some(Step::Tti(tti)));
+        }
+        next.map(|step| (earliest, step))
+    }
+
+    /// Enqueues a packet, of a load if it has no payload.
+    pub(super) fn admit(
+        &mut self,
+        now: Timestamp,
+        (terminal, way): (usize, Way),
+        bearer: Option<usize>,
+        header: Header,
+        payload: Option<T>,
+    ) {
+        let state = &mut self.terminals[terminal];
+        let index = state.bearer_of(bearer, way, header.flow);
+        let bearer = &mut state.bearers[index];
+        bearer.totals.of_mut(way).offered += header.size;
+        let before = self.fates.dropped.dropped.len();
+        bearer.channels.of_mut(way).enqueue(now, header, payload, &mut self.fates);
+        bearer.totals.of_mut(way).dropped_packets +=
+            (self.fates.dropped.dropped.len() - before) as u64;
+        if way == Way::Up {
+            // The terminal's report of its queue follows with the next TTI.
+            state.uplink.claims[index] = bearer.channels.up.reported();
+            state.uplink.is_fresh = true;
+            state.uplink.report_at = None;
+            state.active_at = now;
+        }
+        self.wake(now);
+    }
+
+    /// Makes sure that the next TTI is handled.
+    pub(super) fn wake(&mut self, now: Timestamp) {
+        if self.next_tti.is_none() {
+            self.next_tti = Some(self.carrier.after(now));
+        }
+    }
+
+    /// One TTI of both directions.
+    fn on_tti(&mut self, tti: Tti, now: Timestamp) {
+        self.begin_handovers(now);
+        for way in [Way::Up, Way::Down] {
+            self.age_averages(tti, way);
+            self.decode(tti, now, way);
+        }
+        self.run_timers(now);
+        self.fill_grants(tti, now);
+        self.schedule_down(tti, now);
+        self.schedule_up(tti, now);
+        self.last_tti = Some(tti);
+        self.next_tti = self.next_pending(tti, now);
+    }
+
+    /// Moves the averages over the TTIs in which nothing happened.
+    fn age_averages(&mut self, tti: Tti, way: Way) {
+        let Some(last) = self.last_tti else { return };
+        let skipped = tti - last - 1;
+        if skipped > 0 {
+            let factor = libm::pow(1.0 - 1.0 / AVERAGE_TTIS, skipped as f64);
+            for terminal in &mut self.terminals {
+                let average = terminal.averages.of_mut(way);
+                *average = (*average * factor).max(f64::MIN_POSITIVE);
+            }
+        }
+    }
+
+    /// Blocks whose transmission is over are decoded, or their retransmission is planned.
+    fn decode(&mut self, tti: Tti, now: Timestamp, way: Way) {
+        while let Some(block) = self.air.of(way).front()
+            && block.decoded <= tti
+        {
+            let block = self.air.of_mut(way).pop_front().expect("it is the front");
+            let terminal = &mut self.terminals[block.terminal];
+            let known = terminal.known.of_mut(way);
+            if block.attempt == 1 && !block.is_missed {
+                self.choosers.of(way).correct(&self.carrier, known, block.is_decoded);
+            }
+            let is_last = block.attempt >= self.harq.transmissions;
+            if !block.is_decoded && !block.is_missed && !is_last {
+                self.again.of_mut(way).push_back(block);
+                continue;
+            }
+            let processes = terminal.processes.of_mut(way);
+            *processes = processes.saturating_sub(1);
+            if block.is_decoded {
+                terminal.totals.of_mut(way).decoded += DataSize::from_bytes(u64::from(block.bytes));
+            } else {
+                terminal.totals.of_mut(way).abandoned += 1;
+            }
+            if block.is_decoded {
+                self.take_report(&block);
+            }
+            let terminal = &mut self.terminals[block.terminal];
+            for part in &block.parts {
+                let channel = terminal.bearers[part.bearer].channels.of_mut(way);
+                if block.is_decoded {
+                    channel.receive(now, part.span, &mut self.fates);
+                } else {
+                    channel.lose(now, part.span);
+                }
+            }
+            self.count_fates(block.terminal, &block, way);
+        }
+    }
+
+    /// Counts what the last block delivered, before the fates leave.
+    fn count_fates(&mut self, terminal: usize, block: &Block, way: Way) {
+        // A block of several bearers is rare; its packets count for the first one.
+        let Some(part) = block.parts.first() else { return };
+        let totals = self.terminals[terminal].bearers[part.bearer].totals.of_mut(way);
+        for delivery in &self.fates.delivered {
+            totals.delivered += delivery.size;
+            totals.delivered_packets += 1;
+        }
+        let lost = self.fates.dropped.dropped.iter();
+        totals.lost_packets += lost.filter(|it| it.cause == DropCause::RetryLimit).count() as u64;
+        self.collect();
+    }
+
+    /// Passes on the fates of packets; those of loads end here.
+    pub(super) fn collect(&mut self) {
+        for Delivery { due, queuing_delay, size, ecn, payload } in self.fates.delivered.drain(..) {
+            if let Some(payload) = payload {
+                let delivery = Delivery { due, queuing_delay, size, ecn, payload };
+                self.out.push_back(Fate::Delivered(delivery));
+            }
+        }
+        for Dropped { at, cause, size, payload } in self.fates.dropped.dropped.drain(..) {
+            if let Some(payload) = payload {
+                self.out.push_back(Fate::Dropped(Dropped { at, cause, size, payload }));
+            }
+        }
+    }
+
+    /// The timers of RLC.
+    fn run_timers(&mut self, now: Timestamp) {
+        let tti = self.carrier.tti();
+        // A status goes with the next block of the other direction.
+        let delays = Directions {
+            up: tti * i64::from(self.timing.down_prepare + self.timing.decode.down),
+            down: tti * i64::from(self.timing.report + self.timing.up_prepare),
+        };
+        for index in 0..self.terminals.len() {
+            for bearer in 0..self.terminals[index].bearers.len() {
+                for way in [Way::Up, Way::Down] {
+                    let state = &mut self.terminals[index].bearers[bearer];
+                    let channel = state.channels.of_mut(way);
+                    if channel.next_timer() > now {
+                        continue;
+                    }
+                    let before = channel.backlog();
+                    channel.on_time(now, *delays.of(way), &mut self.fates);
+                    let repeated = channel.backlog().saturating_sub(before);
+                    state.totals.of_mut(way).repeated += DataSize::from_bytes(repeated);
+                    if way == Way::Up && repeated > 0 {
+                        let claim = state.channels.up.reported();
+                        self.terminals[index].uplink.claims[bearer] = claim;
+                        self.terminals[index].uplink.is_fresh = true;
+                    }
+                    let part = super::block::Part { bearer, span: super::rlc::Span::default() };
+                    let mut block = Block::new(index, super::block::Grant::Groups(0), (0, 0), 0);
+                    block.parts.push(part);
+                    self.count_fates(index, &block, way);
+                }
+            }
+        }
+    }
+
+    /// Puts a block on the air in a TTI: decides whether it will be decoded.
+    pub(super) fn send(&mut self, mut block: Block, way: Way, at: Tti) {
+        let start = self.carrier.start(at);
+        let terminal = &mut self.terminals[block.terminal];
+        let sinr = terminal.channels.of_mut(way).at(start);
+        let error = block.error(&self.carrier, &self.harq, way, sinr);
+        block.is_decoded = !terminal.chances.of_mut(way).chance(error);
+        block.decoded = at + Tti::from(*self.timing.decode.of(way));
+        if block.is_missed {
+            block.is_decoded = false;
+            block.decoded += MISSED_BLOCK_TTIS;
+        }
+        let totals = terminal.totals.of_mut(way);
+        if block.attempt == 1 {
+            totals.blocks += 1;
+            totals.mcs += u64::from(block.mcs);
+            totals.failures += u64::from(!block.is_decoded);
+        } else {
+            totals.retransmissions += 1;
+        }
+        let prbs = f64::from(block.grant.prbs(&self.carrier));
+        let carried: u64 = block.parts.iter().map(|part| part.span.to - part.span.from).sum();
+        for part in &block.parts {
+            let share = (part.span.to - part.span.from) as f64 / carried.max(1) as f64;
+            terminal.bearers[part.bearer].totals.of_mut(way).blocks += prbs * share;
+        }
+        terminal.active_at = start;
+        self.record(&block, way, start);
+        self.air.of_mut(way).push_back(block);
+    }
+
+    fn record(&mut self, block: &Block, way: Way, start: Timestamp) {
+        let Some(blocks) = &mut self.blocks else { return };
+        let (mut prbs, mut last) = (block.grant.each(&self.carrier), 0);
+        let first = prbs.next().unwrap_or(0);
+        let count = 1 + prbs.inspect(|prb| last = *prb).count() as u16;
+        let _ = last;
+        blocks.push(BlockRecord {
+            start,
+            way,
+            node: block.terminal + 1,
+            first,
+            count,
+            mcs: block.mcs,
+            bytes: block.bytes,
+            attempt: block.attempt,
+            is_decoded: block.is_decoded,
+        });
+    }
+
+    /// Whether a terminal misses the control channel of a TTI.
+    pub(super) fn misses_control(&mut self, terminal: usize, at: Tti) -> bool {
+        if !self.control_errors {
+            return false;
+        }
+        let start = self.carrier.start(at);
+        let terminal = &mut self.terminals[terminal];
+        let sinr = terminal.channels.down.at(start);
+        let error = control_error(sinr.effective_db(self.carrier.prbs.down));
+        error > 0.0 && terminal.chances.down.chance(error)
+    }
+
+    /// Interrupts the terminals whose handover begins.
+    fn begin_handovers(&mut self, now: Timestamp) {
+        for index in 0..self.terminals.len() {
+            while self.terminals[index].next_handover() <= now {
+                let terminal = &mut self.terminals[index];
+                terminal.handovers_begun += 1;
+                terminal.processes = Directions::default();
+                terminal.uplink.believed = 0;
+                terminal.uplink.granted.clear();
+                terminal.uplink.has_requested = false;
+                terminal.uplink.is_fresh = true;
+                for bearer in &mut terminal.bearers {
+                    bearer.channels.up.interrupt(now, &mut self.fates);
+                    bearer.channels.down.interrupt(now, &mut self.fates);
+                }
+                for way in [Way::Up, Way::Down] {
+                    self.air.of_mut(way).retain(|block| block.terminal != index);
+                    self.again.of_mut(way).retain(|block| block.terminal != index);
+                }
+                self.grants.retain(|grant| grant.terminal != index);
+                self.reports.retain(|report| report.terminal != index);
+            }
+        }
+    }
+
+    /// The TTI after this one in which something may happen.
+    fn next_pending(&self, tti: Tti, now: Timestamp) -> Option<Tti> {
+        let on_air = [Way::Up, Way::Down].into_iter();
+        let is_busy = on_air.clone().any(|way| !self.air.of(way).is_empty())
+            || on_air.clone().any(|way| !self.again.of(way).is_empty())
+            || !self.grants.is_empty()
+            || !self.reports.is_empty()
+            || self.sources.iter().any(|load| load.source.is_saturating(now))
+            || self.terminals.iter().any(|terminal| {
+                on_air.clone().any(|way| terminal.has_backlog(way)) || terminal.uplink.believed > 0
+            });
+        if is_busy {
+            return Some(tti + 1);
+        }
+        let channels = self.terminals.iter().flat_map(|terminal| &terminal.bearers);
+        let timer = channels
+            .flat_map(|bearer| [&bearer.channels.up, &bearer.channels.down])
+            .map(super::rlc::Channel::next_timer)
+            .min()
+            .unwrap_or(Timestamp::MAX);
+        (timer < Timestamp::MAX).then(|| self.carrier.after(timer.max(now)).max(tti + 1))
+    }
+
+    /// Time of the carrier's TTI, as a number of seconds for rates.
+    pub(super) fn tti_seconds(&self) -> f64 {
+        let tti: TimeDelta = self.carrier.tti();
+        tti.as_secs_f64()
+    }
+}

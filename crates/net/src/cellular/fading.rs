@@ -1,0 +1,227 @@
+//! Multipath fading: a tapped delay line whose taps move as in Jakes' model.
+//!
+//! Each tap is a sum of waves that arrive from all sides with random phases, so its power is that
+//! of Rayleigh fading and its spectrum that of a moving terminal. The gain is a function of time
+//! alone: it can be asked for at any time, in any order.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use crate::seed::Stream;
+
+/// Waves of a tap. From about ten on, the sum is close to the normal distribution.
+const WAVES: usize = 16;
+/// The gain is computed this many times in the time that a wave takes for one turn.
+const STEPS_PER_TURN: f64 = 100.0;
+/// Shortest time between two values of the gain.
+const STEP_MIN: TimeDelta = TimeDelta::from_micros(250);
+/// Longest time between two values of the gain, for a terminal that stands still.
+const STEP_MAX: TimeDelta = TimeDelta::from_secs(10);
+/// Speed of light in metres a second.
+const LIGHT_MPS: f64 = 299_792_458.0;
+
+/// Delay profiles (3GPP TS 36.104 Annex B.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Extended pedestrian A: delays up to 0.41 us.
+    Epa,
+    /// Extended vehicular A: delays up to 2.51 us.
+    Eva,
+    /// Extended typical urban: delays up to 5 us.
+    Etu,
+}
+
+impl Profile {
+    /// Delay in nanoseconds and power in decibels of each tap.
+    const fn taps(self) -> &'static [(f64, f64)] {
+        match self {
+            Self::Epa => &[
+                (0.0, 0.0),
+                (30.0, -1.0),
+                (70.0, -2.0),
+                (90.0, -3.0),
+                (110.0, -8.0),
+                (190.0, -17.2),
+                (410.0, -20.8),
+            ],
+            Self::Eva => &[
+                (0.0, 0.0),
+                (30.0, -1.5),
+                (150.0, -1.4),
+                (310.0, -3.6),
+                (370.0, -0.6),
+                (710.0, -9.1),
+                (1_090.0, -7.0),
+                (1_730.0, -12.0),
+                (2_510.0, -16.9),
+            ],
+            Self::Etu => &[
+                (0.0, -1.0),
+                (50.0, -1.0),
+                (120.0, -1.0),
+                (200.0, 0.0),
+                (230.0, 0.0),
+                (500.0, 0.0),
+                (1_600.0, -3.0),
+                (2_300.0, -5.0),
+                (5_000.0, -7.0),
+            ],
+        }
+    }
+}
+
+/// Parameters of the fading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fading {
+    /// Delay profile.
+    pub profile: Profile,
+    /// Speed of the terminal in kilometres an hour.
+    pub speed_kmh: f64,
+    /// Frequency of the carrier in hertz.
+    pub carrier_hz: f64,
+}
+
+/// A complex number.
+type Complex = (f64, f64);
+
+/// The fading of one link.
+#[derive(Clone, Debug)]
+pub(super) struct Multipath {
+    taps: Vec<Tap>,
+    /// Turns of each tap's phase at each resource block, because of its delay.
+    rotations: Vec<Vec<Complex>>,
+    step: TimeDelta,
+}
+
+#[derive(Clone, Debug)]
+struct Tap {
+    amplitude: f64,
+    /// Angular frequency and phase of each wave, in radians a second and radians.
+    waves: [(f64, f64); WAVES],
+}
+
+impl Multipath {
+    /// The fading of a link with this many resource blocks of this bandwidth. The stream must not
+    /// be shared with another link.
+    pub(super) fn new(fading: &Fading, prbs: u16, prb_hz: f64, stream: &mut Stream) -> Self {
+        let shift_hz = fading.speed_kmh / 3.6 / LIGHT_MPS * fading.carrier_hz;
+        let profile = fading.profile.taps();
+        let power = |db: f64| libm::pow(10.0, db / 10.0);
+        let total: f64 = profile.iter().map(|(_, db)| power(*db)).sum();
+        let mut turn = || core::f64::consts::TAU * stream.uniform();
+        let taps = profile
+            .iter()
+            .map(|(_, db)| {
+                let first = turn();
+                let waves = core::array::from_fn(|wave| {
+                    let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
+                    (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
+                });
+                Tap { amplitude: libm::sqrt(power(*db) / total / WAVES as f64), waves }
+            })
+            .collect();
+        let rotations = profile.iter().map(|(delay_ns, _)| {
+            let rotation = |prb| {
+                let angle = -core::f64::consts::TAU * f64::from(prb) * prb_hz * delay_ns * 1e-9;
+                (libm::cos(angle), libm::sin(angle))
+            };
+            (0..prbs).map(rotation).collect()
+        });
+        let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
+        Self { taps, rotations: rotations.collect(), step: step.clamp(STEP_MIN, STEP_MAX) }
+    }
+
+    /// Number of the value of the gain that holds at a time.
+    pub(super) fn step(&self, at: Timestamp) -> i64 {
+        (at - Timestamp::ZERO).as_nanos() / self.step.as_nanos()
+    }
+
+    /// Writes the gain of each resource block, as a factor whose mean over time is one.
+    pub(super) fn gains(&self, step: i64, gains: &mut Vec<f64>) {
+        let seconds = (self.step * step).as_secs_f64();
+        let count = self.rotations.first().map_or(0, Vec::len);
+        let mut sums = vec![(0.0, 0.0); count];
+        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
+            let (re, im) = tap.at(seconds);
+            for (sum, (cos, sin)) in sums.iter_mut().zip(rotations) {
+                sum.0 += re * cos - im * sin;
+                sum.1 += re * sin + im * cos;
+            }
+        }
+        gains.clear();
+        gains.extend(sums.into_iter().map(|(re, im)| re * re + im * im));
+    }
+}
+
+impl Tap {
+    fn at(&self, seconds: f64) -> Complex {
+        let mut sum = (0.0, 0.0);
+        for (speed, phase) in self.waves {
+            let (sin, cos) = libm::sincos(speed * seconds + phase);
+            sum.0 += cos;
+            sum.1 += sin;
+        }
+        (self.amplitude * sum.0, self.amplitude * sum.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    const PRB_HZ: f64 = 180e3;
+
+    fn multipath(profile: Profile, seed: u64) -> Multipath {
+        let fading = Fading { profile, speed_kmh: 3.0, carrier_hz: 1.93e9 };
+        Multipath::new(&fading, 50, PRB_HZ, &mut Seed::new(seed).stream("fading"))
+    }
+
+    /// Gains of all resource blocks at many independent times and seeds.
+    fn samples(profile: Profile) -> Vec<Vec<f64>> {
+        (0..400)
+            .flat_map(|seed| {
+                let multipath = multipath(profile, seed);
+                (0..10).map(move |second| {
+                    let mut gains = Vec::new();
+                    multipath.gains(second * 1_000, &mut gains);
+                    gains
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_mean_gain_is_one_and_deep_fades_are_as_rare_as_rayleigh_says() {
+        for profile in [Profile::Epa, Profile::Eva, Profile::Etu] {
+            let gains: Vec<f64> = samples(profile).iter().map(|gains| gains[20]).collect();
+            let mean = gains.iter().sum::<f64>() / gains.len() as f64;
+            assert!((mean - 1.0).abs() < 0.05, "{profile:?}: {mean}");
+            let deep = gains.iter().filter(|gain| **gain < 0.1).count() as f64;
+            // 1 - exp(-0.1) = 0.095.
+            assert!((deep / gains.len() as f64 - 0.095).abs() < 0.015, "{profile:?}: {deep}");
+        }
+    }
+
+    #[test]
+    fn long_delays_make_neighbouring_resource_blocks_differ() {
+        let spread = |profile| {
+            let samples = samples(profile);
+            let differences = samples.iter().map(|gains| (gains[25] - gains[20]).abs());
+            differences.sum::<f64>() / samples.len() as f64
+        };
+        assert!(spread(Profile::Epa) < 0.5 * spread(Profile::Etu));
+    }
+
+    #[test]
+    fn the_gain_changes_with_the_doppler_shift() {
+        let multipath = multipath(Profile::Epa, 1);
+        let at = |millis| {
+            let mut gains = Vec::new();
+            multipath.gains(multipath.step(Timestamp::from_millis(millis)), &mut gains);
+            gains[0]
+        };
+        // 5.4 Hz: nearly the same after 4 ms, another one after 200 ms.
+        assert!((at(1_004) / at(1_000) - 1.0).abs() < 0.2);
+        assert!((at(1_200) / at(1_000) - 1.0).abs() > 0.2);
+    }
+}

@@ -1,0 +1,208 @@
+//! Log of a cell during a run: one row per bearer, direction and interval; the blocks of a chosen
+//! time range; and what became of bearers.
+
+use std::fmt::{self, Debug, Display};
+use std::ops::Range;
+
+use weir::units::{DataSize, Timestamp};
+
+use super::bearer;
+use super::cell::Cell;
+use super::config::Directions;
+use super::terminal;
+use crate::path::Way;
+
+pub use super::block::BlockRecord;
+
+/// A direction of a bearer over one interval. The values of the radio link belong to its terminal.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BearerRow {
+    /// End of the interval.
+    pub time: Timestamp,
+    /// Number of the terminal among the nodes.
+    pub node: usize,
+    /// Name of the bearer.
+    pub bearer: String,
+    /// Direction.
+    pub way: Way,
+    /// SINR over the whole carrier at the end of the interval, without fading, in decibels.
+    pub sinr_db: f64,
+    /// Mean MCS of the blocks sent for the first time; `None` if there were none.
+    pub mcs: Option<f64>,
+    /// Blocks sent for the first time, and how many of them could not be decoded.
+    pub blocks: u64,
+    /// Blocks of [`blocks`](Self::blocks) that could not be decoded at first.
+    pub failures: u64,
+    /// Further transmissions of blocks.
+    pub retransmissions: u64,
+    /// Blocks given up after their last transmission.
+    pub abandoned: u64,
+    /// Resource blocks times TTIs that the bearer had, retransmissions included.
+    pub prbs: f64,
+    /// Bytes that RLC had to send again.
+    pub rlc_repeated: DataSize,
+    /// IP bytes enqueued.
+    pub offered: DataSize,
+    /// IP bytes delivered.
+    pub delivered: DataSize,
+    /// Packets dropped by the queue.
+    pub dropped_packets: u64,
+    /// Packets lost on the air.
+    pub lost_packets: u64,
+    /// Bytes in the queue at the end of the interval.
+    pub queue: DataSize,
+}
+
+/// What became of a bearer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BearerEvent {
+    /// When.
+    pub time: Timestamp,
+    /// Number of the terminal among the nodes.
+    pub node: usize,
+    /// Name of the bearer.
+    pub bearer: String,
+    /// What happened.
+    pub kind: BearerEventKind,
+}
+
+/// What can happen to a bearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BearerEventKind {
+    /// It was added.
+    Added,
+    /// Its guarantee was changed.
+    Changed,
+    /// It was removed.
+    Removed,
+    /// There was no room for its guarantee.
+    Refused,
+    /// A more important bearer took its place.
+    Preempted,
+    /// There is no such bearer, or there is one already.
+    Unknown,
+}
+
+impl Display for BearerEventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Added => "added",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Refused => "refused",
+            Self::Preempted => "pre-empted",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// Rows, blocks and events logged so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellularNotes {
+    /// One row per bearer, direction and interval, ordered by time, terminal, bearer, and up before
+    /// down.
+    pub rows: Vec<BearerRow>,
+    /// Blocks that began in the chosen time range, in the order in which they were sent.
+    pub blocks: Vec<BlockRecord>,
+    /// What became of bearers, ordered by time.
+    pub events: Vec<BearerEvent>,
+}
+
+impl CellularNotes {
+    /// Moves the notes of `later`, which must follow in time, to the end of these.
+    pub fn append(&mut self, later: &mut Self) {
+        self.rows.append(&mut later.rows);
+        self.blocks.append(&mut later.blocks);
+        self.events.append(&mut later.events);
+    }
+
+    /// Removes the rows after `end`.
+    pub fn cut(&mut self, end: Timestamp) {
+        self.rows.retain(|row| row.time <= end);
+    }
+
+    /// Removes all notes.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.blocks.clear();
+        self.events.clear();
+    }
+}
+
+/// Logs what a cell does.
+#[derive(Debug)]
+pub(super) struct CellularLog {
+    pub(super) notes: CellularNotes,
+    noted: Range<Timestamp>,
+    /// Totals at the last rows: of each terminal, and of each of its bearers.
+    before: Vec<(Directions<terminal::Totals>, Vec<Directions<bearer::Totals>>)>,
+}
+
+impl CellularLog {
+    /// A log for a cell that has not started. Every block that begins within `noted` is recorded;
+    /// the range may be empty.
+    pub(super) fn new<T: Debug + Send + 'static>(
+        cell: &mut Cell<T>,
+        noted: Range<Timestamp>,
+    ) -> Self {
+        if !noted.is_empty() {
+            cell.record_blocks();
+        }
+        let before = vec![(Directions::default(), Vec::new()); cell.terminals.len()];
+        Self { notes: CellularNotes::default(), noted, before }
+    }
+
+    /// Records what has happened since the last call. Poll all events that are due before calling
+    /// it.
+    pub(super) fn write<T: Debug + Send + 'static>(&mut self, now: Timestamp, cell: &mut Cell<T>) {
+        let blocks = cell.take_blocks().into_iter();
+        self.notes.blocks.extend(blocks.filter(|block| self.noted.contains(&block.start)));
+        self.notes.events.append(&mut cell.events);
+        for (index, (radio_before, bearers_before)) in self.before.iter_mut().enumerate() {
+            bearers_before.resize(cell.terminals[index].bearers.len(), Directions::default());
+            for (number, bearer_before) in bearers_before.iter_mut().enumerate() {
+                for way in [Way::Up, Way::Down] {
+                    let radio = *radio_before.of(way);
+                    let before = bearer_before.of_mut(way);
+                    let row = row(now, cell, (index, number, way), (&radio, before));
+                    *before = *cell.terminals[index].bearers[number].totals.of(way);
+                    self.notes.rows.push(row);
+                }
+            }
+            *radio_before = cell.terminals[index].totals;
+        }
+    }
+}
+
+fn row<T: Debug + Send + 'static>(
+    now: Timestamp,
+    cell: &Cell<T>,
+    (index, number, way): (usize, usize, Way),
+    (radio_before, before): (&terminal::Totals, &bearer::Totals),
+) -> BearerRow {
+    let terminal = &cell.terminals[index];
+    let bearer = &terminal.bearers[number];
+    let (radio, after) = (terminal.totals.of(way), bearer.totals.of(way));
+    let blocks = radio.blocks - radio_before.blocks;
+    let mean = |sum: u64| sum as f64 / blocks as f64;
+    BearerRow {
+        time: now,
+        node: index + 1,
+        bearer: bearer.config.name.clone(),
+        way,
+        sinr_db: cell.sinr_db(now, index, way),
+        mcs: (blocks > 0).then(|| mean(radio.mcs - radio_before.mcs)),
+        blocks,
+        failures: radio.failures - radio_before.failures,
+        retransmissions: radio.retransmissions - radio_before.retransmissions,
+        abandoned: radio.abandoned - radio_before.abandoned,
+        prbs: after.blocks - before.blocks,
+        rlc_repeated: after.repeated.saturating_sub(before.repeated),
+        offered: after.offered.saturating_sub(before.offered),
+        delivered: after.delivered.saturating_sub(before.delivered),
+        dropped_packets: after.dropped_packets - before.dropped_packets,
+        lost_packets: after.lost_packets - before.lost_packets,
+        queue: bearer.channels.of(way).bytes(),
+    }
+}

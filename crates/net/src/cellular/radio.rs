@@ -1,0 +1,273 @@
+//! The signal of a terminal in one direction, as a function of time.
+
+use weir::units::{TimeDelta, Timestamp};
+
+use super::config::{Handover, MovingTerminal, Signal, SignalChange};
+use super::errors::Modulation;
+use super::fading::Multipath;
+use crate::seed::Stream;
+
+/// Waves that make up the shadowing.
+const SHADOW_WAVES: usize = 32;
+/// Values kept: those of the last report, of the blocks on the air, and of the current TTI.
+const KEPT: usize = 4;
+
+/// SINR of the resource blocks at one time, as factors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sinr {
+    /// The mean over the carrier, without fading.
+    pub(super) mean: f64,
+    /// Factor of each resource block; empty without fading.
+    gains: Vec<f64>,
+}
+
+impl Sinr {
+    /// SINR of a resource block.
+    pub(super) fn of(&self, prb: u16) -> f64 {
+        self.mean * self.gains.get(usize::from(prb)).copied().unwrap_or(1.0)
+    }
+
+    /// Whether all resource blocks are equal.
+    pub(super) fn is_flat(&self) -> bool {
+        self.gains.is_empty()
+    }
+
+    /// Smallest SINR of these resource blocks.
+    pub(super) fn worst(&self, prbs: impl Iterator<Item = u16>) -> f64 {
+        if self.is_flat() {
+            return self.mean;
+        }
+        prbs.map(|prb| self.of(prb)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The SINR in decibels of a flat signal that would give QPSK the same mutual information over
+    /// the first `prbs` resource blocks.
+    pub(super) fn effective_db(&self, prbs: u16) -> f64 {
+        if self.is_flat() {
+            return 10.0 * libm::log10(self.mean);
+        }
+        let information = self.information(Modulation::Qpsk, 0..prbs, 1.0);
+        // Between -20 dB and 5 dB, to 0.001 dB.
+        let (mut low, mut high) = (-20.0, 5.0);
+        for _ in 0..15 {
+            let middle = 0.5 * (low + high);
+            let factor = libm::pow(10.0, middle / 10.0);
+            if Modulation::Qpsk.mutual_information(factor) < information {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
+
+    /// Mean mutual information over these resource blocks, with all signals scaled by a factor.
+    pub(super) fn information(
+        &self,
+        modulation: Modulation,
+        prbs: impl Iterator<Item = u16>,
+        factor: f64,
+    ) -> f64 {
+        if self.is_flat() {
+            return modulation.mutual_information(self.mean * factor);
+        }
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for prb in prbs {
+            sum += modulation.mutual_information(self.of(prb) * factor);
+            count += 1;
+        }
+        sum / f64::from(count.max(1))
+    }
+}
+
+/// The signal of a link.
+#[derive(Debug)]
+pub(super) struct Channel {
+    mean: SignalChange,
+    shadowing: Vec<(f64, f64)>,
+    multipath: Option<Multipath>,
+    /// Times from which the mean differs, and the sums of the changes in decibels.
+    shifts: Vec<(Timestamp, f64)>,
+    kept: [Option<(Key, Sinr)>; KEPT],
+    oldest: usize,
+}
+
+/// What a value of the signal depends on: the mean's bits and the step of the fading.
+type Key = (u64, i64);
+
+impl Channel {
+    /// The signal of a link with this many resource blocks of this bandwidth.
+    pub(super) fn new(
+        signal: &Signal,
+        handovers: &[Handover],
+        (prbs, prb_hz): (u16, f64),
+        mut stream: Stream,
+    ) -> Self {
+        let multipath =
+            signal.fading.map(|fading| Multipath::new(&fading, prbs, prb_hz, &mut stream));
+        let shadowing = match &signal.mean {
+            SignalChange::Moving(moving) => shadow_waves(moving, &mut stream),
+            SignalChange::Constant(_) | SignalChange::Trace { .. } => Vec::new(),
+        };
+        let mut total = 0.0;
+        let shifts = handovers.iter().map(|handover| {
+            total += handover.change_db;
+            (handover.at, total)
+        });
+        Self {
+            mean: signal.mean.clone(),
+            shadowing,
+            multipath,
+            shifts: shifts.collect(),
+            kept: [const { None }; KEPT],
+            oldest: 0,
+        }
+    }
+
+    /// The mean SINR at a time, in decibels.
+    pub(super) fn mean_db(&self, at: Timestamp) -> f64 {
+        let shifts = self.shifts.partition_point(|(from, _)| *from <= at);
+        let shift = shifts.checked_sub(1).map_or(0.0, |last| self.shifts[last].1);
+        shift
+            + match &self.mean {
+                SignalChange::Constant(db) => *db,
+                SignalChange::Trace { values, period } => traced(values, *period, at),
+                SignalChange::Moving(moving) => {
+                    let seconds = (at - Timestamp::ZERO).as_secs_f64();
+                    let travelled = moving.speed_mps.abs() * seconds;
+                    let shadow: f64 = self
+                        .shadowing
+                        .iter()
+                        .map(|(k, phase)| libm::cos(k * travelled + phase))
+                        .sum();
+                    let spread = libm::sqrt(2.0 / SHADOW_WAVES as f64) * moving.shadowing_db;
+                    let kilometres = (distance_m(moving, seconds) / 1e3).max(1e-3);
+                    moving.sinr_at_1_km_db - moving.slope_db * libm::log10(kilometres)
+                        + spread * shadow
+                }
+            }
+    }
+
+    /// The SINR at a time.
+    pub(super) fn at(&mut self, at: Timestamp) -> &Sinr {
+        let mean_db = self.mean_db(at);
+        let step = self.multipath.as_ref().map_or(0, |multipath| multipath.step(at));
+        let key = (mean_db.to_bits(), step);
+        let known = |kept: &Option<(Key, Sinr)>| kept.as_ref().is_some_and(|(of, _)| *of == key);
+        let index = self.kept.iter().position(known).unwrap_or_else(|| {
+            let index = self.oldest;
+            self.oldest = (index + 1) % KEPT;
+            let mut sinr = self.kept[index].take().map_or_else(Sinr::default, |(_, sinr)| sinr);
+            sinr.mean = libm::pow(10.0, mean_db / 10.0);
+            if let Some(multipath) = &self.multipath {
+                multipath.gains(step, &mut sinr.gains);
+            }
+            self.kept[index] = Some((key, sinr));
+            index
+        });
+        &self.kept[index].as_ref().expect("it is known or was just computed").1
+    }
+}
+
+/// The value of a trace at a time.
+fn traced(values: &[(Timestamp, f64)], period: Option<TimeDelta>, at: Timestamp) -> f64 {
+    let at = match period {
+        Some(period) if period > TimeDelta::ZERO => {
+            let nanos = (at - Timestamp::ZERO).as_nanos() % period.as_nanos();
+            Timestamp::from_nanos(nanos)
+        }
+        _ => at,
+    };
+    let after = values.partition_point(|(from, _)| *from <= at);
+    values.get(after.saturating_sub(1)).map_or(f64::NEG_INFINITY, |(_, db)| *db)
+}
+
+/// Distance of a moving terminal: it goes back and forth within its range.
+fn distance_m(moving: &MovingTerminal, seconds: f64) -> f64 {
+    let (near, far) = moving.range_m;
+    let length = far - near;
+    if moving.speed_mps == 0.0 || length <= 0.0 {
+        return moving.distance_m;
+    }
+    let ahead = moving.distance_m - near + moving.speed_mps * seconds;
+    let phase = ahead.rem_euclid(2.0 * length);
+    near + if phase < length { phase } else { 2.0 * length - phase }
+}
+
+/// Spatial frequency and phase of the waves of the shadowing. Its correlation falls exponentially
+/// with distance, so the frequencies have a Cauchy distribution.
+fn shadow_waves(moving: &MovingTerminal, stream: &mut Stream) -> Vec<(f64, f64)> {
+    if moving.shadowing_db == 0.0 {
+        return Vec::new();
+    }
+    (0..SHADOW_WAVES)
+        .map(|_| {
+            let turn = core::f64::consts::PI * (stream.uniform() - 0.5);
+            let frequency = libm::tan(turn) / moving.correlation_m.max(1e-3);
+            (frequency, core::f64::consts::TAU * stream.uniform())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    const STANDING: MovingTerminal = MovingTerminal {
+        distance_m: 100.0,
+        speed_mps: 0.0,
+        range_m: (50.0, 200.0),
+        sinr_at_1_km_db: 0.0,
+        slope_db: 37.6,
+        shadowing_db: 0.0,
+        correlation_m: 50.0,
+    };
+
+    fn channel(mean: SignalChange, seed: u64) -> Channel {
+        let stream = Seed::new(seed).stream("channel");
+        Channel::new(&Signal::new(mean, None), &[], (25, 180e3), stream)
+    }
+
+    #[test]
+    fn a_tenth_of_the_distance_gains_one_slope() {
+        let channel = channel(SignalChange::Moving(STANDING), 1);
+        assert!((channel.mean_db(Timestamp::ZERO) - 37.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_moving_terminal_turns_round_at_the_ends_of_its_range() {
+        let moving = MovingTerminal { speed_mps: 10.0, ..STANDING };
+        let distances = [0.0, 10.0, 12.0, 25.0, 27.0].map(|t| distance_m(&moving, t));
+        assert_eq!(distances, [100.0, 200.0, 180.0, 50.0, 70.0]);
+    }
+
+    #[test]
+    fn shadowing_has_its_deviation() {
+        let moving = MovingTerminal { shadowing_db: 8.0, ..STANDING };
+        let draws: Vec<f64> = (0..2_000)
+            .map(|seed| channel(SignalChange::Moving(moving), seed).mean_db(Timestamp::ZERO) - 37.6)
+            .collect();
+        let square = draws.iter().map(|db| db * db).sum::<f64>() / draws.len() as f64;
+        assert!((libm::sqrt(square) - 8.0).abs() < 0.5, "{square}");
+    }
+
+    #[test]
+    fn a_trace_holds_its_values_and_starts_again() {
+        let values = vec![(Timestamp::from_secs(1), 5.0), (Timestamp::from_secs(2), 9.0)];
+        let period = Some(TimeDelta::from_secs(3));
+        let channel = channel(SignalChange::Trace { values, period }, 1);
+        let at = |millis| channel.mean_db(Timestamp::from_millis(millis));
+        assert_eq!([at(0), at(1_500), at(2_500), at(3_500), at(4_500)], [5.0, 5.0, 9.0, 5.0, 5.0]);
+    }
+
+    #[test]
+    fn a_handover_changes_the_mean() {
+        let handover =
+            Handover { at: Timestamp::from_secs(1), gap: TimeDelta::ZERO, change_db: -3.0 };
+        let stream = Seed::new(1).stream("channel");
+        let channel = Channel::new(&Signal::constant(10.0), &[handover], (25, 180e3), stream);
+        assert_eq!(channel.mean_db(Timestamp::ZERO), 10.0);
+        assert_eq!(channel.mean_db(Timestamp::from_secs(1)), 7.0);
+    }
+}
