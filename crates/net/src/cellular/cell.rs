@@ -53,6 +53,8 @@ pub struct Cell<T> {
     pub(super) air: Directions<VecDeque<Block>>,
     /// Blocks to be sent again, in the order in which they failed.
     pub(super) again: Directions<VecDeque<Block>>,
+    /// When the processes of missed downlink blocks are free again, and their terminals.
+    missed: VecDeque<(Tti, usize)>,
     pub(super) rotations: Directions<Rotation>,
     pub(super) grants: VecDeque<PendingGrant>,
     pub(super) reports: VecDeque<PendingReport>,
@@ -125,6 +127,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             changes: config.changes.iter().cloned().collect(),
             air: Directions::default(),
             again: Directions::default(),
+            missed: VecDeque::new(),
             rotations: Directions::default(),
             grants: VecDeque::new(),
             reports: VecDeque::new(),
@@ -270,9 +273,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Makes sure that the next TTI is handled.
     pub(super) fn wake(&mut self, now: Timestamp) {
-        if self.next_tti.is_none() {
-            self.next_tti = Some(self.carrier.after(now));
-        }
+        let next = self.carrier.after(now);
+        self.next_tti = Some(self.next_tti.map_or(next, |tti| tti.min(next)));
     }
 
     /// One TTI of both directions.
@@ -282,10 +284,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
             self.age_averages(tti, way);
             self.decode(tti, now, way);
         }
+        self.free_missed(tti);
         self.run_timers(now);
-        self.fill_grants(tti, now);
         self.schedule_down(tti, now);
         self.schedule_up(tti, now);
+        // Terminals read their grants after they have sent their reports of this TTI.
+        self.fill_grants(tti, now);
         self.last_tti = Some(tti);
         self.next_tti = self.next_pending(tti, now);
     }
@@ -319,8 +323,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 self.again.of_mut(way).push_back(block);
                 continue;
             }
-            let processes = terminal.processes.of_mut(way);
-            *processes = processes.saturating_sub(1);
+            if block.is_missed {
+                let free = tti + MISSED_BLOCK_TTIS;
+                self.missed.push_back((free, block.terminal));
+            } else {
+                let processes = terminal.processes.of_mut(way);
+                *processes = processes.saturating_sub(1);
+            }
             if block.is_decoded {
                 terminal.totals.of_mut(way).decoded += DataSize::from_bytes(u64::from(block.bytes));
             } else {
@@ -339,6 +348,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 }
             }
             self.count_fates(block.terminal, &block, way);
+        }
+    }
+
+    /// Frees the HARQ processes of downlink blocks that their terminals have missed.
+    fn free_missed(&mut self, tti: Tti) {
+        while let Some((_, terminal)) = self.missed.front().filter(|(free, _)| *free <= tti) {
+            let processes = &mut self.terminals[*terminal].processes.down;
+            *processes = processes.saturating_sub(1);
+            self.missed.pop_front();
         }
     }
 
@@ -413,10 +431,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let error = block.error(&self.carrier, &self.harq, way, sinr);
         block.is_decoded = !terminal.chances.of_mut(way).chance(error);
         block.decoded = at + Tti::from(*self.timing.decode.of(way));
-        if block.is_missed {
-            block.is_decoded = false;
-            block.decoded += MISSED_BLOCK_TTIS;
-        }
+        block.is_decoded &= !block.is_missed;
         let totals = terminal.totals.of_mut(way);
         if block.attempt == 1 {
             totals.blocks += 1;
@@ -486,6 +501,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     self.air.of_mut(way).retain(|block| block.terminal != index);
                     self.again.of_mut(way).retain(|block| block.terminal != index);
                 }
+                self.missed.retain(|(_, terminal)| *terminal != index);
                 self.grants.retain(|grant| grant.terminal != index);
                 self.reports.retain(|report| report.terminal != index);
             }
@@ -498,6 +514,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let is_busy = on_air.clone().any(|way| !self.air.of(way).is_empty())
             || on_air.clone().any(|way| !self.again.of(way).is_empty())
             || !self.grants.is_empty()
+            || !self.missed.is_empty()
             || !self.reports.is_empty()
             || self.sources.iter().any(|load| load.source.is_saturating(now))
             || self.terminals.iter().any(|terminal| {

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use weir::units::{TimeDelta, Timestamp};
 
+use super::bearer::Bearer;
 use super::block::{Block, Grant, Part};
 use super::carrier::Tti;
 use super::cell::{AVERAGE_TTIS, Cell};
@@ -56,6 +57,16 @@ fn level(bytes: u64) -> u64 {
     REPORT_LEVELS.get(index).copied().unwrap_or(REPORT_LEVELS[REPORT_LEVELS.len() - 1])
 }
 
+/// The sum of the levels of a terminal's two groups of bearers: those with a guarantee, and the
+/// others.
+fn by_group<T>(bearers: &[Bearer<T>], bytes: impl Fn(usize) -> u64) -> u64 {
+    let mut groups = [0, 0];
+    for (index, bearer) in bearers.iter().enumerate() {
+        groups[usize::from(bearer.config.guarantee.is_some())] += bytes(index);
+    }
+    groups.into_iter().map(level).sum()
+}
+
 impl<T: Debug + Send + 'static> Cell<T> {
     /// Terminals read the grants that reach them in this TTI, and fill their blocks.
     pub(super) fn fill_grants(&mut self, tti: Tti, now: Timestamp) {
@@ -83,8 +94,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Bytes that a terminal reports to wait.
     fn waiting(&self, terminal: usize) -> u64 {
-        let bearers = self.terminals[terminal].bearers.iter();
-        bearers.map(|bearer| level(bearer.channels.up.reported())).sum()
+        let bearers = &self.terminals[terminal].bearers;
+        by_group(bearers, |index| bearers[index].channels.up.reported())
     }
 
     /// As in ns-3: the terminal shares a block among the bearers that have something by its own
@@ -160,10 +171,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     self.terminals[index].uplink.claims =
                         bearers.map(|bearer| bearer.channels.up.reported()).collect();
                 }
-                let uplink = &mut self.terminals[index].uplink;
+                let terminal = &mut self.terminals[index];
+                let uplink = &mut terminal.uplink;
                 if uplink.is_fresh {
                     uplink.is_fresh = false;
-                    let bytes = uplink.claims.iter().map(|claim| level(*claim)).sum();
+                    let bytes = by_group(&terminal.bearers, |index| uplink.claims[index]);
                     self.reports.push_back(PendingReport {
                         arrives: tti + delay,
                         terminal: index,
