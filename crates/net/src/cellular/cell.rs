@@ -76,6 +76,8 @@ enum Step {
     Change,
     Arrival { source: usize },
     Tti(Tti),
+    /// Terminals read their grants.
+    Fill(Tti),
 }
 
 impl<T: Debug + Send + 'static> Cell<T> {
@@ -220,6 +222,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 }
                 Step::Arrival { source } => self.on_arrival(time, source),
                 Step::Tti(tti) => self.on_tti(tti, time),
+                Step::Fill(tti) => self.fill_grants(tti, time),
             }
             self.collect();
         }
@@ -241,7 +244,23 @@ impl<T: Debug + Send + 'static> Cell<T> {
         {
             (earliest, next) = (self.carrier.start(tti), Some(Step::Tti(tti)));
         }
+        // A TTI comes before the grants that are read within it, also if this takes no time.
+        if let Some((tti, time)) = self.next_fill()
+            && time < earliest
+        {
+            (earliest, next) = (time, Some(Step::Fill(tti)));
+        }
         next.map(|step| (earliest, step))
+    }
+
+    /// When the next grant is read. Until its TTI has been handled, the TTI comes first.
+    fn next_fill(&self) -> Option<(Tti, Timestamp)> {
+        let tti = self.grants.front()?.fill;
+        let is_begun = self.last_tti.is_some_and(|last| last >= tti);
+        is_begun.then(|| {
+            let delay = self.carrier.symbols_time(self.timing.control_symbols);
+            (tti, self.carrier.start(tti) + delay)
+        })
     }
 
     /// Enqueues a packet, of a load if it has no payload.
@@ -288,8 +307,6 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.run_timers(now);
         self.schedule_down(tti, now);
         self.schedule_up(tti, now);
-        // Terminals read their grants after they have sent their reports of this TTI.
-        self.fill_grants(tti, now);
         self.last_tti = Some(tti);
         self.next_tti = self.next_pending(tti, now);
     }

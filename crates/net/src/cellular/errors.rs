@@ -38,42 +38,67 @@ impl Modulation {
     /// Mutual information of a coded bit, 0 to 1, at a signal-to-noise ratio (as a factor).
     ///
     /// A sum of exponentials fitted to the curves of the link-level simulations, to 0.0008. These
-    /// curves end where the mutual information is close to its maximum; beyond, it counts as 1.
+    /// curves have a grid, of which the next point above counts, and end where the mutual
+    /// information is close to its maximum; beyond, it is 1. 256-QAM, which they lack, is computed
+    /// for Gray mapping.
     pub fn mutual_information(self, sinr: f64) -> f64 {
-        let (terms, end): (&[(f64, f64)], f64) = match self {
-            Self::Qpsk => (&[(0.128_631, 1.624_157), (0.871_369, 0.578_830)], 3.197),
-            Self::Qam16 => {
-                const TERMS: [(f64, f64); 3] =
-                    [(0.681_184, 0.106_957_8), (0.061_180, 1.525_643), (0.257_636, 0.553_047)];
-                (&TERMS, 9.993)
-            }
-            Self::Qam64 => {
-                const TERMS: [(f64, f64); 4] = [
+        let Curve { start, step, end, terms } = self.curve();
+        if sinr > end {
+            return 1.0;
+        }
+        let sinr = start + step * libm::floor((sinr - start) / step + 1.0).max(0.0);
+        let missing: f64 = terms.iter().map(|(share, rate)| share * libm::exp(-rate * sinr)).sum();
+        1.0 - missing
+    }
+
+    const fn curve(self) -> Curve {
+        match self {
+            Self::Qpsk => Curve {
+                start: 0.013,
+                step: 0.004,
+                end: 3.197,
+                terms: &[(0.128_631, 1.624_157), (0.871_369, 0.578_830)],
+            },
+            Self::Qam16 => Curve {
+                start: 0.063,
+                step: 0.01,
+                end: 9.993,
+                terms: &[(0.681_184, 0.106_957_8), (0.061_180, 1.525_643), (0.257_636, 0.553_047)],
+            },
+            Self::Qam64 => Curve {
+                start: 0.25,
+                step: 0.21,
+                end: 157.96,
+                terms: &[
                     (0.260_574, 0.270_291_1),
                     (0.306_393, 0.019_407_4),
                     (0.337_209, 0.045_044_9),
                     (0.095_824, 0.623_298_9),
-                ];
-                (&TERMS, 157.96)
-            }
-            Self::Qam256 => {
-                const TERMS: [(f64, f64); 5] = [
+                ],
+            },
+            Self::Qam256 => Curve {
+                start: 0.0,
+                step: 0.01,
+                end: f64::INFINITY,
+                terms: &[
                     (0.369_529, 0.006_514_8),
                     (0.079_357, 0.980_323_6),
                     (0.254_842, 0.047_749_1),
                     (0.116_614, 0.015_425_2),
                     (0.179_658, 0.237_943_2),
-                ];
-                (&TERMS, f64::INFINITY)
-            }
-        };
-        if sinr > end {
-            return 1.0;
+                ],
+            },
         }
-        let missing: f64 =
-            terms.iter().map(|(share, rate)| share * libm::exp(-rate * sinr.max(0.0))).sum();
-        (1.0 - missing).clamp(0.0, 1.0)
     }
+}
+
+/// Mutual information over SINR: the grid of the curve, and one minus a sum of exponentials.
+struct Curve {
+    start: f64,
+    step: f64,
+    end: f64,
+    /// Share and rate of each exponential. The shares add up to 1.
+    terms: &'static [(f64, f64)],
 }
 
 /// A modulation and coding scheme.
@@ -100,10 +125,10 @@ const CHECKSUM: u32 = 24;
 const CURVE_SIZES: [u32; 9] = [40, 104, 160, 256, 512, 1_024, 2_560, 4_032, 6_144];
 
 /// Mean and deviation of an error curve.
-type Curve = (f64, f64);
+type ErrorCurve = (f64, f64);
 
 /// The curves of a modulation, by ascending code rate.
-type Curves = Vec<(f64, [Curve; CURVE_SIZES.len()])>;
+type Curves = Vec<(f64, [ErrorCurve; CURVE_SIZES.len()])>;
 
 /// The curves of QPSK, 16-QAM and 64-QAM.
 static CURVES: LazyLock<[Curves; 3]> = LazyLock::new(|| {
@@ -123,7 +148,7 @@ static CURVES: LazyLock<[Curves; 3]> = LazyLock::new(|| {
 
 /// The error curve for a code rate and a code block size. Between two tabulated rates the lower
 /// one's curve is moved by the difference. 256-QAM has those of 64-QAM.
-fn curve(scheme: Scheme, code_block: u32) -> Curve {
+fn error_curve(scheme: Scheme, code_block: u32) -> ErrorCurve {
     let curves = match scheme.modulation {
         Modulation::Qpsk => &CURVES[0],
         Modulation::Qam16 => &CURVES[1],
@@ -173,7 +198,7 @@ pub fn block_error(scheme: Scheme, bytes: u32, information: f64) -> f64 {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, size)| {
-            let (mean, deviation) = curve(scheme, size);
+            let (mean, deviation) = error_curve(scheme, size);
             let error =
                 0.5 * libm::erfc((information - mean) / (core::f64::consts::SQRT_2 * deviation));
             libm::pow(1.0 - error, f64::from(count))

@@ -133,9 +133,11 @@ impl<T: Debug + Send + 'static> Channel<T> {
         fates: &mut Fates<T>,
     ) {
         let packet = Waiting { since: now, header, payload };
-        let begun = DataSize::from_bytes(self.end - self.next);
+        // The limit counts the rest of a packet that is partly sent, and the headers of PDCP.
+        let headers = PDCP_HEADER * (self.packets as u64 + 1);
+        let more = DataSize::from_bytes(self.end - self.next + headers);
         let limit = match self.limit {
-            QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.saturating_sub(begun)),
+            QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.saturating_sub(more)),
             other => other,
         };
         let room = Room { capacity: &Capacity::Unlimited, limit };

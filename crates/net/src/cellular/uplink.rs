@@ -35,7 +35,7 @@ const REPORT_LEVELS: [u64; 63] = [
 /// A grant that its terminal has not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingGrant {
-    fill: Tti,
+    pub(super) fill: Tti,
     decided: Tti,
     pub(super) terminal: usize,
     grant: Grant,
@@ -68,7 +68,8 @@ fn by_group<T>(bearers: &[Bearer<T>], bytes: impl Fn(usize) -> u64) -> u64 {
 }
 
 impl<T: Debug + Send + 'static> Cell<T> {
-    /// Terminals read the grants that reach them in this TTI, and fill their blocks.
+    /// Terminals read the grants that reach them in this TTI, and fill their blocks. They have sent
+    /// their reports of the TTI before.
     pub(super) fn fill_grants(&mut self, tti: Tti, now: Timestamp) {
         while let Some(grant) = self.grants.front().copied().filter(|grant| grant.fill <= tti) {
             self.grants.pop_front();
