@@ -4,6 +4,7 @@ mod applies;
 mod aqm;
 pub mod call;
 pub mod catalogue;
+mod cellular;
 mod changes;
 mod error;
 mod flow;

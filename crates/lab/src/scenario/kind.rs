@@ -7,6 +7,7 @@ use weir_net::path::{AccessConfig, Attachment};
 
 use super::error::ScenarioError;
 use super::reader::Table;
+use super::trace_files::TraceFiles;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -28,7 +29,7 @@ pub(super) struct Kind {
     /// Whether there is a hop even if the file describes none.
     pub(super) has_hop: bool,
     /// Reads the access network; returns `None` for a kind that has only hops.
-    pub(super) access: fn(&Table, TimeDelta) -> Result<Option<Access>>,
+    pub(super) access: fn(&Table, TimeDelta, &TraceFiles<'_>) -> Result<Option<Access>>,
     /// Reads the attachments of one table's flows, used in turn; empty if they do not cross the
     /// access network.
     pub(super) attachments: fn(&Table, &Access) -> Result<Vec<Attachment>>,

@@ -13,12 +13,12 @@ use super::error::ScenarioError;
 use super::kind::{Access, Kind};
 use super::reader::Table;
 use super::trace_files::TraceFiles;
-use super::{wifi, wired};
+use super::{cellular, wifi, wired};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// The kinds of networks. The first one is the default.
-const KINDS: &[&Kind] = &[&wired::KIND, &wifi::KIND];
+const KINDS: &[&Kind] = &[&wired::KIND, &wifi::KIND, &cellular::KIND];
 
 /// The network between host A and host B.
 pub(super) struct Network {
@@ -56,7 +56,7 @@ pub(super) fn network(top: &Table, duration: TimeDelta, files: &TraceFiles<'_>) 
     let has_hops = kind.has_hop || wired::KEYS.iter().any(|key| network.get(key).is_some());
     let read_hops = || wired::hops(&network, duration, files);
     let hops = if has_hops { read_hops()? } else { Vec::new() };
-    Ok(Network { kind, access: (kind.access)(&network, duration)?, hops })
+    Ok(Network { kind, access: (kind.access)(&network, duration, files)?, hops })
 }
 
 impl Network {

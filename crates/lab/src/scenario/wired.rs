@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
     class_keys: &[],
     flow_refusal: "",
     has_hop: true,
-    access: |_, _| Ok(None),
+    access: |_, _, _| Ok(None),
     attachments: |_, _| Ok(Vec::new()),
 };
 

@@ -44,13 +44,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
         if self.position(&bearer).is_some() {
             return BearerEventKind::Unknown;
         }
-        if let Some(guarantee) = config.guarantee
-            && !self.make_room(now, (terminal, None), guarantee, config.priority)
-        {
-            return BearerEventKind::Refused;
-        }
+        let fits = config
+            .guarantee
+            .is_none_or(|it| self.make_room(now, (terminal, None), it, config.priority));
         let state = &mut self.terminals[terminal];
-        let bearer = Bearer::new(config.clone(), &state.name, self.seed);
+        let mut bearer = Bearer::new(config.clone(), &state.name, self.seed);
+        // A refused bearer has its number too, so that the numbers of later ones do not depend on
+        // what fits.
+        bearer.is_active = fits;
         // A bearer of the same name that was removed gives its number, so that packets whose sender
         // names the number find it.
         let of_old = |it: &Bearer<T>| !it.is_active && it.config.name == config.name;
@@ -61,7 +62,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 state.uplink.claims.push(0);
             }
         }
-        BearerEventKind::Added
+        if fits { BearerEventKind::Added } else { BearerEventKind::Refused }
     }
 
     fn change_guarantee(

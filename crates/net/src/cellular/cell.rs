@@ -190,7 +190,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Bytes that wait in one direction of a bearer.
     pub fn queued(&self, terminal: usize, bearer: usize, way: Way) -> DataSize {
-        self.terminals[terminal].bearers[bearer].channels.of(way).bytes()
+        // A bearer that is not there yet has an empty queue.
+        let bearer = self.terminals[terminal].bearers.get(bearer);
+        bearer.map_or(DataSize::ZERO, |bearer| bearer.channels.of(way).bytes())
     }
 
     /// The mean SINR of a terminal at a time, without fading, in decibels.

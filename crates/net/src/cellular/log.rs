@@ -54,6 +54,30 @@ pub struct BearerRow {
     pub queue: DataSize,
 }
 
+impl Default for BearerRow {
+    fn default() -> Self {
+        Self {
+            time: Timestamp::ZERO,
+            node: 0,
+            bearer: String::new(),
+            way: Way::Up,
+            sinr_db: 0.0,
+            mcs: None,
+            blocks: 0,
+            failures: 0,
+            retransmissions: 0,
+            abandoned: 0,
+            prbs: 0.0,
+            rlc_repeated: DataSize::ZERO,
+            offered: DataSize::ZERO,
+            delivered: DataSize::ZERO,
+            dropped_packets: 0,
+            lost_packets: 0,
+            queue: DataSize::ZERO,
+        }
+    }
+}
+
 /// What became of a bearer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BearerEvent {

@@ -35,7 +35,7 @@ mod source;
 mod terminal;
 mod uplink;
 
-pub use access::BearerChange;
+pub use access::{BearerChange, FILTERED};
 pub use carrier::{Carrier, Duplex, SlotKind, Technology};
 pub use cell::Cell;
 pub use config::{

@@ -26,6 +26,7 @@ fn cell(network: &str) -> CellConfig {
 fn config(scenario: &Scenario) -> CellConfig {
     match &scenario.access.as_ref().unwrap().config {
         AccessConfig::Wifi(config) => config.clone(),
+        other => panic!("a {}", other.title()),
     }
 }
 

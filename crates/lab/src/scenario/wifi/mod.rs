@@ -81,7 +81,7 @@ pub(super) const KIND: Kind = Kind {
     class_keys: &["category"],
     flow_refusal: "there is no cell; write kind = \"wifi\" in [network]",
     has_hop: false,
-    access: |network, duration| cell(network, duration).map(Some),
+    access: |network, duration, _| cell(network, duration).map(Some),
     attachments,
 };
 
