@@ -370,6 +370,8 @@ pub enum Model {
     Tcp,
     /// The Wi-Fi cell, against ns-3, closed forms and a paper's formulas.
     Wifi,
+    /// The cellular cell, against runs of the LTE module of ns-3.
+    Cellular,
     /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
     Emulator,
 }
