@@ -53,7 +53,8 @@ impl Limit {
 
 impl Check {
     fn range(&self) -> (f64, f64) {
-        let fold = |start, pick: fn(f64, f64) -> f64| self.measured.iter().copied().fold(start, pick);
+        let fold =
+            |start, pick: fn(f64, f64) -> f64| self.measured.iter().copied().fold(start, pick);
         (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max))
     }
 

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::cellular::fading::{Fading, Origin, Profile};
 use weir_net::cellular::{
     BearerConfig, BearerQueue, Carrier, Cell, CellularConfig, Directions, Guarantee, Qci, RlcMode,
     Scheduler, Signal, SignalChange, Terminal,
 };
-use weir_net::cellular::fading::{Fading, Origin, Profile};
 use weir_net::path::Way;
 use weir_net::{Aqm, Fate, Header, QueueLimit, Seed};
 
@@ -169,7 +169,7 @@ impl Source {
             return 1;
         }
         self.rest += self.rate / BURSTS / bits;
-        let packets = libm::floor(self.rest + 1e-9);
+        let packets = (self.rest + 1e-9).floor();
         self.rest -= packets;
         self.next += TimeDelta::from_secs_f64(1.0 / BURSTS);
         packets as u32
@@ -177,7 +177,6 @@ impl Source {
 }
 
 fn sources(rows: &[Row], config: &CellularConfig, seed: Seed) -> Result<Vec<Source>> {
-    let first = &rows[0];
     let mut chance = seed.stream("validate/starts");
     let mut sources = Vec::new();
     for row in rows {
@@ -189,7 +188,7 @@ fn sources(rows: &[Row], config: &CellularConfig, seed: Seed) -> Result<Vec<Sour
             }
         };
         let of_load = |prefix: &str| row.load.strip_prefix(prefix).map(str::parse::<f64>);
-        let peak = peak(&config.carrier, row.is_up) * SATURATION;
+        let peak = peak(&config.carrier) * SATURATION;
         let (rate, is_video) = match (row.load.as_str(), of_load("cbr:"), of_load("video:")) {
             ("sat", ..) => (peak, false),
             (_, Some(mbps), _) => (mbps? * 1e6, false),
@@ -212,7 +211,7 @@ fn sources(rows: &[Row], config: &CellularConfig, seed: Seed) -> Result<Vec<Sour
 }
 
 /// Most bits a second of a carrier.
-fn peak(carrier: &Carrier, _is_up: bool) -> f64 {
+fn peak(carrier: &Carrier) -> f64 {
     // 18336 bits per millisecond on 25 resource blocks.
     18_336e3 / 25.0 * f64::from(carrier.prbs.down)
 }
@@ -266,7 +265,10 @@ fn bearers(row: &Row) -> Vec<BearerConfig> {
                 row.load.rsplit(':').next().and_then(|mbps| mbps.parse().ok()).unwrap_or(1.0);
             let rate = Directions::both(Bitrate::from_bps_f64(load * 1e6 * GUARANTEE));
             own.qci = Qci::new(2).expect("the table has it");
-            own.guarantee = Some(Guarantee { rate, limit: Directions::both(Bitrate::from_kbps(u32::MAX.into())) });
+            own.guarantee = Some(Guarantee {
+                rate,
+                limit: Directions::both(Bitrate::from_kbps(u32::MAX.into())),
+            });
         }
         "nongbr" => own.qci = Qci::new(7).expect("the table has it"),
         _ => return vec![default],
