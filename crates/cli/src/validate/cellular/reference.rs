@@ -36,8 +36,6 @@ pub struct Row {
     pub load: String,
     /// Measured time in seconds.
     pub seconds: i64,
-    /// Number of the run.
-    pub seed: u64,
     /// Results.
     pub results: Results,
 }
@@ -91,7 +89,6 @@ fn row(line: &str) -> Result<Row> {
         flow: cells[11].parse()?,
         load: cells[12].into(),
         seconds: cells[13].parse()?,
-        seed: cells[14].parse()?,
         results: Results {
             mbps: number(15),
             loss: number(19),
