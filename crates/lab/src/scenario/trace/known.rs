@@ -117,7 +117,7 @@ impl Known {
     /// The table with this header.
     pub(super) fn of(header: &[String]) -> Option<&'static Self> {
         let has = |column: &&str| header.iter().any(|name| name == column);
-        ALL.iter().find(|known| known.needs.iter().all(|column| has(column)))
+        ALL.iter().find(|known| known.needs.iter().all(has))
     }
 
     /// The column that has what is wanted, and its unit.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A [`Trace`] is a list of opportunities to send, rates over time, or decibels over time. Nothing
-//! here knows a kind of network: a wired link takes a trace as its capacity, and a cell takes one as
-//! the rate or the signal of a terminal.
+//! here knows a kind of network: a wired link takes a trace as its capacity, and a cell takes one
+//! as the rate or the signal of a terminal.
 //!
 //! The files come from anywhere. Every reader is strict and names the line of an error, and the
 //! number of samples is bounded.

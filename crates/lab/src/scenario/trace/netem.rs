@@ -40,11 +40,16 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
 
 #[derive(Deserialize)]
 enum Model {
-    StaticBwConfig(Static),
-    TraceBwConfig(Pattern),
-    SawtoothBwConfig(Sawtooth),
-    RepeatedBwPatternConfig(Repeated),
-    NormalizedBwConfig(Refused),
+    #[serde(rename = "StaticBwConfig")]
+    Static(Static),
+    #[serde(rename = "TraceBwConfig")]
+    Trace(Pattern),
+    #[serde(rename = "SawtoothBwConfig")]
+    Sawtooth(Sawtooth),
+    #[serde(rename = "RepeatedBwPatternConfig")]
+    Repeated(Repeated),
+    #[serde(rename = "NormalizedBwConfig")]
+    Normalized(Refused),
 }
 
 /// A model whose rates are drawn at random by a generator that is the crate's.
@@ -309,16 +314,16 @@ impl Steps {
     /// Adds the steps of a model. Only the last one may go on for ever.
     fn play(&mut self, model: Model, is_last: bool) -> Result<()> {
         match model {
-            Model::StaticBwConfig(of) => self.push(of.bw, of.duration),
-            Model::TraceBwConfig(Pattern(pattern)) => {
+            Model::Static(of) => self.push(of.bw, of.duration),
+            Model::Trace(Pattern(pattern)) => {
                 let steps = pattern
                     .into_iter()
                     .flat_map(|(lasts, rates)| rates.into_iter().map(move |rate| (rate, lasts)));
                 steps.into_iter().try_for_each(|(rate, lasts)| self.push(rate, lasts))
             }
-            Model::SawtoothBwConfig(of) => self.sawtooth(&of),
-            Model::RepeatedBwPatternConfig(of) => self.repeated(of, is_last),
-            Model::NormalizedBwConfig(Refused) => Ok(()),
+            Model::Sawtooth(of) => self.sawtooth(&of),
+            Model::Repeated(of) => self.repeated(of, is_last),
+            Model::Normalized(Refused) => Ok(()),
         }
     }
 
