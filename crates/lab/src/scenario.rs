@@ -16,6 +16,7 @@ mod reader;
 pub mod requirement;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 mod trace_files;
 mod wifi;
 mod wired;

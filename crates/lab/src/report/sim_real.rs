@@ -1,7 +1,7 @@
 //! Compares each flow of the real calls with its simulation.
 
 use weir::units::Bitrate;
-use weir_net::Capacity;
+use weir_net::{Capacity, LinkConfig};
 
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
@@ -162,7 +162,11 @@ fn change_rows(
         Direction::Up => &hop.up,
         Direction::Down => &hop.down,
     });
-    if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
+    let planned = |link: &LinkConfig| match &link.capacity {
+        Capacity::Schedule(schedule) => schedule.recording().is_none(),
+        Capacity::Unlimited | Capacity::Trace(_) => false,
+    };
+    if !link.is_some_and(planned) {
         return Vec::new();
     }
     let changes = sim.runs.first().map_or(&[][..], |run| changes(run, flow));

@@ -16,6 +16,7 @@ mod calls;
 mod flows;
 mod network;
 mod outages;
+mod traces;
 mod variants;
 mod wifi;
 
