@@ -52,7 +52,7 @@ impl Clocked {
 
 impl RealTime {
     pub(crate) fn new(plan: &Plan, hosts: &[Ipv4Addr], seed: Seed, now: Instant) -> Self {
-        let before = Network::new(&standing(plan), hosts, seed);
+        let before = Network::new(&plan_before_run(plan), hosts, seed);
         Self {
             before: Clocked { network: before, zero: now },
             next: Some(Network::new(plan, hosts, seed)),
@@ -122,12 +122,12 @@ impl RealTime {
     }
 }
 
-/// The plan as it is before the run: nothing changes, so that hosts can connect even before a run that
+/// The plan as it is before the run. It does not change, so hosts can connect even if the run
 /// begins in an outage.
-fn standing(plan: &Plan) -> Plan {
+fn plan_before_run(plan: &Plan) -> Plan {
     Plan {
-        access: plan.access.as_ref().map(AccessPlan::standing),
-        hops: plan.hops.iter().map(Hop::standing).collect(),
+        access: plan.access.as_ref().map(AccessPlan::before_run),
+        hops: plan.hops.iter().map(Hop::before_run).collect(),
         ..plan.clone()
     }
 }

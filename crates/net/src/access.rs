@@ -26,10 +26,10 @@ impl AccessPlan {
         Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
     }
 
-    /// The network as it is before a run; see [`AccessKind::standing`].
+    /// The network as it is before a run; see [`AccessKind::before_run`].
     #[must_use]
-    pub fn standing(&self) -> Self {
-        Self::new(self.config.standing())
+    pub fn before_run(&self) -> Self {
+        Self::new(self.config.before_run())
     }
 }
 
@@ -109,10 +109,10 @@ macro_rules! access_kinds {
                 match self { $(Self::$kind(config) => config.default_attachment(),)+ }
             }
 
-            /// The same network as it is before a run; see [`AccessKind::standing`].
+            /// The same network as it is before a run; see [`AccessKind::before_run`].
             #[must_use]
-            pub fn standing(&self) -> Self {
-                match self { $(Self::$kind(config) => Self::$kind(config.standing()),)+ }
+            pub fn before_run(&self) -> Self {
+                match self { $(Self::$kind(config) => Self::$kind(config.before_run()),)+ }
             }
         }
 

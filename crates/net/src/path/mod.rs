@@ -53,8 +53,8 @@ impl Hop {
     /// connect before a run need a network that does not change and lets packets through. A
     /// capacity trace cannot be fixed; it stays as it is.
     #[must_use]
-    pub fn standing(&self) -> Self {
-        let stand = |link: &LinkConfig| {
+    pub fn before_run(&self) -> Self {
+        let fix = |link: &LinkConfig| {
             let first = link.capacity.nominal_rate(Timestamp::ZERO);
             match (&link.capacity, first) {
                 (Capacity::Schedule(_), Some(first)) => {
@@ -64,7 +64,7 @@ impl Hop {
                 _ => link.clone(),
             }
         };
-        Self { up: stand(&self.up), down: stand(&self.down) }
+        Self { up: fix(&self.up), down: fix(&self.down) }
     }
 }
 

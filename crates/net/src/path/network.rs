@@ -139,5 +139,5 @@ pub trait AccessKind: Clone + Debug + PartialEq {
     /// The same network as it is before a run: it does not change, and the loads that begin with
     /// the run last forever. Programs that connect before a run need it.
     #[must_use]
-    fn standing(&self) -> Self;
+    fn before_run(&self) -> Self;
 }
