@@ -243,7 +243,7 @@ mod tests {
         let load = |start| {
             let start = Timestamp::from_millis(start);
             let size = weir::units::DataSize::from_bytes(1_500);
-            StationLoad { start, ..StationLoad::new(Arrivals::Saturated, size) }
+            StationLoad::new(Arrivals::Saturated, size).with_start(start)
         };
         station.up.loads = vec![load(0), load(900)];
         let config = CellConfig::new(Band::GHZ_2_4, vec![station]);

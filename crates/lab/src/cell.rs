@@ -125,18 +125,15 @@ mod tests {
 
     #[test]
     fn nodes_of_one_table_are_measured_together() {
-        let row = |node, ms, delivered, lost| NodeRow {
-            time: Timestamp::from_millis(ms),
-            node,
-            delivered: DataSize::from_bytes(delivered),
-            delivered_packets: 3,
-            lost_packets: lost,
-            attempts: 6,
-            failures: 3,
-            airtime: TimeDelta::from_millis(50),
-            excess: Some(Bitrate::from_kbps(100)),
-            capacity: (lost > 0).then(|| Bitrate::from_kbps(1_000)),
-            ..NodeRow::default()
+        let row = |node, ms, delivered, lost| {
+            let mut row = NodeRow::default();
+            (row.time, row.node) = (Timestamp::from_millis(ms), node);
+            (row.delivered, row.delivered_packets) = (DataSize::from_bytes(delivered), 3);
+            (row.lost_packets, row.attempts, row.failures) = (lost, 6, 3);
+            row.airtime = TimeDelta::from_millis(50);
+            row.excess = Some(Bitrate::from_kbps(100));
+            row.capacity = (lost > 0).then(|| Bitrate::from_kbps(1_000));
+            row
         };
         let rows = [row(1, 500, 62_500, 0), row(2, 500, 125_000, 2)];
         let mut meter = NodeMeter::default();

@@ -213,7 +213,7 @@ fn jain(values: &[f64]) -> Option<f64> {
 pub fn without_load(scenario: &Scenario, row: &Row) -> Row {
     let flow = scenario.flows.get(row.flow);
     let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL)).unwrap_or_default();
-    Row { capacity: row.capacity.map(|rate| rate.saturating_sub(load)), ..*row }
+    row.with_capacity(row.capacity.map(|rate| rate.saturating_sub(load)))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::wifi;
 
 /// An access network and what to log of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AccessPlan {
     /// Configuration of the network.
     pub config: AccessConfig,
@@ -24,6 +25,10 @@ impl AccessPlan {
     /// A network of which no details are logged.
     pub fn new(config: impl Into<AccessConfig>) -> Self {
         Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
+    }
+
+    with! {
+        with_noted: noted: Range<Timestamp>,
     }
 
     /// The network as it is before a run; see [`AccessKind::before_run`].
@@ -39,12 +44,14 @@ macro_rules! access_kinds {
     ($($(#[$meaning:meta])+ $kind:ident($config:ty), $log:ident: $log_type:ty;)+) => {
         /// The configuration of an access network.
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum AccessConfig {
             $($(#[$meaning])+ $kind($config),)+
         }
 
         /// The log of an access network during a run. Only the part of its own kind is ever filled.
         #[derive(Clone, Debug, Default, PartialEq)]
+        #[non_exhaustive]
         pub struct AccessLog {
             $($(#[$meaning])+ pub $log: $log_type,)+
         }

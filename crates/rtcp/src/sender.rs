@@ -60,8 +60,14 @@ impl SenderConfig {
     /// The defaults for TWCC: the packets have one extension, the transport-wide sequence number,
     /// under this id.
     pub const fn twcc(ssrc: u32, id: ExtensionId) -> Self {
-        let extensions = ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None };
-        Self::new(ssrc, extensions)
+        Self::new(ssrc, ExtensionIds::NONE.with_transport_sequence_number(Some(id)))
+    }
+
+    with! {
+        with_overhead: overhead: DataSize,
+        with_padding: padding: (u32, PayloadType),
+        with_clock_rate: clock_rate: u32,
+        with_sender_reports: sender_reports: bool,
     }
 }
 
@@ -151,7 +157,7 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<Vec<(DataSize, Vec<u8>)>, EnqueueError> {
-        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.config.extensions;
         let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
         let mut last_media = self.last_media;
         let check = |packet: Vec<u8>| {
@@ -251,7 +257,7 @@ impl<C: Controller> Sender<C> {
             (bytes, rtp)
         })?;
         let number = packet.sent.transport_sequence_number();
-        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.config.extensions;
         if let Some(id) = transport_sequence_number {
             write_element(&mut packet.content, id, &number.to_be_bytes());
         }
@@ -304,17 +310,11 @@ impl<C: Controller> Sender<C> {
 }
 
 fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {
-    let ExtensionIds { transport_sequence_number, abs_send_time } = config.extensions;
+    let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
     let (ssrc, payload_type) = config.padding;
-    RtpHeader {
-        marker: false,
-        payload_type,
-        sequence_number: number,
-        timestamp,
-        ssrc,
-        transport_sequence_number: transport_sequence_number.map(|id| (id, 0)),
-        abs_send_time: abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))),
-    }
+    RtpHeader::new(ssrc, payload_type, number, timestamp)
+        .with_transport_sequence_number(transport_sequence_number.map(|id| (id, 0)))
+        .with_abs_send_time(abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))))
 }
 
 fn header_size(config: &SenderConfig) -> usize {

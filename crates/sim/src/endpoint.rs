@@ -326,15 +326,9 @@ impl Sender {
     }
 
     fn counted(&mut self, marker: bool, departure: Departure) -> Body {
-        let mut header = RtpHeader {
-            marker,
-            payload_type: PAYLOAD_TYPE,
-            sequence_number: self.rtp_sequence_number,
-            timestamp: self.rtp_timestamp,
-            ssrc: self.ssrc,
-            transport_sequence_number: None,
-            abs_send_time: None,
-        };
+        let (number, timestamp) = (self.rtp_sequence_number, self.rtp_timestamp);
+        let mut header =
+            RtpHeader::new(self.ssrc, PAYLOAD_TYPE, number, timestamp).with_marker(marker);
         departure.write(&mut header);
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];

@@ -70,7 +70,7 @@ impl Carried for Packet {
     /// flows.
     fn header(&self, route: RouteId) -> Header {
         let Self { size, ecn, .. } = *self;
-        Header { size, ecn, flow: FlowKey(route.0 as u64) }
+        Header::new(size).with_ecn(ecn).with_flow(FlowKey(route.0 as u64))
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
@@ -379,12 +379,12 @@ impl<'a> Simulator<'a> {
 fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     let name = format!("{}/access", flow.name);
     // The flow's own access delay is at its sender, on either side.
-    let own = router.add_own_links(flow.access_delay, [&name, &name]);
-    let near = Site { node: flow.hops.start, own: None, attachment: flow.attachment };
-    let far = Site { node: flow.hops.end, ..Site::default() };
+    let own = router.add_own_links(flow.access_delay, &name, &name);
+    let near = Site::new(flow.hops.start).with_attachment(flow.attachment);
+    let far = Site::new(flow.hops.end);
     let [sender, receiver] = match flow.direction {
-        Direction::Up => [Site { own, ..near }, far],
-        Direction::Down => [Site { own, ..far }, near],
+        Direction::Up => [near.with_own(own), far],
+        Direction::Down => [far.with_own(own), near],
     };
     router.add_route(sender.route_to(&receiver));
     router.add_route(receiver.route_to(&sender));

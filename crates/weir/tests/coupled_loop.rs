@@ -110,7 +110,7 @@ impl Sender {
     fn send(&mut self, index: usize) {
         let (now, flow) = (self.now, &mut self.flows[index]);
         flow.pacer.set_target(now, &flow.controller.target());
-        while let Some(Release { size, media, probe }) = flow.pacer.dequeue(now) {
+        while let Some(Release { size, media, probe, .. }) = flow.pacer.dequeue(now) {
             let sequence_number = flow.next_number;
             flow.next_number += 1;
             let queued = flow.pacer.queued();

@@ -141,7 +141,7 @@ const COLUMNS: &[CsvColumn<Frame>] = &[
 ];
 
 /// Names of the access categories.
-const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
+const CATEGORIES: &[(AccessCategory, &str)] = &[
     (AccessCategory::Background, "background"),
     (AccessCategory::BestEffort, "best-effort"),
     (AccessCategory::Video, "video"),
@@ -174,18 +174,13 @@ impl Frame {
     }
 
     fn record(self) -> Result<AirtimeRecord, String> {
-        Ok(AirtimeRecord {
-            start: self.start,
-            end: self.end,
-            from: NodeId(self.from),
-            to: self.to.map(NodeId),
-            kind: match self.kind {
-                DATA => self.data()?,
-                ACK => FrameKind::Ack,
-                _ => FrameKind::BlockAck,
-            },
-            decoded: self.decoded as usize,
-        })
+        let kind = match self.kind {
+            DATA => self.data()?,
+            ACK => FrameKind::Ack,
+            _ => FrameKind::BlockAck,
+        };
+        let ends = (NodeId(self.from), self.to.map(NodeId));
+        Ok(AirtimeRecord::new(self.start..self.end, ends, kind, self.decoded as usize))
     }
 
     fn data(&self) -> Result<FrameKind, String> {

@@ -55,7 +55,7 @@ mod tests {
         let scenario = parse("x", text, None).unwrap();
         let (engine, scenario_id) = (Engine::Sim, String::from("x"));
         let info = RunInfo { scenario: scenario_id, controller: "nada".into(), engine, seed };
-        let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
+        let trace = Trace::new(vec!["media-1".into()]);
         Record { info, scenario, trace, call: None }
     }
 

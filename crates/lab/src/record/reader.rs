@@ -173,8 +173,7 @@ impl Reader {
 
     /// Reads the whole record.
     pub fn record(self) -> Result<Record, RecordError> {
-        let mut trace =
-            Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };
+        let mut trace = Trace::new(self.flows.clone()).with_nodes(self.nodes.clone());
         self.rows(|row| trace.rows.push(*row))?;
         self.events(|change| trace.events.push(change))?;
         for log in LOGS {

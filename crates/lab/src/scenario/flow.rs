@@ -297,7 +297,8 @@ fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {
     let (nack, fec) = (switch("nack")?, switch("fec")?);
     let key_frame_interval =
         interval.map(|item| key_frame_interval(&item, duration)).transpose()?;
-    Ok(Some(Repair { nack, fec, key_frame_interval }))
+    let repair = Repair::NONE.with_nack(nack).with_fec(fec);
+    Ok(Some(repair.with_key_frame_interval(key_frame_interval)))
 }
 
 fn key_frame_interval(item: &Item, duration: TimeDelta) -> Result<TimeDelta> {
@@ -410,7 +411,7 @@ fn tcp(table: &Table) -> Result<Tcp> {
     let default = Tcp::new(congestion);
     let small_queue =
         table.get("small_queue").map_or(Ok(default.small_queue), |item| item.size())?;
-    Ok(Tcp { ecn, short, small_queue, ..default })
+    Ok(default.with_ecn(ecn).with_short(short).with_small_queue(small_queue))
 }
 
 fn short(item: &Item) -> Result<ShortTransfers> {
@@ -424,14 +425,11 @@ fn short(item: &Item) -> Result<ShortTransfers> {
     if min_size > max_size {
         return Err(size.error("the first size must not be above the second"));
     }
-    Ok(ShortTransfers {
-        min_size,
-        max_size,
-        mean_idle: table.require("idle", "\"10s\"")?.time()?,
-        starts_idle: table
-            .get("starts")
-            .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?,
-    })
+    let mean_idle = table.require("idle", "\"10s\"")?.time()?;
+    let starts_idle = table
+        .get("starts")
+        .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?;
+    Ok(ShortTransfers::new(min_size, max_size, mean_idle).with_starts_idle(starts_idle))
 }
 
 fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
@@ -448,5 +446,5 @@ fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
         let (least, most) = (UDP_PACKETS.start, UDP_PACKETS.end - 1);
         Err(item.error(&format!("must be between {least}B, its headers, and {most}B")))
     })?;
-    Ok(Udp { rate: rate.map_err(|error| item.error(&error.to_string()))?, packet })
+    Ok(Udp::new(rate.map_err(|error| item.error(&error.to_string()))?, packet))
 }

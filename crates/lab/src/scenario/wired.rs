@@ -50,7 +50,7 @@ pub(super) fn hops(
             Some(item) => link(&item.table(LINK)?, duration, files),
             None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
         };
-        Ok(Hop { up: link("up")?, down: link("down")? })
+        Ok(Hop::new(link("up")?, link("down")?))
     };
     let hops = network.tables("hop", HOP)?;
     if hops.is_empty() {

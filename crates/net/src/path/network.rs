@@ -24,7 +24,7 @@ pub enum Way {
 
 impl Way {
     /// Both directions.
-    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+    pub const BOTH: &'static [Self] = &[Self::Up, Self::Down];
 }
 
 /// A network that packets cross. They enter at a time `now` and leave at a later time.

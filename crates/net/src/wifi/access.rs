@@ -41,7 +41,7 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
     type Crossing = Crossing;
 
     fn enqueue(&mut self, now: Timestamp, crossing: Crossing, header: Header, payload: T) {
-        let category = AccessCategory::ALL[crossing.attachment.class];
+        let category = AccessCategory::EACH[crossing.attachment.class];
         self.cell.enqueue(now, nodes(crossing), category, header, payload);
     }
 

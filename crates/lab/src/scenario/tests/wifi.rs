@@ -24,9 +24,10 @@ fn cell(network: &str) -> CellConfig {
 }
 
 fn config(scenario: &Scenario) -> CellConfig {
-    match &scenario.access.as_ref().unwrap().config {
-        AccessConfig::Wifi(config) => config.clone(),
-    }
+    let AccessConfig::Wifi(config) = &scenario.access.as_ref().unwrap().config else {
+        panic!("it is a cell")
+    };
+    config.clone()
 }
 
 fn complaint(network: &str, flows: &str) -> String {
@@ -93,12 +94,11 @@ fn loads_and_neighbours_and_who_is_hidden_are_read() {
          packet = \"1186B\" }] }",
     );
     let packet = DataSize::from_bytes(1_186);
-    let constant = StationLoad {
-        category: AccessCategory::Video,
-        start: Timestamp::from_secs(10),
-        stop: Timestamp::from_secs(20),
-        ..StationLoad::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
-    };
+    let rate = Arrivals::Constant(Bitrate::from_kbps(2_000));
+    let constant = StationLoad::new(rate, packet)
+        .with_category(AccessCategory::Video)
+        .with_start(Timestamp::from_secs(10))
+        .with_stop(Timestamp::from_secs(20));
     assert_eq!(cell.stations[0].up.loads, [constant]);
     assert_eq!(cell.stations[0].down.loads, []);
     let bursts = Arrivals::Bursts { period: TimeDelta::from_millis(33), packets: 32 };
