@@ -50,10 +50,10 @@ pub fn record(
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
         let mut rows = path.rows(&[]);
-        let told = outcome.loads.iter().find(|told| told.flow == load.flow);
+        let counted = outcome.loads.iter().find(|counted| counted.flow == load.flow);
         let seen = outcome.emulation.flow(load.hosts[0], load.hosts[1]);
-        if let (Traffic::Tcp(_), Some(told), Some(seen)) = (&flow.traffic, told, seen) {
-            transfer::fill(&mut rows, &told.report, seen);
+        if let (Traffic::Tcp(_), Some(counted), Some(seen)) = (&flow.traffic, counted, seen) {
+            transfer::fill(&mut rows, &counted.report, seen);
         }
         trace.rows.extend(rows);
     }
@@ -131,7 +131,7 @@ impl<'a> Path<'a> {
             }
             let interval = intervals.get(after).filter(|interval| interval.start < time);
             // An estimate is valid from the time of its report on.
-            let estimate = intervals[..after].last().and_then(|told| told.estimated_bitrate);
+            let estimate = intervals[..after].last().and_then(|last| last.estimated_bitrate);
             if self.start < time && time <= self.stop {
                 rows.push(self.row(index, time, interval, estimate));
             }
@@ -180,7 +180,7 @@ fn whole_micros(time: TimeDelta) -> TimeDelta {
 
 fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     RateChange::new(change.time, flow, change.from, change.to)
-        .with_reason("not told by getStats".into())
+        .with_reason("not reported by getStats".into())
         .with_state("browser".into())
 }
 

@@ -138,7 +138,7 @@ impl Call {
 
     fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
         let sent = self.events.try_send(self.event(peer, kind));
-        sent.map_err(|_| format!("{peer} sends faster than the lab reads"))
+        sent.map_err(|_| format!("{peer} sends faster than the lab can read"))
     }
 
     /// Emits an event that must not be lost, even if the lab is slow to read events.
@@ -158,7 +158,7 @@ impl Call {
     fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Violation> {
         let state = self.state();
         let Some(outbox) = &state.seats[peer.index()].outbox else {
-            return Err(format!("{peer} is not there"));
+            return Err(format!("{peer} is not connected"));
         };
         outbox.try_send(message).map_err(|_| format!("{peer} does not read its messages"))
     }
@@ -173,7 +173,7 @@ impl Call {
         {
             let seat = &mut self.state().seats[peer.index()];
             if seat.taken {
-                return Err(format!("{peer} has joined this call already"));
+                return Err(format!("{peer} has already joined this call"));
             }
             *seat = Seat { taken: true, reached, outbox: Some(outbox), ..Seat::default() };
         }
@@ -198,10 +198,10 @@ impl Call {
                 self.relay(peer, LabMessage::Answer { sdp })
             }
             PeerMessage::Offer { .. } => {
-                Err(format!("{peer} sent an offer, which is not its turn"))
+                Err(format!("{peer} sent an offer, but it is not its turn"))
             }
             PeerMessage::Answer { .. } => {
-                Err(format!("{peer} sent an answer, which is not its turn"))
+                Err(format!("{peer} sent an answer, but it is not its turn"))
             }
             PeerMessage::Candidate { candidate } => match self.settings.bridge {
                 None => self.relay(peer, LabMessage::Candidate { candidate }),
@@ -248,7 +248,7 @@ impl Call {
     ) -> Result<(), Violation> {
         let mut state = self.state();
         match std::mem::replace(flag(&mut state.seats[peer.index()]), true) {
-            true => Err(format!("{peer} said twice that it {what}")),
+            true => Err(format!("{peer} reported twice that it {what}")),
             false => Ok(()),
         }
     }
@@ -350,12 +350,12 @@ impl Call {
 fn read(peer: Peer, text: &str) -> Result<PeerMessage, Violation> {
     let message = serde_json::from_str(text).map_err(|error| {
         let error = printable(&error.to_string());
-        format!("{peer} sent a message that is not of the protocol: {error}")
+        format!("{peer} sent a message that is not part of the protocol: {error}")
     })?;
     let describes = matches!(message, PeerMessage::Offer { .. } | PeerMessage::Answer { .. });
     if text.len() > REPORT_BYTES_MAX && !describes {
         return Err(format!(
-            "{peer} sent a message of {} B; {REPORT_BYTES_MAX} may be",
+            "{peer} sent a message of {} B; the limit is {REPORT_BYTES_MAX} B",
             text.len()
         ));
     }

@@ -66,10 +66,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
 /// One seed for each iteration.
 fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
     let Call { selection, iterations, quick, .. } = args;
-    anyhow::ensure!(
-        *iterations != Some(0),
-        "--iterations 0 makes no call: write a number from 1 on"
-    );
+    anyhow::ensure!(*iterations != Some(0), "--iterations 0 makes no call: write 1 or more");
     let last = match (iterations, quick) {
         (Some(iterations), _) => *iterations,
         (None, true) => 1,
@@ -124,7 +121,7 @@ impl Count {
         }
         if self.disturbed > 0 {
             eprintln!(
-                "weir: this machine disturbed {} of {} runs; each says so",
+                "weir: this machine disturbed {} of {} runs; their records say so",
                 self.disturbed, self.runs
             );
         }
@@ -158,7 +155,7 @@ impl Desk<'_> {
                 break outcome;
             }
             eprintln!(
-                "weir: {}: this machine disturbed the run ({}): once more",
+                "weir: {}: this machine disturbed the run ({}); repeating it",
                 scenario.id, causes[0]
             );
             attempt += 1;
@@ -212,7 +209,7 @@ fn invite(urls: &[(String, String)]) {
     origins.dedup();
     if !origins.is_empty() {
         eprintln!(
-            "weir: a browser gives this page its camera if it is Chromium, started with \
+            "weir: to let this page use the camera, start Chromium with \
              --unsafely-treat-insecure-origin-as-secure={}",
             origins.join(",")
         );

@@ -33,7 +33,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     let scenario = found.remove(0);
     anyhow::ensure!(
         found.is_empty(),
-        "'{name}' stands for {} scenarios: name one of them, such as {}",
+        "'{name}' matches {} scenarios: name one of them, such as {}",
         found.len() + 1,
         scenario.id
     );
@@ -101,7 +101,7 @@ fn tell(emulation: &Emulation) {
     if let Some(p99) = emulation.lateness.quantile(0.99) {
         let (packets, p99, max) =
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
-        eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
+        eprintln!("weir: {packets} packets; release lateness: p99 {p99} us, maximum {max} us");
     }
     for cause in emulation.disturbances() {
         eprintln!("weir: this machine disturbed the run: {cause}");
@@ -118,7 +118,8 @@ fn plan(scenario: &Scenario) -> Plan {
         let (title, terminal) = (access.config.title(), access.config.terminal_word());
         let name = &access.config.names()[own.terminal];
         eprintln!(
-            "weir: host A is {terminal} {name} of a simulated {title}; its others are simulated"
+            "weir: host A is {terminal} {name} of a simulated {title}; each other {terminal} is \
+             simulated"
         );
     }
     let hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];

@@ -118,16 +118,16 @@ declare! {
         /// Rate of the IP bytes that the network delivered to the receiver: mean over the time,
         /// standard deviation over whole seconds. Simulated: of the flow, headers included.
         rate_mbps: Option<MeanStd> = "Mbit/s", Higher, [], title: "Received rate, throughput",
-            call: "of its direction, RTCP, STUN and DTLS included.";
+            call: "of all packets in its direction, including RTCP, STUN and DTLS.";
         /// Time that packets waited in the bottleneck's queue, as the mean over the packets that
         /// arrived in each 50 ms. Percentiles are over these values.
         queuing_delay_ms: Option<Distribution> = "ms", Lower, [], title: "Queuing delay",
-            call: "the bottleneck is the emulator's.";
+            call: "in the bottleneck of the emulator.";
         /// Simulated: feedback response time, from sending a packet until the feedback on it
         /// arrives. It includes the wait for that feedback. The value is the shortest of each 50
         /// ms. Percentiles are over these values.
         rtt_ms: Option<Distribution> = "ms", Lower, [Media], title: "Round-trip time (RTT)",
-            call: "as getStats has it, from RTCP or STUN, without such a wait.";
+            call: "the value of getStats, from RTCP or STUN, which does not include such a wait.";
         /// Round-trip time minus its minimum over the whole run: the delay of delft, section 5.3.4.
         rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
         /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum

@@ -135,7 +135,9 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                     notes.extend(settings(&run));
                 }
                 notes.extend(run.emulation.disturbances().iter().map(|cause| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
+                    format!(
+                        "{name}, {network}, run {number}: this machine disturbed the run: {cause}"
+                    )
                 }));
                 kernel.push((value, run.emulation.lateness));
             }

@@ -90,7 +90,9 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let mut attachments = network.attachments(&table)?.into_iter().cycle();
         if attachments.clone().next().is_none() && flow.hops.is_empty() {
-            return Err(table.error("it crosses nothing; write the station that it is at"));
+            let terminal = network.access.as_ref().map_or("host", |it| it.config.terminal_word());
+            return Err(table
+                .error(&format!("it crosses no network; write the {terminal} at which it ends")));
         }
         let flow = || Flow { attachment: attachments.next(), ..flow.clone() };
         flows.extend(std::iter::repeat_with(flow).take(count));
@@ -112,7 +114,7 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
     }
     let hours = |time: TimeDelta| time.as_secs_f64() / 3600.0;
     Err(top.error(&format!(
-        "the flows last {:.1} h together; write fewer or shorter ones, of at most {:.0} h",
+        "the flows last {:.1} h in total; write fewer or shorter ones, of at most {:.0} h",
         hours(together),
         hours(FLOW_TIME_MAX)
     )))

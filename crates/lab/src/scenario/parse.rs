@@ -381,7 +381,9 @@ fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>
     }
     match table.get("flow") {
         None => Ok(Some(path)),
-        Some(flow) => Err(flow.error(&format!("{path} is of all flows together; leave it out"))),
+        Some(flow) => {
+            Err(flow.error(&format!("{path} is a metric of all flows together; leave it out")))
+        }
     }
 }
 
@@ -394,12 +396,13 @@ fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
     }
     for key in ["flow", "section"] {
         if let Some(item) = table.get(key) {
-            let message = format!("{path} is of all calls over their whole time; leave it out");
+            let message =
+                format!("{path} is a metric of all calls over their whole time; leave it out");
             return Err(item.error(&message));
         }
     }
     if let Some(list) = table.get("published").filter(|item| item.elements().is_some()) {
-        return Err(list.error(&format!("{path} has no sections; write one value")));
+        return Err(list.error(&format!("{path} is not measured by section; write one value")));
     }
     Ok(path)
 }

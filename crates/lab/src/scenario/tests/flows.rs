@@ -102,6 +102,6 @@ fn flows_that_would_fill_the_memory_with_rows_are_refused() {
     let error = day(5).unwrap_err().to_string();
     assert_eq!(
         error,
-        "x:1: the flows last 120.0 h together; write fewer or shorter ones, of at most 100 h"
+        "x:1: the flows last 120.0 h in total; write fewer or shorter ones, of at most 100 h"
     );
 }

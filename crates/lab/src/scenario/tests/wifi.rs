@@ -150,7 +150,7 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
             "[[flow]]\nstation = \"labtop\"\n",
             "there is no station 'labtop'; write one such as \"laptop\"",
         ),
-        (LAPTOP, "[[flow]]\n", "it crosses nothing; write the station that it is at"),
+        (LAPTOP, "[[flow]]\n", "it crosses no network; write the station at which it ends"),
         ("station.laptop = { rate = 7, queue = \"300ms\" }", FLOW, "write packets or bytes"),
         (
             "station.laptop = { rate = 7, place = [1, 2] }\nstation.b.rate = 7",
@@ -160,7 +160,7 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
         (
             "station.laptop = { rate = 7, place = [1, 2], power = -60 }",
             FLOW,
-            "leave one of the two",
+            "leave out one of the two",
         ),
         ("propagation.power = 20\nstation.laptop.rate = 7", FLOW, "no node has a place"),
         ("station.ap.rate = 7", "[[flow]]\nstation = \"ap\"\n", "two nodes are called 'ap'"),
@@ -176,7 +176,12 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
         assert_eq!(complaint.lines().count(), 1);
     }
     let wired = error(&small("station = \"laptop\""));
-    assert!(wired.contains("there is no cell; write kind = \"wifi\" in [network]"), "{wired}");
+    assert!(
+        wired.contains(
+            "only a flow in a Wi-Fi cell has this key; write kind = \"wifi\" in [network]"
+        ),
+        "{wired}"
+    );
 }
 
 #[test]

@@ -76,10 +76,10 @@ const PACKETS: Range<u64> = 28..2_305;
 pub(super) const KIND: Kind = Kind {
     name: "wifi",
     keys: &["band", "access_point", "station", "neighbour", "hidden", "propagation"],
-    refusal: "only a cell has it; write kind = \"wifi\"",
+    refusal: "only a Wi-Fi cell has this key; write kind = \"wifi\"",
     place_keys: &["station"],
     class_keys: &["category"],
-    flow_refusal: "there is no cell; write kind = \"wifi\" in [network]",
+    flow_refusal: "only a flow in a Wi-Fi cell has this key; write kind = \"wifi\" in [network]",
     has_hop: false,
     access: |network, duration| cell(network, duration).map(Some),
     attachments,
@@ -135,7 +135,7 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
         let own = place(&table)?;
         places.extend(std::iter::repeat_n(own, count));
         if own.is_some() {
-            table.refuse("power", "it follows from the place; leave one of the two out")?;
+            table.refuse("power", "the power follows from the place; leave out one of the two")?;
         }
         if let Some(item) = table.get("power") {
             powers.push((first..first + count, power(&item)?));
@@ -287,7 +287,7 @@ fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
     let control = if item.is_table() { item.table(RATE)?.get("control") } else { None };
     let Some(control) = control else { return fixed_rate(item).map(RateControl::Fixed) };
     let table = item.table(RATE)?;
-    table.refuse("mcs", "a rate control chooses it; leave it out")?;
+    table.refuse("mcs", "the rate control chooses the MCS; leave it out")?;
     let streams = table.get("streams").map_or(Ok(1), |item| item.whole(2.0))? as u8;
     let set = RateSet::new(streams, guard(&table)?);
     Ok(if control.choice(&[("ideal", true), ("minstrel", false)])? {
@@ -303,7 +303,7 @@ fn fixed_rate(item: &Item) -> Result<DataRate> {
     }
     let table = item.table(RATE)?;
     for key in ["control", "streams"] {
-        table.refuse(key, "a fixed rate has an mcs alone")?;
+        table.refuse(key, "a fixed rate has only an mcs")?;
     }
     Ok(DataRate { mcs: mcs(&table.require("mcs", "15")?)?, guard: guard(&table)? })
 }
@@ -439,7 +439,7 @@ fn limit(item: &Item) -> Result<WaitLimit> {
         QueueLimit::Packets(packets) => Ok(WaitLimit::Packets(packets)),
         QueueLimit::Bytes(bytes) => Ok(WaitLimit::Bytes(bytes)),
         QueueLimit::Time(_) => {
-            Err(item.error("a node has no capacity to reckon with; write packets or bytes"))
+            Err(item.error("a limit in time needs a fixed capacity, which a node does not have; write packets or bytes"))
         }
     }
 }
