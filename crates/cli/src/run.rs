@@ -47,10 +47,11 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
             "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
         );
     };
+    anyhow::ensure!(job.scenario.has_wifi(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(&job.controller);
-    let access = config.access.as_mut();
-    let access = access.with_context(|| format!("{} has no Wi-Fi cell", job.scenario.id))?;
-    access.noted = Timestamp::ZERO..Timestamp::MAX;
+    if let Some(access) = &mut config.access {
+        access.noted = Timestamp::ZERO..Timestamp::MAX;
+    }
     let seed = Seed::new(job.info.seed);
     let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
         let mut out = out;

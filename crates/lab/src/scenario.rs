@@ -355,6 +355,11 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
+    /// Whether its access network is a Wi-Fi cell.
+    pub fn has_wifi(&self) -> bool {
+        self.access.as_ref().is_some_and(Access::is_wifi)
+    }
+
     /// The access network of a run. Every detail is logged for a short time in the middle of the
     /// run.
     pub fn access_plan(&self) -> Option<AccessPlan> {

@@ -8,6 +8,7 @@ use weir_net::wifi::{
 };
 
 use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_number};
+use crate::scenario::Scenario;
 
 /// The file.
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
@@ -15,7 +16,7 @@ pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.frames,
     read: |trace| &mut trace.access.wifi.frames,
-    applies: |scenario| scenario.access.is_some(),
+    applies: Scenario::has_wifi,
     row: Frame::of,
     item: Frame::record,
 };

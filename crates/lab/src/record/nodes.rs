@@ -4,6 +4,7 @@
 use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
+use crate::scenario::Scenario;
 
 /// The file.
 pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
@@ -11,7 +12,7 @@ pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.rows,
     read: |trace| &mut trace.access.wifi.rows,
-    applies: |scenario| scenario.access.is_some(),
+    applies: Scenario::has_wifi,
     row: NodeRow::clone,
     item: Ok,
 };
