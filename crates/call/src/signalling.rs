@@ -112,16 +112,16 @@ impl Call {
                 && state.seats.iter().all(|seat| seat.ready)
         };
         if begins {
-            self.tell_both(&LabMessage::Start);
+            self.send_both(&LabMessage::Start);
         }
     }
 
     /// Asks both peers to report a last time and to end the call.
     pub(crate) fn stop(&self) {
-        self.tell_both(&LabMessage::Stop);
+        self.send_both(&LabMessage::Stop);
     }
 
-    fn tell_both(&self, message: &LabMessage) {
+    fn send_both(&self, message: &LabMessage) {
         for peer in Peer::ALL {
             // If the peer is gone or does not read, its own connection reports that.
             let _ = self.send(peer, message.clone());
@@ -142,7 +142,7 @@ impl Call {
     }
 
     /// Emits an event that must not be lost, even if the lab is slow to read events.
-    async fn announce(&self, peer: Peer, kind: EventKind) {
+    async fn emit_reliably(&self, peer: Peer, kind: EventKind) {
         let mut event = self.event(peer, kind);
         while let Err(TrySendError::Full(unsent)) = self.events.try_send(event) {
             event = unsent;
@@ -152,7 +152,7 @@ impl Call {
 
     /// Reports to the lab why the call cannot continue.
     pub(crate) async fn fail(&self, peer: Peer, cause: String) {
-        self.announce(peer, EventKind::Failed(cause)).await;
+        self.emit_reliably(peer, EventKind::Failed(cause)).await;
     }
 
     fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Violation> {
@@ -183,7 +183,7 @@ impl Call {
 
     pub(crate) async fn leave(&self, peer: Peer) {
         self.state().seats[peer.index()].outbox = None;
-        self.announce(peer, EventKind::Left).await;
+        self.emit_reliably(peer, EventKind::Left).await;
     }
 
     pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Violation> {
@@ -261,7 +261,7 @@ impl Call {
         };
         self.emit(peer, EventKind::Joined)?;
         if begins {
-            self.tell_both(&LabMessage::Start);
+            self.send_both(&LabMessage::Start);
         }
         Ok(())
     }
@@ -294,24 +294,24 @@ impl Call {
             Ok(messages) => messages,
             Err(cause) => return refuse(socket, cause).await,
         };
-        if let Err(cause) = self.converse(peer, &mut socket, messages).await {
+        if let Err(cause) = self.exchange_messages(peer, &mut socket, messages).await {
             // Report to both at once, so that neither a slow lab nor a peer that does not read
             // delays the other.
             let failed = EventKind::Failed(cause.clone());
-            tokio::join!(self.announce(peer, failed), refuse(socket, cause));
+            tokio::join!(self.emit_reliably(peer, failed), refuse(socket, cause));
         }
         self.leave(peer).await;
     }
 
     /// Carries messages in both directions until the peer leaves (`Ok`) or breaks a rule.
-    async fn converse(
+    async fn exchange_messages(
         &self,
         peer: Peer,
         socket: &mut WebSocket,
         mut messages: mpsc::Receiver<LabMessage>,
     ) -> Result<(), Violation> {
         let joined = Instant::now();
-        let mut heard = 0;
+        let mut received = 0;
         loop {
             tokio::select! {
                 message = messages.recv() => {
@@ -321,8 +321,8 @@ impl Call {
                     }
                 }
                 incoming = socket.recv() => {
-                    heard += 1;
-                    if heard > MESSAGES_AT_ONCE + MESSAGES_PER_SECOND * joined.elapsed().as_secs() {
+                    received += 1;
+                    if received > MESSAGES_AT_ONCE + MESSAGES_PER_SECOND * joined.elapsed().as_secs() {
                         return Err(format!(
                             "{peer} sends more than {MESSAGES_PER_SECOND} messages a second"
                         ));

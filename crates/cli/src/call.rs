@@ -43,7 +43,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     }
     let interrupt = Interrupt::listen()?;
     let console = args.interactive.then(Console::start);
-    let desk = Desk { args, interrupt: &interrupt, console: console.as_ref() };
+    let runner = CallRunner { args, interrupt: &interrupt, console: console.as_ref() };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
@@ -52,13 +52,13 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
             args.output.out.as_deref(),
             &info,
         )?;
-        let record = desk.make(scenario, info, captures.plan(), &mut count)?;
+        let record = runner.make(scenario, info, captures.plan(), &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;
         }
         summaries.push(record.summary());
     }
-    count.tell();
+    count.print();
     run::print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -114,7 +114,7 @@ impl Count {
         self.disturbed += usize::from(!outcome.emulation.disturbances().is_empty());
     }
 
-    fn tell(&self) {
+    fn print(&self) {
         if self.failed > 0 {
             let succeeded = self.calls - self.failed;
             eprintln!("weir: {succeeded} of {} calls succeeded", self.calls);
@@ -129,13 +129,13 @@ impl Count {
 }
 
 /// Makes runs with the options of the command.
-struct Desk<'a> {
+struct CallRunner<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
     console: Option<&'a Console>,
 }
 
-impl Desk<'_> {
+impl CallRunner<'_> {
     /// Runs a scenario. Repeats the run if this machine disturbed it, up to `--attempts` times.
     fn make(
         &self,

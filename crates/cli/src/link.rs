@@ -53,7 +53,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
-    tell(&ended.emulation);
+    print_lateness(&ended.emulation);
     if let Some(out) = &args.out {
         let run = LinkRun {
             command: &args.command,
@@ -97,7 +97,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn tell(emulation: &Emulation) {
+fn print_lateness(emulation: &Emulation) {
     if let Some(p99) = emulation.lateness.quantile(0.99) {
         let (packets, p99, max) =
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
@@ -151,14 +151,15 @@ fn run_command(
     let recording = capture.map(|plan| Recording::start(emulator.hosts(), &plan)).transpose()?;
     let input = if args.interactive { Stdio::null() } else { Stdio::inherit() };
     let mut running = Running::start(emulator, &command, peer.as_deref(), input, Some(signals))?;
-    let exit_code = if args.interactive { steer(&mut running)? } else { running.wait()? };
+    let exit_code =
+        if args.interactive { run_interactive(&mut running)? } else { running.wait()? };
     // Stop the captures before the hosts and their interfaces are removed.
     let captures = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     Ok(Ended { exit_code, emulation: running.stop()?, captures })
 }
 
 /// Lets the user change the network until the command ends.
-fn steer(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
+fn run_interactive(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
     let console = Console::start();
     loop {
         if let Some(code) = running.poll(TICK)? {

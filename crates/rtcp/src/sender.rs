@@ -104,7 +104,7 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     /// When the last media packet was queued, and its RTP timestamp.
     last_media: Option<(Timestamp, u32)>,
     /// TWCC or CCFB feedback has arrived; receiver reports now only provide round-trip times.
-    hears_of_packets: bool,
+    has_packet_feedback: bool,
 }
 
 impl<C: Controller> Sender<C> {
@@ -120,7 +120,7 @@ impl<C: Controller> Sender<C> {
             reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
             padding_number: 0,
             last_media: None,
-            hears_of_packets: false,
+            has_packet_feedback: false,
         }
     }
 
@@ -201,20 +201,20 @@ impl<C: Controller> Sender<C> {
         match &message {
             Message::Remb(_) => self.media.on_receiver_limit(now, message.limit()),
             Message::Twcc(_) | Message::Ccfb(_) => {
-                self.hears_of_packets = true;
+                self.has_packet_feedback = true;
                 self.media.on_feedback(now, |history| message.join(now, history));
             }
             Message::Report(view) => {
                 let Some(reports) = &self.reports else { return };
                 let rtt_of = |block: &_| reports.round_trip_time(now, block);
                 let rtt = view.blocks().filter_map(|block| rtt_of(&block)).min();
-                let is_feedback = !self.hears_of_packets;
-                let told = is_feedback
+                let is_feedback = !self.has_packet_feedback;
+                let is_used = is_feedback
                     && self
                         .media
                         .on_feedback_with(now, |sent| message.join_with(sent, rtt_of), |_| rtt)
                         .is_some();
-                if let (false, Some(rtt)) = (told, rtt) {
+                if let (false, Some(rtt)) = (is_used, rtt) {
                     self.media.on_round_trip_time(now, rtt);
                 }
             }

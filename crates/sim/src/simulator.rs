@@ -208,7 +208,7 @@ impl<'a> Simulator<'a> {
 
     /// Carries out the requests of an end after a call, and passes new shares to the coupled flows.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
-        self.do_wishes(now, flow, end);
+        self.process_outbox(now, flow, end);
         if end == End::Receiver || !self.coupling.has(flow) {
             return;
         }
@@ -216,12 +216,12 @@ impl<'a> Simulator<'a> {
         for (other, share) in self.coupling.exchange(now, &self.config.flows, flow, target) {
             let ends = &mut self.flows[other].ends;
             ends.on_shared_rate(now, share, &mut self.outbox);
-            self.coupling.on_told(other, ends.state().target);
-            self.do_wishes(now, other, End::Sender);
+            self.coupling.on_share_applied(other, ends.state().target);
+            self.process_outbox(now, other, End::Sender);
         }
     }
 
-    fn do_wishes(&mut self, now: Timestamp, flow: usize, end: End) {
+    fn process_outbox(&mut self, now: Timestamp, flow: usize, end: End) {
         if !self.outbox.packets.is_empty() {
             self.send(now, flow, end);
         }
@@ -290,7 +290,7 @@ impl<'a> Simulator<'a> {
         if from == End::Sender && config.sends_from_terminal() && now < config.stop {
             let ends = &mut self.flows[flow].ends;
             ends.on_left_host(now, &traveller.payload, &mut self.outbox);
-            self.do_wishes(now, flow, End::Sender);
+            self.process_outbox(now, flow, End::Sender);
         }
     }
 

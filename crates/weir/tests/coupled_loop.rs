@@ -100,9 +100,9 @@ impl Sender {
         self.group.update(member, flow.controller.target().bitrate);
         for flow in &mut self.flows {
             let Some(member) = flow.member else { continue };
-            if let Some(share) = self.group.share_to_tell(member) {
+            if let Some(share) = self.group.new_share(member) {
                 flow.controller.on_shared_rate(self.now, share);
-                self.group.on_told(member, flow.controller.target().bitrate);
+                self.group.on_share_applied(member, flow.controller.target().bitrate);
             }
         }
     }

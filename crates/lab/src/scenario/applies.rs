@@ -12,14 +12,14 @@ const ANOTHER: &str = "another metric, such as \"rate_mbps.mean\"";
 
 /// The flows and bottlenecks of a scenario.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Played<'a> {
+pub(super) struct MetricScope<'a> {
     pub(super) flows: &'a [Flow],
     pub(super) hops: &'a [Hop],
 }
 
-impl Played<'_> {
+impl MetricScope<'_> {
     /// Why a flow cannot have a metric, and what to write instead; `None` if it can.
-    pub(super) fn lacking(&self, metric: &str, flow: &Flow) -> Option<String> {
+    pub(super) fn unmet_need(&self, metric: &str, flow: &Flow) -> Option<String> {
         let mut needs = Declared::of(metric)?.needs.iter();
         let need = needs.find(|need| !self.meets(**need, flow))?;
         let name = &flow.name;
