@@ -4,7 +4,6 @@
 //! simulated runs and real calls.
 
 pub mod calls;
-pub mod cell;
 mod controllers;
 pub mod files;
 pub mod gate;
@@ -22,6 +21,7 @@ pub mod spread;
 pub mod summary;
 pub mod unfinished;
 pub mod whole_file;
+mod wifi_cell;
 
 pub use controllers::{Controllers, UnknownController};
 pub use simulate::simulate;

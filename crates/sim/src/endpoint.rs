@@ -66,7 +66,7 @@ impl MediaEnds {
 impl MediaEnds {
     /// Passes the round-trip time to a browser's receiver. A real receiver gets it from extended
     /// reports. Here the value comes from the sender's model of reports.
-    fn tell_round_trip_time(&mut self) {
+    fn pass_on_round_trip_time(&mut self) {
         let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
         if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
             video.on_round_trip_time(rtt);
@@ -93,7 +93,7 @@ impl Ends for MediaEnds {
         match (end, &packet.body) {
             (End::Sender, Body::Rtcp(bytes)) => {
                 self.sender.on_rtcp(now, bytes, out);
-                self.tell_round_trip_time();
+                self.pass_on_round_trip_time();
             }
             (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet, out),
             (End::Receiver, Body::RtpPayload(bytes)) => {
@@ -326,15 +326,9 @@ impl Sender {
     }
 
     fn counted(&mut self, marker: bool, departure: Departure) -> Body {
-        let mut header = RtpHeader {
-            marker,
-            payload_type: PAYLOAD_TYPE,
-            sequence_number: self.rtp_sequence_number,
-            timestamp: self.rtp_timestamp,
-            ssrc: self.ssrc,
-            transport_sequence_number: None,
-            abs_send_time: None,
-        };
+        let (number, timestamp) = (self.rtp_sequence_number, self.rtp_timestamp);
+        let mut header =
+            RtpHeader::new(self.ssrc, PAYLOAD_TYPE, number, timestamp).with_marker(marker);
         departure.write(&mut header);
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];

@@ -70,7 +70,7 @@ impl Carried for Packet {
     /// flows.
     fn header(&self, route: RouteId) -> Header {
         let Self { size, ecn, .. } = *self;
-        Header { size, ecn, flow: FlowKey(route.0 as u64) }
+        Header::new(size).with_ecn(ecn).with_flow(FlowKey(route.0 as u64))
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
@@ -208,7 +208,7 @@ impl<'a> Simulator<'a> {
 
     /// Carries out the requests of an end after a call, and passes new shares to the coupled flows.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
-        self.do_wishes(now, flow, end);
+        self.process_outbox(now, flow, end);
         if end == End::Receiver || !self.coupling.has(flow) {
             return;
         }
@@ -216,12 +216,12 @@ impl<'a> Simulator<'a> {
         for (other, share) in self.coupling.exchange(now, &self.config.flows, flow, target) {
             let ends = &mut self.flows[other].ends;
             ends.on_shared_rate(now, share, &mut self.outbox);
-            self.coupling.on_told(other, ends.state().target);
-            self.do_wishes(now, other, End::Sender);
+            self.coupling.on_share_applied(other, ends.state().target);
+            self.process_outbox(now, other, End::Sender);
         }
     }
 
-    fn do_wishes(&mut self, now: Timestamp, flow: usize, end: End) {
+    fn process_outbox(&mut self, now: Timestamp, flow: usize, end: End) {
         if !self.outbox.packets.is_empty() {
             self.send(now, flow, end);
         }
@@ -290,7 +290,7 @@ impl<'a> Simulator<'a> {
         if from == End::Sender && config.sends_from_terminal() && now < config.stop {
             let ends = &mut self.flows[flow].ends;
             ends.on_left_host(now, &traveller.payload, &mut self.outbox);
-            self.do_wishes(now, flow, End::Sender);
+            self.process_outbox(now, flow, End::Sender);
         }
     }
 
@@ -379,12 +379,12 @@ impl<'a> Simulator<'a> {
 fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     let name = format!("{}/access", flow.name);
     // The flow's own access delay is at its sender, on either side.
-    let own = router.add_own_links(flow.access_delay, [&name, &name]);
-    let near = Site { node: flow.hops.start, own: None, attachment: flow.attachment };
-    let far = Site { node: flow.hops.end, ..Site::default() };
+    let own = router.add_own_links(flow.access_delay, &name, &name);
+    let near = Site::new(flow.hops.start).with_attachment(flow.attachment);
+    let far = Site::new(flow.hops.end);
     let [sender, receiver] = match flow.direction {
-        Direction::Up => [Site { own, ..near }, far],
-        Direction::Down => [Site { own, ..far }, near],
+        Direction::Up => [near.with_own(own), far],
+        Direction::Down => [far.with_own(own), near],
     };
     router.add_route(sender.route_to(&receiver));
     router.add_route(receiver.route_to(&sender));

@@ -12,11 +12,11 @@ use crate::scenario::{Direction, Scenario};
 const DECIMALS: i32 = 6;
 
 // Notes on metrics that are measured differently in simulated and real runs.
-const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
-                         (a few per cent).";
-const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
-                        feedback included. Real: as getStats has it, from RTCP or STUN, without \
-                        such a wait.";
+const RATE_NOTE: &str = "Real: all IP packets that the emulator carried, including RTCP, STUN and \
+                         DTLS (a few per cent).";
+const RTT_NOTE: &str = "Simulated: time from sending a packet to the feedback on it, including the \
+                        wait for that feedback. Real: the value of getStats, from RTCP or STUN, \
+                        which does not include such a wait.";
 
 /// A metric that is compared: name, unit, value, and a note on the comparison.
 struct Metric {

@@ -63,6 +63,11 @@ pub struct NodeGroup {
 }
 
 impl Access {
+    /// Whether it is a Wi-Fi cell, whose nodes and frames have files and metrics of their own.
+    pub fn is_wifi(&self) -> bool {
+        matches!(self.config, AccessConfig::Wifi(_))
+    }
+
     /// Numbers of the nodes with this name, which may be the name of a group or of one node.
     pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
         let group = self.groups.iter().find(|group| group.name == name);

@@ -94,13 +94,12 @@ fn what_a_file_leaves_out_has_the_documented_default() {
 #[test]
 fn repair_is_read_with_what_it_leaves_out_switched_off() {
     let repair = |extra: &str| media(&parse("x", &small(extra), None).unwrap().flows[0]).repair;
-    let none = Repair { nack: false, fec: false, key_frame_interval: None };
-    assert_eq!(repair("repair = {}"), Some(none));
-    assert_eq!(repair("repair = { nack = true }"), Some(Repair { nack: true, ..none }));
+    assert_eq!(repair("repair = {}"), Some(Repair::NONE));
+    assert_eq!(repair("repair = { nack = true }"), Some(Repair::NONE.with_nack(true)));
     let interval = Some(TimeDelta::from_secs(2));
     assert_eq!(
         repair("repair = { nack = true, fec = true }\nkey_frame_interval = \"2s\""),
-        Some(Repair { nack: true, fec: true, key_frame_interval: interval })
+        Some(Repair::NONE.with_nack(true).with_fec(true).with_key_frame_interval(interval))
     );
     let refused = error(&small("key_frame_interval = \"2s\""));
     assert!(refused.contains("only a flow with repair shows frames"), "{refused}");

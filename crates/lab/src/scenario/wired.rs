@@ -49,7 +49,7 @@ pub(super) fn hops(
             Some(item) => link(&item.table(LINK)?, way, duration, files),
             None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
         };
-        Ok(Hop { up: link("up", Want::Up)?, down: link("down", Want::Down)? })
+        Ok(Hop::new(link("up", Want::Up)?, link("down", Want::Down)?))
     };
     let hops = network.tables("hop", HOP)?;
     if hops.is_empty() {

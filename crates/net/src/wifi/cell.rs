@@ -376,7 +376,7 @@ impl<'a> Builder<'a> {
     ) -> Node<T> {
         let NodeConfig { name, edca, aggregation, queue, retry } = config;
         let band = &self.config.band;
-        let categories = AccessCategory::ALL.map(|category| {
+        let categories = AccessCategory::EACH.map(|category| {
             let parameters = edca.of(category);
             let aifs = band.aifs(parameters.aifsn);
             let chance = |receiver: usize| {
