@@ -136,7 +136,8 @@ pub struct Run {
     /// repeated.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Write each frame on the air of the Wi-Fi cell to this file; for a single run only.
+    /// Write each frame on the air of the Wi-Fi cell, or each block of the cellular cell, to this
+    /// file; for a single run only.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
 }

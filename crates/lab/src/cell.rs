@@ -15,8 +15,10 @@ const ACCESS_POINT: &str = "ap";
 
 impl NodeMetrics {
     fn names(cell: &Access) -> impl Iterator<Item = (String, Range<usize>)> {
-        let groups = cell.groups.iter().map(|group| (group.name.clone(), group.nodes.clone()));
-        std::iter::once((ACCESS_POINT.to_string(), 0..1)).chain(groups)
+        let access_point = cell.is_wifi().then(|| (ACCESS_POINT.to_string(), 0..1));
+        let groups = cell.groups.iter().filter(|_| cell.is_wifi());
+        let groups = groups.map(|group| (group.name.clone(), group.nodes.clone()));
+        access_point.into_iter().chain(groups)
     }
 
     /// Filled metrics for every group, used to list the metric paths that exist.

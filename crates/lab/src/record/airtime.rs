@@ -15,7 +15,7 @@ pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.frames,
     read: |trace| &mut trace.access.wifi.frames,
-    applies: |scenario| scenario.access.is_some(),
+    applies: |scenario| scenario.access.as_ref().is_some_and(crate::scenario::Access::is_wifi),
     row: Frame::of,
     item: Frame::record,
 };

@@ -11,7 +11,7 @@ pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.rows,
     read: |trace| &mut trace.access.wifi.rows,
-    applies: |scenario| scenario.access.is_some(),
+    applies: |scenario| scenario.access.as_ref().is_some_and(crate::scenario::Access::is_wifi),
     row: NodeRow::clone,
     item: Ok,
 };

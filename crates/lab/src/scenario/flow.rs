@@ -90,9 +90,8 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let mut attachments = network.attachments(&table)?.into_iter().cycle();
         if attachments.clone().next().is_none() && flow.hops.is_empty() {
-            let terminal = network.access.as_ref().map_or("terminal", |access| {
-                access.config.terminal_word()
-            });
+            let terminal =
+                network.access.as_ref().map_or("terminal", |access| access.config.terminal_word());
             let error = format!("it crosses nothing; write the {terminal} that it is at");
             return Err(table.error(&error));
         }
