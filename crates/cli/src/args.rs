@@ -136,7 +136,8 @@ pub struct Run {
     /// their records are read.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Write each frame that was on the air in the Wi-Fi cell to this file. Only for a single run.
+    /// Write each frame on the air of the Wi-Fi cell, or each block of the cellular cell, to this
+    /// file. Only for a single run.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
 }

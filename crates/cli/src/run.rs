@@ -9,11 +9,12 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use weir::units::Timestamp;
-use weir_lab::record::{self, Record, airtime};
+use weir_lab::record::{self, Record, airtime, blocks};
 use weir_lab::run::RunInfo;
 use weir_lab::summary::Summary;
 use weir_lab::whole_file;
 use weir_net::Seed;
+use weir_net::path::AccessConfig;
 use weir_sim::Trace;
 
 use crate::args::{Output, Run, Selection};
@@ -36,7 +37,7 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Simulates the one selected run, and writes all frames on the air to a file.
+/// Simulates the one selected run, and writes all frames or blocks on the air to a file.
 fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
     let controllers = select::controllers(&selection.controller)?;
@@ -47,17 +48,26 @@ fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> a
             "--airtime takes one run, not {runs}: name one scenario, --controller and --seed"
         );
     };
-    anyhow::ensure!(job.scenario.has_wifi(), "{} has no Wi-Fi cell", job.scenario.id);
     let mut config = job.scenario.sim_config(&job.controller);
-    if let Some(access) = &mut config.access {
-        access.noted = Timestamp::ZERO..Timestamp::MAX;
-    }
+    let access = config.access.as_mut();
+    let access = access.with_context(|| format!("{} has no cell", job.scenario.id))?;
+    let is_cellular = matches!(access.config, AccessConfig::Cellular(_));
+    access.noted = Timestamp::ZERO..Timestamp::MAX;
     let seed = Seed::new(job.info.seed);
     let emit = |out: &mut dyn Write| -> anyhow::Result<()> {
         let mut out = out;
-        airtime::write_header(&mut out)?;
-        let take =
-            |part: &mut Trace| airtime::write(&mut out, &part.nodes, &part.access.wifi.frames);
+        if is_cellular {
+            blocks::write_header(&mut out)?;
+        } else {
+            airtime::write_header(&mut out)?;
+        }
+        let take = |part: &mut Trace| {
+            if is_cellular {
+                blocks::write(&mut out, &part.nodes, &part.access.cellular.blocks)
+            } else {
+                airtime::write(&mut out, &part.nodes, &part.access.wifi.frames)
+            }
+        };
         let is_whole = weir_sim::run_in_parts(&config, seed, &interrupt.flag(), take)?;
         anyhow::ensure!(is_whole, Interrupted);
         Ok(())

@@ -12,7 +12,7 @@ use weir::controller::Reason;
 
 use crate::metrics::{self, Better, Declared, Need};
 use crate::record::table::{ColumnGroup, CsvColumn};
-use crate::record::{airtime, nodes, series};
+use crate::record::{airtime, bearers, blocks, nodes, series};
 use crate::report::Report;
 
 const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-lab generated";
@@ -54,10 +54,14 @@ fn tables() -> Vec<(&'static str, String)> {
         ("columns of feedback", columns(feedback)),
         ("columns of nodes.csv", columns(&nodes::GROUPS[0])),
         ("columns of airtime.csv", columns(&airtime::GROUPS[0])),
+        ("columns of bearers.csv", columns(&bearers::GROUPS[0])),
+        ("columns of bearer-events.csv", columns(&bearers::EVENT_GROUPS[0])),
+        ("columns of blocks.csv", columns(&blocks::GROUPS[0])),
         ("reasons", reasons()),
         ("metrics of a flow", metrics_table(metrics::FLOW.into_iter().flatten())),
         ("metrics of all flows", metrics_table(metrics::SHARED.into_iter().flatten())),
         ("metrics of nodes", metrics_table(metrics::NODE.into_iter().flatten())),
+        ("metrics of terminals", metrics_table(metrics::TERMINAL.into_iter().flatten())),
         ("metrics of calls", metrics_table(metrics::CALL.into_iter().flatten())),
     ]
 }

@@ -19,6 +19,7 @@ pub mod significance;
 mod simulate;
 pub mod spread;
 pub mod summary;
+mod terminals;
 pub mod unfinished;
 pub mod whole_file;
 mod wifi_cell;

@@ -19,11 +19,12 @@ mod rate;
 mod rows;
 mod spans;
 mod tally;
+mod terminal;
 mod transfer;
 mod video;
 
 #[cfg(test)]
-pub(crate) use all::{CALL, FLOW, NODE, SHARED};
+pub(crate) use all::{CALL, FLOW, NODE, SHARED, TERMINAL};
 pub use call::{CallMetrics, CallSuccess, OneWayDelay};
 pub use changes::CapacityChange;
 pub use column::Spool;
@@ -32,6 +33,7 @@ pub use link::{Fairness, LinkSummary, Ratio};
 pub use meter::{FlowMeter, Measured};
 pub use node::NodeMetrics;
 pub use rows::Received;
+pub use terminal::TerminalMetrics;
 pub use transfer::TransferMetrics;
 pub use video::VideoMetrics;
 

@@ -1,5 +1,6 @@
 //! A run on disk: a folder with `run.json`, `series.csv`, `events.jsonl` and `summary.json`, `call.json`
-//! where real programs ran, and `nodes.csv` and `airtime.csv` of a Wi-Fi cell.
+//! where real programs ran; `nodes.csv` and `airtime.csv` of a Wi-Fi cell; `bearers.csv`,
+//! `bearer-events.csv` and `blocks.csv` of a cellular cell.
 //! The module of each file describes it.
 //!
 //! A folder is written under a hidden name and moved to its place at the end, so nobody sees an
@@ -8,6 +9,8 @@
 //! give equal bytes everywhere.
 
 pub mod airtime;
+pub(crate) mod bearers;
+pub mod blocks;
 mod events;
 mod finished;
 mod lines;
@@ -52,7 +55,8 @@ const CALL: &str = "call.json";
 
 /// Files that exist only for certain networks. A new one needs a module next to `nodes` and an
 /// entry here.
-const LOGS: &[&dyn table::AnyLog] = &[&nodes::FILE, &airtime::FILE];
+const LOGS: &[&dyn table::AnyLog] =
+    &[&nodes::FILE, &airtime::FILE, &bearers::FILE, &bearers::EVENTS, &blocks::FILE];
 
 /// Size limit of a JSON file in bytes: more than a scenario with its traces needs, or a call of
 /// several hours.
@@ -236,4 +240,4 @@ fn pretty(value: &impl Serialize) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

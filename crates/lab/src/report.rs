@@ -11,6 +11,7 @@
 mod airtime;
 mod boxes;
 mod calls;
+mod cellular;
 mod definitions;
 mod events;
 mod format;
@@ -38,6 +39,7 @@ use crate::run::{Engine, RunInfo};
 use crate::scenario::{Flow, PaperValue, Traffic};
 use crate::summary::{FlowSummary, Summary};
 use airtime::Frames;
+use cellular::Bearers;
 use format::{Boxes, Group, Histogram, Point, Scenario};
 use read::Drawings;
 
@@ -51,6 +53,8 @@ struct Run {
     /// Capacity changes of each flow, where simulated runs are compared with calls.
     changes: Vec<Vec<CapacityChange>>,
     frames: Frames,
+    /// Bearers of a cellular cell, of one run for each scenario.
+    bearers: Option<Bearers>,
 }
 
 impl Run {
@@ -295,6 +299,7 @@ fn scenario(chosen: &Chosen<'_>, judgements: &[Judgement], drawings: &Drawings) 
         sim_real: sim_real::compare(shown, columns, flows),
         calls: calls::of(columns),
         airtime: airtime::of(columns),
+        cellular: cellular::of(columns),
     }
 }
 

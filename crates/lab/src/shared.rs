@@ -8,7 +8,9 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use crate::metrics::declared::Shape;
-use crate::metrics::{Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean};
+use crate::metrics::{
+    Fairness, LinkSummary, NodeMetrics, Ratio, Received, RunningMean, TerminalMetrics,
+};
 use crate::scenario::{Access, Direction, Flow, Scenario};
 
 /// Windows over which throughputs are compared, in seconds [RFC8868 §3].
@@ -26,6 +28,9 @@ pub struct Shared {
     /// The nodes of a Wi-Fi cell, by the names of their tables; the access point is `ap`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cell: BTreeMap<String, NodeMetrics>,
+    /// The terminals of a cellular cell, by the names of their tables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub terminal: BTreeMap<String, TerminalMetrics>,
 }
 
 impl Shared {
@@ -35,11 +40,13 @@ impl Shared {
         received: &[Received],
         part: &Range<Timestamp>,
         cell: BTreeMap<String, NodeMetrics>,
+        terminal: BTreeMap<String, TerminalMetrics>,
     ) -> Self {
         Self {
             link: link(scenario, received, part),
             fairness: fairness(scenario, received, part),
             cell,
+            terminal,
         }
     }
 
@@ -52,7 +59,7 @@ impl Shared {
 
     /// Whether a dotted path is one of these metrics, and not one of a flow's.
     pub fn names(path: &str) -> bool {
-        ["link.", "fairness.", "cell."].iter().any(|shared| path.starts_with(shared))
+        ["link.", "fairness.", "cell.", "terminal."].iter().any(|shared| path.starts_with(shared))
     }
 
     /// Whether a dotted path names a value on a path with this many bottlenecks behind this access
@@ -64,6 +71,7 @@ impl Shared {
             link: LinkSummary { hops, ..LinkSummary::full() },
             fairness: Shape::full(),
             cell: NodeMetrics::full(access),
+            terminal: access.map_or_else(BTreeMap::new, TerminalMetrics::full),
         };
         full.at(path).is_some()
     }

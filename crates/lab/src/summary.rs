@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir::units::Timestamp;
+use weir_net::cellular::BearerRow;
 use weir_net::wifi::NodeRow;
 use weir_sim::trace::{Row, Trace};
 
@@ -14,6 +15,7 @@ use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
 use crate::shared::{Shared, without_load};
+use crate::terminals::TerminalsMeter;
 use crate::wifi_cell::CellMeter;
 
 /// Version of the summary's format.
@@ -229,6 +231,7 @@ pub struct Measurer<'a> {
     flows: Vec<FlowMeter>,
     /// Over the whole time, then over each section.
     cell: Vec<CellMeter>,
+    terminals: Vec<TerminalsMeter>,
 }
 
 impl<'a> Measurer<'a> {
@@ -238,13 +241,15 @@ impl<'a> Measurer<'a> {
             scenario.sections.iter().map(|section| section.from..section.to).collect();
         let spool = Arc::default();
         let meter = |flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool);
-        let cell = |part: Range<Timestamp>| CellMeter::new(scenario.access.as_ref(), part);
+        let access = scenario.access.as_ref();
+        let parts = || iter::once(whole(scenario)).chain(sections.iter().cloned());
         Self {
             scenario,
             info,
             names: flows.to_vec(),
             flows: (0..flows.len()).map(meter).collect(),
-            cell: iter::once(whole(scenario)).chain(sections.iter().cloned()).map(cell).collect(),
+            cell: parts().map(|part| CellMeter::new(access, part)).collect(),
+            terminals: parts().map(|part| TerminalsMeter::new(access, part)).collect(),
         }
     }
 
@@ -254,6 +259,7 @@ impl<'a> Measurer<'a> {
             self.add_row(row);
         }
         trace.access.wifi.rows.iter().for_each(|row| self.add_node_row(row));
+        trace.access.cellular.rows.iter().for_each(|row| self.add_bearer_row(row));
     }
 
     /// Measures the next row. Returns the row as measured: loads are subtracted from its capacity.
@@ -268,6 +274,11 @@ impl<'a> Measurer<'a> {
         self.cell.iter_mut().for_each(|part| part.push(row));
     }
 
+    /// Measures the next row of a bearer.
+    pub fn add_bearer_row(&mut self, row: &BearerRow) {
+        self.terminals.iter_mut().for_each(|part| part.push(row));
+    }
+
     /// Computes the summary after the last row.
     pub fn finish(self, calls: Option<Calls>) -> Summary {
         self.finish_with_changes(calls).0
@@ -275,7 +286,7 @@ impl<'a> Measurer<'a> {
 
     /// Like [`Self::finish`], with the capacity changes of each flow.
     pub fn finish_with_changes(self, calls: Option<Calls>) -> (Summary, Vec<Vec<CapacityChange>>) {
-        let Self { scenario, info, names, flows, cell } = self;
+        let Self { scenario, info, names, flows, cell, terminals } = self;
         let (mut summaries, mut changes, mut received) = (Vec::new(), Vec::new(), Vec::new());
         for ((index, name), meter) in names.into_iter().enumerate().zip(flows) {
             let measured = meter.finish();
@@ -295,9 +306,11 @@ impl<'a> Measurer<'a> {
             received.push(measured.received);
         }
         let mut cell = cell.into_iter().map(CellMeter::finish);
+        let mut terminals = terminals.into_iter().map(TerminalsMeter::finish);
         let mut shared = |part: Range<Timestamp>| {
             let cell = cell.next().expect("each part has its meter");
-            Shared::of(scenario, &received, &part, cell)
+            let terminals = terminals.next().expect("each part has its meter");
+            Shared::of(scenario, &received, &part, cell, terminals)
         };
         let whole = shared(whole(scenario));
         let section = |section: &Section| SharedSection {

@@ -2,7 +2,7 @@
 
 use super::{
     Better, CallMetrics, CallSuccess, Declared, Fairness, LinkSummary, Metrics, NodeMetrics,
-    TransferMetrics, VideoMetrics,
+    TerminalMetrics, TransferMetrics, VideoMetrics,
 };
 
 /// Tables of metrics, one constant for each kind of subject.
@@ -10,12 +10,13 @@ pub(crate) const FLOW: [&[Declared]; 3] =
     [Metrics::DECLARED, VideoMetrics::DECLARED, TransferMetrics::DECLARED];
 pub(crate) const SHARED: [&[Declared]; 2] = [LinkSummary::DECLARED, Fairness::DECLARED];
 pub(crate) const NODE: [&[Declared]; 1] = [NodeMetrics::DECLARED];
+pub(crate) const TERMINAL: [&[Declared]; 1] = [TerminalMetrics::DECLARED];
 pub(crate) const CALL: [&[Declared]; 2] = [CallSuccess::DECLARED, CallMetrics::DECLARED];
 
 impl Declared {
     /// All metrics of a summary.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        FLOW.into_iter().chain(SHARED).chain(NODE).chain(CALL).flatten()
+        FLOW.into_iter().chain(SHARED).chain(NODE).chain(TERMINAL).chain(CALL).flatten()
     }
 
     /// The declaration of the metric at a dotted path; `None` if there is none.
@@ -37,11 +38,13 @@ impl Better {
     }
 }
 
-/// The path as declared: with `NODE` for the name of a node, and without the side of a call.
+/// The path as declared: with `NODE` for the name of a node, `NAME` for that of a terminal, and
+/// without the side of a call.
 fn general(path: &str) -> String {
     let mut keys: Vec<&str> = path.split('.').collect();
     match keys.as_slice() {
         ["cell", _, ..] => keys[1] = "NODE",
+        ["terminal", _, ..] => keys[1] = "NAME",
         ["calls", "a" | "b", _, ..] => drop(keys.remove(1)),
         _ => {}
     }
@@ -95,6 +98,7 @@ mod tests {
         assert_eq!(path("fairness.ratio_20s.min"), Some("fairness.ratio_20s"));
         assert_eq!(path("link.hops.2"), Some("link.hops"));
         assert_eq!(path("cell.ap.loss_ratio"), Some("cell.NODE.loss_ratio"));
+        assert_eq!(path("terminal.pc3.mcs_up"), Some("terminal.NAME.mcs_up"));
         assert_eq!(path("calls.b.one_way_delay_ms.p95"), Some("calls.one_way_delay_ms"));
     }
 

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir::units::Timestamp;
+use weir_net::cellular::{BearerEvent, BearerRow, BlockRecord};
 use weir_net::wifi::{AirtimeRecord, NodeRow};
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
 use super::series::SeriesReader;
 use super::table::{AnyLog, Log};
 use super::{
-    CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime, damaged,
-    events, lines, nodes, read_json,
+    CALL, EVENTS, LOGS, RUN, Record, RecordError, RunFile, SCHEMA, SERIES, airtime, bearers,
+    blocks, damaged, events, lines, nodes, read_json,
 };
 use crate::calls::file::CallFile;
 use crate::calls::{Calls, Flaw};
@@ -138,6 +139,21 @@ impl Reader {
         self.log(&airtime::FILE, take)
     }
 
+    /// Passes the rows of the bearers to `take`, by time; none without a cellular cell.
+    pub fn bearer_rows(&self, mut take: impl FnMut(&BearerRow)) -> Result<(), RecordError> {
+        self.log(&bearers::FILE, |row| take(&row))
+    }
+
+    /// Passes what became of bearers to `take`, by time; none without a cellular cell.
+    pub fn bearer_events(&self, take: impl FnMut(BearerEvent)) -> Result<(), RecordError> {
+        self.log(&bearers::EVENTS, take)
+    }
+
+    /// Passes the blocks on the air to `take`, by their starts; none without a cellular cell.
+    pub fn blocks(&self, take: impl FnMut(BlockRecord)) -> Result<(), RecordError> {
+        self.log(&blocks::FILE, take)
+    }
+
     /// Passes the items of a file to `take`; none if runs of the scenario have no such file.
     fn log<R: Default, T>(
         &self,
@@ -168,6 +184,7 @@ impl Reader {
             measurer.add_row(row);
         })?;
         self.node_rows(|row| measurer.add_node_row(row))?;
+        self.bearer_rows(|row| measurer.add_bearer_row(row))?;
         Ok(measurer.finish(self.call.as_ref().map(Calls::of)))
     }
 

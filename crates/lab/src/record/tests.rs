@@ -367,3 +367,68 @@ fn a_column_that_comes_late_is_empty_in_the_rows_before() {
     let read: Vec<Row> = whole.lines().filter_map(|line| reader.read(line).unwrap()).collect();
     assert_eq!(read, rows);
 }
+
+/// Two seconds of five calls in a cellular cell, with a bearer that comes and goes.
+pub(crate) fn cellular() -> Record {
+    let found = catalogue::find("demo/lte-5").unwrap().remove(0);
+    let bearer = "[network.terminal.caller.bearer.video]\nqci = 2\ngbr = \"1Mbps\"\n\
+                  from = \"500ms\"\nuntil = \"1500ms\"\n[network.up]";
+    let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[network.up]", bearer, 1);
+    let scenario = scenario::parse("mine", &text, None).unwrap();
+    let config = scenario.sim_config(weir::Algorithm::GccDraft);
+    let trace = weir_sim::run(&config, Seed::new(1));
+    let info = RunInfo {
+        scenario: "mine".into(),
+        controller: "gcc-draft".into(),
+        engine: Engine::Sim,
+        seed: 1,
+    };
+    Record { info, scenario, trace, call: None }
+}
+
+#[test]
+fn bearers_and_blocks_are_read_back_as_they_were_written() {
+    let out = tempfile::tempdir().unwrap();
+    let record = cellular();
+    let folder = record.write(&out.path().join("first")).unwrap();
+    let again = Record::read(&folder).unwrap();
+    let (own, read) = (&record.trace.access.cellular, &again.trace.access.cellular);
+    assert!(own.rows == read.rows && own.blocks == read.blocks);
+    assert_eq!(own.events, read.events);
+    // Each of five terminals has a second bearer from 0.5 s on, which stays in the rows.
+    assert_eq!(read.rows.len(), 5 * 2 * (40 + 30));
+    assert_eq!(read.events.len(), 10);
+    assert!(read.blocks.len() > 100, "{}", read.blocks.len());
+    let second = again.write(&out.path().join("second")).unwrap();
+    assert_eq!(bytes(&folder), bytes(&second));
+    let names: Vec<String> = bytes(&folder).into_iter().map(|(name, _)| name).collect();
+    assert!(!names.contains(&"nodes.csv".into()) && names.contains(&"bearers.csv".into()));
+    let summary = again.summary();
+    let value = |path| summary.metric(None, path).unwrap();
+    assert!((0.0..1.0).contains(&value("terminal.caller.prb_share_up")));
+    assert_eq!(value("terminal.caller.sinr_down_db"), 20.0);
+}
+
+#[test]
+fn a_damaged_file_of_a_cell_is_named_with_its_line() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = cellular().write(out.path()).unwrap();
+    let damage = |file: &str, from: &str, to: &str| {
+        let path = folder.join(file);
+        let good = fs::read_to_string(&path).unwrap();
+        assert!(good.contains(from), "{file} has no {from}");
+        fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let error = Record::read(&folder).unwrap_err().to_string();
+        fs::write(&path, good).unwrap();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(damage("bearers.csv", "\n50,", "\n51,").contains("line 2: time_ms: 51 ms"));
+    assert!(damage("bearers.csv", "caller-1", "nobody").contains("no terminal 'nobody'"));
+    assert!(damage("bearers.csv", ",up,", ",sideways,").contains("no direction 'sideways'"));
+    assert!(damage("bearers.csv", ",2000,", ",99999999999999,").contains("too large"));
+    assert!(damage("bearer-events.csv", "added", "lost").contains("no event 'lost'"));
+    assert!(damage("blocks.csv", ",down,", ",").contains("columns, not"));
+    let ranges = damage("blocks.csv", "0-", "5-2 ");
+    assert!(ranges.contains("is not a list of resource blocks"), "{ranges}");
+}

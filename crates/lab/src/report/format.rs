@@ -70,6 +70,98 @@ pub(super) struct Scenario {
     pub calls: Option<Calls>,
     /// Use of the channel of a Wi-Fi cell; `null` without a cell.
     pub airtime: Option<Airtime>,
+    /// Bearers of a cellular cell; `null` without one.
+    pub cellular: Option<Cellular>,
+}
+
+/// Bearers of a cellular cell over one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct Cellular {
+    /// The command that repeats the run.
+    pub command: String,
+    pub controller: String,
+    /// Ends of the spans over which the values of the curves are taken.
+    pub time_s: Vec<f64>,
+    pub curves: Vec<BearerCurve>,
+    /// Whether the cell has more bearers than there are curves.
+    pub is_cut: bool,
+    /// What became of bearers.
+    pub changes: Vec<BearerChange>,
+    /// `null` if no block was recorded.
+    pub grid: Option<ResourceGrid>,
+}
+
+/// One direction of a bearer; one value for each time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct BearerCurve {
+    pub terminal: String,
+    pub bearer: String,
+    pub direction: Direction,
+    /// Rate of the IP bytes delivered.
+    pub rate_mbps: Vec<Option<f64>>,
+    pub queue_kb: Vec<Option<f64>>,
+    /// Share of the direction's resource blocks.
+    pub prb_percent: Vec<Option<f64>>,
+    /// Without fading. This and the rest are of the terminal.
+    pub sinr_db: Vec<Option<f64>>,
+    pub mcs: Vec<Option<f64>>,
+    /// Retransmissions of HARQ over all transmissions of blocks.
+    pub retransmission_percent: Vec<Option<f64>>,
+}
+
+/// A direction of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// What became of a bearer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct BearerChange {
+    pub time_s: f64,
+    pub terminal: String,
+    pub bearer: String,
+    /// `added`, `changed`, `removed`, `refused`, `pre-empted` or `unknown`.
+    pub event: String,
+}
+
+/// Who had which resource blocks over a few milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct ResourceGrid {
+    /// Start of the picture, in the run's time.
+    pub from_s: f64,
+    pub tti_ms: f64,
+    /// Number of TTIs in the picture.
+    pub ttis: u32,
+    pub prbs_up: u16,
+    pub prbs_down: u16,
+    pub nodes: Vec<String>,
+    pub blocks: Vec<GridBlock>,
+}
+
+/// A transmission of a block.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct GridBlock {
+    /// Number of its TTI in the picture, from 0.
+    pub tti: u32,
+    pub direction: Direction,
+    /// Index of its terminal.
+    pub node: usize,
+    /// First and last resource block of each range.
+    pub prbs: Vec<(u16, u16)>,
+    pub mcs: u8,
+    pub bytes: u32,
+    /// 1 for the first transmission.
+    pub attempt: u32,
+    pub is_decoded: bool,
 }
 
 /// Use of the channel of a Wi-Fi cell over a few milliseconds of one run.

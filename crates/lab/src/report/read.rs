@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use weir::units::TimeDelta;
 
 use super::airtime::Frames;
+use super::cellular::Bearers;
 use super::events::Thinner;
 use super::series::{Average, Curve, Grid, Pen};
 use super::{Detail, Run, controllers, drawn_flows, format, is_of_column, parts};
@@ -55,6 +56,8 @@ struct Job {
     most_events: usize,
     /// Whether its responses to capacity changes are compared.
     changes: bool,
+    /// Whether the bearers of its cellular cell are drawn.
+    bearers: bool,
 }
 
 /// Result of a job.
@@ -180,6 +183,9 @@ fn jobs(records: Vec<Reader>) -> Vec<Job> {
         let drawn = drawn_flows(of_scenario.iter());
         let engine = of_scenario[0].info.engine;
         let changes = of_scenario.iter().any(|record| record.info.engine != engine);
+        let is_simulated = |record: &Reader| record.info.engine == Engine::Sim;
+        let with_bearers = of_scenario.iter().position(is_simulated).unwrap_or(0);
+        let mut number = 0;
         for of_column in of_scenario.chunk_by(of_column) {
             let flaws: Vec<_> = of_column.iter().map(Reader::flaw).collect();
             let shown = parts(&flaws).shown;
@@ -206,7 +212,9 @@ fn jobs(records: Vec<Reader>) -> Vec<Job> {
                     events,
                     most_events: detail.changes,
                     changes,
+                    bearers: number == with_bearers,
                 });
+                number += 1;
             }
         }
     }
@@ -215,7 +223,7 @@ fn jobs(records: Vec<Reader>) -> Vec<Job> {
 
 impl Job {
     fn run(self) -> Result<Done, RecordError> {
-        let Self { record, grid, duration, curves, events, most_events, changes } = self;
+        let Self { record, grid, duration, curves, events, most_events, changes, bearers } = self;
         let mut measurer = Measurer::new(&record.scenario, &record.info, &record.flows);
         let mut pens: Vec<Option<Pen<'_>>> = record.flows.iter().map(|_| None).collect();
         for flow in &curves {
@@ -228,6 +236,8 @@ impl Job {
             }
         })?;
         record.node_rows(|row| measurer.add_node_row(row))?;
+        record.bearer_rows(|row| measurer.add_bearer_row(row))?;
+        let bearers = if bearers { Bearers::read(&record)? } else { None };
         let mut frames = Frames::default();
         record.frames(|frame| frames.push(frame))?;
         let mut thinners: Vec<(usize, Thinner)> =
@@ -248,6 +258,6 @@ impl Job {
         let curves = pens.into_iter().enumerate();
         let curves = curves.filter_map(|(flow, pen)| Some((flow, pen?.finish()))).collect();
         let events = thinners.into_iter().map(|(flow, it)| (flow, it.finish())).collect();
-        Ok(Done { run: Run { record, summary, changes: steps, frames }, curves, events })
+        Ok(Done { run: Run { record, summary, changes: steps, frames, bearers }, curves, events })
     }
 }

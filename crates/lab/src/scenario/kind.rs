@@ -75,6 +75,11 @@ impl Access {
         group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
     }
 
+    /// Whether it is a cellular cell.
+    pub fn is_cellular(&self) -> bool {
+        matches!(self.config, AccessConfig::Cellular(_))
+    }
+
     /// Names of the nodes, in the order of their numbers.
     pub fn names(&self) -> Vec<String> {
         self.config.names()

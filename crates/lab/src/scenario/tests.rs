@@ -13,6 +13,7 @@ use super::{
 };
 
 mod calls;
+mod cellular;
 mod flows;
 mod network;
 mod outages;

@@ -41,7 +41,7 @@ fn received(trace: &Trace) -> Vec<Received> {
 }
 
 fn of(scenario: &Scenario, received: &[Received], part: &Range<Timestamp>) -> Shared {
-    Shared::of(scenario, received, part, BTreeMap::new())
+    Shared::of(scenario, received, part, BTreeMap::new(), BTreeMap::new())
 }
 
 fn whole() -> Range<Timestamp> {

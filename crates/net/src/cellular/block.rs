@@ -1,5 +1,7 @@
 //! Transport blocks: what is on the air, and what became of it.
 
+use std::ops::Range;
+
 use weir::units::Timestamp;
 
 use super::carrier::{Carrier, Tti};
@@ -131,7 +133,7 @@ pub(super) const fn modulation_index(modulation: Modulation) -> usize {
 }
 
 /// A block that was on the air, for pictures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRecord {
     /// Start of its TTI.
     pub start: Timestamp,
@@ -139,10 +141,8 @@ pub struct BlockRecord {
     pub way: Way,
     /// Number of the terminal among the nodes.
     pub node: usize,
-    /// First resource block, and number of resource blocks from there to the last one.
-    pub first: u16,
-    /// Number of resource blocks granted.
-    pub count: u16,
+    /// Its resource blocks, as ranges in increasing order.
+    pub prbs: Vec<Range<u16>>,
     /// Modulation and coding scheme.
     pub mcs: u8,
     /// Size in bytes.

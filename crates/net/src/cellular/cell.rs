@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -74,7 +75,9 @@ pub struct Cell<T> {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Change,
-    Arrival { source: usize },
+    Arrival {
+        source: usize,
+    },
     Tti(Tti),
     /// Terminals read their grants.
     Fill(Tti),
@@ -472,16 +475,18 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     fn record(&mut self, block: &Block, way: Way, start: Timestamp) {
         let Some(blocks) = &mut self.blocks else { return };
-        let (mut prbs, mut last) = (block.grant.each(&self.carrier), 0);
-        let first = prbs.next().unwrap_or(0);
-        let count = 1 + prbs.inspect(|prb| last = *prb).count() as u16;
-        let _ = last;
+        let mut prbs: Vec<Range<u16>> = Vec::new();
+        for prb in block.grant.each(&self.carrier) {
+            match prbs.last_mut().filter(|last| last.end == prb) {
+                Some(last) => last.end += 1,
+                None => prbs.push(prb..prb + 1),
+            }
+        }
         blocks.push(BlockRecord {
             start,
             way,
             node: block.terminal + 1,
-            first,
-            count,
+            prbs,
             mcs: block.mcs,
             bytes: block.bytes,
             attempt: block.attempt,

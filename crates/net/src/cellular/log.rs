@@ -215,13 +215,13 @@ fn row<T: Debug + Send + 'static>(
         node: index + 1,
         bearer: bearer.config.name.clone(),
         way,
-        sinr_db: cell.sinr_db(now, index, way),
-        mcs: (blocks > 0).then(|| mean(radio.mcs - radio_before.mcs)),
+        sinr_db: hundredths(cell.sinr_db(now, index, way)),
+        mcs: (blocks > 0).then(|| hundredths(mean(radio.mcs - radio_before.mcs))),
         blocks,
         failures: radio.failures - radio_before.failures,
         retransmissions: radio.retransmissions - radio_before.retransmissions,
         abandoned: radio.abandoned - radio_before.abandoned,
-        prbs: after.blocks - before.blocks,
+        prbs: hundredths(after.blocks - before.blocks),
         rlc_repeated: after.repeated.saturating_sub(before.repeated),
         offered: after.offered.saturating_sub(before.offered),
         delivered: after.delivered.saturating_sub(before.delivered),
@@ -229,4 +229,9 @@ fn row<T: Debug + Send + 'static>(
         lost_packets: after.lost_packets - before.lost_packets,
         queue: bearer.channels.of(way).bytes(),
     }
+}
+
+/// Rounded to hundredths, as records have it.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
 }

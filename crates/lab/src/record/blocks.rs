@@ -1,0 +1,162 @@
+//! `blocks.csv`: one row for each transmission of a block on the air of the cellular cell, in the
+//! order in which they were sent.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use weir::units::Timestamp;
+use weir_net::cellular::BlockRecord;
+use weir_net::path::Way;
+
+use super::bearers::{moment, way};
+use super::table::{ColumnGroup, CsvColumn, Log, column, position, put_number};
+
+/// The file.
+pub(crate) const FILE: Log<Block, BlockRecord> = Log {
+    file: "blocks.csv",
+    groups: GROUPS,
+    items: |part| &part.access.cellular.blocks,
+    read: |trace| &mut trace.access.cellular.blocks,
+    applies: |scenario| scenario.access.as_ref().is_some_and(crate::scenario::Access::is_cellular),
+    row: Block::of,
+    item: Block::record,
+};
+
+pub(crate) const GROUPS: &[ColumnGroup<Block>] =
+    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
+
+/// Limit of the number of ranges of a row; no carrier has more groups.
+const RANGES_MAX: usize = 64;
+
+/// A row: a [`BlockRecord`] with numbers as wide as the cells.
+#[derive(Default)]
+pub(crate) struct Block {
+    start: Timestamp,
+    is_down: bool,
+    node: usize,
+    prbs: Vec<Range<u16>>,
+    mcs: u64,
+    bytes: u64,
+    attempt: u64,
+    decoded: u64,
+}
+
+const COLUMNS: &[CsvColumn<Block>] = &[
+    CsvColumn {
+        name: "start_ns",
+        unit: "ns",
+        meaning: "start of its TTI",
+        in_call: "",
+        put: |row, _, out| put_number(out, row.start.as_nanos().unsigned_abs()),
+        take: |row, cell, _| {
+            row.start = moment(cell)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "direction",
+        unit: "",
+        meaning: "`up` or `down`",
+        in_call: "",
+        put: |row, _, out| out.extend_from_slice(row.way().word().as_bytes()),
+        take: |row, cell, _| {
+            row.is_down = way(cell)? == Way::Down;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "terminal",
+        unit: "",
+        meaning: "name of the terminal",
+        in_call: "",
+        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
+        take: |row, cell, nodes| {
+            row.node = position(cell, "terminal", nodes)?;
+            Ok(())
+        },
+    },
+    CsvColumn {
+        name: "prbs",
+        unit: "",
+        meaning: "its resource blocks, such as `0-5 9-11`",
+        in_call: "",
+        put: |row, _, out| put_ranges(out, &row.prbs),
+        take: |row, cell, _| {
+            row.prbs = ranges(cell)?;
+            Ok(())
+        },
+    },
+    column!("mcs", "", mcs, "modulation and coding scheme"),
+    column!("bytes", "byte", bytes, "size of the block"),
+    column!("attempt", "", attempt, "1 for the first transmission, 2 for the first by HARQ"),
+    column!("decoded", "", decoded, "1 if the receiver could decode it, otherwise 0"),
+];
+
+impl Block {
+    fn of(record: &BlockRecord) -> Self {
+        Self {
+            start: record.start,
+            is_down: record.way == Way::Down,
+            node: record.node,
+            prbs: record.prbs.clone(),
+            mcs: record.mcs.into(),
+            bytes: record.bytes.into(),
+            attempt: record.attempt.into(),
+            decoded: record.is_decoded.into(),
+        }
+    }
+
+    fn way(&self) -> Way {
+        if self.is_down { Way::Down } else { Way::Up }
+    }
+
+    fn record(self) -> Result<BlockRecord, String> {
+        let large = |name: &str| format!("{name}: too large");
+        Ok(BlockRecord {
+            start: self.start,
+            way: self.way(),
+            node: self.node,
+            mcs: self.mcs.try_into().map_err(|_| large("mcs"))?,
+            bytes: self.bytes.try_into().map_err(|_| large("bytes"))?,
+            attempt: self.attempt.try_into().map_err(|_| large("attempt"))?,
+            is_decoded: self.decoded == 1,
+            prbs: self.prbs,
+        })
+    }
+}
+
+/// Writes the first line.
+pub fn write_header(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", FILE.header())
+}
+
+/// Writes the next blocks, a line each.
+pub fn write(out: &mut impl Write, nodes: &[String], blocks: &[BlockRecord]) -> io::Result<()> {
+    FILE.write_items(out, nodes, blocks)
+}
+
+/// The ranges as text: first and last resource block of each.
+pub(crate) fn put_ranges(out: &mut Vec<u8>, ranges: &[Range<u16>]) {
+    for (index, range) in ranges.iter().enumerate() {
+        if index > 0 {
+            out.push(b' ');
+        }
+        put_number(out, range.start.into());
+        out.push(b'-');
+        put_number(out, range.end.saturating_sub(1).into());
+    }
+}
+
+fn ranges(cell: &str) -> Result<Vec<Range<u16>>, String> {
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-')?;
+        let (first, last) = (first.parse::<u16>().ok()?, last.parse::<u16>().ok()?);
+        (first <= last).then_some(first..last.checked_add(1)?)
+    };
+    let mut parts = cell.split_whitespace();
+    let found: Option<Vec<_>> = parts.by_ref().take(RANGES_MAX).map(range).collect();
+    match found {
+        Some(found) if parts.next().is_none() => Ok(found),
+        _ => Err(format!("'{cell}' is not a list of resource blocks such as 0-5 9-11")),
+    }
+}

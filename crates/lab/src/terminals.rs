@@ -1,0 +1,218 @@
+//! Metrics of the terminals of a cellular cell, computed from the rows of their bearers.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use weir::units::{DataSize, Timestamp};
+use weir_net::cellular::{BearerRow, Carrier, CellularConfig, Directions, Duplex, SlotKind};
+use weir_net::path::{AccessConfig, NOTE_INTERVAL, Way};
+
+use crate::metrics::TerminalMetrics;
+use crate::metrics::declared::Shape;
+use crate::scenario::Access;
+
+/// The bearer whose rows count for the values of the terminal's radio link, which all of its
+/// bearers' rows have.
+pub(crate) const RADIO: &str = "default";
+
+/// Resource blocks times TTIs that a carrier has in a second of one direction.
+pub(crate) fn prbs_per_second(carrier: &Carrier, way: Way) -> f64 {
+    let share = match &carrier.duplex {
+        Duplex::Frequency => 1.0,
+        Duplex::Time(pattern) => {
+            let carries = |slot: &&SlotKind| match (slot, way) {
+                (SlotKind::Down, Way::Down) | (SlotKind::Up, Way::Up) => true,
+                (SlotKind::Special { down, .. }, Way::Down) => *down > 0,
+                (SlotKind::Special { up, .. }, Way::Up) => *up > 0,
+                _ => false,
+            };
+            pattern.iter().filter(carries).count() as f64 / pattern.len().max(1) as f64
+        }
+    };
+    f64::from(*carrier.prbs.of(way)) * share / carrier.tti().as_secs_f64()
+}
+
+/// The configuration of a cellular cell; `None` for another network.
+pub(crate) fn cellular(access: Option<&Access>) -> Option<&CellularConfig> {
+    match &access?.config {
+        AccessConfig::Cellular(config) => Some(config),
+        _ => None,
+    }
+}
+
+impl TerminalMetrics {
+    /// Filled metrics for every group, used to list the metric paths that exist.
+    pub(crate) fn full(access: &Access) -> BTreeMap<String, Self> {
+        let full: Self = Shape::full();
+        let groups = cellular(Some(access)).into_iter().flat_map(|_| &access.groups);
+        groups.map(|group| (group.name.clone(), full.clone())).collect()
+    }
+}
+
+/// Collects the rows of a cell's bearers and computes the metrics of each group of terminals over a
+/// part of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct TerminalsMeter {
+    part: Range<Timestamp>,
+    prbs_per_second: Directions<f64>,
+    groups: Vec<(String, Range<usize>, Directions<Meter>)>,
+}
+
+impl TerminalsMeter {
+    /// Without a cellular cell there are no groups.
+    pub(crate) fn new(access: Option<&Access>, part: Range<Timestamp>) -> Self {
+        let config = cellular(access);
+        let of_cell = access.filter(|_| config.is_some());
+        let groups = of_cell.into_iter().flat_map(|access| &access.groups);
+        Self {
+            part,
+            prbs_per_second: Directions::from_fn(|way| {
+                config.map_or(1.0, |config| prbs_per_second(&config.carrier, way))
+            }),
+            groups: groups
+                .map(|group| (group.name.clone(), group.nodes.clone(), Directions::default()))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, row: &BearerRow) {
+        if self.part.start < row.time && row.time <= self.part.end {
+            let own = self.groups.iter_mut().filter(|(_, nodes, _)| nodes.contains(&row.node));
+            own.for_each(|(_, _, meters)| meters.of_mut(row.way).push(row));
+        }
+    }
+
+    pub(crate) fn finish(self) -> BTreeMap<String, TerminalMetrics> {
+        let prbs = self.prbs_per_second;
+        let groups = self.groups.into_iter();
+        groups.map(|(name, nodes, meters)| (name, metrics(&meters, nodes.len(), prbs))).collect()
+    }
+}
+
+/// Sums over the rows of one direction.
+#[derive(Clone, Debug, Default)]
+struct Meter {
+    /// Rows of the radio link: one per terminal and interval.
+    rows: u64,
+    offered: DataSize,
+    delivered: DataSize,
+    dropped_packets: u64,
+    lost_packets: u64,
+    prbs: f64,
+    blocks: u64,
+    failures: u64,
+    /// Sum of the MCS of all blocks.
+    mcs: f64,
+    /// Sum of the SINR of all rows in decibels.
+    sinr_db: f64,
+    queue: f64,
+}
+
+impl Meter {
+    fn push(&mut self, row: &BearerRow) {
+        self.offered += row.offered;
+        self.delivered += row.delivered;
+        self.dropped_packets += row.dropped_packets;
+        self.lost_packets += row.lost_packets;
+        self.prbs += row.prbs;
+        self.queue += row.queue.as_bytes() as f64;
+        if row.bearer == RADIO {
+            self.rows += 1;
+            self.blocks += row.blocks;
+            self.failures += row.failures;
+            self.mcs += row.mcs.unwrap_or(0.0) * row.blocks as f64;
+            self.sinr_db += row.sinr_db;
+        }
+    }
+
+    fn mbps(&self, terminals: usize, size: DataSize) -> f64 {
+        let seconds = self.seconds(terminals);
+        if seconds > 0.0 { size.as_bits() as f64 / 1e6 / seconds } else { 0.0 }
+    }
+
+    fn seconds(&self, terminals: usize) -> f64 {
+        NOTE_INTERVAL.as_secs_f64() * self.rows as f64 / terminals as f64
+    }
+
+    fn share(&self, terminals: usize, prbs_per_second: f64) -> f64 {
+        ratio(self.prbs, self.seconds(terminals) * prbs_per_second).unwrap_or(0.0)
+    }
+
+    fn block_error(&self) -> Option<f64> {
+        ratio(self.failures as f64, self.blocks as f64)
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        ratio(sum, self.rows as f64)
+    }
+}
+
+fn metrics(
+    Directions { up, down }: &Directions<Meter>,
+    terminals: usize,
+    prbs: Directions<f64>,
+) -> TerminalMetrics {
+    TerminalMetrics {
+        offered_up_mbps: up.mbps(terminals, up.offered),
+        offered_down_mbps: down.mbps(terminals, down.offered),
+        delivered_up_mbps: up.mbps(terminals, up.delivered),
+        delivered_down_mbps: down.mbps(terminals, down.delivered),
+        dropped_packets: up.dropped_packets + down.dropped_packets,
+        lost_packets: up.lost_packets + down.lost_packets,
+        prb_share_up: up.share(terminals, prbs.up),
+        prb_share_down: down.share(terminals, prbs.down),
+        block_error_up: up.block_error(),
+        block_error_down: down.block_error(),
+        mcs_up: ratio(up.mcs, up.blocks as f64),
+        mcs_down: ratio(down.mcs, down.blocks as f64),
+        sinr_up_db: up.mean(up.sinr_db),
+        sinr_down_db: down.mean(down.sinr_db),
+        queue_up_bytes: up.mean(up.queue),
+        queue_down_bytes: down.mean(down.queue),
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bearer: &str, way: Way, prbs: f64) -> BearerRow {
+        let mut row = BearerRow::default();
+        (row.time, row.node, row.way) = (Timestamp::from_millis(50), 1, way);
+        row.bearer = bearer.into();
+        row.prbs = prbs;
+        row.delivered = DataSize::from_bytes(6_250);
+        row.queue = DataSize::from_bytes(1_000);
+        (row.blocks, row.failures, row.mcs, row.sinr_db) = (10, 1, Some(20.0), 15.0);
+        row
+    }
+
+    #[test]
+    fn bearers_add_up_and_the_radio_link_counts_once() {
+        let mut meters = Directions::<Meter>::default();
+        meters.down.push(&row("default", Way::Down, 500.0));
+        meters.down.push(&row("video", Way::Down, 750.0));
+        let prbs = Directions::from_fn(|way| prbs_per_second(&Carrier::lte(50), way));
+        let metrics = metrics(&meters, 1, prbs);
+        assert_eq!(metrics.delivered_down_mbps, 2.0); // 12,500 B in 50 ms
+        assert_eq!(metrics.prb_share_down, 0.5); // 1,250 of 50 x 50
+        assert_eq!(metrics.block_error_down, Some(0.1));
+        assert_eq!((metrics.mcs_down, metrics.sinr_down_db), (Some(20.0), Some(15.0)));
+        assert_eq!(metrics.queue_down_bytes, Some(2_000.0));
+        assert_eq!((metrics.mcs_up, metrics.prb_share_up), (None, 0.0));
+    }
+
+    #[test]
+    fn a_pattern_gives_each_direction_its_slots() {
+        let mut carrier = Carrier::nr(1, 51);
+        let special = SlotKind::Special { down: 10, up: 0 };
+        let down = SlotKind::Down;
+        carrier.duplex = Duplex::Time(vec![down, down, down, special, SlotKind::Up]);
+        assert_eq!(prbs_per_second(&carrier, Way::Down), 51.0 * 2_000.0 * 0.8);
+        assert_eq!(prbs_per_second(&carrier, Way::Up), 51.0 * 2_000.0 * 0.2);
+    }
+}
