@@ -287,7 +287,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             (self.fates.dropped.dropped.len() - before) as u64;
         if way == Way::Up {
             // The terminal's report of its queue follows with the next TTI.
-            state.uplink.claims[index] = bearer.channels.up.reported();
+            state.uplink.claims[index] = bearer.channels.up.claimed();
             state.uplink.is_fresh = true;
             state.uplink.report_at = None;
             state.active_at = now;
@@ -432,7 +432,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     let repeated = channel.backlog().saturating_sub(before);
                     state.totals.of_mut(way).repeated += DataSize::from_bytes(repeated);
                     if way == Way::Up && repeated > 0 {
-                        let claim = state.channels.up.reported();
+                        let claim = state.channels.up.claimed();
                         self.terminals[index].uplink.claims[bearer] = claim;
                         self.terminals[index].uplink.is_fresh = true;
                     }

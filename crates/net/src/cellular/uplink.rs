@@ -170,7 +170,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     uplink.is_fresh = true;
                     let bearers = self.terminals[index].bearers.iter();
                     self.terminals[index].uplink.claims =
-                        bearers.map(|bearer| bearer.channels.up.reported()).collect();
+                        bearers.map(|bearer| bearer.channels.up.claimed()).collect();
                 }
                 let terminal = &mut self.terminals[index];
                 let uplink = &mut terminal.uplink;

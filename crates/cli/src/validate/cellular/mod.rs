@@ -2,8 +2,8 @@
 //!
 //! `reference.csv` has the runs with their conditions. Each one is repeated with the model for
 //! several seeds, because start phases, block errors and the places in the fading recording are
-//! random: the reference is one draw. A value is within its limit if the range of the model's
-//! values, widened by the limit, contains the reference.
+//! random: the reference is one draw, or the mean of eight for runs with fading. A value is within
+//! its limit if the range of the model's values, widened by the limit, contains the reference.
 
 mod reference;
 mod run;
@@ -17,9 +17,11 @@ use self::reference::{Results, Row};
 use crate::output;
 use crate::table;
 
-/// Number of seeds for each run.
-const SEEDS: RangeInclusive<u64> = 1..=5;
-/// Number of seeds with `--quick`.
+/// Seeds of a run without fading.
+const SEEDS: RangeInclusive<u64> = 1..=10;
+/// Seeds of a run with fading.
+const FADING_SEEDS: RangeInclusive<u64> = 1..=4;
+/// Seeds of a run with `--quick`.
 const QUICK_SEEDS: RangeInclusive<u64> = 1..=2;
 
 /// A value of a run and its reference.
@@ -89,8 +91,7 @@ const HEAD: [&str; 7] = ["run", "value", "ns-3", "least", "most", "limit", "verd
 pub fn validate(is_quick: bool) -> Result<bool> {
     let rows = reference::rows()?;
     let runs = reference::runs(&rows);
-    let seeds = if is_quick { QUICK_SEEDS } else { SEEDS };
-    let results = measure(&runs, &seeds)?;
+    let results = measure(&runs, is_quick)?;
     let checks: Vec<Check> =
         runs.iter().zip(&results).flat_map(|(run, results)| checks(run, results)).collect();
     let lines: Vec<Vec<String>> = checks.iter().map(Check::row).collect();
@@ -102,14 +103,19 @@ pub fn validate(is_quick: bool) -> Result<bool> {
 }
 
 /// Results of all runs: by run, by seed, by row.
-fn measure(runs: &[&[Row]], seeds: &RangeInclusive<u64>) -> Result<Vec<Vec<Vec<Results>>>> {
+fn measure(runs: &[&[Row]], is_quick: bool) -> Result<Vec<Vec<Vec<Results>>>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(rows) = runs.get(index) else { return done };
-            let results: Result<Vec<_>> = seeds.clone().map(|seed| run::run(rows, seed)).collect();
+            let seeds = match rows[0].fading.as_str() {
+                _ if is_quick => QUICK_SEEDS,
+                "none" => SEEDS,
+                _ => FADING_SEEDS,
+            };
+            let results: Result<Vec<_>> = seeds.map(|seed| run::run(rows, seed)).collect();
             done.push((index, results));
         }
     };
