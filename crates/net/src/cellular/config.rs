@@ -647,6 +647,13 @@ pub struct Load {
     pub stop: Timestamp,
 }
 
+impl Load {
+    /// A load that lasts the whole run.
+    pub const fn new(way: Way, bearer: usize, arrivals: Arrivals, size: DataSize) -> Self {
+        Self { way, bearer, arrivals, size, start: Timestamp::ZERO, stop: Timestamp::MAX }
+    }
+}
+
 /// Discontinuous reception (DRX): an idle terminal listens only now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drx {

@@ -11,7 +11,7 @@ use crate::seed::{Seed, Stream};
 /// Waves of a tap. From about ten on, the sum is close to the normal distribution.
 const WAVES: usize = 16;
 /// The gain is computed this many times in the time that a wave takes for one turn.
-const STEPS_PER_TURN: f64 = 100.0;
+const STEPS_PER_TURN: f64 = 64.0;
 /// Shortest time between two values of the gain.
 const STEP_MIN: TimeDelta = TimeDelta::from_micros(250);
 /// Longest time between two values of the gain, for a terminal that stands still.
@@ -82,6 +82,16 @@ pub struct Fading {
     pub origin: Origin,
 }
 
+/// Frequency of the carrier if none is given, in hertz.
+const CARRIER_HZ: f64 = 1.8e9;
+
+impl Fading {
+    /// Fading of a profile at a speed, on a carrier of 1.8 GHz.
+    pub const fn new(profile: Profile, speed_kmh: f64) -> Self {
+        Self { profile, speed_kmh, carrier_hz: CARRIER_HZ, origin: Origin::Own }
+    }
+}
+
 /// Where the fading of a link comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
@@ -113,10 +123,15 @@ const FILTER_MARGIN: i32 = 4;
 /// A complex number.
 type Complex = (f64, f64);
 
+/// Steps after which the waves are computed anew, to bound the rounding errors of turning them.
+const ANCHOR_STEPS: i64 = 64;
+
 /// The fading of one link.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
+    /// The step for which the waves of the taps are turned.
+    turned: Option<i64>,
     /// Turns of each tap's phase at each resource block, because of its delay.
     rotations: Vec<Vec<Complex>>,
     step: TimeDelta,
@@ -129,6 +144,9 @@ struct Tap {
     amplitude: f64,
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
+    /// Each wave now, and by what it turns in a step.
+    now: [Complex; WAVES],
+    turns: [Complex; WAVES],
 }
 
 impl Multipath {
@@ -146,16 +164,19 @@ impl Multipath {
                 (0..prbs).map(|prb| turn(prb, prb_hz, delay_ns * 1e-9)).collect()
             };
             let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
+            let step = step.clamp(STEP_MIN, STEP_MAX);
             return Self {
-                taps: taps(profile, shift_hz, stream),
+                taps: taps(profile, (shift_hz, step), stream),
+                turned: None,
                 rotations: profile.iter().map(of_tap).collect(),
-                step: step.clamp(STEP_MIN, STEP_MAX),
+                step,
                 windows: None,
             };
         };
         let mut recorded = Seed::new(seed).stream("cellular/recording");
         Self {
-            taps: taps(profile, shift_hz, &mut recorded),
+            taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
+            turned: None,
             rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
             step: RECORDING_STEP,
             windows: Some(stream.bits()),
@@ -173,24 +194,61 @@ impl Multipath {
     }
 
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
-    pub(super) fn gains(&self, step: i64, gains: &mut Vec<f64>) {
-        let seconds = (self.step * step).as_secs_f64();
+    pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
+        self.turn_to(step);
+        let sums = self.taps.iter().map(|tap| {
+            let sum = |sum: Complex, wave: &Complex| (sum.0 + wave.0, sum.1 + wave.1);
+            let (re, im) = tap.now.iter().fold((0.0, 0.0), sum);
+            (tap.amplitude * re, tap.amplitude * im)
+        });
+        let taps: Vec<Complex> = sums.collect();
         let count = self.rotations.first().map_or(0, Vec::len);
-        let mut sums = vec![(0.0, 0.0); count];
-        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
-            let (re, im) = tap.at(seconds);
-            for (sum, (cos, sin)) in sums.iter_mut().zip(rotations) {
-                sum.0 += re * cos - im * sin;
-                sum.1 += re * sin + im * cos;
+        gains.clear();
+        gains.extend((0..count).map(|prb| {
+            let (mut re, mut im) = (0.0, 0.0);
+            for (tap, rotations) in taps.iter().zip(&self.rotations) {
+                let (cos, sin) = rotations[prb];
+                re += tap.0 * cos - tap.1 * sin;
+                im += tap.0 * sin + tap.1 * cos;
+            }
+            re * re + im * im
+        }));
+    }
+
+    /// Turns the waves to a step: from the last anchor before it, step by step. So the result does
+    /// not depend on which steps were asked for before.
+    fn turn_to(&mut self, step: i64) {
+        let anchor = step - step.rem_euclid(ANCHOR_STEPS);
+        let from = match self.turned {
+            Some(turned) if (anchor..=step).contains(&turned) => turned,
+            _ => {
+                let seconds = (self.step * anchor).as_secs_f64();
+                for tap in &mut self.taps {
+                    for (now, (speed, phase)) in tap.now.iter_mut().zip(tap.waves) {
+                        let (sin, cos) = libm::sincos(speed * seconds + phase);
+                        *now = (cos, sin);
+                    }
+                }
+                anchor
+            }
+        };
+        for tap in &mut self.taps {
+            for (now, turn) in tap.now.iter_mut().zip(&tap.turns) {
+                for _ in from..step {
+                    *now = (now.0 * turn.0 - now.1 * turn.1, now.0 * turn.1 + now.1 * turn.0);
+                }
             }
         }
-        gains.clear();
-        gains.extend(sums.into_iter().map(|(re, im)| re * re + im * im));
+        self.turned = Some(step);
     }
 }
 
 /// The taps of a profile, each with waves from all sides. The mean power of all is one.
-fn taps(profile: &[(f64, f64)], shift_hz: f64, stream: &mut Stream) -> Vec<Tap> {
+fn taps(
+    profile: &[(f64, f64)],
+    (shift_hz, step): (f64, TimeDelta),
+    stream: &mut Stream,
+) -> Vec<Tap> {
     let power = |db: f64| libm::pow(10.0, db / 10.0);
     let total: f64 = profile.iter().map(|(_, db)| power(*db)).sum();
     let mut turn = || core::f64::consts::TAU * stream.uniform();
@@ -200,7 +258,12 @@ fn taps(profile: &[(f64, f64)], shift_hz: f64, stream: &mut Stream) -> Vec<Tap> 
             let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
             (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
         });
-        Tap { amplitude: libm::sqrt(power(*db) / total / WAVES as f64), waves }
+        let turns = waves.map(|(speed, _): (f64, f64)| {
+            let (sin, cos) = libm::sincos(speed * step.as_secs_f64());
+            (cos, sin)
+        });
+        let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
+        Tap { amplitude, waves, now: [(0.0, 0.0); WAVES], turns }
     };
     profile.iter().map(tap).collect()
 }
@@ -230,18 +293,6 @@ const fn mixed(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-impl Tap {
-    fn at(&self, seconds: f64) -> Complex {
-        let mut sum = (0.0, 0.0);
-        for (speed, phase) in self.waves {
-            let (sin, cos) = libm::sincos(speed * seconds + phase);
-            sum.0 += cos;
-            sum.1 += sin;
-        }
-        (self.amplitude * sum.0, self.amplitude * sum.1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +308,7 @@ mod tests {
     fn samples(profile: Profile) -> Vec<Vec<f64>> {
         (0..400)
             .flat_map(|seed| {
-                let multipath = multipath(profile, seed);
+                let mut multipath = multipath(profile, seed);
                 (0..10).map(move |second| {
                     let mut gains = Vec::new();
                     multipath.gains(second * 1_000, &mut gains);
@@ -291,8 +342,8 @@ mod tests {
 
     #[test]
     fn the_gain_changes_with_the_doppler_shift() {
-        let multipath = multipath(Profile::Epa, 1);
-        let at = |millis| {
+        let mut multipath = multipath(Profile::Epa, 1);
+        let mut at = |millis| {
             let mut gains = Vec::new();
             multipath.gains(multipath.step(Timestamp::from_millis(millis)), &mut gains);
             gains[0]

@@ -24,6 +24,12 @@ const FADING_SEEDS: RangeInclusive<u64> = 1..=4;
 /// Seeds of a run with `--quick`.
 const QUICK_SEEDS: RangeInclusive<u64> = 1..=2;
 
+/// Values outside their limits whose cause is known. ns-3 sends again only whole parts of RLC, and
+/// after `t-PollRetransmit` all that are not acknowledged; so a deep fade stalls it. The model cuts
+/// what it sends again to the block, as 3GPP TS 36.322 §5.2.1 has it.
+const KNOWN_MISSES: [(&str, &str); 2] =
+    [("harqAM-dl-cqi40-s10", "p95, ms"), ("harqAM-ul-s20", "p95, ms")];
+
 /// A value of a run and its reference.
 struct Check {
     run: String,
@@ -66,6 +72,15 @@ impl Check {
         (least - allowed..=most + allowed).contains(&self.reference)
     }
 
+    fn is_known_miss(&self) -> bool {
+        KNOWN_MISSES.contains(&(self.run.as_str(), self.what))
+    }
+
+    /// Whether it is as expected: within its limit, or a known miss.
+    fn is_expected(&self) -> bool {
+        self.is_within() != self.is_known_miss()
+    }
+
     fn row(&self) -> Vec<String> {
         let (least, most) = self.range();
         let limit = match self.limit {
@@ -80,7 +95,13 @@ impl Check {
             number(least),
             number(most),
             limit,
-            if self.is_within() { "within" } else { "MISS" }.into(),
+            match (self.is_within(), self.is_known_miss()) {
+                (true, false) => "within",
+                (false, true) => "known miss",
+                (true, true) => "WITHIN, but listed as a known miss",
+                (false, false) => "MISS",
+            }
+            .into(),
         ]
     }
 }
@@ -96,10 +117,15 @@ pub fn validate(is_quick: bool) -> Result<bool> {
         runs.iter().zip(&results).flat_map(|(run, results)| checks(run, results)).collect();
     let lines: Vec<Vec<String>> = checks.iter().map(Check::row).collect();
     output::print(&table::aligned(&HEAD, &lines, 2))?;
-    let missed = checks.iter().filter(|check| !check.is_within()).count();
-    let within = checks.len() - missed;
-    output::line(&format!("{} runs, {within} of {} values within", runs.len(), checks.len()))?;
-    Ok(missed == 0)
+    let within = checks.iter().filter(|check| check.is_within()).count();
+    let known = checks.iter().filter(|check| !check.is_within() && check.is_known_miss()).count();
+    output::line(&format!(
+        "{} runs, {} values: {within} within, {known} known misses, {} missed",
+        runs.len(),
+        checks.len(),
+        checks.len() - within - known
+    ))?;
+    Ok(checks.iter().all(Check::is_expected))
 }
 
 /// Results of all runs: by run, by seed, by row.
