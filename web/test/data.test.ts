@@ -178,7 +178,16 @@ test("bearers have a row for each time within the zoom, and a gap is an empty ce
 test("a block has the time of its run and its resource blocks as the record has them", () => {
   const { cellular } = fixture().scenarios.find((it) => it.cellular !== null)!;
   const { rows } = gridData("demo/lte-5", "nada", cellular!.grid!);
-  expect(rows[3]).toEqual(
-    ["demo/lte-5", "nada", "pc4", "down", 30.008, "12-15 20-24", 12, 700, 2, 1],
-  );
+  expect(rows[3]).toEqual([
+    "demo/lte-5",
+    "nada",
+    "pc4",
+    "down",
+    30.008,
+    "12-15 20-24",
+    12,
+    700,
+    2,
+    1,
+  ]);
 });

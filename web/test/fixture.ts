@@ -471,7 +471,12 @@ function cellularOf(duration_s: number): Cellular {
 }
 
 function gridOf(): ResourceGrid {
-  const block = (tti: number, direction: "up" | "down", node: number, prbs: [number, number][]) => ({
+  const block = (
+    tti: number,
+    direction: "up" | "down",
+    node: number,
+    prbs: [number, number][],
+  ) => ({
     tti,
     direction,
     node,
@@ -490,9 +495,21 @@ function gridOf(): ResourceGrid {
     nodes: ["base-station", "pc3", "pc4", "walker"],
     blocks: [
       block(0, "down", 1, [[0, 11]]),
-      { ...block(0, "down", 2, [[12, 15], [20, 24]]), is_decoded: false },
+      {
+        ...block(0, "down", 2, [
+          [12, 15],
+          [20, 24],
+        ]),
+        is_decoded: false,
+      },
       block(1, "up", 1, [[0, 24]]),
-      { ...block(8, "down", 2, [[12, 15], [20, 24]]), attempt: 2 },
+      {
+        ...block(8, "down", 2, [
+          [12, 15],
+          [20, 24],
+        ]),
+        attempt: 2,
+      },
       block(12, "up", 3, [[3, 20]]),
       block(39, "down", 3, [[0, 24]]),
     ],

@@ -161,10 +161,7 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Simulated beside/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^getStats beside/, ["Rate (kbit/s)", "Rate (kbit/s)", "Time (s)"]],
   [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
-  [
-    /^Bearers/,
-    ["Rate (Mbit/s)", "Queue (kB)", "Share (%)", "SINR (dB)", "HARQ (%)", "Time (s)"],
-  ],
+  [/^Bearers/, ["Rate (Mbit/s)", "Queue (kB)", "Share (%)", "SINR (dB)", "HARQ (%)", "Time (s)"]],
   [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];
 
@@ -381,7 +378,9 @@ describe.skipIf(!available)("the page", () => {
     await plot.getByRole("button", { name: "as CSV" }).click();
     const saved = Buffer.from((await nextSaved(page)).base64, "base64").toString();
     const [head, ...lines] = saved.trimEnd().split("\r\n");
-    expect(head).toMatch(/^scenario,controller,terminal,bearer,direction,time_s,rate_mbps,queue_kb/);
+    expect(head).toMatch(
+      /^scenario,controller,terminal,bearer,direction,time_s,rate_mbps,queue_kb/,
+    );
     const kinds = new Set(lines.map((line) => line.split(",").slice(2, 5).join(" ")));
     expect([...kinds]).toEqual(["pc4 default up", "pc4 video up"]);
     expect(complaints).toEqual([]);

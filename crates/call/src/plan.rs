@@ -304,8 +304,11 @@ impl<'a> Builder<'a> {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
         if flows.iter().any(|flow| flow.attachment != first.attachment) {
+            let access = self.scenario.access.as_ref();
+            let terminal = access.map_or("terminal", |access| access.config.terminal_word());
             return Err(format!(
-                "the flows of call {} are at different stations, or in different categories",
+                "the flows of call {} are at different {terminal}s, or in different categories or \
+                 bearers",
                 call.number
             ));
         }

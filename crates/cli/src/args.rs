@@ -205,8 +205,8 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
 /// `weir link`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a Wi-Fi
-cell A is the station of the scenario's first flow that is at one; the other stations are simulated.
+COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a cell,
+A is the station or terminal of the scenario's first flow that is at one; the others are simulated.
 The exit code is that of COMMAND, or 128 and the number of the signal that ended it. SIGINT, SIGTERM and
 SIGHUP go to all processes of COMMAND; whatever is left after three seconds is killed.
 

@@ -38,9 +38,10 @@ export function resourceView(scenario: string, cellular: Cellular): HTMLElement 
   const hatch = `hatch-${++pictures}`;
   const holder = el("div", { class: "resources" });
   const legend = el("span", { class: "resource-legend" });
+  const colour = colourOf(cellular, grid);
   const draw = () => {
-    holder.replaceChildren(picture(grid, hatch));
-    legend.replaceChildren(...legendItems(grid));
+    holder.replaceChildren(picture(grid, colour, hatch));
+    legend.replaceChildren(...legendItems(grid, colour));
   };
   draw();
   onThemeChange(draw);
@@ -53,7 +54,7 @@ export function resourceView(scenario: string, cellular: Cellular): HTMLElement 
     const { width, height } = sizeOf(grid);
     const most = width + (EXPORT_MIN - innerWidth(EXPORT_MIN));
     const foot = [`${scenario}: ${TITLE}`, caption, cellular.command];
-    const svg = new XMLSerializer().serializeToString(picture(grid, hatch, true));
+    const svg = new XMLSerializer().serializeToString(picture(grid, colour, hatch, true));
     return framed(svg, Math.max(EXPORT_MIN, most), height, foot);
   };
   return el(
@@ -80,10 +81,12 @@ function nameOf(grid: ResourceGrid, node: number): string {
   return grid.nodes[node] ?? `terminal ${node}`;
 }
 
-function colourOf(grid: ResourceGrid): (node: number) => string {
-  const terminals = terminalsOf(grid).map((node) => `${node}`);
-  const palette = paletteOf(terminals);
-  return (node) => palette(`${node}`);
+type Colour = (node: number) => string;
+
+/** A terminal has the colour of its curves. */
+function colourOf({ curves }: Cellular, grid: ResourceGrid): Colour {
+  const palette = paletteOf(unique(curves.map((curve) => curve.terminal)));
+  return (node) => palette(nameOf(grid, node));
 }
 
 /** Directions with a block. In time division both use the same resource blocks in turn. */
@@ -101,7 +104,7 @@ function sizeOf(grid: ResourceGrid): { width: number; height: number } {
 }
 
 /** The picture; a file has the names of the terminals above it. */
-function picture(grid: ResourceGrid, hatch: string, isFile = false): SVGElement {
+function picture(grid: ResourceGrid, colour: Colour, hatch: string, isFile = false): SVGElement {
   const { width, height } = sizeOf(grid);
   const root = svg("svg", {
     viewBox: `0 0 ${width} ${height}`,
@@ -114,7 +117,6 @@ function picture(grid: ResourceGrid, hatch: string, isFile = false): SVGElement 
     "font-size": 12,
   });
   root.append(hatchPattern(hatch));
-  const colour = colourOf(grid);
   directionsOf(grid).forEach((direction, i) => {
     const top = i * (HEAD + HEIGHT + GAP) + HEAD;
     const prbs = direction === "down" ? grid.prbs_down : grid.prbs_up;
@@ -144,7 +146,7 @@ function hatchPattern(id: string): SVGElement {
 interface Place {
   prbs: number;
   top: number;
-  colour: (node: number) => string;
+  colour: Colour;
   hatch: string;
 }
 
@@ -221,7 +223,7 @@ function timeAxis(grid: ResourceGrid, y: number): SVGElement[] {
 }
 
 /** Names of the terminals in their colours, at the upper right. */
-function names(grid: ResourceGrid, colour: (node: number) => string): SVGElement[] {
+function names(grid: ResourceGrid, colour: Colour): SVGElement[] {
   const terminals = terminalsOf(grid);
   const text = label("", { x: LEFT + grid.ttis * TTI_WIDTH, y: 14, "text-anchor": "end" });
   for (const node of terminals) {
@@ -232,8 +234,7 @@ function names(grid: ResourceGrid, colour: (node: number) => string): SVGElement
   return [text];
 }
 
-function legendItems(grid: ResourceGrid): HTMLElement[] {
-  const colour = colourOf(grid);
+function legendItems(grid: ResourceGrid, colour: Colour): HTMLElement[] {
   return terminalsOf(grid).map((node) => {
     const swatch = el("i", { style: `background:${colour(node)}` });
     return el("span", {}, swatch, ` ${nameOf(grid, node)} `);

@@ -171,6 +171,8 @@ function panelAxes(view: Panels, tops: number[]): Option {
       const labelled = gridIndex === last;
       return {
         ...axis,
+        // It stays at the bottom of a panel with values below zero.
+        axisLine: { ...axis.axisLine, onZero: false },
         gridIndex,
         min: 0,
         max: view.duration_s,
