@@ -3,11 +3,14 @@
 import type { Cell, CsvTable } from "./csv";
 import type {
   Airtime,
+  BearerCurve,
   Boxes,
+  Cellular,
   DelayPlot,
   Group,
   Histogram,
   RatePlot,
+  ResourceGrid,
   Scenario,
   Series,
   SplitRow,
@@ -230,4 +233,61 @@ export function airtimeData(scenario: string, airtime: Airtime): CsvTable {
       frame.text,
     ]),
   };
+}
+
+// Cellular
+
+/** The columns of a bearer over time, in the order of the panels. */
+export const BEARER_COLUMNS = [
+  "rate_mbps",
+  "queue_kb",
+  "prb_percent",
+  "sinr_db",
+  "mcs",
+  "retransmission_percent",
+] as const;
+
+/** One row for each bearer and time. */
+export function bearerData(
+  scenario: string,
+  { controller, time_s }: Cellular,
+  curves: BearerCurve[],
+  span: { from_s: number; to_s: number },
+): CsvTable {
+  const within = (time: number) => time >= span.from_s && time <= span.to_s;
+  const head = ["scenario", "controller", "terminal", "bearer", "direction", "time_s"];
+  const rows = curves.flatMap((curve) =>
+    time_s.flatMap((time, i): Cell[][] => {
+      if (!within(time)) return [];
+      const values = BEARER_COLUMNS.map((column) => curve[column][i] ?? null);
+      const { terminal, bearer, direction } = curve;
+      return [[scenario, controller, terminal, bearer, direction, time, ...values]];
+    }),
+  );
+  return { head: [...head, ...BEARER_COLUMNS], rows };
+}
+
+/** One row for each transmission of a block, in the run's time. */
+export function gridData(scenario: string, controller: string, grid: ResourceGrid): CsvTable {
+  const head = ["scenario", "controller", "terminal", "direction", "start_s", "prbs", "mcs"];
+  return {
+    head: [...head, "bytes", "attempt", "decoded"],
+    rows: grid.blocks.map((block) => [
+      scenario,
+      controller,
+      grid.nodes[block.node] ?? null,
+      block.direction,
+      grid.from_s + (block.tti * grid.tti_ms) / 1000,
+      prbText(block.prbs),
+      block.mcs,
+      block.bytes,
+      block.attempt,
+      block.is_decoded ? 1 : 0,
+    ]),
+  };
+}
+
+/** Ranges of resource blocks, as the record has them: `0-5 9-11`. */
+export function prbText(prbs: [number, number][]): string {
+  return prbs.map(([first, last]) => `${first}-${last}`).join(" ");
 }

@@ -121,6 +121,8 @@ export interface Scenario {
   calls: Calls | null;
   /** Use of the channel of a Wi-Fi cell; `null` without a cell. */
   airtime: Airtime | null;
+  /** Bearers of a cellular cell; `null` without one. */
+  cellular: Cellular | null;
 }
 
 /** One flow over all runs of one controller under one engine. */
@@ -498,3 +500,77 @@ export interface AirFrame {
 
 /** Kinds of frames on the air. */
 export type AirFrameKind = "data" | "ack" | "block-ack";
+
+/** Bearers of a cellular cell over one run. */
+export interface Cellular {
+  /** The command that repeats the run. */
+  command: string;
+  controller: string;
+  /** Ends of the spans over which the values of the curves are taken. */
+  time_s: Array<number>;
+  curves: Array<BearerCurve>;
+  /** Whether the cell has more bearers than there are curves. */
+  is_cut: boolean;
+  /** What became of bearers. */
+  changes: Array<BearerChange>;
+  /** `null` if no block was recorded. */
+  grid: ResourceGrid | null;
+}
+
+/** One direction of a bearer; one value for each time. */
+export interface BearerCurve {
+  terminal: string;
+  bearer: string;
+  direction: Direction;
+  /** Rate of the IP bytes delivered. */
+  rate_mbps: Array<number | null>;
+  queue_kb: Array<number | null>;
+  /** Share of the direction's resource blocks. */
+  prb_percent: Array<number | null>;
+  /** Without fading. This and the rest are of the terminal. */
+  sinr_db: Array<number | null>;
+  mcs: Array<number | null>;
+  /** Retransmissions of HARQ over all transmissions of blocks. */
+  retransmission_percent: Array<number | null>;
+}
+
+/** A direction of a cell. */
+export type Direction = "up" | "down";
+
+/** What became of a bearer. */
+export interface BearerChange {
+  time_s: number;
+  terminal: string;
+  bearer: string;
+  /** `added`, `changed`, `removed`, `refused`, `pre-empted` or `unknown`. */
+  event: string;
+}
+
+/** Who had which resource blocks over a few milliseconds. */
+export interface ResourceGrid {
+  /** Start of the picture, in the run's time. */
+  from_s: number;
+  tti_ms: number;
+  /** Number of TTIs in the picture. */
+  ttis: number;
+  prbs_up: number;
+  prbs_down: number;
+  nodes: Array<string>;
+  blocks: Array<GridBlock>;
+}
+
+/** A transmission of a block. */
+export interface GridBlock {
+  /** Number of its TTI in the picture, from 0. */
+  tti: number;
+  direction: Direction;
+  /** Index of its terminal. */
+  node: number;
+  /** First and last resource block of each range. */
+  prbs: Array<[number, number]>;
+  mcs: number;
+  bytes: number;
+  /** 1 for the first transmission. */
+  attempt: number;
+  is_decoded: boolean;
+}

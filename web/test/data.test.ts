@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import { csvText } from "../src/csv";
 import {
   airtimeData,
+  bearerData,
   boxData,
   delaysData,
+  gridData,
   latenessData,
   ratesData,
   scatterData,
@@ -160,5 +162,32 @@ test("a frame on the air has the time of its run", () => {
   };
   expect(airtimeData("demo/wifi-5", airtime).rows).toEqual([
     ["demo/wifi-5", "gcc", "caller-1", "ack", 2000010, 2000044, 1, 1, "ACK"],
+  ]);
+});
+
+test("bearers have a row for each time within the zoom, and a gap is an empty cell", () => {
+  const { cellular } = fixture().scenarios.find((it) => it.cellular !== null)!;
+  const span = { from_s: cellular!.time_s[40]!, to_s: cellular!.time_s[50]! };
+  const table = bearerData("demo/lte-5", cellular!, cellular!.curves.slice(0, 2), span);
+  expect(table.rows.length).toBe(2 * 11);
+  expect(table.rows[0]!.slice(0, 5)).toEqual(["demo/lte-5", "nada", "pc3", "default", "down"]);
+  expect(column(table, "mcs").slice(1, 10)).toEqual(Array(9).fill(null));
+  expect(column(table, "mcs")[0]).not.toBeNull();
+});
+
+test("a block has the time of its run and its resource blocks as the record has them", () => {
+  const { cellular } = fixture().scenarios.find((it) => it.cellular !== null)!;
+  const { rows } = gridData("demo/lte-5", "nada", cellular!.grid!);
+  expect(rows[3]).toEqual([
+    "demo/lte-5",
+    "nada",
+    "pc4",
+    "down",
+    30.008,
+    "12-15 20-24",
+    12,
+    700,
+    2,
+    1,
   ]);
 });

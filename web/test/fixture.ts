@@ -2,14 +2,17 @@
 // controller.
 
 import type {
+  BearerCurve,
   BoxPlot,
   Calls,
+  Cellular,
   Engine,
   Group,
   Histogram,
   Point,
   RateChange,
   Report,
+  ResourceGrid,
   Scenario,
 } from "../src/format";
 
@@ -145,6 +148,7 @@ function scenarioOf(it: Shape, next: () => number): Scenario {
     sim_real: call ? flows.map(comparison) : [],
     calls: call ? callRows() : null,
     airtime: shared ? AIRTIME : null,
+    cellular: shared ? cellularOf(it.duration_s) : null,
   };
 }
 
@@ -429,6 +433,89 @@ const AIRTIME: Scenario["airtime"] = {
   ],
 };
 
+/** Three terminals; the second one has a second bearer. */
+function cellularOf(duration_s: number): Cellular {
+  const time_s = Array.from({ length: 100 }, (_, i) => ((i + 1) * duration_s) / 100);
+  const bearers: [string, string][] = [
+    ["pc3", "default"],
+    ["pc4", "default"],
+    ["pc4", "video"],
+    ["walker", "default"],
+  ];
+  const curve = ([terminal, bearer]: [string, string], i: number, down: boolean): BearerCurve => {
+    const wave = (mean: number, width: number) =>
+      time_s.map((time) => mean + width * Math.sin(time / (5 + i)));
+    return {
+      terminal,
+      bearer,
+      direction: down ? "down" : "up",
+      rate_mbps: wave(down ? 4 : 2, 1),
+      queue_kb: wave(50 * (i + 1), 40),
+      prb_percent: wave(20, 5),
+      sinr_db: wave(5 - 4 * i, 3),
+      // A terminal that sends nothing has no MCS.
+      mcs: wave(15, 6).map((value, k) => (k > 40 && k < 50 ? null : value)),
+      retransmission_percent: wave(10, 5),
+    };
+  };
+  const all = [true, false].flatMap((down) => bearers.map((it, i) => curve(it, i, down)));
+  return {
+    command: `weir run ${SHARED} --controller nada --seed 1`,
+    controller: "nada",
+    time_s,
+    curves: all,
+    is_cut: false,
+    changes: [{ time_s: 12.5, terminal: "pc4", bearer: "video", event: "added" }],
+    grid: gridOf(),
+  };
+}
+
+function gridOf(): ResourceGrid {
+  const block = (
+    tti: number,
+    direction: "up" | "down",
+    node: number,
+    prbs: [number, number][],
+  ) => ({
+    tti,
+    direction,
+    node,
+    prbs,
+    mcs: 12,
+    bytes: 700,
+    attempt: 1,
+    is_decoded: true,
+  });
+  return {
+    from_s: 30,
+    tti_ms: 1,
+    ttis: 40,
+    prbs_up: 25,
+    prbs_down: 25,
+    nodes: ["base-station", "pc3", "pc4", "walker"],
+    blocks: [
+      block(0, "down", 1, [[0, 11]]),
+      {
+        ...block(0, "down", 2, [
+          [12, 15],
+          [20, 24],
+        ]),
+        is_decoded: false,
+      },
+      block(1, "up", 1, [[0, 24]]),
+      {
+        ...block(8, "down", 2, [
+          [12, 15],
+          [20, 24],
+        ]),
+        attempt: 2,
+      },
+      block(12, "up", 3, [[3, 20]]),
+      block(39, "down", 3, [[0, 24]]),
+    ],
+  };
+}
+
 const PARTICIPANTS: Report["participants"][number] = {
   scenario: "demo/first-call",
   controller: "chromium",
@@ -655,6 +742,12 @@ export function withoutValues(report: Report): Report {
     for (const row of scenario.sections) Object.assign(row, NO_SECTION);
     for (const row of scenario.video) Object.assign(row, NO_VIDEO);
     scenario.split = [];
+    if (scenario.cellular !== null) {
+      for (const curve of scenario.cellular.curves) {
+        for (const values of Object.values(curve)) if (Array.isArray(values)) values.fill(null);
+      }
+      scenario.cellular.grid = null;
+    }
     for (const row of scenario.paper) Object.assign(row, { controller: null, measured: null });
     for (const finding of scenario.findings) finding.holds = null;
     for (const row of scenario.expectations)

@@ -150,7 +150,7 @@ async function pointAt(surface: Locator, share: number): Promise<void> {
   await surface.hover({ position });
 }
 
-const UNITS = /\(([Mk]bit\/s|ms|s|%|µs|count, log scale)\)$/;
+const UNITS = /\((dB|kB|[Mk]bit\/s|ms|s|%|µs|count, log scale)\)$/;
 const AXES: [title: RegExp, names: string[]][] = [
   [/^How the flows share/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^Rate, delay/, ["Rate (Mbit/s)", "Delay (ms)", "Loss (%)", "Time (s)"]],
@@ -161,19 +161,20 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^Simulated beside/, ["Rate (Mbit/s)", "Delay (ms)", "Time (s)"]],
   [/^getStats beside/, ["Rate (kbit/s)", "Rate (kbit/s)", "Time (s)"]],
   [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
+  [/^Bearers/, ["Rate (Mbit/s)", "Queue (kB)", "Share (%)", "SINR (dB)", "HARQ (%)", "Time (s)"]],
   [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];
 
 /** A column of a CSV file: words and counts, or a name that ends with its unit. */
 const COLUMN =
-  /^((scenario|engine|controller|flow|peer|stream|seed|runs|packets)|\w+_(s|ms|us|mbps|kbps|percent)(\.\w+)?)$/;
+  /^((scenario|engine|controller|flow|peer|stream|seed|runs|packets|terminal|bearer|direction|mcs)|\w+_(s|ms|us|mbps|kbps|percent|kb|db)(\.\w+)?)$/;
 
 function expectComplete(plot: Drawn): void {
   const names = AXES.find(([title]) => title.test(plot.title))?.[1];
   expect(names, `axes of ${plot.title}`).toBeDefined();
   expect(plot.texts.filter((text) => UNITS.test(text)).sort()).toEqual([...names!].sort());
   const legend = plot.texts.filter((text) =>
-    /, (simulated|real call)|^(released|captured|packets|video)/.test(text),
+    /, (simulated|real call)|^(released|captured|packets|video|pc3)/.test(text),
   );
   expect(legend, `legend of ${plot.title}`).not.toEqual([]);
   expect(plot.faults, plot.title).toEqual([]);
@@ -195,9 +196,10 @@ describe.skipIf(!available)("the page", () => {
     const { page, complaints } = await open(look);
     await photograph(page, look.name);
     const plots = await drawnPlots(page);
-    // One plot for all runs, three for each scenario, one where flows share a path. For the call:
-    // two comparisons, the parts of its rate, its rates, its delays and one histogram.
-    expect(plots.length).toBe(1 + 6 * 3 + 1 + 2 + 3 + 1);
+    // One plot for all runs, three for each scenario, one where flows share a path, one for the
+    // bearers of a cell. For the call: two comparisons, the parts of its rate, its rates, its delays
+    // and one histogram.
+    expect(plots.length).toBe(1 + 6 * 3 + 1 + 1 + 2 + 3 + 1);
     for (const plot of plots) expectComplete(plot);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     const dark = look.colorScheme === "dark";
@@ -353,6 +355,79 @@ describe.skipIf(!available)("the page", () => {
     expect((await save("CSV")).toString().split("\r\n")[1]).toBe(
       "rfc8867/5.1,nada,caller-1,data,30000000,30000180,4,3,data to ap",
     );
+    await page.close();
+  });
+
+  test("draws the bearers of a cell for one direction and one terminal", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "bearers" });
+    await catchDownloads(page);
+    const plot = page.locator("figure.plot", { hasText: "Bearers over time" });
+    const texts = () => plot.locator("svg text").allTextContents();
+    expect(await texts()).toEqual(expect.arrayContaining(["pc3", "pc4 video", "SINR (dB)"]));
+    await plot.getByLabel("Terminal").selectOption("pc4");
+    await expect.poll(texts).not.toContain("pc3");
+    await plot.getByLabel("Direction").selectOption("up");
+    const surface = plot.locator(".surface");
+    await pointAt(surface, 0.5);
+    await surface.locator(".tip-body").waitFor();
+    const tip = await surface.locator(".tip-body").innerText();
+    expect(tip).toContain("HARQ %");
+    // The radio link is the terminal's, so the row of its second bearer has no values for it.
+    const rows = await surface.locator(".tip-body tr").allInnerTexts();
+    expect(rows.map((row) => row.split("\t")[0]!.trim())).toEqual(["", "pc4", "pc4 video"]);
+    await plot.getByRole("button", { name: "as CSV" }).click();
+    const saved = Buffer.from((await nextSaved(page)).base64, "base64").toString();
+    const [head, ...lines] = saved.trimEnd().split("\r\n");
+    expect(head).toMatch(
+      /^scenario,controller,terminal,bearer,direction,time_s,rate_mbps,queue_kb/,
+    );
+    const kinds = new Set(lines.map((line) => line.split(",").slice(2, 5).join(" ")));
+    expect([...kinds]).toEqual(["pc4 default up", "pc4 video up"]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("draws who had which resource blocks, on the page and in a file", async () => {
+    const { page, complaints } = await open({ ...looks[0]!, name: "resources" });
+    await catchDownloads(page);
+    const part = page.locator(".part", { hasText: "Resource blocks" });
+    const shapes = () =>
+      part.locator(".resource-grid .block").evaluateAll((blocks) =>
+        blocks.map((block) => ({
+          title: block.querySelector("title")!.textContent,
+          fills: [...block.querySelectorAll("rect")].map((rect) => rect.getAttribute("fill")!),
+        })),
+      );
+    const found = await shapes();
+    expect(found.map(({ title }) => title)).toContain(
+      "pc4, PRB 12-15 20-24, MCS 12, 700 B, not decoded",
+    );
+    const again = found.find(({ title }) => title!.includes("transmission 2"))!;
+    // Two ranges, each in the terminal's colour under the hatching.
+    expect(again.fills.length).toBe(4);
+    expect(again.fills[1]).toMatch(/^url\(#hatch-\d+\)$/);
+    expect(new Set(found.map(({ fills }) => fills[0])).size).toBe(3);
+    await part.getByRole("button", { name: "as SVG" }).click();
+    const svg = Buffer.from((await nextSaved(page)).base64, "base64").toString();
+    expect(svg).toContain("■ walker");
+    expect(svg).toContain("Hatched: retransmission");
+    expect(svg).toContain("weir run rfc8867/5.1 --controller nada --seed 1");
+    await part.getByRole("button", { name: "as CSV" }).click();
+    const csv = Buffer.from((await nextSaved(page)).base64, "base64").toString();
+    expect(csv.split("\r\n")[1]).toBe("rfc8867/5.1,nada,pc3,down,30,0-11,12,700,1,1");
+    // The colours of the other theme replace these.
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(async () => (await shapes())[0]!.fills).not.toEqual(found[0]!.fills);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("says so where no block was recorded", async () => {
+    const report = withoutValues(fixture());
+    const { page, complaints } = await open({ ...looks[0]!, report, name: "no-blocks" });
+    const part = page.locator(".part", { hasText: "Resource blocks" });
+    expect(await part.innerText()).toContain("No block was on the air");
+    expect(complaints).toEqual([]);
     await page.close();
   });
 

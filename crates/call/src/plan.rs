@@ -307,8 +307,11 @@ impl<'a> Builder<'a> {
             return Err(format!("the flows of call {} have different delays", call.number));
         }
         if flows.iter().any(|flow| flow.attachment != first.attachment) {
+            let access = self.scenario.access.as_ref();
+            let terminal = access.map_or("terminal", |access| access.config.terminal_word());
             return Err(format!(
-                "the flows of call {} differ in their terminal of the access network or its class",
+                "the flows of call {} are at different {terminal}s, or in different categories or \
+                 bearers",
                 call.number
             ));
         }

@@ -178,7 +178,13 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use weir::{Algorithm, ControllerFactory};
+
     use super::*;
+    use crate::scenario::catalogue;
+    use crate::simulate;
 
     fn row(bearer: &str, way: Way, prbs: f64) -> BearerRow {
         let mut row = BearerRow::default();
@@ -204,6 +210,27 @@ mod tests {
         assert_eq!((metrics.mcs_down, metrics.sinr_down_db), (Some(20.0), Some(15.0)));
         assert_eq!(metrics.queue_down_bytes, Some(2_000.0));
         assert_eq!((metrics.mcs_up, metrics.prb_share_up), (None, 0.0));
+    }
+
+    #[test]
+    fn a_dedicated_bearer_keeps_a_call_apart_from_its_own_terminals_tcp() {
+        let scenario = catalogue::find("demo/lte-bearer").unwrap().remove(0);
+        let stop = AtomicBool::new(false);
+        let summary = simulate(&scenario, &ControllerFactory::from(Algorithm::Gcc), 1, None, &stop)
+            .unwrap()
+            .unwrap();
+        let value = |flow, path: &str| summary.metric(Some(flow), path).unwrap();
+        // The first call is that of `plain`, the second one that of `guaranteed`.
+        for (plain, guaranteed) in [("media-1-up", "media-2-up"), ("media-1-down", "media-2-down")]
+        {
+            let [behind, apart] = [plain, guaranteed].map(|flow| value(flow, "rtt_ms.p95"));
+            assert!(apart < 100.0 && behind > 500.0, "{plain}: {apart} ms, {behind} ms");
+        }
+        let share =
+            |name| summary.metric(None, &format!("terminal.{name}.prb_share_down")).unwrap();
+        // The scheduler shares among terminals: nearly everything is used, about half by each.
+        assert!(share("plain") > 0.25 && share("guaranteed") > 0.25);
+        assert!(share("plain") + share("guaranteed") <= 1.0);
     }
 
     #[test]

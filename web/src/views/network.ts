@@ -2,12 +2,14 @@
 
 import type { Scenario } from "../format";
 import { airtimeView } from "./airtime";
+import { cellularViews } from "./cellular";
 
-/** Each returns `null` for a scenario whose network is of another kind. */
-const VIEWS: ((scenario: Scenario) => HTMLElement | null)[] = [
-  ({ id, airtime }) => (airtime === null ? null : airtimeView(id, airtime)),
+/** Each returns nothing for a scenario whose network is of another kind. */
+const VIEWS: ((scenario: Scenario) => HTMLElement[])[] = [
+  ({ id, airtime }) => (airtime === null ? [] : [airtimeView(id, airtime)]),
+  (scenario) => (scenario.cellular === null ? [] : cellularViews(scenario, scenario.cellular)),
 ];
 
 export function networkViews(scenario: Scenario): HTMLElement[] {
-  return VIEWS.map((view) => view(scenario)).filter((view) => view !== null);
+  return VIEWS.flatMap((view) => view(scenario));
 }

@@ -80,7 +80,7 @@ export interface TimeView {
 }
 
 /** Hides the symbol of a curve in the legend: curves have no symbols. */
-const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
+export const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
 const CAPACITY = "capacity";
 const LEFT = 72;
 const RIGHT = 14;
@@ -97,6 +97,29 @@ const NEAR_LIMIT = 4;
 export function timePlot(view: TimeView, surface: Surface): Plot {
   const shown = capacityOf(view.groups).length > 0 ? [CAPACITY] : [];
   const names = [...shown, ...view.groups.map((g) => groupLabel(g, view.flows))];
+  const { option: frame, height } = panelFrame(view, names, surface);
+  const option: Option = {
+    ...frame,
+    tooltip: {
+      ...tooltipOption((parameters) => tip(view, surface, timeOf(parameters))),
+      trigger: "axis",
+    },
+    series: [
+      ...view.panels.flatMap((panel, i) => panelSeries(view, panel, i)),
+      ...(view.events ? view.groups.map((group) => markers(view, group, surface)) : []),
+    ],
+  };
+  return { option, height };
+}
+
+/** Panels under each other over one time axis. */
+export interface Panels {
+  panels: { title: string; axis: string; height: number }[];
+  duration_s: number;
+}
+
+/** Everything of such a plot but its curves and its tooltip. */
+export function panelFrame(view: Panels, names: string[], surface: Surface): Plot {
   const { legend, height: legendHeight } = legendOption(names, surface.width);
   const tops: number[] = [];
   let bottom = legendHeight + 6;
@@ -111,15 +134,7 @@ export function timePlot(view: TimeView, surface: Surface): Plot {
     legend,
     title: view.panels.map((panel, i) => panelTitle(panel.title, (tops[i] as number) - TITLE + 2)),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme().muted } },
-    tooltip: {
-      ...tooltipOption((parameters) => tip(view, surface, timeOf(parameters))),
-      trigger: "axis",
-    },
     dataZoom: zoomOption(view, surface),
-    series: [
-      ...view.panels.flatMap((panel, i) => panelSeries(view, panel, i)),
-      ...(view.events ? view.groups.map((group) => markers(view, group, surface)) : []),
-    ],
   };
   return { option, height };
 }
@@ -141,7 +156,7 @@ export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]
   });
 }
 
-function panelAxes(view: TimeView, tops: number[]): Option {
+function panelAxes(view: Panels, tops: number[]): Option {
   const last = view.panels.length - 1;
   return {
     grid: view.panels.map((panel, i) => ({
@@ -156,6 +171,8 @@ function panelAxes(view: TimeView, tops: number[]): Option {
       const labelled = gridIndex === last;
       return {
         ...axis,
+        // It stays at the bottom of a panel with values below zero.
+        axisLine: { ...axis.axisLine, onZero: false },
         gridIndex,
         min: 0,
         max: view.duration_s,
@@ -172,7 +189,7 @@ function panelAxes(view: TimeView, tops: number[]): Option {
   };
 }
 
-function zoomOption(view: TimeView, surface: Surface): NonNullable<Option["dataZoom"]> {
+function zoomOption(view: Panels, surface: Surface): NonNullable<Option["dataZoom"]> {
   const { muted, grid } = theme();
   const shared = {
     xAxisIndex: view.panels.map((_, i) => i),
@@ -266,7 +283,7 @@ function markers(view: TimeView, group: Group, surface: Surface): SeriesOption {
   };
 }
 
-function timeOf(parameters: unknown): number {
+export function timeOf(parameters: unknown): number {
   const first = Array.isArray(parameters) ? parameters[0] : parameters;
   return Number((first as { axisValue?: unknown } | undefined)?.axisValue);
 }

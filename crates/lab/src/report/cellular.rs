@@ -13,7 +13,7 @@ use crate::scenario::Access;
 use crate::terminals::{cellular, prbs_per_second};
 
 /// Maximum number of points of a curve.
-const POINTS_MAX: i64 = 400;
+const POINTS_MAX: i64 = 300;
 /// Maximum number of curves: bearers times directions. More lines cannot be told apart.
 const CURVES_MAX: usize = 64;
 /// Maximum number of events of bearers.

@@ -26,7 +26,7 @@ const SPEED_MAX: f64 = 500.0;
 /// Decrease of the signal per factor of ten in distance in decibels, beyond the first hundred
 /// metres of a city (3GPP TR 36.942 §4.5.2).
 const SLOPE_DB: f64 = 37.6;
-/// Distance over which shadowing changes in metres (3GPP TR 36.814 Table A.2.1.1.2-3).
+/// Distance over which shadowing changes in metres (3GPP TR 36.814 §A.2.1.1).
 const CORRELATION_M: f64 = 50.0;
 /// Default frequency of the carrier for fading.
 const CARRIER_HZ: f64 = 2e9;
