@@ -139,9 +139,11 @@ impl<'a> Simulator<'a> {
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
         let nodes = config.access.as_ref().map_or_else(Vec::new, |plan| plan.config.names());
         let rows = Vec::with_capacity(PART + config.flows.len());
+        // An access network has an event for each frame and each backoff.
+        let busiest = router.access_part().map(|Part(part)| 1 + part);
         let mut simulator = Self {
             config,
-            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len()),
+            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len(), busiest),
             router,
             flows,
             coupling: Coupling::new(config),
@@ -268,14 +270,22 @@ impl<'a> Simulator<'a> {
     /// Moves on the packets that have left a part of the network.
     fn deliver(&mut self, now: Timestamp, part: Part) {
         let is_access = self.router.access_part() == Some(part);
-        while let Some(fate) = self.router.poll(now, part) {
-            if is_access {
-                self.on_left_access(now, &fate);
+        loop {
+            let fate = self.router.poll(now, part);
+            let is_last = fate.is_none();
+            if let Some(fate) = fate {
+                if is_access {
+                    self.on_left_access(now, &fate);
+                }
+                let onward = self.router.go_on(fate);
+                self.after_move(now, onward);
             }
-            let onward = self.router.go_on(fate);
-            self.after_move(now, onward);
+            // Most events move one packet, so a second poll would rarely return one.
+            let next = self.router.next_event(part);
+            if is_last || next.is_none_or(|next| next > now) {
+                return self.schedule(Due::Network(part), next);
+            }
         }
-        self.schedule_part(part);
     }
 
     /// Notifies a sender on a terminal of the access network that its packet has left the

@@ -1,5 +1,7 @@
 //! Tests the parser and the catalogue with the real files and with invalid ones.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use weir::Algorithm;
 use weir::controller::{EcnMode, Settings};
@@ -521,6 +523,12 @@ fn the_documented_example_is_a_scenario() {
     assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
 }
 
+/// The files of the catalogue and the documented example.
+static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let files = find("*").unwrap().into_iter().map(|found| found.text);
+    files.chain([documented_example().into()]).collect()
+});
+
 /// Asserts that parsing yields a scenario or an error of one printable line.
 fn survives(text: &str) {
     if let Err(error) = parse("x.toml", text, None) {
@@ -541,9 +549,7 @@ proptest! {
         file in any::<prop::sample::Index>(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, DAMAGE), 1..4),
     ) {
-        let texts: Vec<String> = find("*").unwrap().into_iter().map(|found| found.text)
-            .chain([documented_example().into()]).collect();
-        let mut chars: Vec<char> = file.get(&texts).chars().collect();
+        let mut chars: Vec<char> = file.get(&*TEXTS).chars().collect();
         for (place, length, replacement) in cuts {
             let start = place.index(chars.len() + 1);
             let end = (start + length).min(chars.len());
