@@ -549,7 +549,7 @@ proptest! {
         file in any::<prop::sample::Index>(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, DAMAGE), 1..4),
     ) {
-        let mut chars: Vec<char> = file.get(&*TEXTS).chars().collect();
+        let mut chars: Vec<char> = file.get(&TEXTS).chars().collect();
         for (place, length, replacement) in cuts {
             let start = place.index(chars.len() + 1);
             let end = (start + length).min(chars.len());

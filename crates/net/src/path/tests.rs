@@ -312,7 +312,7 @@ fn cell() -> AccessPlan {
 #[test]
 fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_noted() {
     let plan = cell();
-    let AccessConfig::Wifi(config) = &plan.config;
+    let AccessConfig::Wifi(config) = &plan.config else { panic!("it is a Wi-Fi cell") };
     let own = Association { station: NodeId::station(1), category: AccessCategory::Video };
     let mut alone = Cell::new(config, SEED);
     let way = (own.station, NodeId::ACCESS_POINT);

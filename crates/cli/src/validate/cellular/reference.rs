@@ -73,10 +73,11 @@ fn read(text: &str) -> Result<Vec<Row>> {
     lines
         .map(|line| {
             let mut row = row(line).with_context(|| format!("reference row {line:?}"))?;
-            let mean = MEANS.lines().filter_map(|line| line.split_once(',')).find_map(|(id, rest)| {
-                let (mbps, p95) = rest.split_once(',').filter(|_| id == row.id)?;
-                Some((mbps.parse().ok()?, p95.parse().ok()?))
-            });
+            let mean =
+                MEANS.lines().filter_map(|line| line.split_once(',')).find_map(|(id, rest)| {
+                    let (mbps, p95) = rest.split_once(',').filter(|_| id == row.id)?;
+                    Some((mbps.parse().ok()?, p95.parse().ok()?))
+                });
             if let Some((mbps, p95)) = mean {
                 row.results.mbps = Some(mbps);
                 row.results.p95_ms = Some(p95);
