@@ -226,8 +226,7 @@ mod tests {
             let [behind, apart] = [plain, guaranteed].map(|flow| value(flow, "rtt_ms.p95"));
             assert!(apart < 100.0 && behind > 500.0, "{plain}: {apart} ms, {behind} ms");
         }
-        let share =
-            |name| summary.metric(None, &format!("terminal.{name}.prb_share_down")).unwrap();
+        let share = |name| summary.shared.at(&format!("terminal.{name}.prb_share_down")).unwrap();
         // The scheduler shares among terminals: nearly everything is used, about half by each.
         assert!(share("plain") > 0.25 && share("guaranteed") > 0.25);
         assert!(share("plain") + share("guaranteed") <= 1.0);

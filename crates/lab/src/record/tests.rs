@@ -404,7 +404,7 @@ fn bearers_and_blocks_are_read_back_as_they_were_written() {
     let names: Vec<String> = bytes(&folder).into_iter().map(|(name, _)| name).collect();
     assert!(!names.contains(&"nodes.csv".into()) && names.contains(&"bearers.csv".into()));
     let summary = again.summary();
-    let value = |path| summary.metric(None, path).unwrap();
+    let value = |path| summary.shared.at(path).unwrap();
     assert!((0.0..1.0).contains(&value("terminal.caller.prb_share_up")));
     assert_eq!(value("terminal.caller.sinr_down_db"), 20.0);
 }

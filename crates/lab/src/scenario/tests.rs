@@ -187,7 +187,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "[network.up]",
         "[network]\nkind = \"satellite\"\n[network.up]",
-        "6: network.kind: expected \"bottleneck\" or \"wifi\", found the text 'satellite'",
+        "6: network.kind: expected \"bottleneck\" or \"wifi\" or \"cellular\", found the text 'satellite'",
     ),
     (
         "capacity = \"2Mbps\"",

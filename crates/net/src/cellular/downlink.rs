@@ -191,7 +191,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     continue;
                 }
                 let carried = self.fill_part(now, block, (index, way), part);
-                room -= carried;
+                // The header is an estimate; that of unacknowledged mode is smaller.
+                room = room.saturating_sub(carried);
                 if !has_guarantee {
                     self.terminals[block.terminal].ambr.of_mut(way).spend(now, carried);
                 }
