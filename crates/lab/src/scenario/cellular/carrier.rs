@@ -117,7 +117,7 @@ fn tdd(item: &Item) -> Result<Duplex> {
             format!("{} is not a pattern; write D, S and U for up to 80 slots", quoted(text));
         return Err(pattern.error(&error));
     };
-    let has = |way| slots.iter().any(|slot| *slot == way);
+    let has = |way| slots.contains(&way);
     if has(SlotKind::Down) && has(SlotKind::Up) {
         return Ok(Duplex::Time(slots));
     }
