@@ -58,6 +58,7 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir-rtc --bench feedback
 	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-net --bench wifi
+	cargo bench --package weir-net --bench cellular
 	cargo bench --package weir-lab --bench simulate
 	cargo run --release --package weir-cli -- bench
 	scripts/bench-peers.sh

@@ -127,7 +127,7 @@ export const RATE_PARTS: {
   rate: (row: SplitRow) => number | null;
 }[] = [
   { name: "video", column: "video", rate: (row) => row.video_mbps },
-  { name: "sent again", column: "retransmission", rate: (row) => row.retransmission_mbps },
+  { name: "retransmitted", column: "retransmission", rate: (row) => row.retransmission_mbps },
   { name: "parity", column: "fec", rate: (row) => row.fec_mbps },
   {
     name: "headers, reports, audio",

@@ -36,12 +36,11 @@ pub type Events = Vec<Event>;
 pub fn make() -> Events {
     let kbps = Bitrate::from_kbps;
     let steps = CAPACITY_KBPS.map(|(at, rate)| (Timestamp::from_secs(at), kbps(rate)));
-    let config = LinkConfig {
-        capacity: Capacity::Schedule(Schedule::new(steps.to_vec()).expect("steps that rise")),
-        queue: QueueLimit::Time(QUEUE),
-        loss: LossModel::Random(LOSS),
-        ..LinkConfig::unlimited(ONE_WAY_DELAY)
-    };
+    let capacity = Schedule::new(steps.to_vec()).expect("steps that rise");
+    let config = LinkConfig::unlimited(ONE_WAY_DELAY)
+        .with_capacity(Capacity::Schedule(capacity))
+        .with_queue(QueueLimit::Time(QUEUE))
+        .with_loss(LossModel::Random(LOSS));
     let mut link: Bottleneck<i64> = Bottleneck::new(&config, Seed::new(1), "up");
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(5_000)).expect("in order");
     let mut controller = Algorithm::Gcc.build(limits);

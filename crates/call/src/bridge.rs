@@ -96,7 +96,7 @@ impl Bridge {
         let gone = Arc::new(AtomicBool::new(false));
         let mut bridge = Self { addresses, ends, gone, threads: Vec::new() };
         for end in bridge.ends.clone() {
-            for pump in [End::take_in, End::let_out] {
+            for pump in [End::forward_to_network, End::forward_to_peer] {
                 let (end, gone) = (Arc::clone(&end), Arc::clone(&bridge.gone));
                 let run = move || while !gone.load(Ordering::Relaxed) && pump(&end).is_ok() {};
                 let thread = thread::Builder::new().name("weir-bridge".into()).spawn(run);
@@ -124,7 +124,7 @@ impl Drop for Bridge {
 
 impl End {
     /// Forwards datagrams from the peer into the emulated network, until none arrives for a tick.
-    fn take_in(&self) -> io::Result<()> {
+    fn forward_to_network(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, from)) = receive(&self.outside, &mut buffer)? {
             if !self.known().admits(&buffer[..length], from) {
@@ -137,7 +137,7 @@ impl End {
     }
 
     /// Forwards datagrams from the emulated network to the peer, until none arrives for a tick.
-    fn let_out(&self) -> io::Result<()> {
+    fn forward_to_peer(&self) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         while let Some((length, _)) = receive(&self.inside, &mut buffer)? {
             let address = self.known().address;

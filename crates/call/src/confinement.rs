@@ -76,7 +76,9 @@ pub(crate) fn try_out(mut command: Command, folder: &Path) -> Result<(), String>
         match child.inner().try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(TICK),
-            Ok(None) => return Err(format!("it shows no page within {} s", PATIENCE.as_secs())),
+            Ok(None) => {
+                return Err(format!("it did not show a page within {} s", PATIENCE.as_secs()));
+            }
             Err(error) => return Err(error.to_string()),
         }
     };

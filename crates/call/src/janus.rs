@@ -109,7 +109,7 @@ fn wait_for_socket(child: &mut Child, folder: &Path) -> io::Result<Option<String
             return Ok(Some(printable(&format!("it ended ({status}): {fatal}"))));
         }
         if Instant::now() > give_up {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it makes no socket"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not create its socket"));
         }
         std::thread::sleep(RETRY);
     }
@@ -135,7 +135,8 @@ fn version(host: &Host) -> Result<String, CallError> {
 fn configure(folder: &Path) -> io::Result<()> {
     let library = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path().join("janus"));
     let library = library.chain([PathBuf::from("/usr/lib/janus")]).find(|path| path.is_dir());
-    let library = library.ok_or(io::Error::new(io::ErrorKind::NotFound, "no plugins of janus"))?;
+    let library = library
+        .ok_or(io::Error::new(io::ErrorKind::NotFound, "the plugins of janus are not installed"))?;
     for (kind, name) in [("plugins", "libjanus_videoroom.so"), ("transports", "libjanus_pfunix.so")]
     {
         fs::create_dir(folder.join(kind))?;

@@ -38,8 +38,7 @@ pub fn link_record(scenario: &Scenario, info: RunInfo, run: &LinkRun<'_>) -> Rec
     let scenario = scenario.clone().linked(duration.min(LINK_DURATION_MAX));
     let end = Timestamp::ZERO + scenario.duration;
     let flows = || scenario.flows.iter().enumerate();
-    let mut trace =
-        Trace { flows: flows().map(|(_, flow)| flow.name.clone()).collect(), ..Trace::default() };
+    let mut trace = Trace::new(flows().map(|(_, flow)| flow.name.clone()).collect());
     let path = |(index, flow)| Path::of_link(flow, index, run.emulation);
     trace.rows = flows().map(path).flat_map(|path| path.rows(&[])).collect();
     trace.rows.sort_by_key(|row| (row.time, row.flow));
@@ -122,7 +121,7 @@ mod tests {
         let (controller, engine) = ("true".into(), Engine::Link);
         let info = RunInfo { scenario: scenario.id.clone(), controller, engine, seed: 1 };
         let emulation = emulation();
-        let weir_net::Hop { up, down } = &crate::network(scenario).hops[0];
+        let weir_net::Hop { up, down, .. } = &crate::network(scenario).hops[0];
         let plan = Plan::two_hosts(up, down);
         assert_eq!(plan.hosts, [HostPlan::at(0), HostPlan::at(1)]);
         let run = LinkRun {

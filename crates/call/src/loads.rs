@@ -78,7 +78,7 @@ impl Loads {
                     Err(error) => failures.push(format!("{name}: {error}")),
                 },
                 State::Failed(cause) => failures.push(format!("{name}: {cause}")),
-                State::Waiting(_) => failures.push(format!("{name} did not begin")),
+                State::Waiting(_) => failures.push(format!("{name} did not start")),
             }
         }
         (outcomes, failures)

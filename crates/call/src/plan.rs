@@ -14,7 +14,7 @@ use crate::janus::ForwardingRole;
 
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
-#[error("{scenario} cannot be called: {why}")]
+#[error("{scenario} cannot be run as calls: {why}")]
 pub struct Unplayable {
     scenario: String,
     why: String,
@@ -131,11 +131,11 @@ impl CallConfig {
     /// One line, if people cannot replace the lab's own peers.
     pub fn served(mut self, address: Ipv4Addr) -> Result<Self, &'static str> {
         if self.relay.is_some() {
-            return Err("--serve: people do not call over a relay; take a scenario without one");
+            return Err("--serve does not work with a relay: choose a scenario without one");
         }
         if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
             return Err(
-                "--serve: people do not call through a server; take a scenario without one",
+                "--serve does not work with a forwarding server: choose a scenario without one",
             );
         }
         for participant in &mut self.participants {
@@ -163,15 +163,15 @@ struct Builder<'a> {
     participants: Vec<Participant>,
 }
 
-/// The error is one line.
-type OrWhy<T> = std::result::Result<T, String>;
+/// The error is the reason why a scenario cannot be run, in one line.
+type PlanResult<T> = std::result::Result<T, String>;
 
 impl<'a> Builder<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         Self { scenario, network: network(scenario), participants: Vec::new() }
     }
 
-    fn build(mut self, seed: u64) -> OrWhy<CallConfig> {
+    fn build(mut self, seed: u64) -> PlanResult<CallConfig> {
         let planned = self.scenario.calls();
         if planned.is_empty() {
             return Err("it has no media flow".into());
@@ -183,7 +183,7 @@ impl<'a> Builder<'a> {
             Topology::ForwardingServer => self.forwarding_server(&planned)?,
         };
         let calls = planned.iter().zip(ends).map(|(call, ends)| self.call(call, ends));
-        let mut calls = calls.collect::<OrWhy<Vec<Call>>>()?;
+        let mut calls = calls.collect::<PlanResult<Vec<Call>>>()?;
         if self.scenario.call.topology == Topology::ForwardingServer {
             subscribe(&mut calls);
         }
@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
         self.participants.len() - 1
     }
 
-    fn pairs(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+    fn pairs(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let mut ends = Vec::new();
         for call in calls {
             let [a, b] = self.places(call)?;
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
         Ok(ends)
     }
 
-    fn one_to_many(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+    fn one_to_many(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let [a, _] = self.places(&calls[0])?;
         let one = self.seat("a".into(), a, 0);
         let mut ends = Vec::new();
@@ -233,7 +233,7 @@ impl<'a> Builder<'a> {
             let [same, b] = self.places(call)?;
             if same != a {
                 return Err(
-                    "the one that has all calls has one place: equal hops, equal delay".into()
+                    "host A is in every call, so all flows need the same hops and delay".into()
                 );
             }
             ends.push([one, self.seat(format!("b{}", call.number), b, 1)]);
@@ -242,15 +242,15 @@ impl<'a> Builder<'a> {
     }
 
     /// Each participant calls the server, which is at the end of their paths.
-    fn forwarding_server(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+    fn forwarding_server(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let server = calls.len();
         let [_, place] = self.places(&calls[0])?;
         let mut ends = Vec::new();
         for call in calls {
             let [a, b] = self.places(call)?;
             if call.up.is_none() || call.down.is_some() || call.audio_down.is_some() || b != place {
-                return Err("each participant has one media flow up, to the forwarding server; \
-                            what comes back is not written down"
+                return Err("with a forwarding server, each call has one media flow up and none \
+                            down: the server's own flows are not part of the scenario"
                     .into());
             }
             ends.push([self.seat(format!("a{}", call.number), a, 0), server]);
@@ -263,23 +263,26 @@ impl<'a> Builder<'a> {
     }
 
     /// All participants are at one node. The access link of each has half of the network's delay.
-    fn mesh(&mut self, calls: &[PlannedCall]) -> OrWhy<Vec<[usize; 2]>> {
+    fn mesh(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
         let participants = (2..=calls.len() + 1).find(|n| n * (n - 1) / 2 >= calls.len());
         let participants = participants.filter(|n| n * (n - 1) / 2 == calls.len());
         let Some(participants) = participants else {
-            return Err(format!("{} calls make no mesh: write 1, 3, 6, 10 or so", calls.len()));
+            return Err(format!(
+                "{} calls do not form a mesh: write one for each pair, that is 1, 3, 6, 10, ...",
+                calls.len()
+            ));
         };
         if let Some(access) = &self.network.access {
-            return Err(format!("a mesh has no {}", access.config.title()));
+            return Err(format!("a mesh cannot have a {}", access.config.title()));
         }
         let [hop] = self.network.hops.as_slice() else {
-            return Err("a mesh has one hop".into());
+            return Err("a mesh needs exactly one hop".into());
         };
         let delay = hop.up.delay.steps()[0].1;
         let plain = weir_net::LinkConfig::unlimited(delay);
         if hop.up.capacity != Capacity::Unlimited || hop.up != plain || hop.down != plain {
             return Err(
-                "a mesh has no bottleneck: write one delay for both directions alone".into()
+                "a mesh has no bottleneck: write only a delay, equal in both directions".into()
             );
         }
         self.network.hops.clear();
@@ -294,7 +297,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The hosts of the two ends of a call.
-    fn places(&self, call: &PlannedCall) -> OrWhy<[HostPlan; 2]> {
+    fn places(&self, call: &PlannedCall) -> PlanResult<[HostPlan; 2]> {
         let flows: Vec<&Flow> = call.flows().map(|flow| &self.scenario.flows[flow]).collect();
         let first = flows[0];
         if flows.iter().any(|flow| flow.hops != first.hops) {
@@ -320,18 +323,20 @@ impl<'a> Builder<'a> {
         Ok([a, HostPlan::at(first.hops.end)])
     }
 
-    fn call(&self, planned: &PlannedCall, ends: [usize; 2]) -> OrWhy<Call> {
+    fn call(&self, planned: &PlannedCall, ends: [usize; 2]) -> PlanResult<Call> {
         let number = planned.number;
         let Some((start, stop)) = self.scenario.call_times(planned) else {
-            return Err(format!("the flows of call {number} do not begin and end together"));
+            return Err(format!("the flows of call {number} do not start and stop together"));
         };
         if planned.up.is_none() && planned.down.is_none() {
             return Err(format!(
-                "call {number} has audio alone: a call shows that it runs by video"
+                "call {number} has only audio: it needs video, which shows that the call works"
             ));
         }
         if planned.flows().any(|flow| !self.scenario.flows[flow].pauses.is_empty()) {
-            return Err(format!("call {number} pauses, which the page cannot do"));
+            return Err(format!(
+                "a flow of call {number} pauses, which the call page does not support"
+            ));
         }
         let limit = |flow: Option<usize>| flow.and_then(|flow| limit(&self.scenario.flows[flow]));
         Ok(Call {
@@ -345,16 +350,16 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn relay(&mut self) -> OrWhy<Option<RelayHost>> {
+    fn relay(&mut self) -> PlanResult<Option<RelayHost>> {
         let Some(transport) = self.scenario.call.relay else { return Ok(None) };
         if self.network.hops.len() != 2 {
-            return Err("a relay stands between two hops: write [[network.hop]] twice".into());
+            return Err("a relay is between two hops: write [[network.hop]] twice".into());
         }
         self.network.hosts.push(HostPlan::at(1));
         Ok(Some(RelayHost { host: self.network.hosts.len() - 1, transport }))
     }
 
-    fn loads(&mut self) -> OrWhy<Vec<PlannedLoad>> {
+    fn loads(&mut self) -> PlanResult<Vec<PlannedLoad>> {
         let mut loads = Vec::new();
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             if matches!(flow.traffic, Traffic::Media(_) | Traffic::Audio | Traffic::Link) {
@@ -362,16 +367,27 @@ impl<'a> Builder<'a> {
             }
             match &flow.traffic {
                 Traffic::Tcp(tcp) if tcp.short.is_some() => {
-                    return Err(format!("{} has short transfers, which iperf3 has not", flow.name));
+                    return Err(format!(
+                        "{} has short transfers, which iperf3 does not support",
+                        flow.name
+                    ));
                 }
                 Traffic::Udp(udp) if udp.rate.steps().len() > 1 => {
-                    return Err(format!("{} changes its rate, which iperf3 does not", flow.name));
+                    return Err(format!(
+                        "{} changes its rate, which iperf3 does not support",
+                        flow.name
+                    ));
                 }
                 Traffic::Tcp(_) | Traffic::Udp(_) => {}
-                _ => return Err(format!("{} is nothing that iperf3 sends", flow.name)),
+                _ => {
+                    return Err(format!(
+                        "{} is neither TCP nor UDP, so iperf3 cannot send it",
+                        flow.name
+                    ));
+                }
             }
             if !flow.pauses.is_empty() {
-                return Err(format!("{} pauses, which iperf3 does not", flow.name));
+                return Err(format!("{} pauses, which iperf3 does not support", flow.name));
             }
             let first = self.network.hosts.len();
             let access_delay = flow.access_delay;
@@ -512,7 +528,7 @@ mod tests {
         assert!(config.network.hops.is_empty() && config.network.local_traffic);
         assert_eq!(config.network.hosts[2].access_delay, TimeDelta::from_millis(1));
         assert_eq!(config.participants[1].player, Player::Browser(BrowserKind::Firefox));
-        assert!(refusal(call, "[[flow]]\ncount = 2\n").contains("2 calls make no mesh"));
+        assert!(refusal(call, "[[flow]]\ncount = 2\n").contains("2 calls do not form a mesh"));
         let narrow = call.replace("2ms\" }\ndown", "2ms\", capacity = \"1Mbps\" }\ndown");
         assert!(refusal(&narrow, flows).contains("no bottleneck"));
     }
@@ -555,9 +571,11 @@ mod tests {
         assert_eq!(config.network.access.unwrap().config.terminals().len(), 2);
         let apart = "[[flow]]\nstation = \"near\"\n\
                      [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
-        assert!(refusal(cell, apart).contains("different stations"));
+        assert!(refusal(cell, apart).contains("differ in their terminal"));
         let mesh = format!("[call]\ntopology = \"mesh\"\n{cell}");
-        assert!(refusal(&mesh, "[[flow]]\nstation = \"near\"\n").contains("no Wi-Fi cell"));
+        assert!(
+            refusal(&mesh, "[[flow]]\nstation = \"near\"\n").contains("cannot have a Wi-Fi cell")
+        );
     }
 
     #[test]
@@ -566,10 +584,10 @@ mod tests {
             ("[[flow]]\nkind = \"tcp\"\n", "no media flow"),
             (
                 "[[flow]]\n[[flow]]\ndirection = \"down\"\nstart = \"1s\"\n",
-                "begin and end together",
+                "start and stop together",
             ),
             ("[[flow]]\npauses = [[\"1s\", \"2s\"]]\n", "pauses"),
-            ("[[flow]]\nkind = \"audio\"\n", "audio alone"),
+            ("[[flow]]\nkind = \"audio\"\n", "only audio"),
             (
                 "[[flow]]\n[[flow]]\nkind = \"tcp\"\nshort = { size = [\"1KB\", \"2KB\"], idle = \"1s\" }\n",
                 "tcp-1 has short transfers",

@@ -31,10 +31,7 @@ pub fn record(
     outcome: &CallOutcome,
     attempts: usize,
 ) -> Record {
-    let mut trace = Trace {
-        flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
-        ..Trace::default()
-    };
+    let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
     for (planned, (call, result)) in
         scenario.calls().iter().zip(config.calls.iter().zip(&outcome.calls))
     {
@@ -53,10 +50,10 @@ pub fn record(
         let flow = &scenario.flows[load.flow];
         let path = Path::of(flow, load.flow, config, &outcome.emulation, load.hosts);
         let mut rows = path.rows(&[]);
-        let told = outcome.loads.iter().find(|told| told.flow == load.flow);
+        let counted = outcome.loads.iter().find(|counted| counted.flow == load.flow);
         let seen = outcome.emulation.flow(load.hosts[0], load.hosts[1]);
-        if let (Traffic::Tcp(_), Some(told), Some(seen)) = (&flow.traffic, told, seen) {
-            transfer::fill(&mut rows, &told.report, seen);
+        if let (Traffic::Tcp(_), Some(counted), Some(seen)) = (&flow.traffic, counted, seen) {
+            transfer::fill(&mut rows, &counted.report, seen);
         }
         trace.rows.extend(rows);
     }
@@ -134,7 +131,7 @@ impl<'a> Path<'a> {
             }
             let interval = intervals.get(after).filter(|interval| interval.start < time);
             // An estimate is valid from the time of its report on.
-            let estimate = intervals[..after].last().and_then(|told| told.estimated_bitrate);
+            let estimate = intervals[..after].last().and_then(|last| last.estimated_bitrate);
             if self.start < time && time <= self.stop {
                 rows.push(self.row(index, time, interval, estimate));
             }
@@ -161,26 +158,19 @@ impl<'a> Path<'a> {
         let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
         let link = |link: &&DirectionRecord| link.samples.get(index).copied();
         let links: Vec<Sample> = self.links.iter().filter_map(link).collect();
-        Row {
-            time,
-            flow: self.flow,
-            capacity: links.iter().filter_map(|sample| sample.capacity).min(),
+        let lost = passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum();
+        Row::new(time, self.flow)
+            .with_capacity(links.iter().filter_map(|sample| sample.capacity).min())
             // The encoder's target is `target_bps` in call.json.
-            target: sent.and(estimate),
-            pacing_rate: None,
-            congestion_window: None,
+            .with_target(sent.and(estimate))
             // Packets that reached the network. The emulator does not see the sender's queue.
-            sent: first.offered,
-            received: last.delivered,
-            sent_packets: first.offered_packets,
-            lost_packets: passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum(),
-            rtt: sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros),
-            queuing_delay: waits.reduce(|sum, wait| sum + wait).map(whole_micros),
-            queue: self.legs.iter().flatten().filter_map(queued).sum(),
-            video: None,
-            transfer: None,
-            feedback: None,
-        }
+            .with_sent(first.offered)
+            .with_received(last.delivered)
+            .with_sent_packets(first.offered_packets)
+            .with_lost_packets(lost)
+            .with_rtt(sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros))
+            .with_queuing_delay(waits.reduce(|sum, wait| sum + wait).map(whole_micros))
+            .with_queue(self.legs.iter().flatten().filter_map(queued).sum())
     }
 }
 
@@ -189,15 +179,9 @@ fn whole_micros(time: TimeDelta) -> TimeDelta {
 }
 
 fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
-    RateChange {
-        time: change.time,
-        flow,
-        from: change.from,
-        to: change.to,
-        reason: "not told by getStats".into(),
-        state: "browser".into(),
-        signals: Vec::new(),
-    }
+    RateChange::new(change.time, flow, change.from, change.to)
+        .with_reason("not reported by getStats".into())
+        .with_state("browser".into())
 }
 
 /// The part of a record that only runs of calls have.

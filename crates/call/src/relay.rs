@@ -57,7 +57,7 @@ impl RelayServer {
         let started = Instant::now();
         while host.enter(|| TcpStream::connect((host.address(), PORT)))?.is_err() {
             if started.elapsed() > PATIENCE {
-                let late = io::Error::new(io::ErrorKind::TimedOut, "it does not listen");
+                let late = io::Error::new(io::ErrorKind::TimedOut, "it did not start to listen");
                 return Err(CallError::system("start the relay")(late));
             }
             std::thread::sleep(RETRY);

@@ -26,7 +26,7 @@ use crate::players::{self, Opened, Playing};
 use crate::server::Session;
 use crate::signalling::{Event, EventKind};
 use crate::state::{CallState, Route, since};
-use crate::usage::{Usage, Watch};
+use crate::usage::{Usage, UsageMeter};
 use crate::witness;
 
 /// Prefix of the temporary folders of runs. Not `weir-call-`: an earlier version held no lock on
@@ -107,7 +107,7 @@ pub fn run_call(
         config,
         session,
         bridges,
-        watches: playing.iter().map(|player| player.pid().map(Watch::of)).collect(),
+        meters: playing.iter().map(|player| player.pid().map(UsageMeter::of)).collect(),
         players: playing,
         states,
         loads,
@@ -124,7 +124,7 @@ pub fn run_call(
     }
     progress(Progress::Ending);
     let usages: Vec<Option<Usage>> =
-        run.watches.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
+        run.meters.iter_mut().map(|watch| watch.as_mut()?.end()).collect();
     run.end()?;
     let (loads, failed_loads) =
         if start.is_some() { run.loads.finish() } else { Default::default() };
@@ -202,7 +202,7 @@ struct Run<'a> {
     /// One bridge per call if the peers are people.
     bridges: Vec<Bridge>,
     players: Vec<Playing>,
-    watches: Vec<Option<Watch>>,
+    meters: Vec<Option<UsageMeter>>,
     states: Vec<CallState>,
     loads: Loads,
     cancel: &'a AtomicBool,
@@ -234,7 +234,7 @@ impl Run<'_> {
         network: &Handle,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), CallError> {
-        self.watches.iter_mut().flatten().for_each(Watch::start);
+        self.meters.iter_mut().flatten().for_each(UsageMeter::start);
         let nanos = u64::try_from(self.config.duration.as_nanos()).unwrap_or(0);
         let end = start + Duration::from_nanos(nanos);
         let tick = &mut |run: &mut Self| {
@@ -243,7 +243,7 @@ impl Run<'_> {
             run.begin_calls(now);
             run.loads.begin(now);
             run.end_calls(now);
-            run.look_at_memory();
+            run.sample_memory();
         };
         self.wait(Some(end), Self::is_over, tick)
     }
@@ -266,9 +266,9 @@ impl Run<'_> {
         }
     }
 
-    fn look_at_memory(&mut self) {
+    fn sample_memory(&mut self) {
         if self.looked.elapsed() >= MEMORY_INTERVAL {
-            self.watches.iter_mut().flatten().for_each(Watch::look);
+            self.meters.iter_mut().flatten().for_each(UsageMeter::sample_memory);
             self.looked = Instant::now();
         }
     }

@@ -112,16 +112,16 @@ impl Call {
                 && state.seats.iter().all(|seat| seat.ready)
         };
         if begins {
-            self.tell_both(&LabMessage::Start);
+            self.send_both(&LabMessage::Start);
         }
     }
 
     /// Asks both peers to report a last time and to end the call.
     pub(crate) fn stop(&self) {
-        self.tell_both(&LabMessage::Stop);
+        self.send_both(&LabMessage::Stop);
     }
 
-    fn tell_both(&self, message: &LabMessage) {
+    fn send_both(&self, message: &LabMessage) {
         for peer in Peer::ALL {
             // If the peer is gone or does not read, its own connection reports that.
             let _ = self.send(peer, message.clone());
@@ -138,11 +138,11 @@ impl Call {
 
     fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
         let sent = self.events.try_send(self.event(peer, kind));
-        sent.map_err(|_| format!("{peer} sends faster than the lab reads"))
+        sent.map_err(|_| format!("{peer} sends faster than the lab can read"))
     }
 
     /// Emits an event that must not be lost, even if the lab is slow to read events.
-    async fn announce(&self, peer: Peer, kind: EventKind) {
+    async fn emit_reliably(&self, peer: Peer, kind: EventKind) {
         let mut event = self.event(peer, kind);
         while let Err(TrySendError::Full(unsent)) = self.events.try_send(event) {
             event = unsent;
@@ -152,13 +152,13 @@ impl Call {
 
     /// Reports to the lab why the call cannot continue.
     pub(crate) async fn fail(&self, peer: Peer, cause: String) {
-        self.announce(peer, EventKind::Failed(cause)).await;
+        self.emit_reliably(peer, EventKind::Failed(cause)).await;
     }
 
     fn send(&self, peer: Peer, message: LabMessage) -> Result<(), Violation> {
         let state = self.state();
         let Some(outbox) = &state.seats[peer.index()].outbox else {
-            return Err(format!("{peer} is not there"));
+            return Err(format!("{peer} is not connected"));
         };
         outbox.try_send(message).map_err(|_| format!("{peer} does not read its messages"))
     }
@@ -173,7 +173,7 @@ impl Call {
         {
             let seat = &mut self.state().seats[peer.index()];
             if seat.taken {
-                return Err(format!("{peer} has joined this call already"));
+                return Err(format!("{peer} has already joined this call"));
             }
             *seat = Seat { taken: true, reached, outbox: Some(outbox), ..Seat::default() };
         }
@@ -183,7 +183,7 @@ impl Call {
 
     pub(crate) async fn leave(&self, peer: Peer) {
         self.state().seats[peer.index()].outbox = None;
-        self.announce(peer, EventKind::Left).await;
+        self.emit_reliably(peer, EventKind::Left).await;
     }
 
     pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Violation> {
@@ -198,10 +198,10 @@ impl Call {
                 self.relay(peer, LabMessage::Answer { sdp })
             }
             PeerMessage::Offer { .. } => {
-                Err(format!("{peer} sent an offer, which is not its turn"))
+                Err(format!("{peer} sent an offer, but it is not its turn"))
             }
             PeerMessage::Answer { .. } => {
-                Err(format!("{peer} sent an answer, which is not its turn"))
+                Err(format!("{peer} sent an answer, but it is not its turn"))
             }
             PeerMessage::Candidate { candidate } => match self.settings.bridge {
                 None => self.relay(peer, LabMessage::Candidate { candidate }),
@@ -248,7 +248,7 @@ impl Call {
     ) -> Result<(), Violation> {
         let mut state = self.state();
         match std::mem::replace(flag(&mut state.seats[peer.index()]), true) {
-            true => Err(format!("{peer} said twice that it {what}")),
+            true => Err(format!("{peer} reported twice that it {what}")),
             false => Ok(()),
         }
     }
@@ -261,7 +261,7 @@ impl Call {
         };
         self.emit(peer, EventKind::Joined)?;
         if begins {
-            self.tell_both(&LabMessage::Start);
+            self.send_both(&LabMessage::Start);
         }
         Ok(())
     }
@@ -294,24 +294,24 @@ impl Call {
             Ok(messages) => messages,
             Err(cause) => return refuse(socket, cause).await,
         };
-        if let Err(cause) = self.converse(peer, &mut socket, messages).await {
+        if let Err(cause) = self.exchange_messages(peer, &mut socket, messages).await {
             // Report to both at once, so that neither a slow lab nor a peer that does not read
             // delays the other.
             let failed = EventKind::Failed(cause.clone());
-            tokio::join!(self.announce(peer, failed), refuse(socket, cause));
+            tokio::join!(self.emit_reliably(peer, failed), refuse(socket, cause));
         }
         self.leave(peer).await;
     }
 
     /// Carries messages in both directions until the peer leaves (`Ok`) or breaks a rule.
-    async fn converse(
+    async fn exchange_messages(
         &self,
         peer: Peer,
         socket: &mut WebSocket,
         mut messages: mpsc::Receiver<LabMessage>,
     ) -> Result<(), Violation> {
         let joined = Instant::now();
-        let mut heard = 0;
+        let mut received = 0;
         loop {
             tokio::select! {
                 message = messages.recv() => {
@@ -321,8 +321,8 @@ impl Call {
                     }
                 }
                 incoming = socket.recv() => {
-                    heard += 1;
-                    if heard > MESSAGES_AT_ONCE + MESSAGES_PER_SECOND * joined.elapsed().as_secs() {
+                    received += 1;
+                    if received > MESSAGES_AT_ONCE + MESSAGES_PER_SECOND * joined.elapsed().as_secs() {
                         return Err(format!(
                             "{peer} sends more than {MESSAGES_PER_SECOND} messages a second"
                         ));
@@ -350,12 +350,12 @@ impl Call {
 fn read(peer: Peer, text: &str) -> Result<PeerMessage, Violation> {
     let message = serde_json::from_str(text).map_err(|error| {
         let error = printable(&error.to_string());
-        format!("{peer} sent a message that is not of the protocol: {error}")
+        format!("{peer} sent a message that is not part of the protocol: {error}")
     })?;
     let describes = matches!(message, PeerMessage::Offer { .. } | PeerMessage::Answer { .. });
     if text.len() > REPORT_BYTES_MAX && !describes {
         return Err(format!(
-            "{peer} sent a message of {} B; {REPORT_BYTES_MAX} may be",
+            "{peer} sent a message of {} B; the limit is {REPORT_BYTES_MAX} B",
             text.len()
         ));
     }

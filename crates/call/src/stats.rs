@@ -287,8 +287,8 @@ pub struct Candidate {
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
-    let told = Option::<String>::deserialize(deserializer)?;
-    Ok(told.and_then(|text| text.parse().ok()))
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 /// Statistics of a camera, `media-source`.
@@ -371,14 +371,14 @@ mod tests {
 
     #[test]
     fn an_address_that_the_browser_hides_is_absent() {
-        for (told, address) in [
+        for (text, address) in [
             (r#""address":"10.45.0.1","#, Some(IpAddr::from([10, 45, 0, 1]))),
             (r#""address":"","#, None),
             (r#""address":"0f3c.local","#, None),
             (r#""address":null,"#, None),
             ("", None),
         ] {
-            let text = format!(r#"{{{told}"port":1,"protocol":"udp","candidateType":"prflx"}}"#);
+            let text = format!(r#"{{{text}"port":1,"protocol":"udp","candidateType":"prflx"}}"#);
             assert_eq!(serde_json::from_str::<Candidate>(&text).unwrap().address, address);
         }
     }

@@ -25,10 +25,8 @@ pub(crate) fn fill(rows: &mut [Row], report: &LoadReport, seen: &FlowRecord) {
             let [from, to] = part.map(|time| until(all, time, value));
             to - from
         };
-        row.transfer = Some(Transfer {
-            goodput: DataSize::from_bytes(between(&report.received, &payload)),
-            retransmitted_packets: between(&report.sent, &again),
-        });
+        let goodput = DataSize::from_bytes(between(&report.received, &payload));
+        row.transfer = Some(Transfer::new(goodput, between(&report.sent, &again)));
     }
 }
 
@@ -94,7 +92,7 @@ mod tests {
             sent: vec![interval(0, 100, 30_000, Some(0)), interval(100, 200, 30_000, Some(4))],
             received: vec![interval(0, 100, 20_000, None), interval(100, 200, 30_001, None)],
         };
-        let row = |index: i64| Row { time: ms(50 * (index + 1)), ..Row::default() };
+        let row = |index: i64| Row::new(ms(50 * (index + 1)), 0);
         let mut rows: Vec<Row> = (0..7).map(row).collect();
         // First the control connection, then nothing, then an initial window in the third interval.
         fill(&mut rows, &report, &seen(&[400, 0, 14_480, 15_000, 15_000, 15_000, 0]));

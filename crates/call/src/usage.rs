@@ -19,13 +19,13 @@ pub struct Usage {
 
 /// Measures the process tree of one program.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct UsageMeter {
     root: u32,
     start: Option<(Instant, u64)>,
     memory_bytes: u64,
 }
 
-impl Watch {
+impl UsageMeter {
     pub(crate) fn of(root: u32) -> Self {
         Self { root, start: None, memory_bytes: 0 }
     }
@@ -36,7 +36,7 @@ impl Watch {
     }
 
     /// Samples the current memory.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn sample_memory(&mut self) {
         let tree = tree(self.root, &processes());
         let memory = tree.iter().map(|pid| proportional_bytes(*pid)).sum();
         self.memory_bytes = self.memory_bytes.max(memory);
@@ -45,7 +45,7 @@ impl Watch {
     /// Usage since the start; `None` before a start.
     pub(crate) fn end(&mut self) -> Option<Usage> {
         let (at, before) = self.start?;
-        self.look();
+        self.sample_memory();
         let used = ticks(self.root, &processes()).saturating_sub(before);
         let cpu_cores = used as f64 / TICKS_PER_SECOND / at.elapsed().as_secs_f64();
         Some(Usage { cpu_cores, memory_bytes: self.memory_bytes })

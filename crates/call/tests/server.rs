@@ -191,11 +191,11 @@ fn a_failure_of_the_page_is_one_printable_line() {
 
 #[test]
 fn a_peer_that_breaks_the_rules_is_dropped_and_told_why() {
-    assert!(misdeed("garbage").contains("not of the protocol"));
-    assert!(misdeed(r#"{"type":"reboot"}"#).contains("not of the protocol"));
+    assert!(misdeed("garbage").contains("not part of the protocol"));
+    assert!(misdeed(r#"{"type":"reboot"}"#).contains("not part of the protocol"));
     assert!(misdeed(r#"{"type":"answer","sdp":""}"#).contains("not its turn"));
     assert!(misdeed(r#"{"type":"ready"}"#).contains("twice"));
-    assert!(misdeed(&"[".repeat(100_000)).contains("not of the protocol"));
+    assert!(misdeed(&"[".repeat(100_000)).contains("not part of the protocol"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_second_peer_a_is_refused_and_the_first_stays() {
     let session = session();
     let mut first = ScriptedPeer::ready(&session, Peer::A);
     let second = ScriptedPeer::connect(&session, Peer::A);
-    assert!(second.refusal().contains("joined this call already"));
+    assert!(second.refusal().contains("already joined this call"));
     first.send(json!({"type": "playing", "firstFrame": 12.5}));
     assert_eq!(event(&session), (Peer::A, EventKind::Playing(12.5)));
 }
@@ -238,7 +238,7 @@ fn a_peer_that_speaks_to_nobody_stays_and_the_absent_one_is_named() {
     let session = session();
     let mut a = ScriptedPeer::ready(&session, Peer::A);
     a.send(json!({"type": "offer", "sdp": "v=0"}));
-    assert_eq!(event(&session), (Peer::B, EventKind::Failed("peer b is not there".into())));
+    assert_eq!(event(&session), (Peer::B, EventKind::Failed("peer b is not connected".into())));
     a.send(json!({"type": "playing", "firstFrame": 1.0}));
     assert_eq!(event(&session), (Peer::A, EventKind::Playing(1.0)));
 }
@@ -332,7 +332,7 @@ fn a_connection_is_for_one_request() {
 fn a_report_of_a_megabyte_is_no_report() {
     let name = "x".repeat(20 * 1024);
     let text = json!({"type": "stats", "report": {"transport": {"srtpCipher": name}}});
-    assert!(misdeed(&text.to_string()).contains("16384 may be"));
+    assert!(misdeed(&text.to_string()).contains("the limit is 16384 B"));
 }
 
 #[test]

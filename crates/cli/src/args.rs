@@ -35,7 +35,7 @@ pub enum Command {
     List(List),
     /// Simulate scenarios in virtual time.
     Run(Run),
-    /// Make real calls: headless browsers through the scenario's emulated network.
+    /// Make real calls between headless browsers, through the scenario's emulated network.
     Call(Call),
     /// Run a command inside a scenario's emulated network.
     Link(Link),
@@ -43,13 +43,13 @@ pub enum Command {
     Report(Report),
     /// Show how two sets of runs differ.
     Compare(Compare),
-    /// Check the expectations of scenarios. Exit code: 0 none failed, 1 one failed, 2 could not
-    /// run.
+    /// Check the expectations of scenarios. Exit code: 0 none failed, 1 at least one failed, 2
+    /// could not run.
     Check(Check),
     /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
-    /// within the limits, 1 one is not, 2 could not run.
+    /// within the limits, 1 at least one is not, 2 could not run.
     Validate(Validate),
     /// Print the completions of a shell.
     Completions(Completions),
@@ -79,7 +79,7 @@ pub struct Selection {
     /// Run with this one seed (default: 1).
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Number of runs at a time; it does not change the results (default: one per core).
+    /// Number of runs at the same time. It does not change the results (default: one per core).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub jobs: Option<usize>,
 }
@@ -132,12 +132,12 @@ pub struct Run {
     pub selection: Selection,
     #[command(flatten)]
     pub output: Output,
-    /// Continue an earlier command: records that exist below DIR are read, and their runs are not
-    /// repeated.
+    /// Continue an earlier command. Runs that already have a record below DIR are not repeated;
+    /// their records are read.
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Write each frame on the air of the Wi-Fi cell, or each block of the cellular cell, to this
-    /// file; for a single run only.
+    /// file. Only for a single run.
     #[arg(long, value_name = "FILE")]
     pub airtime: Option<PathBuf>,
 }
@@ -145,9 +145,11 @@ pub struct Run {
 /// `weir call`
 #[derive(ClapArgs)]
 #[command(after_help = "\
---controller and --jobs are accepted and change nothing: browsers use their own congestion control, and
-runs are made one at a time, because contention disturbs them. A run that this machine disturbed is made again, up to
-twice unless --attempts says otherwise, and what is kept says so. A call that fails is a result with its cause.
+--controller and --jobs are accepted, but have no effect. Browsers use their own congestion control. Runs are
+made one at a time, because several runs at once would disturb each other.
+
+If this machine disturbs a run, the run is repeated, by default up to two times. If the last attempt is
+disturbed as well, it is kept, and its record says so. A failed call is a result: its record says why it failed.
 
 Examples:
   weir call demo/first-call
@@ -158,27 +160,28 @@ Examples:
 pub struct Call {
     #[command(flatten)]
     pub selection: Selection,
-    /// Run each scenario N times, with the seeds 1 to N (default: as the scenario says; with
-    /// --serve once).
+    /// Run each scenario N times, with the seeds 1 to N (default: the number that the scenario
+    /// gives; 1 with --serve).
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "seed"])]
     pub iterations: Option<u64>,
-    /// Let people be the peers: print an address for each to open in a browser on any machine that
-    /// reaches this one at ADDRESS (default: 127.0.0.1). `all` means all addresses of this machine.
+    /// Make the calls between people. The command prints an address for each person, to be opened
+    /// in a browser on any machine that reaches this one at ADDRESS (default: 127.0.0.1). `all`
+    /// means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1", value_parser = served_address)]
     pub serve: Option<Ipv4Addr>,
     /// Keep the packet captures of all hosts in the records, as pcapng files without payload.
     #[arg(long, requires = "out")]
     pub capture: bool,
-    /// Change capacity, delay, jitter and loss by typing while the calls run; `quit` ends
-    /// them without a record.
+    /// Change capacity, delay, jitter and loss by typing while the calls run. `quit` ends them
+    /// without a record.
     #[arg(long)]
     pub interactive: bool,
     /// Run each scenario once.
     #[arg(long, conflicts_with_all = ["iterations", "seeds", "seed"])]
     pub quick: bool,
-    /// Repeat a run that this machine disturbed, up to N attempts; the last one is kept, and
-    /// marked.
+    /// Make at most N attempts at a run that this machine disturbs. The last attempt is kept and
+    /// marked as disturbed.
     #[arg(long, value_name = "N", default_value = "3")]
     pub attempts: NonZeroUsize,
     #[command(flatten)]
@@ -191,12 +194,13 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
         return Ok(Ipv4Addr::UNSPECIFIED);
     }
     let address: Ipv4Addr = text.parse().map_err(|_| {
-        "it is no IPv4 address: name one that `ip address` shows, or write --serve=all".to_owned()
+        "this is not an IPv4 address: name one that `ip address` shows, or write --serve=all"
+            .to_owned()
     })?;
     let what = match address {
-        _ if address.is_unspecified() => "it means all addresses of this machine",
-        _ if address.is_multicast() => "it is the address of a group",
-        _ if address.is_broadcast() => "it is a broadcast address",
+        _ if address.is_unspecified() => "this stands for all addresses of the machine",
+        _ if address.is_multicast() => "this is a multicast address",
+        _ if address.is_broadcast() => "this is a broadcast address",
         _ => return Ok(address),
     };
     Err(format!("{what}: name one that `ip address` shows, or write --serve=all"))
@@ -205,10 +209,13 @@ fn served_address(text: &str) -> Result<Ipv4Addr, String> {
 /// `weir link`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-COMMAND runs on host A (10.45.0.1); the far end is host B (10.45.0.2), up is from A to B. In a cell,
-A is the station or terminal of the scenario's first flow that is at one; the others are simulated.
-The exit code is that of COMMAND, or 128 and the number of the signal that ended it. SIGINT, SIGTERM and
-SIGHUP go to all processes of COMMAND; whatever is left after three seconds is killed.
+COMMAND runs on host A (10.45.0.1). The far end is host B (10.45.0.2). Up is the direction from A to B. If
+the scenario has an access network, such as a Wi-Fi cell, A is the terminal of the first flow that crosses
+it. The other terminals are simulated.
+
+The exit code is that of COMMAND. If a signal ended COMMAND, the exit code is 128 plus the number of the
+signal. SIGINT, SIGTERM and SIGHUP are sent to all processes of COMMAND. Processes that still run three
+seconds later are killed.
 
 Examples:
   weir link demo/first-call -- ping -c 5 10.45.0.2
@@ -220,13 +227,15 @@ pub struct Link {
     /// Scenario id or TOML file.
     #[arg(value_name = "SCENARIO", required_unless_present = "self_test")]
     pub scenario: Option<String>,
-    /// Run this command on host B meanwhile; it is split at blanks.
+    /// Run this command on host B at the same time. It is split at spaces.
     #[arg(long, value_name = "COMMAND")]
     pub peer: Option<String>,
-    /// Change capacity, delay, jitter and loss by typing while COMMAND runs; a line shows the state.
+    /// Change capacity, delay, jitter and loss by typing while COMMAND runs. A line shows the
+    /// current state.
     #[arg(long, conflicts_with = "self_test")]
     pub interactive: bool,
-    /// Write a record of the run below this folder: the packets of each direction, and their fate.
+    /// Write a record of the run below this folder. It counts the packets of each direction and
+    /// their losses.
     #[arg(long, value_name = "DIR", conflicts_with = "self_test")]
     pub out: Option<PathBuf>,
     /// Keep the packet captures of both hosts in the record, as pcapng files without payload.
@@ -235,7 +244,8 @@ pub struct Link {
     /// Seed of the network's losses and jitter.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub seed: u64,
-    /// Compare ping and iperf3 with the settings of the network, and print the error.
+    /// Measure emulated networks with ping and iperf3, and print how far they are from their
+    /// settings.
     #[arg(long, conflicts_with_all = ["scenario", "command", "peer"])]
     pub self_test: bool,
     /// The command to run on host A.
@@ -260,13 +270,19 @@ pub struct Report {
 /// `weir compare`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-Runs of one scenario, controller and engine in both folders are compared, metric by metric: the
-mean over the seeds with its 95 % confidence interval, the change in per cent, and whether it is
-more than chance: better, worse or other with the probability p of such a difference by chance
-(at most 0.05), ~ where it may be chance, = where nothing differs, ? where there are too few
-seeds to tell (4 on each side are enough). Of 20 values that only chance moves, one is expected
-to have a p below 0.05. Scenarios whose text has changed are said first. Where one folder has
-real calls and the other simulated runs of a scenario, each section's error follows.
+Runs are compared if both folders have them for the same scenario, controller and engine. For each
+metric, the table has the mean over the seeds of each folder with its 95 % confidence interval, the
+change in per cent, and a verdict:
+
+  better, worse, other   the difference is significant. p is the probability of such a difference
+                         by chance, at most 0.05. Of 20 metrics without a real change, about one
+                         is also called significant
+  ~                      the difference may be chance
+  =                      no value differs
+  ?                      there are too few seeds for a test. 4 in each folder are enough
+
+If scenario files have changed, the changes are printed before the table. If one folder has real calls of
+a scenario and the other has simulated runs, a second table has the error of each section.
 
 Examples:
   weir compare runs-before runs-after
@@ -279,7 +295,7 @@ pub struct Compare {
     /// Folder with the records after it.
     #[arg(value_name = "DIR")]
     pub after: PathBuf,
-    /// How runs of your own scenario files are matched.
+    /// How runs of your own scenario files are matched between the two folders.
     #[arg(long, value_enum, value_name = "BY", default_value_t = Match::Id)]
     pub r#match: Match,
     /// Print one JSON array.
@@ -290,9 +306,9 @@ pub struct Compare {
 /// How two scenario files outside the catalogue are matched.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Match {
-    /// The path as given on the command line.
+    /// By the file's path, as it was given on the command line.
     Id,
-    /// The name of the file, whatever its folder.
+    /// By the file's name, without its folder.
     Name,
 }
 
@@ -300,13 +316,13 @@ pub enum Match {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Exit code:
-  0  no expectation failed; those in doubt and known misses are listed, and leave the gate open
-  1  one failed, or a known miss holds now; with --strict also if one is in doubt
+  0  no expectation failed. Expectations in doubt and known misses are listed, but do not count as failed
+  1  an expectation failed, or a known miss holds now. With --strict, also if an expectation is in doubt
   2  could not run
 
-With one seed every expectation holds or fails. With several (--seeds) it is judged by the mean,
-and is in doubt where that is on the wrong side of the limit by no more than chance (two-sided
-test at 0.1 %).
+With one seed, each expectation holds or fails. With several seeds (--seeds), it is judged by the mean over
+the seeds. It is in doubt if the mean is on the wrong side of the limit, but so close to the limit that
+chance may be the reason (two-sided test at 0.1 %).
 
 Examples:
   weir check 'rfc8867/*' --controller all --junit check.xml
@@ -315,17 +331,17 @@ Examples:
 pub struct Check {
     #[command(flatten)]
     pub selection: Selection,
-    /// Print every expectation, not only those that fail or are known to be missed.
+    /// Print all expectations, including those that hold.
     #[arg(long)]
     pub list: bool,
-    /// Print the matrix of scenarios by controllers, and the requirements, as Markdown; with --list
-    /// also the expectations.
+    /// Print the table of scenarios and controllers, and the table of requirements, as Markdown.
+    /// With --list, also the table of expectations.
     #[arg(long)]
     pub markdown: bool,
     /// Count an expectation in doubt as failed.
     #[arg(long)]
     pub strict: bool,
-    /// Write the outcome as JUnit XML.
+    /// Write the results as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
@@ -350,7 +366,7 @@ pub struct Validate {
     /// The model.
     #[arg(value_enum, value_name = "MODEL")]
     pub model: Model,
-    /// Make fewer or shorter runs: tcp takes a minute and a half instead of 45 minutes.
+    /// Make fewer or shorter runs. tcp then takes a minute and a half instead of 45 minutes.
     #[arg(long)]
     pub quick: bool,
     /// Only for tcp: number of runs of each network [default: 3, with --quick 1].
@@ -359,7 +375,7 @@ pub struct Validate {
     /// Only for tcp: congestion controls, separated by commas [default: cubic,reno,bbr].
     #[arg(long, value_name = "LIST")]
     pub control: Option<String>,
-    /// Of emulator: only the packet rates that it can carry.
+    /// Only for emulator: measure only which packet rates it can carry.
     #[arg(long)]
     pub rates_only: bool,
 }
@@ -367,11 +383,14 @@ pub struct Validate {
 /// What can be validated.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Model {
-    /// The simulator's TCP, against the kernel's through the emulator (root only).
+    /// The simulator's TCP, compared with the kernel's TCP over the emulator. Needs root.
     Tcp,
-    /// The Wi-Fi cell, against ns-3, closed forms and a paper's formulas.
+    /// The Wi-Fi cell, compared with ns-3, with closed-form models and with a paper's formulas.
     Wifi,
-    /// The emulator, against its own model in virtual time and the kernel's token bucket; prints a page.
+    /// The cellular cell, compared with runs of the LTE module of ns-3.
+    Cellular,
+    /// The emulator, compared with its own model in virtual time and with the kernel's token
+    /// bucket. Prints a page of Markdown.
     Emulator,
 }
 

@@ -43,7 +43,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     }
     let interrupt = Interrupt::listen()?;
     let console = args.interactive.then(Console::start);
-    let desk = Desk { args, interrupt: &interrupt, console: console.as_ref() };
+    let runner = CallRunner { args, interrupt: &interrupt, console: console.as_ref() };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
     for (scenario, info) in jobs {
@@ -52,13 +52,13 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
             args.output.out.as_deref(),
             &info,
         )?;
-        let record = desk.make(scenario, info, captures.plan(), &mut count)?;
+        let record = runner.make(scenario, info, captures.plan(), &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;
         }
         summaries.push(record.summary());
     }
-    count.tell();
+    count.print();
     run::print(&summaries, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -66,10 +66,7 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
 /// One seed for each iteration.
 fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>> {
     let Call { selection, iterations, quick, .. } = args;
-    anyhow::ensure!(
-        *iterations != Some(0),
-        "--iterations 0 makes no call: write a number from 1 on"
-    );
+    anyhow::ensure!(*iterations != Some(0), "--iterations 0 makes no call: write 1 or more");
     let last = match (iterations, quick) {
         (Some(iterations), _) => *iterations,
         (None, true) => 1,
@@ -117,14 +114,14 @@ impl Count {
         self.disturbed += usize::from(!outcome.emulation.disturbances().is_empty());
     }
 
-    fn tell(&self) {
+    fn print(&self) {
         if self.failed > 0 {
             let succeeded = self.calls - self.failed;
             eprintln!("weir: {succeeded} of {} calls succeeded", self.calls);
         }
         if self.disturbed > 0 {
             eprintln!(
-                "weir: this machine disturbed {} of {} runs; each says so",
+                "weir: this machine disturbed {} of {} runs; their records say so",
                 self.disturbed, self.runs
             );
         }
@@ -132,13 +129,13 @@ impl Count {
 }
 
 /// Makes runs with the options of the command.
-struct Desk<'a> {
+struct CallRunner<'a> {
     args: &'a Call,
     interrupt: &'a Interrupt,
     console: Option<&'a Console>,
 }
 
-impl Desk<'_> {
+impl CallRunner<'_> {
     /// Runs a scenario. Repeats the run if this machine disturbed it, up to `--attempts` times.
     fn make(
         &self,
@@ -158,7 +155,7 @@ impl Desk<'_> {
                 break outcome;
             }
             eprintln!(
-                "weir: {}: this machine disturbed the run ({}): once more",
+                "weir: {}: this machine disturbed the run ({}); repeating it",
                 scenario.id, causes[0]
             );
             attempt += 1;
@@ -212,7 +209,7 @@ fn invite(urls: &[(String, String)]) {
     origins.dedup();
     if !origins.is_empty() {
         eprintln!(
-            "weir: a browser gives this page its camera if it is Chromium, started with \
+            "weir: to let this page use the camera, start Chromium with \
              --unsafely-treat-insecure-origin-as-secure={}",
             origins.join(",")
         );

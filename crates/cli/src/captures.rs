@@ -62,7 +62,10 @@ impl Drop for Captures {
         };
         // Remove an empty folder. For any other folder this fails.
         if fs::remove_dir(folder).is_err() {
-            eprintln!("weir: the packets of the run that was not recorded: {}", folder.display());
+            eprintln!(
+                "weir: the run was not recorded; its packet captures are in {}",
+                folder.display()
+            );
         }
     }
 }

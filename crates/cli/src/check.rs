@@ -26,7 +26,7 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
     let judgements = judge(&summaries);
     anyhow::ensure!(
         !judgements.is_empty(),
-        "none of these scenarios expects anything of these controllers: add [[expect]] to them"
+        "these scenarios have no expectations of these controllers: add [[expect]] to one of them"
     );
     let form = Form::of(args.markdown);
     output::print(&matrix(&judgements, form))?;
@@ -274,7 +274,7 @@ fn in_words(judgement: &Judgement) -> String {
         Bound::Below => "at most",
     };
     format!(
-        "{doubt}measured {}{interval}, limit {bound} {}; flow {}; {held} of {} seeds hold",
+        "{doubt}measured {}{interval}, limit {bound} {}; flow {}; holds with {held} of {} seeds",
         measured(judgement),
         row.limit,
         flows(judgement),

@@ -40,9 +40,10 @@ const METRICS: [&str; 14] = [
 /// Significant digits of a value, and its maximum number of decimals.
 const DIGITS: i32 = 4;
 const DECIMALS: i32 = 4;
-const LEGEND: &str = "± is the mean's 95 % confidence interval. p is the probability of such a \
-    difference by chance: by signed ranks where both sides have the same six seeds or more, else by rank \
-    sums. ~ may be chance (p > 0.05); = nothing differs; ? too few seeds to tell (4 on each side are enough).";
+const LEGEND: &str = "± is the 95 % confidence interval of the mean. p is the probability of such a \
+    difference by chance, from the signed-rank test if both folders have the same seeds and at least \
+    six, otherwise from the rank-sum test. ~: the difference may be chance (p > 0.05). =: no value \
+    differs. ?: too few seeds for a test (4 in each folder are enough).";
 
 /// The runs below a folder, without their rows: each record is read, measured and dropped.
 struct Set {
@@ -83,13 +84,13 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
     if differences.is_empty() && lines.is_empty() {
         let own = [&before, &after].iter().all(|set| set.scenarios.keys().any(|id| is_own(id)));
         let hint = if own && args.r#match == Match::Id {
-            "; --match name takes own files of one name for one scenario"
+            "; --match name compares your own files by their names"
         } else {
             ""
         };
         anyhow::bail!(
-            "no scenario stands in both {} and {}, under one controller and engine or real and \
-             simulated{hint}",
+            "nothing to compare in {} and {}: no scenario has runs in both, either of the same \
+             controller and engine, or real in one and simulated in the other{hint}",
             args.before.display(),
             args.after.display()
         );
@@ -121,7 +122,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<ExitCode> {
 impl Set {
     fn read(folder: &Path, by: Match) -> anyhow::Result<Self> {
         let folders = record::find(folder)?;
-        anyhow::ensure!(!folders.is_empty(), "{} holds no record of a run", folder.display());
+        anyhow::ensure!(!folders.is_empty(), "{} contains no record of a run", folder.display());
         let mut set =
             Self { summaries: Vec::new(), sections: Vec::new(), scenarios: BTreeMap::new() };
         let mut mixed = BTreeSet::new();
@@ -139,8 +140,8 @@ impl Set {
             };
             anyhow::ensure!(
                 known.id == scenario.id,
-                "{} holds runs of {} and of {}, which have one name: leave --match name out, or \
-                 compare a folder of each",
+                "{} contains runs of {} and of {}, which have the same file name: leave out \
+                 --match name, or compare folders with the runs of one of them",
                 folder.display(),
                 known.id,
                 scenario.id
@@ -151,7 +152,8 @@ impl Set {
         }
         for id in mixed {
             eprintln!(
-                "weir: {} holds runs of several texts of {id}; what has changed is told of the first",
+                "weir: {} contains runs of different versions of {id}; changes are shown for the \
+                 version of the first run",
                 folder.display()
             );
         }
@@ -186,7 +188,7 @@ fn changed(before: &Set, after: &Set) -> Vec<(String, Change)> {
 
 fn change_in_words((id, change): &(String, Change)) -> String {
     let Change { key, before, after } = change;
-    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not there".into());
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
     let line = format!("{id}: {key} {} -> {}", shown(before), shown(after));
     format!("{}\n", output::escaped(&line))
 }

@@ -50,13 +50,13 @@ impl Console {
                     return false;
                 }
                 Ok(Line::Change(_)) if handle.hops() == 0 => {
-                    self.say("there is no bottleneck to change");
+                    self.show_message("there is no bottleneck to change");
                 }
                 Ok(Line::Change(change)) => {
                     handle.set(change);
-                    self.say(&change.to_string());
+                    self.show_message(&change.to_string());
                 }
-                Err(error) => self.say(&error),
+                Err(error) => self.show_message(&error),
             }
         }
         self.bar.set_message(shown(&handle.status()));
@@ -64,7 +64,7 @@ impl Console {
         true
     }
 
-    fn say(&self, text: &str) {
+    fn show_message(&self, text: &str) {
         self.bar.suspend(|| eprintln!("weir: {text}"));
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 /// The program was asked to stop.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted; what was finished is kept, nothing half-made is left")]
+#[error("interrupted; finished runs are kept, unfinished ones are removed")]
 pub struct Interrupted;
 
 /// Set once the user or the system asks the program to stop.

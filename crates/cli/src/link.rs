@@ -33,7 +33,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
     let scenario = found.remove(0);
     anyhow::ensure!(
         found.is_empty(),
-        "'{name}' stands for {} scenarios: name one of them, such as {}",
+        "'{name}' matches {} scenarios: name one of them, such as {}",
         found.len() + 1,
         scenario.id
     );
@@ -53,7 +53,7 @@ pub fn link(args: &Link) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
-    tell(&ended.emulation);
+    print_lateness(&ended.emulation);
     if let Some(out) = &args.out {
         let run = LinkRun {
             command: &args.command,
@@ -97,11 +97,11 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn tell(emulation: &Emulation) {
+fn print_lateness(emulation: &Emulation) {
     if let Some(p99) = emulation.lateness.quantile(0.99) {
         let (packets, p99, max) =
             (emulation.lateness.count(), p99.as_micros(), emulation.lateness.max().as_micros());
-        eprintln!("weir: {packets} packets, released {p99} us late at p99, {max} us at most");
+        eprintln!("weir: {packets} packets; release lateness: p99 {p99} us, maximum {max} us");
     }
     for cause in emulation.disturbances() {
         eprintln!("weir: this machine disturbed the run: {cause}");
@@ -118,7 +118,8 @@ fn plan(scenario: &Scenario) -> Plan {
         let (title, terminal) = (access.config.title(), access.config.terminal_word());
         let name = &access.config.names()[own.terminal];
         eprintln!(
-            "weir: host A is {terminal} {name} of a simulated {title}; its others are simulated"
+            "weir: host A is {terminal} {name} of a simulated {title}; each other {terminal} is \
+             simulated"
         );
     }
     let hosts = vec![HostPlan { attachment, ..HostPlan::at(0) }, HostPlan::at(network.hops.len())];
@@ -150,14 +151,15 @@ fn run_command(
     let recording = capture.map(|plan| Recording::start(emulator.hosts(), &plan)).transpose()?;
     let input = if args.interactive { Stdio::null() } else { Stdio::inherit() };
     let mut running = Running::start(emulator, &command, peer.as_deref(), input, Some(signals))?;
-    let exit_code = if args.interactive { steer(&mut running)? } else { running.wait()? };
+    let exit_code =
+        if args.interactive { run_interactive(&mut running)? } else { running.wait()? };
     // Stop the captures before the hosts and their interfaces are removed.
     let captures = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     Ok(Ended { exit_code, emulation: running.stop()?, captures })
 }
 
 /// Lets the user change the network until the command ends.
-fn steer(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
+fn run_interactive(running: &mut Running<'_>) -> Result<u8, weir_emu::Error> {
     let console = Console::start();
     loop {
         if let Some(code) = running.poll(TICK)? {

@@ -56,7 +56,7 @@ fn chosen(args: &List) -> anyhow::Result<Vec<Scenario>> {
         if scenarios.is_empty() {
             // The error of the catalogue suggests ids for a misspelt one.
             catalogue::find(word)?;
-            bail!("of this source no scenario has '{word}' in its id or title");
+            bail!("no scenario of this source has '{word}' in its id or title");
         }
     }
     Ok(scenarios)

@@ -34,7 +34,7 @@ const INTERRUPTED: u8 = 130;
 fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return told(&error),
+        Err(error) => return report_usage_error(&error),
     };
     if args.command.needs_network_rights() {
         // Must happen before the first thread starts.
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 
 /// Prints the help that was asked for, or the error in the command line, in one line like every
 /// other error.
-fn told(error: &clap::Error) -> ExitCode {
+fn report_usage_error(error: &clap::Error) -> ExitCode {
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if is_help || !error.use_stderr() {
         error.exit();

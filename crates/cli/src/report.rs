@@ -14,7 +14,7 @@ pub fn report(args: &Report) -> anyhow::Result<ExitCode> {
     let mut folders = Vec::new();
     for folder in &args.folders {
         let found = record::find(folder)?;
-        anyhow::ensure!(!found.is_empty(), "{} holds no record of a run", folder.display());
+        anyhow::ensure!(!found.is_empty(), "{} contains no record of a run", folder.display());
         folders.extend(found);
     }
     // From here on a signal ends the program between two files, not while it writes one.

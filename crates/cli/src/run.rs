@@ -112,9 +112,9 @@ pub fn simulate(
     finished.resize(jobs.len(), None);
     let kept = finished.iter().flatten().count();
     if kept > 0 {
-        eprintln!("weir: {kept} of {} runs are there already", jobs.len());
+        eprintln!("weir: {kept} of {} runs already have a record", jobs.len());
     }
-    anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write a number from 1 on");
+    anyhow::ensure!(selection.jobs != Some(0), "--jobs 0 runs nothing: write 1 or more");
     // More threads than runs would be idle; 0 means one for each core.
     let threads = selection.jobs.map_or(0, |threads| threads.min(jobs.len()));
     let pool = rayon::ThreadPoolBuilder::new()
@@ -145,8 +145,8 @@ fn finished(records: Records<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Option
         let folder = records.out.join(job.info.folder());
         anyhow::ensure!(
             records.resume || !folder.exists(),
-            "{} exists already: --resume keeps it and makes only what is missing; or choose another \
-             --out, or remove it",
+            "{} exists already: add --resume to make only the missing runs, choose another --out, \
+             or remove it",
             folder.display()
         );
         Ok(Record::finished(records.out, &job.info, job.scenario)?)
@@ -194,7 +194,7 @@ pub fn print(summaries: &[Summary], output: &Output) -> anyhow::Result<()> {
         output::print(&table::results(summaries).written(Form::of(output.markdown)))?;
         if let Some(out) = output.out.as_ref().filter(|_| !output.markdown) {
             let out = output::escaped(&out.display().to_string());
-            output::line(&format!("\nrecords in {out}; `weir report {out}` draws them"))?;
+            output::line(&format!("\nrecords in {out}; make a report with `weir report {out}`"))?;
         }
     }
     Ok(())

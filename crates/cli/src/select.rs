@@ -44,7 +44,7 @@ pub fn controllers(list: &str) -> anyhow::Result<Vec<ControllerFactory>> {
 /// The seeds that were asked for.
 pub fn seeds(selection: &Selection) -> anyhow::Result<RangeInclusive<u64>> {
     match (selection.seeds, selection.seed) {
-        (Some(0), _) => bail!("--seeds 0 makes no run: write a number from 1 on"),
+        (Some(0), _) => bail!("--seeds 0 makes no run: write 1 or more"),
         (Some(n), _) => Ok(1..=n),
         (None, seed) => {
             let seed = seed.unwrap_or(1);

@@ -267,11 +267,12 @@ pub fn table(lines: &[Line], width: Option<usize>) -> String {
         lines.iter().flat_map(Line::pairs).filter_map(|(_, pair)| pair.verdict()).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let legend = format!(
-        "{} of {} values within the goal: rate 10 %, p95 of the queuing delay 30 ms, time to 90 % of \
-         a new capacity 1.5 s; {} more within the spread: beyond it by no more than chance (Welch's \
-         t-test, 5 %); {} missed\n± is the mean's 95 % confidence interval",
-        count(Verdict::Met),
+        "The goals for the errors are 10 % of the rate, 30 ms of the queuing delay's 95th percentile \
+         (p95), and 1.5 s of the time to 90 % of a new capacity. Of {} errors {} meet their goal. {} \
+         more are within the spread: they exceed the goal by no more than chance may cause (Welch's \
+         t-test at 5 %). {} miss it.\n± is the 95 % confidence interval of the mean.",
         verdicts.len(),
+        count(Verdict::Met),
         count(Verdict::WithinSpread),
         count(Verdict::Missed),
     );

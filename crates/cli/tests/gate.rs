@@ -119,7 +119,7 @@ fn a_junit_file_has_times_class_names_and_intervals() {
     assert_eq!(times.count(), 2, "{xml}");
     let out = xml.lines().find(|line| line.contains("<system-out>")).unwrap();
     assert!(out.contains(" ± ") && out.contains("(95 %), limit at least 0.01"), "{out}");
-    assert!(out.contains("3 of 3 seeds hold"), "{out}");
+    assert!(out.contains("holds with 3 of 3 seeds"), "{out}");
     file.expects("text = \"e\"\nmetric = \"rate_mbps.mean\"\nabove = 100");
     let (code, xml) = file.junit(&["--seeds", "3"]);
     assert_eq!(code, Some(1), "{xml}");
@@ -133,8 +133,12 @@ fn help_says_what_each_exit_code_means() {
         Command::new(env!("CARGO_BIN_EXE_weir")).args(["check", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in ["0 no expectation failed", "1 one failed", "with --strict also", "2 could not run"]
-    {
+    for said in [
+        "0 no expectation failed",
+        "1 an expectation failed",
+        "With --strict, also",
+        "2 could not run",
+    ] {
         assert!(words.contains(said), "{said}: {help}");
     }
 }

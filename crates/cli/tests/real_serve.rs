@@ -263,7 +263,7 @@ fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
     // With the token: garbage, a place that is already taken, and a flood of messages.
     let mut intruder = lab.intrude(&served.urls[2]);
     intruder.send(Message::text("\u{1b}[2J garbage")).unwrap();
-    assert!(dismissal(&mut intruder).contains("not of the protocol"));
+    assert!(dismissal(&mut intruder).contains("not part of the protocol"));
     assert!(dismissal(&mut lab.intrude(&served.urls[2])).contains("joined this call already"));
     let mut flood = lab.intrude(&served.urls[3]);
     // The lab closes the connection at some point.
@@ -272,7 +272,9 @@ fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
     let mut stderr = String::new();
     served.stderr.read_to_string(&mut stderr).unwrap();
     assert!(served.weir.wait().unwrap().success(), "{stderr}");
-    assert!(stderr.contains("call 2 failed: peer a sent a message that is not of the protocol"));
+    assert!(
+        stderr.contains("call 2 failed: peer a sent a message that is not part of the protocol")
+    );
     assert!(stderr.contains("1 of 2 calls succeeded") && !stderr.contains('\u{1b}'), "{stderr}");
     let call = recorded(&lab.out());
     assert_eq!(call["calls"][0]["failure"], Value::Null, "{stderr}");

@@ -139,10 +139,10 @@ fn a_run_that_goes_on_reads_what_is_there_and_makes_the_rest() {
     let version = format!("\"weir\": \"{}\"", env!("CARGO_PKG_VERSION"));
     fs::write(&run, text.replace(&version, "\"weir\": \"0.0.1\"")).unwrap();
     let again = [&args("3")[..], &["--resume"]].concat();
-    assert!(refused(&again).contains("weir 0.0.1 made it"));
+    assert!(refused(&again).contains("made by weir 0.0.1"));
     fs::write(&run, text).unwrap();
     scenario(folder.path(), "100ms", "3%");
-    assert!(refused(&again).contains("another text of the scenario"));
+    assert!(refused(&again).contains("another version of the scenario"));
 }
 
 #[test]

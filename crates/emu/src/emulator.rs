@@ -46,7 +46,7 @@ const AWAKE: Duration = Duration::from_micros(150);
 #[derive(Debug)]
 pub struct Emulator {
     handle: Handle,
-    thread: Option<JoinHandle<io::Result<Mover>>>,
+    thread: Option<JoinHandle<io::Result<Worker>>>,
     start: Option<Start>,
     /// After the thread, which is joined first.
     namespaces: Namespaces,
@@ -92,7 +92,7 @@ impl Emulator {
         let handle = Handle::new(commands, wake, plan.hops.len());
         let addresses: Vec<_> = namespaces.hosts.iter().map(Host::address).collect();
         let now = Instant::now();
-        let mover = Mover {
+        let worker = Worker {
             batches: tuns.iter().map(|_| Batch::default()).collect(),
             tuns,
             scratch: Vec::new(),
@@ -112,7 +112,7 @@ impl Emulator {
         };
         let thread = thread::Builder::new()
             .name("weir-emulator".into())
-            .spawn(move || mover.run())
+            .spawn(move || worker.run())
             .map_err(Error::system("start a thread"))?;
         Ok(Self { handle, thread: Some(thread), start: None, namespaces })
     }
@@ -155,24 +155,24 @@ impl Emulator {
         let cpu_at_end = CpuTime::now();
         let unread_packets = self.unread_packets()?;
         let ended = self.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let mover = ended.map_err(Error::system("move packets"))?;
+        let worker = ended.map_err(Error::system("move packets"))?;
         let cpu_at_start = self.start.and_then(|start| start.cpu);
         let cpu = cpu_at_end.zip(cpu_at_start).map(|(end, start)| end.shares_since(start));
         let unread_before = self.start.map_or(0, |start| start.unread_packets);
         let NetworkRecord { access, hops, flows, changes, access_changes, foreign_packets } =
-            mover.network.into_record();
+            worker.network.into_record();
         Ok(Emulation {
             access,
             hops,
             flows,
             changes,
             access_changes,
-            lateness: mover.lateness,
-            effort: mover.effort,
-            real_time: mover.real_time,
+            lateness: worker.lateness,
+            effort: worker.effort,
+            real_time: worker.real_time,
             cpu,
-            foreign_packets: foreign_packets + mover.malformed_frames,
-            refused_packets: mover.refused_packets,
+            foreign_packets: foreign_packets + worker.malformed_frames,
+            refused_packets: worker.refused_packets,
             unread_packets: unread_packets - unread_before,
         })
     }
@@ -181,7 +181,7 @@ impl Emulator {
         self.hosts().iter().map(Host::unread_packets).sum()
     }
 
-    fn join(&mut self) -> thread::Result<io::Result<Mover>> {
+    fn join(&mut self) -> thread::Result<io::Result<Worker>> {
         self.handle.send(Command::Stop);
         self.thread.take().expect("joined once: by stop, or by drop").join()
     }
@@ -198,7 +198,7 @@ impl Drop for Emulator {
 
 /// The state of the thread; it returns itself, as the record of the run.
 #[derive(Debug)]
-struct Mover {
+struct Worker {
     tuns: Arc<[Tun]>,
     /// By host: what is to be written next.
     batches: Vec<Batch>,
@@ -223,7 +223,7 @@ struct Mover {
     shown: Option<Instant>,
 }
 
-impl Mover {
+impl Worker {
     fn run(mut self) -> io::Result<Self> {
         sys::set_exact_timers()?;
         self.real_time = sys::set_real_time(REAL_TIME_PRIORITY).is_ok();

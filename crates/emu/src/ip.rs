@@ -49,7 +49,7 @@ pub(crate) fn header(packet: &[u8], pair: u64) -> Header {
         _ => Ecn::Ce,
     };
     let size = DataSize::from_bytes(packet.len() as u64);
-    Header { size, ecn, flow: FlowKey(pair << 40 | transport(packet)) }
+    Header::new(size).with_ecn(ecn).with_flow(FlowKey(pair << 40 | transport(packet)))
 }
 
 /// Protocol and ports, in 40 bits. Ports of fragments are ignored: only the first fragment has

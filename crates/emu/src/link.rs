@@ -63,7 +63,7 @@ impl<'a> Running<'a> {
         signals: Option<&'a Signals>,
     ) -> Result<Self, Error> {
         let peer = peer_command.map(|words| start_peer(emulator.host(1), words)).transpose()?;
-        let mut near = words_on(emulator.host(0), command);
+        let mut near = command_on(emulator.host(0), command);
         near.stdin(input)
             .env("WEIR_HOST", emulator.host(0).address().to_string())
             .env("WEIR_PEER", emulator.host(1).address().to_string())
@@ -93,8 +93,8 @@ impl<'a> Running<'a> {
     pub fn poll(&mut self, patience: Duration) -> Result<Option<u8>, Error> {
         let waiting = Error::system("wait for the command");
         let left = self.ending.map(|it| it.give_up.saturating_duration_since(Instant::now()));
-        let told = self.signals.map(AsFd::as_fd);
-        let mut poll = sys::Poll::new([self.ended.as_fd()].into_iter().chain(told));
+        let signals = self.signals.map(AsFd::as_fd);
+        let mut poll = sys::Poll::new([self.ended.as_fd()].into_iter().chain(signals));
         let waited = poll.wait(left.map_or(patience, |left| left.min(patience)));
         if let Some(status) = waited.and_then(|()| self.stand_in.try_wait()).map_err(waiting)? {
             return Ok(Some(exit_code(status)));
@@ -133,7 +133,7 @@ fn code_of_signal(signal: c_int) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-fn words_on(host: &Host, words: &[OsString]) -> Command {
+fn command_on(host: &Host, words: &[OsString]) -> Command {
     let (program, arguments) = words.split_first().expect("a command has a first word");
     let mut command = host.command(program);
     command.args(arguments);
@@ -143,7 +143,7 @@ fn words_on(host: &Host, words: &[OsString]) -> Command {
 fn start_peer(host: &Host, words: &[OsString]) -> Result<Child, Error> {
     let stderr = io::stderr().as_fd().try_clone_to_owned();
     let stderr = stderr.map_err(Error::system("copy a descriptor"))?;
-    let mut command = words_on(host, words);
+    let mut command = command_on(host, words);
     let mut child = Child::spawn(command.stdin(Stdio::null()).stdout(stderr))?;
     child.wait_until_it_listens(host, None)?;
     Ok(child)

@@ -96,10 +96,9 @@ impl Network {
             .iter()
             .enumerate()
             .map(|(index, host)| {
-                let names = ["out", "in"].map(|way| format!("host-{}/{way}", index + 1));
-                let names = [names[0].as_str(), names[1].as_str()];
-                let own = router.add_own_links(host.access_delay, names);
-                Site { node: host.node, own, attachment: host.attachment }
+                let name = |way| format!("host-{}/{way}", index + 1);
+                let own = router.add_own_links(host.access_delay, &name("out"), &name("in"));
+                Site::new(host.node).with_own(own).with_attachment(host.attachment)
             })
             .collect();
         let at_once = LinkConfig::unlimited(TimeDelta::ZERO);
@@ -153,7 +152,7 @@ impl Network {
         let ways = match change.ways {
             Ways::Up => &[Way::Up][..],
             Ways::Down => &[Way::Down],
-            Ways::Both => &Way::BOTH,
+            Ways::Both => Way::BOTH,
         };
         for &way in ways {
             let link = self.router.hop_mut(change.hop, way);
@@ -180,7 +179,7 @@ impl Network {
         let time = Timestamp::ZERO + SAMPLE_INTERVAL * self.samples as i64;
         let way =
             |hop: usize, way: Way| self.links[hop][way as usize].status(self.router.hop(hop, way));
-        let hops = (0..self.links.len()).map(|hop| Way::BOTH.map(|of| way(hop, of)));
+        let hops = (0..self.links.len()).map(|hop| [Way::Up, Way::Down].map(|of| way(hop, of)));
         Status { time, hops: hops.collect() }
     }
 
@@ -257,7 +256,7 @@ impl Network {
     fn take_samples(&mut self, time: Timestamp) {
         for (hop, ways) in self.links.iter_mut().enumerate() {
             for (samples, way) in ways.iter_mut().zip(Way::BOTH) {
-                samples.take(time, self.router.hop_mut(hop, way));
+                samples.take(time, self.router.hop_mut(hop, *way));
             }
         }
         for (index, pair) in self.pairs.iter_mut().enumerate() {

@@ -57,7 +57,7 @@ impl Plan {
     /// One bottleneck between two hosts. The first is host A, the start of `up`; the second is host
     /// B.
     pub fn two_hosts(up: &LinkConfig, down: &LinkConfig) -> Self {
-        let hop = Hop { up: up.clone(), down: down.clone() };
+        let hop = Hop::new(up.clone(), down.clone());
         Self {
             access: None,
             hops: vec![hop],

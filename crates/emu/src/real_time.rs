@@ -52,7 +52,7 @@ impl Clocked {
 
 impl RealTime {
     pub(crate) fn new(plan: &Plan, hosts: &[Ipv4Addr], seed: Seed, now: Instant) -> Self {
-        let before = Network::new(&standing(plan), hosts, seed);
+        let before = Network::new(&plan_before_run(plan), hosts, seed);
         Self {
             before: Clocked { network: before, zero: now },
             next: Some(Network::new(plan, hosts, seed)),
@@ -122,12 +122,12 @@ impl RealTime {
     }
 }
 
-/// The plan as it is before the run: nothing changes, so that hosts can connect even before a run that
+/// The plan as it is before the run. It does not change, so hosts can connect even if the run
 /// begins in an outage.
-fn standing(plan: &Plan) -> Plan {
+fn plan_before_run(plan: &Plan) -> Plan {
     Plan {
-        access: plan.access.as_ref().map(AccessPlan::standing),
-        hops: plan.hops.iter().map(Hop::standing).collect(),
+        access: plan.access.as_ref().map(AccessPlan::before_run),
+        hops: plan.hops.iter().map(Hop::before_run).collect(),
         ..plan.clone()
     }
 }
@@ -243,7 +243,7 @@ mod tests {
         let load = |start| {
             let start = Timestamp::from_millis(start);
             let size = weir::units::DataSize::from_bytes(1_500);
-            StationLoad { start, ..StationLoad::new(Arrivals::Saturated, size) }
+            StationLoad::new(Arrivals::Saturated, size).with_start(start)
         };
         station.up.loads = vec![load(0), load(900)];
         let config = CellConfig::new(Band::GHZ_2_4, vec![station]);

@@ -199,13 +199,13 @@ impl fmt::Display for Disturbance {
         match self {
             Self::Lateness(p99) => write!(
                 f,
-                "1 % of the packets came {:.1} ms late or later (limit {} ms)",
+                "the p99 of the release lateness was {:.1} ms (limit {} ms)",
                 p99.as_secs_f64() * 1e3,
                 LATENESS_LIMIT.as_millis()
             ),
             Self::Stolen(share) => write!(
                 f,
-                "the host took {:.1} % of the processors (limit {:.0} % of a late run)",
+                "the host of this virtual machine took {:.1} % of the processor time (limit for a late run: {:.0} %)",
                 share * 100.0,
                 STOLEN_LIMIT * 100.0
             ),
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(
             texts(&disturbances),
             [
-                "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
+                "the p99 of the release lateness was 3.0 ms (limit 1 ms)",
                 "the processors were busy for 97 % of the time (limit 95 %)",
                 "7 packets were dropped before the emulator read them",
             ]
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(
             texts(&run(&[3_000; 100], 0.5, 0.123).disturbances()),
             [
-                "1 % of the packets came 3.0 ms late or later (limit 1 ms)",
-                "the host took 12.3 % of the processors (limit 1 % of a late run)",
+                "the p99 of the release lateness was 3.0 ms (limit 1 ms)",
+                "the host of this virtual machine took 12.3 % of the processor time (limit for a late run: 1 %)",
             ]
         );
     }

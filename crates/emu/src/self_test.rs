@@ -163,7 +163,9 @@ fn test_link(capacity: Bitrate, delay: TimeDelta, result: &mut SelfTest) -> Resu
         run.cpu.map_or(f64::NAN, |cpu| cpu.busy) * 100.0
     ));
     result.notes.extend(
-        run.disturbances().iter().map(|cause| format!("{link}: not to be trusted: {cause}")),
+        run.disturbances()
+            .iter()
+            .map(|cause| format!("{link}: this machine disturbed the run: {cause}")),
     );
     Ok(())
 }

@@ -361,7 +361,7 @@ fn move_child(
                 libc::sigprocmask(libc::SIG_SETMASK, &old, ptr::null_mut());
                 Ok(())
             }
-            pid => stand_for(pid),
+            pid => forward_to(pid),
         }
     }
 }
@@ -408,7 +408,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// The outer process of [`move_child`]. Runs after `fork`: async-signal-safe.
-fn stand_for(inner: c_int) -> ! {
+fn forward_to(inner: c_int) -> ! {
     // SAFETY: system calls only, on locals.
     unsafe {
         // Among these is the pipe on which the parent waits for the inner process to exec.

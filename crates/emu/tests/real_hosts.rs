@@ -307,7 +307,7 @@ fn two_loads(emulator: &Emulator, load: &IperfLoad) -> Option<Vec<LoadReport>> {
 
 #[test]
 fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
-    let hop = Hop { up: link(), down: link() };
+    let hop = Hop::new(link(), link());
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
     let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
@@ -339,7 +339,7 @@ fn loads_of_hosts_on_one_side_share_the_queue_and_are_counted_apart() {
 #[test]
 fn a_tcp_load_reports_both_ends() {
     let hosts = [0, 1, 0, 1].map(HostPlan::at).to_vec();
-    let hop = Hop { up: link(), down: link() };
+    let hop = Hop::new(link(), link());
     let plan = Plan { access: None, hops: vec![hop], hosts, local_traffic: false };
     let Some(mut emulator) = emulator_of(&plan) else { return };
     emulator.start();

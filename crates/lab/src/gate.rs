@@ -218,7 +218,7 @@ mod tests {
             engine: Engine::Sim,
             seed: 1,
         };
-        let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
+        let trace = Trace::new(vec!["media-1".into()]);
         Summary { expect, ..Summary::of(&scenario, &info, &trace, None) }
     }
 

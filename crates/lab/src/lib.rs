@@ -4,7 +4,6 @@
 //! simulated runs and real calls.
 
 pub mod calls;
-pub mod cell;
 mod controllers;
 pub mod files;
 pub mod gate;
@@ -23,6 +22,7 @@ pub mod summary;
 mod terminals;
 pub mod unfinished;
 pub mod whole_file;
+mod wifi_cell;
 
 pub use controllers::{Controllers, UnknownController};
 pub use simulate::simulate;

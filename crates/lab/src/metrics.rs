@@ -120,16 +120,16 @@ declare! {
         /// Rate of the IP bytes that the network delivered to the receiver: mean over the time,
         /// standard deviation over whole seconds. Simulated: of the flow, headers included.
         rate_mbps: Option<MeanStd> = "Mbit/s", Higher, [], title: "Received rate, throughput",
-            call: "of its direction, RTCP, STUN and DTLS included.";
+            call: "of all packets in its direction, including RTCP, STUN and DTLS.";
         /// Time that packets waited in the bottleneck's queue, as the mean over the packets that
         /// arrived in each 50 ms. Percentiles are over these values.
         queuing_delay_ms: Option<Distribution> = "ms", Lower, [], title: "Queuing delay",
-            call: "the bottleneck is the emulator's.";
+            call: "in the bottleneck of the emulator.";
         /// Simulated: feedback response time, from sending a packet until the feedback on it
         /// arrives. It includes the wait for that feedback. The value is the shortest of each 50
         /// ms. Percentiles are over these values.
         rtt_ms: Option<Distribution> = "ms", Lower, [Media], title: "Round-trip time (RTT)",
-            call: "as getStats has it, from RTCP or STUN, without such a wait.";
+            call: "the value of getStats, from RTCP or STUN, which does not include such a wait.";
         /// Round-trip time minus its minimum over the whole run: the delay of delft, section 5.3.4.
         rtt_above_min_ms: Option<Distribution> = "ms", Lower, [Media];
         /// Packets that the network lost or dropped, over packets sent: mean over the whole time, maximum
@@ -290,17 +290,14 @@ mod tests {
         let row = |index: i64| {
             let high = index < 80;
             let target = if index < 82 { 1_800 } else { 900 };
-            Row {
-                time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
-                capacity: kbps(if high { 2_000 } else { 1_000 }),
-                target: kbps(target),
-                received: Bitrate::from_kbps(target) * ROW_INTERVAL,
-                sent_packets: 10,
-                lost_packets: u64::from((80..90).contains(&index)),
-                rtt: Some(TimeDelta::from_millis(if high { 50 } else { 100 })),
-                queuing_delay: (index % 2 == 0).then(|| TimeDelta::from_millis(index)),
-                ..Row::default()
-            }
+            Row::new(Timestamp::ZERO + ROW_INTERVAL * (index + 1), 0)
+                .with_capacity(kbps(if high { 2_000 } else { 1_000 }))
+                .with_target(kbps(target))
+                .with_received(Bitrate::from_kbps(target) * ROW_INTERVAL)
+                .with_sent_packets(10)
+                .with_lost_packets(u64::from((80..90).contains(&index)))
+                .with_rtt(Some(TimeDelta::from_millis(if high { 50 } else { 100 })))
+                .with_queuing_delay((index % 2 == 0).then(|| TimeDelta::from_millis(index)))
         };
         (0..160).map(row).collect()
     }
@@ -314,7 +311,7 @@ mod tests {
     #[test]
     fn the_feedback_ratio_is_over_what_was_sent_and_unknown_where_a_row_does_not_know() {
         let size = DataSize::from_bytes;
-        let row = |feedback| Row { sent: size(1_000), feedback, ..Row::default() };
+        let row = |feedback| Row::default().with_sent(size(1_000)).with_feedback(feedback);
         let rows = [row(Some(size(0))), row(Some(size(90)))];
         let ratio = |rows: &[Row]| Metrics::of(rows, &[]).feedback_ratio;
         assert_eq!(ratio(&rows), Some(0.045));
@@ -350,10 +347,9 @@ mod tests {
 
     /// Half a second at each rate, in kbit/s.
     fn half_seconds(rates: &[u64]) -> Vec<Row> {
-        let row = |index: i64, rate: u64| Row {
-            time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
-            received: Bitrate::from_kbps(rate) * ROW_INTERVAL,
-            ..Row::default()
+        let row = |index: i64, rate: u64| {
+            let row = Row::new(Timestamp::ZERO + ROW_INTERVAL * (index + 1), 0);
+            row.with_received(Bitrate::from_kbps(rate) * ROW_INTERVAL)
         };
         let each = rates.iter().flat_map(|&rate| [rate; OSCILLATION_WINDOW]);
         (0..).zip(each).map(|(index, rate)| row(index, rate)).collect()
@@ -416,7 +412,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_link_has_no_utilization() {
-        let rows: Vec<Row> = rows().into_iter().map(|row| Row { capacity: None, ..row }).collect();
+        let rows: Vec<Row> = rows().into_iter().map(|row| row.with_capacity(None)).collect();
         assert_eq!(Metrics::of(&rows, &[]).utilization, None);
         assert_eq!(Metrics::of(&rows, &[]).responsiveness_s, None);
     }
@@ -425,7 +421,7 @@ mod tests {
     fn an_outage_is_left_out_of_what_is_measured_by_the_capacity() {
         // 4 s at 2000 kbit/s, then 4 s without capacity, in which the target halves.
         let rows = rows().into_iter().map(|row| match row.capacity == kbps(1_000) {
-            true => Row { capacity: kbps(0), received: DataSize::ZERO, ..row },
+            true => row.with_capacity(kbps(0)).with_received(DataSize::ZERO),
             false => row,
         });
         let rows: Vec<Row> = rows.collect();
@@ -443,7 +439,7 @@ mod tests {
     fn ninety_percent_of_a_new_capacity_is_reached_or_not() {
         let reached = |rows: &[Row]| measured(rows, &[]).changes[0].reached_s;
         assert_eq!(reached(&rows()), Some(1.0));
-        let slow = |row: Row| Row { received: DataSize::from_bytes(100), ..row };
+        let slow = |row: Row| row.with_received(DataSize::from_bytes(100));
         let slow: Vec<Row> = rows().into_iter().map(slow).collect();
         assert_eq!(reached(&slow), None);
     }

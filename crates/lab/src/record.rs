@@ -84,7 +84,7 @@ pub enum RecordError {
     #[error("{} exists already: choose another --out, or remove it", .0.display())]
     Exists(PathBuf),
     /// The folder holds the record of another run.
-    #[error("{} is not this run: {why}; choose another --out, or remove it", folder.display())]
+    #[error("{} is the record of another run: {why}; choose another --out, or remove it", folder.display())]
     Another {
         /// The folder.
         folder: PathBuf,

@@ -16,6 +16,7 @@ mod reader;
 pub mod requirement;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 mod trace_files;
 mod wifi;
 mod wired;
@@ -267,10 +268,8 @@ impl Flow {
 
 /// Audio of 20 kbit/s [RFC8867 §5]: a packet of 50 B every 20 ms.
 fn audio() -> Udp {
-    Udp {
-        rate: Schedule::constant(Bitrate::from_kbps(20)).expect("the rate is not zero"),
-        packet: DataSize::from_bytes(50),
-    }
+    let rate = Schedule::constant(Bitrate::from_kbps(20)).expect("the rate is not zero");
+    Udp::new(rate, DataSize::from_bytes(50))
 }
 
 impl Scenario {
@@ -358,13 +357,17 @@ impl Scenario {
         self.flows.iter().filter_map(rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
     }
 
+    /// Whether its access network is a Wi-Fi cell.
+    pub fn has_wifi(&self) -> bool {
+        self.access.as_ref().is_some_and(Access::is_wifi)
+    }
+
     /// The access network of a run. Every detail is logged for a short time in the middle of the
     /// run.
     pub fn access_plan(&self) -> Option<AccessPlan> {
         let middle = Timestamp::ZERO + self.duration / 2;
-        let plan = |access: &Access| AccessPlan {
-            noted: middle..middle + DETAILS,
-            ..AccessPlan::new(access.config.clone())
+        let plan = |access: &Access| {
+            AccessPlan::new(access.config.clone()).with_noted(middle..middle + DETAILS)
         };
         self.access.as_ref().map(plan)
     }
@@ -373,36 +376,33 @@ impl Scenario {
     /// theirs.
     pub fn sim_config(&self, controller: impl Into<ControllerFactory>) -> weir_sim::Config {
         let controller = controller.into();
-        let flow = |flow: &Flow| weir_sim::FlowConfig {
-            name: flow.name.clone(),
-            direction: flow.direction,
-            attachment: flow.attachment,
-            hops: flow.hops.clone(),
-            access_delay: flow.access_delay,
-            start: flow.start,
-            stop: flow.stop,
-            pauses: flow.pauses.clone(),
-            traffic: match &flow.traffic {
-                Traffic::Media(media) => weir_sim::FlowKind::Media(weir_sim::Media {
-                    controller: media.controller.map_or_else(|| controller.clone(), Into::into),
-                    settings: media.settings,
-                    sender: media.sender.clone(),
-                    source: media.source,
-                    feedback: media.feedback.clone(),
-                    feedback_interval: self.feedback_interval,
-                    repair: media.repair,
-                }),
+        let media = |media: &Media| {
+            let own = media.controller.map_or_else(|| controller.clone(), Into::into);
+            weir_sim::Media::new(own, media.settings, media.source)
+                .with_sender(media.sender.clone())
+                .with_feedback(media.feedback.clone())
+                .with_feedback_interval(self.feedback_interval)
+                .with_repair(media.repair)
+        };
+        let flow = |flow: &Flow| {
+            let traffic = match &flow.traffic {
+                Traffic::Media(own) => weir_sim::FlowKind::Media(media(own)),
                 Traffic::Audio => weir_sim::FlowKind::Udp(audio()),
                 Traffic::Tcp(tcp) => weir_sim::FlowKind::Tcp(tcp.clone()),
                 Traffic::Udp(udp) => weir_sim::FlowKind::Udp(udp.clone()),
                 Traffic::Link => unreachable!("a command is run and not simulated"),
-            },
+            };
+            weir_sim::FlowConfig::new(flow.name.clone(), self.duration, traffic)
+                .with_direction(flow.direction)
+                .with_attachment(flow.attachment)
+                .with_hops(flow.hops.clone())
+                .with_access_delay(flow.access_delay)
+                .with_start(flow.start)
+                .with_stop(flow.stop)
+                .with_pauses(flow.pauses.clone())
         };
-        weir_sim::Config {
-            duration: self.duration,
-            access: self.access_plan(),
-            hops: self.hops.clone(),
-            flows: self.flows.iter().map(flow).collect(),
-        }
+        let flows = self.flows.iter().map(flow).collect();
+        weir_sim::Config::wired(self.duration, self.hops.clone(), flows)
+            .with_access(self.access_plan())
     }
 }

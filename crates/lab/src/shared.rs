@@ -62,15 +62,16 @@ impl Shared {
         ["link.", "fairness.", "cell.", "terminal."].iter().any(|shared| path.starts_with(shared))
     }
 
-    /// Whether a dotted path names a value on a path with this many bottlenecks behind this cell.
-    pub fn has_path(path: &str, hops: usize, cell: Option<&Access>) -> bool {
+    /// Whether a dotted path names a value on a path with this many bottlenecks behind this access
+    /// network.
+    pub fn has_path(path: &str, hops: usize, access: Option<&Access>) -> bool {
         let several = (1..=hops).filter(|_| hops > 1);
         let hops = several.map(|hop| (hop.to_string(), 0.0)).collect();
         let full = Self {
             link: LinkSummary { hops, ..LinkSummary::full() },
             fairness: Shape::full(),
-            cell: cell.map_or_else(BTreeMap::new, NodeMetrics::full),
-            terminal: cell.map_or_else(BTreeMap::new, TerminalMetrics::full),
+            cell: NodeMetrics::full(access),
+            terminal: access.map_or_else(BTreeMap::new, TerminalMetrics::full),
         };
         full.at(path).is_some()
     }
@@ -221,7 +222,7 @@ fn jain(values: &[f64]) -> Option<f64> {
 pub fn without_load(scenario: &Scenario, row: &Row) -> Row {
     let flow = scenario.flows.get(row.flow);
     let load = flow.map(|flow| scenario.load(flow, row.time - ROW_INTERVAL)).unwrap_or_default();
-    Row { capacity: row.capacity.map(|rate| rate.saturating_sub(load)), ..*row }
+    row.with_capacity(row.capacity.map(|rate| rate.saturating_sub(load)))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Significance {
         }
         let values = |set: &[(&str, f64)]| set.iter().map(|entry| entry.1).collect::<Vec<f64>>();
         let (before, after) = (values(before), values(after));
-        can_tell(before.len(), after.len())
+        can_be_significant(before.len(), after.len())
             .then(|| Self { test: Test::RankSum, p: rank_sum(&before, &after) })
     }
 
@@ -78,7 +78,7 @@ fn paired(before: &[(&str, f64)], after: &[(&str, f64)]) -> Option<Vec<f64>> {
 
 /// Whether sets of these sizes can differ significantly: whether the most extreme assignment of
 /// ranks is rarer than [`LEVEL`].
-fn can_tell(before: usize, after: usize) -> bool {
+fn can_be_significant(before: usize, after: usize) -> bool {
     let ways = (1..=before.min(after))
         .fold(1.0, |ways, k| ways * (before + after + 1 - k) as f64 / k as f64);
     2.0 / ways <= LEVEL

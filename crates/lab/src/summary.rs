@@ -11,12 +11,12 @@ use weir_net::wifi::NodeRow;
 use weir_sim::trace::{Row, Trace};
 
 use crate::calls::{Calls, Flaw};
-use crate::cell::CellMeter;
 use crate::metrics::{CapacityChange, FlowMeter, Metrics};
 use crate::run::RunInfo;
 use crate::scenario::{Condition, Expectation, ExpectedFlow, Flow, PaperValue, Scenario, Section};
 use crate::shared::{Shared, without_load};
 use crate::terminals::TerminalsMeter;
+use crate::wifi_cell::CellMeter;
 
 /// Version of the summary's format.
 pub const SCHEMA: u32 = 1;

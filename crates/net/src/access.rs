@@ -14,6 +14,7 @@ use crate::wifi;
 
 /// An access network and what to log of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AccessPlan {
     /// Configuration of the network.
     pub config: AccessConfig,
@@ -27,10 +28,14 @@ impl AccessPlan {
         Self { config: config.into(), noted: Timestamp::ZERO..Timestamp::ZERO }
     }
 
-    /// The network as it is before a run; see [`AccessKind::standing`].
+    with! {
+        with_noted: noted: Range<Timestamp>,
+    }
+
+    /// The network as it is before a run; see [`AccessKind::before_run`].
     #[must_use]
-    pub fn standing(&self) -> Self {
-        Self::new(self.config.standing())
+    pub fn before_run(&self) -> Self {
+        Self::new(self.config.before_run())
     }
 }
 
@@ -40,12 +45,14 @@ macro_rules! access_kinds {
     ($($(#[$meaning:meta])+ $kind:ident($config:ty), $log:ident: $log_type:ty;)+) => {
         /// The configuration of an access network.
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum AccessConfig {
             $($(#[$meaning])+ $kind($config),)+
         }
 
         /// The log of an access network during a run. Only the part of its own kind is ever filled.
         #[derive(Clone, Debug, Default, PartialEq)]
+        #[non_exhaustive]
         pub struct AccessLog {
             $($(#[$meaning])+ pub $log: $log_type,)+
         }
@@ -110,10 +117,10 @@ macro_rules! access_kinds {
                 match self { $(Self::$kind(config) => config.default_attachment(),)+ }
             }
 
-            /// The same network as it is before a run; see [`AccessKind::standing`].
+            /// The same network as it is before a run; see [`AccessKind::before_run`].
             #[must_use]
-            pub fn standing(&self) -> Self {
-                match self { $(Self::$kind(config) => Self::$kind(config.standing()),)+ }
+            pub fn before_run(&self) -> Self {
+                match self { $(Self::$kind(config) => Self::$kind(config.before_run()),)+ }
             }
         }
 

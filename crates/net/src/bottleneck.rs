@@ -61,6 +61,11 @@ impl Changes {
     pub const fn new(jitter: Vec<(Timestamp, Jitter)>, loss: Vec<(Timestamp, LossModel)>) -> Self {
         Self { jitter, loss }
     }
+
+    with! {
+        with_jitter: jitter: Vec<(Timestamp, Jitter)>,
+        with_loss: loss: Vec<(Timestamp, LossModel)>,
+    }
 }
 
 impl LinkConfig {

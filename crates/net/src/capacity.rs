@@ -1,8 +1,13 @@
 //! Capacity of a link over time: a schedule of rates, or a trace of delivery opportunities.
 
+mod recording;
+
 use std::fmt;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+use recording::Recording;
+pub use recording::TraceEnd;
 
 /// Bytes that one line of a mahimahi trace delivers.
 const OPPORTUNITY: DataSize = DataSize::from_bytes(1500);
@@ -32,7 +37,8 @@ impl Capacity {
     /// The rate that converts a queue limit in time into bytes. An outage does not change it;
     /// otherwise the queue would have no room just when packets must wait. For a schedule it is the
     /// rate at that time. In an outage it is the last rate above zero, or the first one if none
-    /// came before. For a trace it is the mean over its whole period. `None` if unlimited.
+    /// came before. For a trace and for a recorded schedule it is the mean over the whole length.
+    /// `None` if unlimited.
     pub fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
         match self {
             Self::Unlimited => None,
@@ -62,15 +68,16 @@ impl Capacity {
             }
             None => vec![(Timestamp::ZERO, rate)],
         };
-        *self = Self::Schedule(Schedule { steps });
+        *self = Self::Schedule(Schedule { steps, recording: None });
     }
 }
 
-/// Rates in steps. The first step applies from the start, and the last one applies forever. At a
-/// rate of zero no data leaves.
+/// Rates in steps. The first step applies from the start. The last one applies forever, unless the
+/// steps are a recording that repeats. At a rate of zero no data leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     steps: Vec<(Timestamp, Bitrate)>,
+    recording: Option<Recording>,
 }
 
 /// The reason why a schedule or a trace was rejected.
@@ -118,10 +125,29 @@ impl Schedule {
             let at = pair[1].0.as_secs_f64();
             return Err(ScheduleError(format!("the capacity step at {at} s must come later")));
         }
-        Ok(Self { steps })
+        Ok(Self { steps, recording: None })
     }
 
-    /// The steps, by increasing time.
+    /// Builds a schedule from the rates of a recording of this length.
+    ///
+    /// # Errors
+    /// Those of [`Schedule::new`], and if the last step does not begin within the recording.
+    pub fn recorded(
+        steps: Vec<(Timestamp, Bitrate)>,
+        length: TimeDelta,
+        end: TraceEnd,
+    ) -> Result<Self, ScheduleError> {
+        let schedule = Self::new(steps)?;
+        let recording = Recording::new(&schedule.steps, length, end)?;
+        Ok(Self { recording: Some(recording), ..schedule })
+    }
+
+    /// The length of the recording and what follows its end; `None` if the steps are no recording.
+    pub fn recording(&self) -> Option<(TimeDelta, TraceEnd)> {
+        self.recording.map(|recording| (recording.length, recording.end))
+    }
+
+    /// The steps, by increasing time. Of a recording that repeats, those of its first round.
     pub fn steps(&self) -> &[(Timestamp, Bitrate)] {
         &self.steps
     }
@@ -132,12 +158,16 @@ impl Schedule {
 
     /// The rate at a time.
     pub fn rate(&self, at: Timestamp) -> Bitrate {
-        self.steps[self.index(at)].1
+        let round = self.recording.map_or(TimeDelta::ZERO, |recording| recording.round(at));
+        self.steps[self.index(at - round)].1
     }
 
     /// The rate at a time. If it is zero, the last rate above zero before it, or else the first one
-    /// after it. `None` if all rates are zero.
+    /// after it. For a recording it is the mean over its length. `None` if all rates are zero.
     fn nominal_rate(&self, at: Timestamp) -> Option<Bitrate> {
+        if let Some(recording) = self.recording {
+            return Some(recording.mean_rate());
+        }
         let (past, later) = self.steps.split_at(self.index(at) + 1);
         let nearest_first = past.iter().rev().chain(later);
         nearest_first.map(|step| step.1).find(|&rate| rate > Bitrate::ZERO)
@@ -146,6 +176,9 @@ impl Schedule {
     /// When the transmission of data that starts at `start` ends. `None` if it never ends, because
     /// the rate stays zero from some time on.
     pub fn finish(&self, start: Timestamp, size: DataSize) -> Option<Timestamp> {
+        if let Some(recording) = self.recording {
+            return recording.finish(&self.steps, start, size);
+        }
         let mut index = self.index(start);
         let (mut now, mut left) = (start, size);
         loop {
@@ -169,7 +202,7 @@ impl Schedule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityTrace {
     /// Times in milliseconds. They never decrease, and the last is above zero.
-    opportunities_ms: Vec<i64>,
+    opportunities_ms: Vec<u32>,
 }
 
 impl CapacityTrace {
@@ -179,7 +212,7 @@ impl CapacityTrace {
     /// Names the first line that is not a time in whole milliseconds or is earlier than the line
     /// before. A trace without a time above zero is an error too.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
-        let mut opportunities_ms: Vec<i64> = Vec::new();
+        let mut opportunities_ms: Vec<u32> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -192,10 +225,10 @@ impl CapacityTrace {
             let Ok(ms) = line.parse::<u32>() else {
                 return refuse("expected a time in whole milliseconds");
             };
-            if opportunities_ms.last().is_some_and(|&last| last > i64::from(ms)) {
+            if opportunities_ms.last().is_some_and(|&last| last > ms) {
                 return refuse("expected a time no earlier than the line before");
             }
-            opportunities_ms.push(ms.into());
+            opportunities_ms.push(ms);
         }
         if opportunities_ms.last().is_none_or(|&last| last == 0) {
             return Err(ScheduleError("a trace needs a line with a time above 0".into()));
@@ -204,7 +237,7 @@ impl CapacityTrace {
     }
 
     fn period_ms(&self) -> i64 {
-        *self.opportunities_ms.last().expect("a trace has lines: parse checked it")
+        (*self.opportunities_ms.last().expect("a trace has lines: parse checked it")).into()
     }
 
     /// The time of an opportunity; `index` counts over all repetitions.
@@ -212,7 +245,7 @@ impl CapacityTrace {
         let lines = self.opportunities_ms.len() as u64;
         let (round, line) = (index / lines, index % lines);
         Timestamp::from_millis(
-            round as i64 * self.period_ms() + self.opportunities_ms[line as usize],
+            round as i64 * self.period_ms() + i64::from(self.opportunities_ms[line as usize]),
         )
     }
 
@@ -223,7 +256,7 @@ impl CapacityTrace {
         // The end of one round is also the start of the next. Count such a time as the end.
         let round = (ms - 1).max(0) / self.period_ms();
         let within = ms - round * self.period_ms();
-        let line = self.opportunities_ms.partition_point(|&opportunity| opportunity < within);
+        let line = self.opportunities_ms.partition_point(|&time| i64::from(time) < within);
         round as u64 * lines + line as u64
     }
 

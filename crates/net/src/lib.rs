@@ -36,7 +36,7 @@ pub mod seed;
 pub mod wifi;
 
 pub use bottleneck::{Bottleneck, Changes, Counters, LinkConfig};
-pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError};
+pub use capacity::{Capacity, CapacityTrace, Schedule, ScheduleError, TraceEnd};
 pub use delay::Delay;
 pub use jitter::Jitter;
 pub use loss::LossModel;

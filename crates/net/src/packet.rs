@@ -9,6 +9,7 @@ pub struct FlowKey(pub u64);
 
 /// The properties of a packet that a link depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Header {
     /// Size of the whole IP packet.
     pub size: DataSize,
@@ -24,6 +25,11 @@ impl Header {
     /// A packet of this size that is not ECN-capable and belongs to flow 0.
     pub const fn new(size: DataSize) -> Self {
         Self { size, ecn: Ecn::NotEct, flow: FlowKey(0) }
+    }
+
+    with! {
+        with_ecn: ecn: Ecn,
+        with_flow: flow: FlowKey,
     }
 
     /// Whether a queue may mark the packet instead of dropping it [RFC3168 §5].

@@ -39,13 +39,13 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 
 fn aqms() -> impl Strategy<Value = Aqm> {
     (any::<bool>(), 0..6).prop_map(|(ecn, kind)| {
-        let codel = CoDelConfig { ecn, ..CoDelConfig::default() };
+        let codel = CoDelConfig::default().with_ecn(ecn);
         match kind {
             0 => Aqm::DropTail,
             1 => Aqm::CoDel(codel),
             2 => Aqm::FqCoDel(codel),
-            3 => Aqm::Pie(PieConfig { ecn, ..PieConfig::default() }),
-            4 => Aqm::Red(RedConfig { ecn, ..RedConfig::default() }),
+            3 => Aqm::Pie(PieConfig::default().with_ecn(ecn)),
+            4 => Aqm::Red(RedConfig::default().with_ecn(ecn)),
             _ => Aqm::DualPi2(DualPi2Config::default()),
         }
     })
@@ -109,7 +109,11 @@ fn run(config: &LinkConfig, arrivals: &[Arrival]) -> (Vec<Fate<usize>>, Bottlene
         now += arrival.after;
         drain(&mut link, now, &mut fates);
         let flow = FlowKey(arrival.flow.into());
-        link.enqueue(now, Header { size: arrival.size, ecn: ecn(arrival.flow), flow }, number);
+        link.enqueue(
+            now,
+            Header::new(arrival.size).with_ecn(ecn(arrival.flow)).with_flow(flow),
+            number,
+        );
         if let QueueLimit::Bytes(limit) = config.queue {
             assert!(link.queued(now) <= limit, "{} > {limit}", link.queued(now));
         }

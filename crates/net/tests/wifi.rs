@@ -85,7 +85,7 @@ fn hidden(arrival: Bitrate, packets: u32, retry: RetryPolicy) -> CellConfig {
     station.node.retry = retry;
     let arrival = arrival * (PACKET.as_bytes() as f64 / 1_224.0);
     station.up.loads.push(StationLoad::new(Arrivals::Poisson(arrival), PACKET));
-    let mut neighbour = Neighbour { node: NodeConfig::new("neighbour"), link: Link::new(mcs(7)) };
+    let mut neighbour = Neighbour::new(NodeConfig::new("neighbour"), Link::new(mcs(7)));
     let period = TimeDelta::from_millis(33);
     neighbour.link.loads.push(StationLoad::new(Arrivals::Bursts { period, packets }, PACKET));
     let mut config = CellConfig::new(Band::GHZ_2_4, vec![station]);
@@ -120,12 +120,11 @@ fn assert_losses(packets: u32, retry: RetryPolicy, reference: [f64; 3]) {
 
 fn extended(extension: u32, reset_window: bool) -> RetryPolicy {
     // Congestion never ends the extension, so the losses show the effect of the attempts alone.
-    RetryPolicy::CongestionAware(CongestionAware {
-        level_threshold: f64::INFINITY,
-        queue_threshold: DataSize::MAX,
-        reset_window,
-        ..CongestionAware::new(extension)
-    })
+    let policy = CongestionAware::new(extension)
+        .with_level_threshold(f64::INFINITY)
+        .with_queue_threshold(DataSize::MAX)
+        .with_reset_window(reset_window);
+    RetryPolicy::CongestionAware(policy)
 }
 
 #[test]

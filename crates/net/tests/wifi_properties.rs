@@ -35,7 +35,7 @@ fn bytes(range: std::ops::Range<u64>) -> impl Strategy<Value = DataSize> {
 }
 
 fn category() -> impl Strategy<Value = AccessCategory> {
-    prop::sample::select(&AccessCategory::ALL)
+    prop::sample::select(AccessCategory::ALL)
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -54,8 +54,8 @@ fn parameters() -> impl Strategy<Value = EdcaParameters> {
 
 fn edca() -> impl Strategy<Value = Edca> {
     [parameters(), parameters(), parameters(), parameters()].prop_map(|each| {
-        let categories = AccessCategory::ALL.into_iter().zip(each);
-        categories.fold(Edca::STATION, |edca, (category, own)| edca.with(category, own))
+        let categories = AccessCategory::ALL.iter().zip(each);
+        categories.fold(Edca::STATION, |edca, (category, own)| edca.with(*category, own))
     })
 }
 
@@ -63,8 +63,8 @@ fn rate() -> impl Strategy<Value = RateControl> {
     let guard = prop::sample::select(&[GuardInterval::Long, GuardInterval::Short]);
     (0..18_u8, guard).prop_map(|(index, guard)| match Mcs::new(index) {
         Some(mcs) => RateControl::Fixed(DataRate { mcs, guard }),
-        None if index == 16 => RateControl::Ideal(RateSet { streams: 2, guard }),
-        None => RateControl::Minstrel(RateSet { streams: 1, guard }),
+        None if index == 16 => RateControl::Ideal(RateSet::new(2, guard)),
+        None => RateControl::Minstrel(RateSet::new(1, guard)),
     })
 }
 
@@ -76,8 +76,8 @@ fn errors() -> impl Strategy<Value = Errors> {
     );
     let noise =
         (0.0..20.0, any::<bool>(), micros(0..5_000)).prop_map(|(figure_db, fades, coherence)| {
-            let fading = fades.then_some(Fading { k_factor: 1.0, coherence });
-            Errors::Noise(Noise { figure_db, fading })
+            let fading = fades.then_some(Fading::new(1.0, coherence));
+            Errors::Noise(Noise::new(figure_db).with_fading(fading))
         });
     prop_oneof![Just(Errors::NONE), (0.0..=1.0).prop_map(Errors::Ratio), bursts, noise]
 }
@@ -91,19 +91,14 @@ fn load() -> impl Strategy<Value = StationLoad> {
         rate.prop_map(Arrivals::Poisson),
         bursts.prop_map(|(period, packets)| Arrivals::Bursts { period, packets }),
     ];
-    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| StationLoad {
-        category,
-        stop: STOP,
-        ..StationLoad::new(arrivals, size)
+    (arrivals, category(), bytes(40..1_501)).prop_map(|(arrivals, category, size)| {
+        StationLoad::new(arrivals, size).with_category(category).with_stop(STOP)
     })
 }
 
 fn link() -> impl Strategy<Value = Link> {
-    (rate(), errors(), prop::collection::vec(load(), 0..2)).prop_map(|(rate, errors, loads)| Link {
-        rate,
-        errors,
-        loads,
-    })
+    (rate(), errors(), prop::collection::vec(load(), 0..2))
+        .prop_map(|(rate, errors, loads)| Link::new(rate).with_errors(errors).with_loads(loads))
 }
 
 fn queue() -> impl Strategy<Value = NodeQueue> {
@@ -126,15 +121,18 @@ fn retry() -> impl Strategy<Value = RetryPolicy> {
 
 /// A random node without its name, which is set later.
 fn node() -> impl Strategy<Value = NodeConfig> {
-    let aggregation = (0..70_usize, bytes(0..70_000), micros(0..7_000))
-        .prop_map(|(mpdus, bytes, duration)| Aggregation { mpdus, bytes, duration });
+    let aggregation =
+        (0..70_usize, bytes(0..70_000), micros(0..7_000)).prop_map(|(mpdus, bytes, duration)| {
+            Aggregation::NONE.with_mpdus(mpdus).with_bytes(bytes).with_duration(duration)
+        });
     (edca(), aggregation, queue(), retry()).prop_map(|(edca, aggregation, queue, retry)| {
-        NodeConfig { edca, aggregation, queue, retry, ..NodeConfig::new("") }
+        let node = NodeConfig::new("").with_edca(edca).with_aggregation(aggregation);
+        node.with_queue(queue).with_retry(retry)
     })
 }
 
 fn named(node: NodeConfig, kind: &str, index: usize) -> NodeConfig {
-    NodeConfig { name: format!("{kind}-{index}"), ..node }
+    node.with_name(format!("{kind}-{index}"))
 }
 
 fn cells() -> impl Strategy<Value = CellConfig> {
@@ -146,17 +144,14 @@ fn cells() -> impl Strategy<Value = CellConfig> {
     (band, node(), stations, neighbours, powers).prop_map(
         |(band, access_point, stations, neighbours, powers)| {
             let stations = stations.into_iter().enumerate().map(|(index, (node, up, down))| {
-                Station { node: named(node, "station", index), up, down }
+                Station::from_parts(named(node, "station", index), up, down)
             });
             let mut config = CellConfig::new(band, stations.collect());
             config.access_point = named(access_point, "access-point", 0);
             config.neighbours = neighbours
                 .into_iter()
                 .enumerate()
-                .map(|(index, (node, link))| Neighbour {
-                    node: named(node, "neighbour", index),
-                    link,
-                })
+                .map(|(index, (node, link))| Neighbour::new(named(node, "neighbour", index), link))
                 .collect();
             let nodes = 1 + config.stations.len() + config.neighbours.len();
             let known = powers.into_iter().filter(|&(a, b, _)| a != b && a.max(b) < nodes);

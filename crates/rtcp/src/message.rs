@@ -14,6 +14,7 @@ use crate::rtp_packet::ecn_from_wire;
 
 /// An RTCP packet that matters to a congestion controller.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Message<'a> {
     /// Transport-wide feedback.
     Twcc(twcc::View<'a>),

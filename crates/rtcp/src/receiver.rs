@@ -45,12 +45,17 @@ impl ReceiverConfig {
         }
     }
 
+    with! {
+        with_interval: interval: TimeDelta,
+        with_clock_rate: clock_rate: u32,
+        with_overhead: overhead: DataSize,
+    }
+
     fn reporter(&self) -> ReporterConfig {
-        let mut config = ReporterConfig::new(self.ssrc);
-        config.transport_sequence_number = self.extensions.transport_sequence_number;
-        config.interval = self.interval;
-        config.clock_rate = self.clock_rate;
-        config
+        ReporterConfig::new(self.ssrc)
+            .with_transport_sequence_number(self.extensions.transport_sequence_number)
+            .with_interval(self.interval)
+            .with_clock_rate(self.clock_rate)
     }
 }
 

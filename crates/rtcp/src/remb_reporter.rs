@@ -57,7 +57,7 @@ impl RembReporter {
             self.media_ssrcs.push(ssrc);
         }
         let send_time = self.send_times.unwrap(time.ticks());
-        let packet = ReceivedPacket { send_time, rtp_timestamp: view.timestamp(), size };
+        let packet = ReceivedPacket::new(send_time, view.timestamp(), size);
         self.estimator.on_packet(now, &packet);
         self.send(send);
     }

@@ -24,6 +24,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Feedback format: how a receiver reports the packets that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Feedback {
     /// Transport-wide feedback: `transport-cc` in SDP.
     Twcc,
@@ -60,6 +61,13 @@ impl ReporterConfig {
             report_interval: DEFAULT_MEAN,
             clock_rate: 90_000,
         }
+    }
+
+    with! {
+        with_transport_sequence_number: transport_sequence_number: Option<ExtensionId>,
+        with_interval: interval: TimeDelta,
+        with_report_interval: report_interval: TimeDelta,
+        with_clock_rate: clock_rate: u32,
     }
 }
 

@@ -60,8 +60,14 @@ impl SenderConfig {
     /// The defaults for TWCC: the packets have one extension, the transport-wide sequence number,
     /// under this id.
     pub const fn twcc(ssrc: u32, id: ExtensionId) -> Self {
-        let extensions = ExtensionIds { transport_sequence_number: Some(id), abs_send_time: None };
-        Self::new(ssrc, extensions)
+        Self::new(ssrc, ExtensionIds::NONE.with_transport_sequence_number(Some(id)))
+    }
+
+    with! {
+        with_overhead: overhead: DataSize,
+        with_padding: padding: (u32, PayloadType),
+        with_clock_rate: clock_rate: u32,
+        with_sender_reports: sender_reports: bool,
     }
 }
 
@@ -98,7 +104,7 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     /// When the last media packet was queued, and its RTP timestamp.
     last_media: Option<(Timestamp, u32)>,
     /// TWCC or CCFB feedback has arrived; receiver reports now only provide round-trip times.
-    hears_of_packets: bool,
+    has_packet_feedback: bool,
 }
 
 impl<C: Controller> Sender<C> {
@@ -114,7 +120,7 @@ impl<C: Controller> Sender<C> {
             reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
             padding_number: 0,
             last_media: None,
-            hears_of_packets: false,
+            has_packet_feedback: false,
         }
     }
 
@@ -151,7 +157,7 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<Vec<(DataSize, Vec<u8>)>, EnqueueError> {
-        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.config.extensions;
         let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
         let mut last_media = self.last_media;
         let check = |packet: Vec<u8>| {
@@ -195,20 +201,20 @@ impl<C: Controller> Sender<C> {
         match &message {
             Message::Remb(_) => self.media.on_receiver_limit(now, message.limit()),
             Message::Twcc(_) | Message::Ccfb(_) => {
-                self.hears_of_packets = true;
+                self.has_packet_feedback = true;
                 self.media.on_feedback(now, |history| message.join(now, history));
             }
             Message::Report(view) => {
                 let Some(reports) = &self.reports else { return };
                 let rtt_of = |block: &_| reports.round_trip_time(now, block);
                 let rtt = view.blocks().filter_map(|block| rtt_of(&block)).min();
-                let is_feedback = !self.hears_of_packets;
-                let told = is_feedback
+                let is_feedback = !self.has_packet_feedback;
+                let is_used = is_feedback
                     && self
                         .media
                         .on_feedback_with(now, |sent| message.join_with(sent, rtt_of), |_| rtt)
                         .is_some();
-                if let (false, Some(rtt)) = (told, rtt) {
+                if let (false, Some(rtt)) = (is_used, rtt) {
                     self.media.on_round_trip_time(now, rtt);
                 }
             }
@@ -251,7 +257,7 @@ impl<C: Controller> Sender<C> {
             (bytes, rtp)
         })?;
         let number = packet.sent.transport_sequence_number();
-        let ExtensionIds { transport_sequence_number, abs_send_time } = self.config.extensions;
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.config.extensions;
         if let Some(id) = transport_sequence_number {
             write_element(&mut packet.content, id, &number.to_be_bytes());
         }
@@ -304,17 +310,11 @@ impl<C: Controller> Sender<C> {
 }
 
 fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {
-    let ExtensionIds { transport_sequence_number, abs_send_time } = config.extensions;
+    let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
     let (ssrc, payload_type) = config.padding;
-    RtpHeader {
-        marker: false,
-        payload_type,
-        sequence_number: number,
-        timestamp,
-        ssrc,
-        transport_sequence_number: transport_sequence_number.map(|id| (id, 0)),
-        abs_send_time: abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))),
-    }
+    RtpHeader::new(ssrc, payload_type, number, timestamp)
+        .with_transport_sequence_number(transport_sequence_number.map(|id| (id, 0)))
+        .with_abs_send_time(abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))))
 }
 
 fn header_size(config: &SenderConfig) -> usize {

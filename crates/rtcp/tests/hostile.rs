@@ -11,7 +11,7 @@ const SSRC: u32 = 7;
 const ID: ExtensionId = ExtensionId::new(1).unwrap();
 const TIME_ID: ExtensionId = ExtensionId::new(2).unwrap();
 const BOTH: ExtensionIds =
-    ExtensionIds { transport_sequence_number: Some(ID), abs_send_time: Some(TIME_ID) };
+    ExtensionIds::NONE.with_transport_sequence_number(Some(ID)).with_abs_send_time(Some(TIME_ID));
 
 fn middle() -> Random {
     Box::new(|| 0.5)
@@ -23,15 +23,9 @@ fn limits() -> RateLimits {
 }
 
 fn rtp(number: u16) -> Vec<u8> {
-    let header = RtpHeader {
-        marker: false,
-        payload_type: PayloadType::new(96).unwrap(),
-        sequence_number: number,
-        timestamp: 0,
-        ssrc: SSRC,
-        transport_sequence_number: Some((ID, number)),
-        abs_send_time: Some((TIME_ID, AbsSendTime::from_ticks(0))),
-    };
+    let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), number, 0)
+        .with_transport_sequence_number(Some((ID, number)))
+        .with_abs_send_time(Some((TIME_ID, AbsSendTime::from_ticks(0))));
     let mut bytes = vec![0; header.size() + 1_000];
     header.emit(&mut bytes);
     bytes

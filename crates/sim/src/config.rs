@@ -15,6 +15,7 @@ use crate::tcp::Tcp;
 
 /// A network and the flows that use it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// Length of the run.
     pub duration: TimeDelta,
@@ -33,6 +34,10 @@ impl Config {
     pub fn wired(duration: TimeDelta, hops: Vec<Hop>, flows: Vec<FlowConfig>) -> Self {
         Self { duration, access: None, hops, flows }
     }
+
+    with! {
+        with_access: access: Option<AccessPlan>,
+    }
 }
 
 /// Direction of a flow's data. Its feedback goes in the opposite direction.
@@ -46,6 +51,7 @@ pub enum Direction {
 
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FlowConfig {
     /// Its name. The flow's random streams depend on it.
     pub name: String,
@@ -84,6 +90,16 @@ impl FlowConfig {
         }
     }
 
+    with! {
+        with_direction: direction: Direction,
+        with_attachment: attachment: Option<Attachment>,
+        with_hops: hops: Range<usize>,
+        with_access_delay: access_delay: TimeDelta,
+        with_start: start: Timestamp,
+        with_stop: stop: Timestamp,
+        with_pauses: pauses: Vec<Range<Timestamp>>,
+    }
+
     /// Whether its sender is a terminal of the access network, so that its packets first wait in
     /// the queue of that terminal.
     pub(crate) fn sends_from_terminal(&self) -> bool {
@@ -93,6 +109,7 @@ impl FlowConfig {
 
 /// The traffic of a flow.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FlowKind {
     /// Media under a congestion controller.
     Media(Media),
@@ -104,6 +121,7 @@ pub enum FlowKind {
 
 /// A media stream and its controller.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Media {
     /// Builds its controller: an [`Algorithm`](weir::Algorithm) or a controller of your own.
     pub controller: ControllerFactory,
@@ -141,6 +159,13 @@ impl Media {
             feedback_interval: TimeDelta::from_millis(50),
             repair: None,
         }
+    }
+
+    with! {
+        with_sender: sender: Option<String>,
+        with_feedback: feedback: Vec<(Timestamp, Feedback)>,
+        with_feedback_interval: feedback_interval: TimeDelta,
+        with_repair: repair: Option<Repair>,
     }
 }
 
@@ -185,6 +210,7 @@ impl Source {
 
 /// Packets of one size at a given rate.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Udp {
     /// Rate of the IP packets.
     pub rate: Schedule,
@@ -192,4 +218,11 @@ pub struct Udp {
     ///
     /// [RFC8868 §4.3]: https://www.rfc-editor.org/rfc/rfc8868#section-4.3
     pub packet: DataSize,
+}
+
+impl Udp {
+    /// IP packets of this size at this rate.
+    pub const fn new(rate: Schedule, packet: DataSize) -> Self {
+        Self { rate, packet }
+    }
 }

@@ -56,13 +56,13 @@ impl Coupling {
             (group, member)
         });
         self.groups[group].update(member, target);
-        self.shares_to_tell(group)
+        self.new_shares(group)
     }
 
     /// Takes the target bitrate that a flow has after it received its share.
-    pub(crate) fn on_told(&mut self, flow: usize, target: Option<Bitrate>) {
+    pub(crate) fn on_share_applied(&mut self, flow: usize, target: Option<Bitrate>) {
         if let (Some((group, member)), Some(target)) = (self.members[flow], target) {
-            self.groups[group].on_told(member, target);
+            self.groups[group].on_share_applied(member, target);
         }
     }
 
@@ -79,12 +79,12 @@ impl Coupling {
         }
     }
 
-    fn shares_to_tell(&self, group: usize) -> Vec<(usize, Bitrate)> {
+    fn new_shares(&self, group: usize) -> Vec<(usize, Bitrate)> {
         let members = self.members.iter().enumerate();
         let of_group = members.filter_map(|(flow, member)| member.map(|member| (flow, member)));
         of_group
             .filter(|(_, (of, _))| *of == group)
-            .filter_map(|(flow, (_, id))| Some((flow, self.groups[group].share_to_tell(id)?)))
+            .filter_map(|(flow, (_, id))| Some((flow, self.groups[group].new_share(id)?)))
             .collect()
     }
 }

@@ -66,7 +66,7 @@ impl MediaEnds {
 impl MediaEnds {
     /// Passes the round-trip time to a browser's receiver. A real receiver gets it from extended
     /// reports. Here the value comes from the sender's model of reports.
-    fn tell_round_trip_time(&mut self) {
+    fn pass_on_round_trip_time(&mut self) {
         let rtt = self.sender.video.as_ref().and_then(VideoSender::receiver_rtt);
         if let (Some(rtt), Some(video)) = (rtt, &mut self.receiver.video) {
             video.on_round_trip_time(rtt);
@@ -93,7 +93,7 @@ impl Ends for MediaEnds {
         match (end, &packet.body) {
             (End::Sender, Body::Rtcp(bytes)) => {
                 self.sender.on_rtcp(now, bytes, out);
-                self.tell_round_trip_time();
+                self.pass_on_round_trip_time();
             }
             (End::Receiver, Body::Rtp(header)) => self.receiver.on_packet(now, header, packet, out),
             (End::Receiver, Body::RtpPayload(bytes)) => {
@@ -203,7 +203,7 @@ impl Sender {
         let report = self.sender_reports.as_ref().map(SenderReports::next_timeout);
         let send = self.media.next_send_time().map(|time| time.max(self.hand_over.busy_until));
         let timers = [send, self.media.controller().next_timeout(), report];
-        Some(timers.into_iter().flatten().fold(self.next_frame, Timestamp::min))
+        Some(earliest(self.next_frame, timers))
     }
 
     fn on_deadline(&mut self, now: Timestamp, out: &mut Outbox) {
@@ -224,13 +224,11 @@ impl Sender {
 
     /// Notes a change of the controller's target bitrate.
     fn note_change(&mut self, out: &mut Outbox) {
-        out.changes.extend(self.media.take_change().map(
-            |TargetChange { from, to, metrics, .. }| {
-                let signals = metrics.signals.iter();
-                let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
-                Change { from, to, reason: metrics.reason.as_str(), state: metrics.state, signals }
-            },
-        ));
+        let Some(TargetChange { from, to, metrics, .. }) = self.media.take_change() else { return };
+        let signals = metrics.signals.iter();
+        let signals = signals.map(|&(name, value)| (name.into(), value)).collect();
+        let (reason, state) = (metrics.reason.as_str(), metrics.state);
+        out.changes.push(Change { from, to, reason, state, signals });
     }
 
     /// Produces the frame that is due and puts its packets into the send queue.
@@ -326,15 +324,9 @@ impl Sender {
     }
 
     fn counted(&mut self, marker: bool, departure: Departure) -> Body {
-        let mut header = RtpHeader {
-            marker,
-            payload_type: PAYLOAD_TYPE,
-            sequence_number: self.rtp_sequence_number,
-            timestamp: self.rtp_timestamp,
-            ssrc: self.ssrc,
-            transport_sequence_number: None,
-            abs_send_time: None,
-        };
+        let (number, timestamp) = (self.rtp_sequence_number, self.rtp_timestamp);
+        let mut header =
+            RtpHeader::new(self.ssrc, PAYLOAD_TYPE, number, timestamp).with_marker(marker);
         departure.write(&mut header);
         self.rtp_sequence_number = self.rtp_sequence_number.wrapping_add(1);
         let mut bytes = [0; RTP_HEADER];
@@ -403,7 +395,7 @@ impl Receiver {
     fn next_deadline(&self) -> Timestamp {
         let limit = self.remb.as_ref().and_then(RembReporter::next_timeout);
         let video = self.video.as_ref().and_then(VideoReceiver::next_deadline);
-        [limit, video].into_iter().flatten().fold(self.reporter.next_deadline(), Timestamp::min)
+        earliest(self.reporter.next_deadline(), [limit, video])
     }
 
     fn on_packet(&mut self, now: Timestamp, bytes: &[u8], packet: &Packet, out: &mut Outbox) {
@@ -435,6 +427,14 @@ impl Receiver {
             video.on_deadline(now, |bytes| out.packets.push(rtcp(bytes)));
         }
     }
+}
+
+/// The earliest of a deadline and of timers, some of which may be off.
+fn earliest<const TIMERS: usize>(
+    deadline: Timestamp,
+    timers: [Option<Timestamp>; TIMERS],
+) -> Timestamp {
+    timers.into_iter().fold(deadline, |least, timer| least.min(timer.unwrap_or(Timestamp::MAX)))
 }
 
 /// Wraps RTCP bytes into a packet.

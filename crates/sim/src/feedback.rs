@@ -64,9 +64,9 @@ impl PlannedReporter {
         chance: Stream,
     ) -> Self {
         let (format, next_change) = in_force(plan, now);
-        let mut config = ReporterConfig::new(ssrcs.media);
-        config.transport_sequence_number = Some(EXTENSION_ID);
-        config.interval = interval;
+        let config = ReporterConfig::new(ssrcs.media)
+            .with_transport_sequence_number(Some(EXTENSION_ID))
+            .with_interval(interval);
         let reporter = Reporter::new(now, format, config, random(chance));
         Self { reporter, plan: plan.to_vec(), next_change, ssrcs }
     }

@@ -4,6 +4,19 @@
 //! bytes. Feedback is sent as real RTCP bytes through `weir-wire`. The result of a run is a
 //! [`trace::Trace`].
 
+/// Defines `with_*` methods, which return the value with one field changed. Callers build types
+/// that are `non_exhaustive` with these.
+macro_rules! with {
+    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[must_use]
+        pub fn $name(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
 pub mod config;
 mod coupling;
 mod deadlines;

@@ -25,7 +25,7 @@ pub(crate) const COUNTED_OVERHEAD: u64 = OVERHEAD - SRTP_TAG;
 pub(crate) const MAX_PACKET: u64 = IP_UDP + MAX_RTP_PACKET + SRTP_TAG;
 pub(crate) const EXTENSION_ID: ExtensionId = ExtensionId::new(1).unwrap();
 pub(crate) const EXTENSION_IDS: ExtensionIds =
-    ExtensionIds { transport_sequence_number: Some(EXTENSION_ID), abs_send_time: None };
+    ExtensionIds::NONE.with_transport_sequence_number(Some(EXTENSION_ID));
 pub(crate) const PAYLOAD_TYPE: PayloadType = PayloadType::new(96).unwrap();
 pub(crate) const VIDEO_CLOCK_HZ: f64 = 90_000.0;
 

@@ -70,7 +70,7 @@ impl Carried for Packet {
     /// flows.
     fn header(&self, route: RouteId) -> Header {
         let Self { size, ecn, .. } = *self;
-        Header { size, ecn, flow: FlowKey(route.0 as u64) }
+        Header::new(size).with_ecn(ecn).with_flow(FlowKey(route.0 as u64))
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
@@ -139,9 +139,11 @@ impl<'a> Simulator<'a> {
         let names = config.flows.iter().map(|flow| flow.name.clone()).collect();
         let nodes = config.access.as_ref().map_or_else(Vec::new, |plan| plan.config.names());
         let rows = Vec::with_capacity(PART + config.flows.len());
+        // An access network has an event for each frame and each backoff.
+        let busiest = router.access_part().map(|Part(part)| 1 + part);
         let mut simulator = Self {
             config,
-            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len()),
+            deadlines: Deadlines::new(1 + router.parts() + 2 * flows.len(), busiest),
             router,
             flows,
             coupling: Coupling::new(config),
@@ -208,7 +210,7 @@ impl<'a> Simulator<'a> {
 
     /// Carries out the requests of an end after a call, and passes new shares to the coupled flows.
     fn after_end(&mut self, now: Timestamp, flow: usize, end: End) {
-        self.do_wishes(now, flow, end);
+        self.process_outbox(now, flow, end);
         if end == End::Receiver || !self.coupling.has(flow) {
             return;
         }
@@ -216,12 +218,12 @@ impl<'a> Simulator<'a> {
         for (other, share) in self.coupling.exchange(now, &self.config.flows, flow, target) {
             let ends = &mut self.flows[other].ends;
             ends.on_shared_rate(now, share, &mut self.outbox);
-            self.coupling.on_told(other, ends.state().target);
-            self.do_wishes(now, other, End::Sender);
+            self.coupling.on_share_applied(other, ends.state().target);
+            self.process_outbox(now, other, End::Sender);
         }
     }
 
-    fn do_wishes(&mut self, now: Timestamp, flow: usize, end: End) {
+    fn process_outbox(&mut self, now: Timestamp, flow: usize, end: End) {
         if !self.outbox.packets.is_empty() {
             self.send(now, flow, end);
         }
@@ -268,14 +270,22 @@ impl<'a> Simulator<'a> {
     /// Moves on the packets that have left a part of the network.
     fn deliver(&mut self, now: Timestamp, part: Part) {
         let is_access = self.router.access_part() == Some(part);
-        while let Some(fate) = self.router.poll(now, part) {
-            if is_access {
-                self.on_left_access(now, &fate);
+        loop {
+            let fate = self.router.poll(now, part);
+            let is_last = fate.is_none();
+            if let Some(fate) = fate {
+                if is_access {
+                    self.on_left_access(now, &fate);
+                }
+                let onward = self.router.go_on(fate);
+                self.after_move(now, onward);
             }
-            let onward = self.router.go_on(fate);
-            self.after_move(now, onward);
+            // Most events move one packet, so a second poll would rarely return one.
+            let next = self.router.next_event(part);
+            if is_last || next.is_none_or(|next| next > now) {
+                return self.schedule(Due::Network(part), next);
+            }
         }
-        self.schedule_part(part);
     }
 
     /// Notifies a sender on a terminal of the access network that its packet has left the
@@ -290,7 +300,7 @@ impl<'a> Simulator<'a> {
         if from == End::Sender && config.sends_from_terminal() && now < config.stop {
             let ends = &mut self.flows[flow].ends;
             ends.on_left_host(now, &traveller.payload, &mut self.outbox);
-            self.do_wishes(now, flow, End::Sender);
+            self.process_outbox(now, flow, End::Sender);
         }
     }
 
@@ -379,12 +389,12 @@ impl<'a> Simulator<'a> {
 fn add_routes(router: &mut Router<Packet>, flow: &FlowConfig) {
     let name = format!("{}/access", flow.name);
     // The flow's own access delay is at its sender, on either side.
-    let own = router.add_own_links(flow.access_delay, [&name, &name]);
-    let near = Site { node: flow.hops.start, own: None, attachment: flow.attachment };
-    let far = Site { node: flow.hops.end, ..Site::default() };
+    let own = router.add_own_links(flow.access_delay, &name, &name);
+    let near = Site::new(flow.hops.start).with_attachment(flow.attachment);
+    let far = Site::new(flow.hops.end);
     let [sender, receiver] = match flow.direction {
-        Direction::Up => [Site { own, ..near }, far],
-        Direction::Down => [Site { own, ..far }, near],
+        Direction::Up => [near.with_own(own), far],
+        Direction::Down => [far.with_own(own), near],
     };
     router.add_route(sender.route_to(&receiver));
     router.add_route(receiver.route_to(&sender));

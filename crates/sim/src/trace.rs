@@ -12,6 +12,7 @@ pub const ROW_INTERVAL: TimeDelta = NOTE_INTERVAL;
 
 /// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Trace {
     /// Names of the flows, in the scenario's order. Rows and events refer to flows by index.
     pub flows: Vec<String>,
@@ -26,6 +27,18 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// A trace of flows with these names, without results.
+    pub fn new(flows: Vec<String>) -> Self {
+        Self { flows, ..Self::default() }
+    }
+
+    with! {
+        with_rows: rows: Vec<Row>,
+        with_events: events: Vec<RateChange>,
+        with_nodes: nodes: Vec<String>,
+        with_access: access: AccessLog,
+    }
+
     /// Number of rows and rate changes.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() + self.events.len()
@@ -51,6 +64,7 @@ impl Trace {
 
 /// Results of one flow over one interval. A value that was not measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// End of the interval.
     pub time: Timestamp,
@@ -88,8 +102,33 @@ pub struct Row {
     pub feedback: Option<DataSize>,
 }
 
+impl Row {
+    /// A row of a flow in which nothing was measured, for the interval that ends at `time`.
+    pub fn new(time: Timestamp, flow: usize) -> Self {
+        Self { time, flow, ..Self::default() }
+    }
+
+    with! {
+        with_capacity: capacity: Option<Bitrate>,
+        with_target: target: Option<Bitrate>,
+        with_pacing_rate: pacing_rate: Option<Bitrate>,
+        with_congestion_window: congestion_window: Option<DataSize>,
+        with_sent: sent: DataSize,
+        with_received: received: DataSize,
+        with_sent_packets: sent_packets: u64,
+        with_lost_packets: lost_packets: u64,
+        with_rtt: rtt: Option<TimeDelta>,
+        with_queuing_delay: queuing_delay: Option<TimeDelta>,
+        with_queue: queue: DataSize,
+        with_video: video: Option<Video>,
+        with_transfer: transfer: Option<Transfer>,
+        with_feedback: feedback: Option<DataSize>,
+    }
+}
+
 /// Results of a flow's video over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Video {
     /// Received IP bytes of first transmissions of media.
     pub media: DataSize,
@@ -112,8 +151,23 @@ pub struct Video {
     pub frame_delay: Option<TimeDelta>,
 }
 
+impl Video {
+    with! {
+        with_media: media: DataSize,
+        with_rtx: rtx: DataSize,
+        with_fec: fec: DataSize,
+        with_media_packets: media_packets: u64,
+        with_unrepaired_packets: unrepaired_packets: u64,
+        with_frames: frames: u64,
+        with_freezes: freezes: u64,
+        with_frozen: frozen: TimeDelta,
+        with_frame_delay: frame_delay: Option<TimeDelta>,
+    }
+}
+
 /// Results of a TCP flow over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Transfer {
     /// Payload delivered to the receiver's application.
     pub goodput: DataSize,
@@ -121,8 +175,16 @@ pub struct Transfer {
     pub retransmitted_packets: u64,
 }
 
+impl Transfer {
+    /// These results.
+    pub const fn new(goodput: DataSize, retransmitted_packets: u64) -> Self {
+        Self { goodput, retransmitted_packets }
+    }
+}
+
 /// A change of a target bitrate and its reason.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RateChange {
     /// Time of the change.
     pub time: Timestamp,
@@ -138,4 +200,18 @@ pub struct RateChange {
     pub state: Cow<'static, str>,
     /// Signals that led to the change: names, which include the unit, and values.
     pub signals: Vec<(Cow<'static, str>, f64)>,
+}
+
+impl RateChange {
+    /// A change with an empty reason and state, and without signals.
+    pub const fn new(time: Timestamp, flow: usize, from: Bitrate, to: Bitrate) -> Self {
+        let (reason, state) = (Cow::Borrowed(""), Cow::Borrowed(""));
+        Self { time, flow, from, to, reason, state, signals: Vec::new() }
+    }
+
+    with! {
+        with_reason: reason: Cow<'static, str>,
+        with_state: state: Cow<'static, str>,
+        with_signals: signals: Vec<(Cow<'static, str>, f64)>,
+    }
 }

@@ -8,7 +8,7 @@ use weir_net::{
     Aqm, Capacity, CoDelConfig, DualPi2Config, Hop, LinkConfig, LossModel, QueueLimit, Schedule,
     Seed,
 };
-use weir_sim::{Config, Direction, Feedback, FlowConfig, FlowKind, Media, Source, Trace, run};
+use weir_sim::{Config, Feedback, FlowConfig, FlowKind, Media, Source, Trace, run};
 
 /// End of the ramp-up, which is not evaluated.
 const SETTLED: Timestamp = Timestamp::from_secs(20);
@@ -31,28 +31,12 @@ fn settings(mbps: u64, ecn: EcnMode) -> Settings {
 
 /// A single flow on a link, with a round-trip time of 50 ms.
 fn simulate(algorithm: Algorithm, settings: Settings, up: LinkConfig) -> Settled {
-    let media = Media {
-        controller: algorithm.into(),
-        settings,
-        source: Source::Filler { fps: 60.0, cap: None },
-        feedback: vec![(Timestamp::ZERO, Feedback::Ccfb)],
-        feedback_interval: TimeDelta::from_millis(20),
-        repair: None,
-        sender: None,
-    };
-    let flow = FlowConfig {
-        name: "media-1".into(),
-        direction: Direction::Up,
-        attachment: None,
-        hops: 0..1,
-        access_delay: TimeDelta::ZERO,
-        start: Timestamp::ZERO,
-        stop: END,
-        pauses: Vec::new(),
-        traffic: FlowKind::Media(media),
-    };
-    let hops = vec![Hop { up, down: LinkConfig::unlimited(TimeDelta::from_millis(25)) }];
+    let media = Media::new(algorithm, settings, Source::Filler { fps: 60.0, cap: None })
+        .with_feedback(vec![(Timestamp::ZERO, Feedback::Ccfb)])
+        .with_feedback_interval(TimeDelta::from_millis(20));
     let duration = END - Timestamp::ZERO;
+    let flow = FlowConfig::new("media-1", duration, FlowKind::Media(media));
+    let hops = vec![Hop::new(up, LinkConfig::unlimited(TimeDelta::from_millis(25)))];
     settled(&run(&Config::wired(duration, hops, vec![flow]), Seed::new(1)))
 }
 

@@ -17,12 +17,10 @@ fn config(flows: Vec<FlowConfig>) -> Config {
     let rate = RateControl::Fixed(DataRate::long_guard(Mcs::new(7).unwrap()));
     let station = |name| Station::new(name, rate.clone(), rate.clone());
     let link = LinkConfig::unlimited(TimeDelta::from_millis(10));
-    let hops = vec![Hop { up: link.clone(), down: link }];
+    let hops = vec![Hop::new(link.clone(), link)];
     let cell = CellConfig::new(Band::GHZ_2_4, vec![station("near"), station("far")]);
-    Config {
-        access: Some(AccessPlan::new(cell)),
-        ..Config::wired(TimeDelta::from_secs(SECS), hops, flows)
-    }
+    let config = Config::wired(TimeDelta::from_secs(SECS), hops, flows);
+    config.with_access(Some(AccessPlan::new(cell)))
 }
 
 fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: FlowKind) -> FlowConfig {
@@ -30,17 +28,9 @@ fn flow(name: &str, direction: Direction, station: Option<usize>, traffic: FlowK
         let category = AccessCategory::BestEffort;
         Association { station: NodeId::station(index), category }.into()
     };
-    FlowConfig {
-        name: name.into(),
-        direction,
-        attachment: station.map(associate),
-        hops: 0..1,
-        access_delay: TimeDelta::ZERO,
-        start: Timestamp::ZERO,
-        stop: Timestamp::from_secs(SECS),
-        pauses: Vec::new(),
-        traffic,
-    }
+    FlowConfig::new(name, TimeDelta::from_secs(SECS), traffic)
+        .with_direction(direction)
+        .with_attachment(station.map(associate))
 }
 
 fn tcp() -> FlowKind {
@@ -49,7 +39,7 @@ fn tcp() -> FlowKind {
 
 fn udp(kbps: u64) -> FlowKind {
     let rate = Schedule::constant(Bitrate::from_kbps(kbps)).unwrap();
-    FlowKind::Udp(Udp { rate, packet: DataSize::from_bytes(1_500) })
+    FlowKind::Udp(Udp::new(rate, DataSize::from_bytes(1_500)))
 }
 
 fn rows(trace: &Trace, flow: usize) -> impl Iterator<Item = &Row> {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A driver calls [`FlowGroup::update`] with a controller's target bitrate after each call of that
-//! controller. For each flow with a [new share](FlowGroup::share_to_tell), it then calls
-//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and [`FlowGroup::on_told`]
+//! controller. For each flow with a [new share](FlowGroup::new_share), it then calls
+//! [`Controller::on_shared_rate`](crate::Controller::on_shared_rate), and [`FlowGroup::on_share_applied`]
 //! with the controller's target after that. Only the group knows the priorities. Build its
 //! controllers with priority 1: a controller that uses priorities itself would apply them twice.
 //!
@@ -40,7 +40,7 @@ struct Member {
     limits: RateLimits,
     /// `FSE_R`, in bit/s.
     share: f64,
-    /// Target bitrate of the flow's controller at the last `update` or `on_told`, in bit/s.
+    /// Target bitrate of the flow's controller at the last `update` or `on_share_applied`, in bit/s.
     target: f64,
     /// The rate that the controller now uses: its last share, or the target to which it moved
     /// since.
@@ -84,7 +84,7 @@ impl FlowGroup {
 
     /// Confirms that a flow's controller got its share, and reports its target bitrate since then.
     /// The target may be below the share, because of a send queue or a receiver's limit.
-    pub fn on_told(&mut self, flow: FlowId, target: Bitrate) {
+    pub fn on_share_applied(&mut self, flow: FlowId, target: Bitrate) {
         self.flows[flow.0].followed = self.share(flow);
         self.flows[flow.0].target = target.as_bps_f64();
     }
@@ -93,7 +93,7 @@ impl FlowGroup {
     /// moved away from it. Only the latter occurs if the share is at one of the flow's limits,
     /// because the sum can exceed the limit. If such a flow kept its own rate, it would no longer
     /// obey its priority.
-    pub fn share_to_tell(&self, flow: FlowId) -> Option<Bitrate> {
+    pub fn new_share(&self, flow: FlowId) -> Option<Bitrate> {
         let member = &self.flows[flow.0];
         let share = self.share(flow);
         (member.priority > 0.0 && share != member.followed).then_some(share)
@@ -168,7 +168,7 @@ mod tests {
     /// Every controller uses its share; then this flow's controller moves to `rate`.
     fn moves(group: &mut FlowGroup, flow: FlowId, rate: Bitrate) {
         let all: Vec<_> = (0..group.flows.len()).map(FlowId).collect();
-        all.iter().for_each(|&each| group.on_told(each, group.share(each)));
+        all.iter().for_each(|&each| group.on_share_applied(each, group.share(each)));
         group.update(flow, rate);
     }
 
@@ -222,7 +222,7 @@ mod tests {
         let mut group = FlowGroup::default();
         let flows = [1.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
         for _ in 0..100 {
-            group.on_told(flows[0], kbps(285));
+            group.on_share_applied(flows[0], kbps(285));
             group.update(flows[0], kbps(285));
         }
         assert_eq!(shares(&group, flows), [300, 300]);
@@ -232,24 +232,26 @@ mod tests {
 
     // [RFC8699 §5.3.1]: all controllers get their share, including the one that changed its rate.
     #[test]
-    fn a_controller_is_told_its_share_where_the_share_or_the_controller_moved() {
+    fn a_controller_gets_its_share_if_the_share_changed_or_the_controller_left_it() {
         let mut group = FlowGroup::default();
         let [first, second] = [2.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
-        let told = |group: &mut FlowGroup| {
-            let told = [first, second].map(|flow| group.share_to_tell(flow));
-            [first, second].iter().for_each(|&flow| group.on_told(flow, group.share(flow)));
-            told
+        let shares = |group: &mut FlowGroup| {
+            let shares = [first, second].map(|flow| group.new_share(flow));
+            [first, second]
+                .iter()
+                .for_each(|&flow| group.on_share_applied(flow, group.share(flow)));
+            shares
         };
-        assert_eq!(told(&mut group), [Some(kbps(400)), Some(kbps(200))]);
-        assert_eq!(told(&mut group), [None, None]);
+        assert_eq!(shares(&mut group), [Some(kbps(400)), Some(kbps(200))]);
+        assert_eq!(shares(&mut group), [None, None]);
         group.update(first, kbps(1_600));
-        assert_eq!(told(&mut group), [Some(kbps(1_000)), Some(kbps(800))]);
+        assert_eq!(shares(&mut group), [Some(kbps(1_000)), Some(kbps(800))]);
         group.update(second, kbps(850));
-        assert_eq!(told(&mut group), [None, None], "the share is where it moved");
+        assert_eq!(shares(&mut group), [None, None], "the share is where it moved");
         group.update(first, kbps(990));
-        assert_eq!(told(&mut group), [Some(kbps(1_000)), Some(kbps(840))]);
+        assert_eq!(shares(&mut group), [Some(kbps(1_000)), Some(kbps(840))]);
         group.leave(first);
-        assert_eq!(told(&mut group), [None, Some(kbps(1_000))]);
+        assert_eq!(shares(&mut group), [None, Some(kbps(1_000))]);
     }
 
     #[test]

@@ -200,6 +200,7 @@ impl FeedbackReport {
 
 /// Numbers of packets in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LossCounts {
     /// Packets received, and not called lost before.
     pub received: u64,

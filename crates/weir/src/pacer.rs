@@ -50,6 +50,7 @@ pub struct Pacer<T> {
 
 /// A packet that should be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Release<T> {
     /// Its size.
     pub size: DataSize,

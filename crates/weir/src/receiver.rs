@@ -29,6 +29,7 @@ pub trait ReceiverEstimator {
 
 /// A packet as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReceivedPacket {
     /// Time at which the packet was sent, on the sender's clock: see [`AbsSendTimes`].
     pub send_time: Timestamp,
@@ -36,6 +37,13 @@ pub struct ReceivedPacket {
     pub rtp_timestamp: u32,
     /// As in [`SentPacket::size`](crate::SentPacket::size).
     pub size: DataSize,
+}
+
+impl ReceivedPacket {
+    /// A packet with these properties.
+    pub const fn new(send_time: Timestamp, rtp_timestamp: u32, size: DataSize) -> Self {
+        Self { send_time, rtp_timestamp, size }
+    }
 }
 
 /// Unwraps the absolute send times of received packets, which wrap every 64 s on the wire

@@ -100,9 +100,9 @@ impl Sender {
         self.group.update(member, flow.controller.target().bitrate);
         for flow in &mut self.flows {
             let Some(member) = flow.member else { continue };
-            if let Some(share) = self.group.share_to_tell(member) {
+            if let Some(share) = self.group.new_share(member) {
                 flow.controller.on_shared_rate(self.now, share);
-                self.group.on_told(member, flow.controller.target().bitrate);
+                self.group.on_share_applied(member, flow.controller.target().bitrate);
             }
         }
     }
@@ -110,7 +110,7 @@ impl Sender {
     fn send(&mut self, index: usize) {
         let (now, flow) = (self.now, &mut self.flows[index]);
         flow.pacer.set_target(now, &flow.controller.target());
-        while let Some(Release { size, media, probe }) = flow.pacer.dequeue(now) {
+        while let Some(Release { size, media, probe, .. }) = flow.pacer.dequeue(now) {
             let sequence_number = flow.next_number;
             flow.next_number += 1;
             let queued = flow.pacer.queued();

@@ -15,6 +15,19 @@
 
 extern crate alloc;
 
+/// Defines `with_*` methods, which return the value with one field changed. Callers build types
+/// that are `non_exhaustive` with these.
+macro_rules! with {
+    ($($name:ident: $field:ident: $type:ty,)*) => {$(
+        #[doc = concat!("The same with this [`", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+        #[must_use]
+        pub const fn $name(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
 mod bytes;
 pub mod ccfb;
 mod error;

@@ -38,6 +38,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{} {}: utilization {utilization:.3}", scenario.id, controller.name());
         }
     }
-    println!("records in {out}; `weir report {out}` draws them");
+    println!("records in {out}; make a report with `weir report {out}`");
     Ok(())
 }

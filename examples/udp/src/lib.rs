@@ -11,10 +11,9 @@ pub const SENDER: u32 = 1;
 /// The receiver, in its RTCP.
 pub const RECEIVER: u32 = 2;
 /// The header extensions: TWCC needs the first, gcc-2013 the second.
-pub const EXTENSIONS: ExtensionIds = ExtensionIds {
-    transport_sequence_number: ExtensionId::new(1),
-    abs_send_time: ExtensionId::new(2),
-};
+pub const EXTENSIONS: ExtensionIds = ExtensionIds::NONE
+    .with_transport_sequence_number(ExtensionId::new(1))
+    .with_abs_send_time(ExtensionId::new(2));
 /// Room for any datagram that crosses an Ethernet.
 pub const DATAGRAM: usize = 1500;
 
@@ -42,16 +41,13 @@ pub fn frame(now: Timestamp, bitrate: Bitrate, number: &mut u16) -> Vec<Vec<u8>>
     while left > 0 {
         let size = left.min(PACKET_MAX);
         left -= size;
-        let header = RtpHeader {
-            marker: left == 0,
-            payload_type: PayloadType::new(96).expect("below 128"),
-            sequence_number: *number,
-            timestamp: (now.as_millis() * 90) as u32,
-            ssrc: SENDER,
-            // The sender fills these in when the packet leaves.
-            transport_sequence_number: EXTENSIONS.transport_sequence_number.map(|id| (id, 0)),
-            abs_send_time: EXTENSIONS.abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))),
-        };
+        let payload_type = PayloadType::new(96).expect("below 128");
+        let (time_id, no_time) = (EXTENSIONS.abs_send_time, AbsSendTime::from_ticks(0));
+        // The sender fills in the extensions when the packet leaves.
+        let header = RtpHeader::new(SENDER, payload_type, *number, (now.as_millis() * 90) as u32)
+            .with_marker(left == 0)
+            .with_transport_sequence_number(EXTENSIONS.transport_sequence_number.map(|id| (id, 0)))
+            .with_abs_send_time(time_id.map(|id| (id, no_time)));
         *number = number.wrapping_add(1);
         let mut packet = vec![0; size.saturating_sub(OVERHEAD).max(header.size())];
         header.emit(&mut packet);

@@ -44,8 +44,8 @@ export function airtimeView(scenario: string, airtime: Airtime): HTMLElement {
     frames.filter((frame) => frame.node === node).forEach((frame) => picture.append(bar(frame, y)));
   });
   const caption =
-    `From ${airtime.from_s.toFixed(3)} s on, under ${airtime.controller}, first seed. Bars are frames. ` +
-    "Numbers are packets: those that arrived, of those sent.";
+    `Starts at ${airtime.from_s.toFixed(3)} s of the run of ${airtime.controller} with the first seed. ` +
+    "Each bar is a frame. Its numbers are the packets that arrived and the packets that it had.";
   // The text under the picture explains the colours, because a file has no legend.
   const foot = [`${scenario}: ${TITLE}`, caption, KINDS_IN_WORDS, airtime.command];
   const file = () => {
@@ -128,7 +128,7 @@ function axis(end: number, y: number): SVGElement[] {
 
 function describe({ nodes, frames }: Airtime, lanes: number): string {
   const lost = frames.filter((frame) => frame.decoded === 0).length;
-  return `${frames.length} frames of ${lanes} of ${nodes.length} nodes; of ${lost} nothing arrived.`;
+  return `${frames.length} frames of ${lanes} of ${nodes.length} nodes; ${lost} of the frames did not arrive.`;
 }
 
 function svg(tag: string, attributes: Record<string, string | number>): SVGElement {

@@ -60,9 +60,9 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   if (calls.rates.length > 0) {
     const title = "getStats beside the packet capture";
     const caption =
-      `Seed ${calls.seed}, the first call: RTP payload of each stream between two reports. Thick: the ` +
-      "capture at the peer's host; thin: what the browser reported. In the titles, the error over the " +
-      "call and, in brackets, the mean error of an interval.";
+      `RTP payload of each stream between two reports of the browser, for the first call of seed ${calls.seed}. ` +
+      "Thick line: capture at the peer's host. Thin line: reported by the browser. Each title has the " +
+      "error over the whole call and, in brackets, the mean error of an interval.";
     const description = () => `${title}. ${calls.rates.map(describeRate).join(" ")}`;
     const build = (surface: Surface) => ratesPlot(calls.rates, surface);
     const data = () => ratesData(scenario, calls.rates);
@@ -76,8 +76,8 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   if (calls.delays.length > 0) {
     const title = "One-way delay of packets";
     const caption =
-      `Seed ${calls.seed}, from the captures of both hosts. Bars: packets in bins of 10 ms, the ` +
-      "last one for all from 300 ms on; curve: share of packets up to that delay. " +
+      `From the captures of both hosts, seed ${calls.seed}. Bars: number of packets in bins of 10 ms; the ` +
+      "last bin has all packets from 300 ms on. Curve: share of packets up to that delay. " +
       calls.delays.map(describeDelays).join(" ");
     const description = () => `${title}. ${calls.delays.map(describeDelays).join(" ")}`;
     const build = (surface: Surface) => delaysPlot(calls.delays, surface);
@@ -87,7 +87,7 @@ export function callsView(scenario: Scenario): HTMLElement[] {
   if (calls.streams.length > 0) {
     views.push(part(`Streams in the captures, seed ${calls.seed}`, streamTable(calls.streams)));
   }
-  views.push(part("Three witnesses", ...witnesses(calls)));
+  views.push(part("Browser, capture and emulator compared", ...witnesses(calls)));
   return views;
 }
 
@@ -97,10 +97,10 @@ function success(calls: Calls): HTMLElement {
   const line = el("p", {}, `${succeeded} of ${plural(tried, "call")} succeeded (${ratio} %).`);
   const list = (texts: string[]) => el("ul", {}, ...texts.map((text) => el("li", {}, text)));
   const mark =
-    "The machine disturbed every run: the values say more about the machine than about the calls.";
+    "The machine disturbed every run. The values depend more on the machine than on the calls.";
   const apart =
-    "The flows of a run of which a call failed are in no mean and in no curve; what its other calls tell here counts.";
-  const without = `${plural(left_out.length, "run")} that the machine disturbed ${left_out.length === 1 ? "is" : "are"} not among them:`;
+    "If a call of a run failed, the flows of that run count in no mean and no curve. Its other calls count in the tables below.";
+  const without = `The machine disturbed ${plural(left_out.length, "run")}, which ${left_out.length === 1 ? "does" : "do"} not count:`;
   return el(
     "div",
     {},
@@ -129,11 +129,11 @@ function setupTable(rows: SetupRow[]): HTMLElement {
       { head: "Seed", cell: (row) => row.seed },
       number("Page (ms)", (row) => row.page_ms, 0),
       number("Camera (ms)", (row) => row.camera_ms, 0),
-      number("Waiting for the other (ms)", (row) => row.waiting_ms, 0),
+      number("Waiting for the other peer (ms)", (row) => row.waiting_ms, 0),
       number("Signalling (ms)", (row) => row.signalling_ms, 0),
       number("ICE (ms)", (row) => row.ice_ms, 0),
       number("DTLS (ms)", (row) => row.dtls_ms, 0),
-      number("Set-up together (ms)", (row) => row.total_ms, 0),
+      number("Whole set-up (ms)", (row) => row.total_ms, 0),
       number("First frame after (ms)", (row) => row.first_frame_ms, 0),
       { head: "Path", cell: (row) => row.path, kind: "prose" },
     ],
@@ -191,7 +191,7 @@ function errorTable(rows: StreamErrorRow[]): HTMLElement {
       { head: "Peer", cell: (row) => name(row.peer) },
       { head: "Stream", cell: (row) => name(row.what) },
       number("Payload error (%)", (row) => row.error_percent, 3),
-      number("An interval (%)", (row) => row.interval_error_percent, 2),
+      number("Mean of intervals (%)", (row) => row.interval_error_percent, 2),
       number("Packets, getStats", (row) => row.reported_packets, 0),
       number("Capture", (row) => row.captured_packets, 0),
       { head: "mid", cell: (row) => row.mid ?? "–" },
@@ -204,13 +204,13 @@ function errorTable(rows: StreamErrorRow[]): HTMLElement {
 function witnesses(calls: Calls): HTMLElement[] {
   if (calls.agreement.length === 0) return [empty("Nothing was captured.")];
   const rows = table<Agreement>(
-    "Capture beside getStats and the emulator's log",
+    "Capture compared with getStats and with the emulator's log",
     [
       { head: "What", cell: (row) => row.subject },
       { head: "Quantity", cell: (row) => row.quantity },
-      { head: "Witness", cell: (row) => row.witness },
-      { head: "Saw", cell: (row) => formatSignal(row.witnessed), kind: "number" },
-      { head: "Capture", cell: (row) => formatSignal(row.captured), kind: "number" },
+      { head: "Source", cell: (row) => row.witness },
+      { head: "Source's value", cell: (row) => formatSignal(row.witnessed), kind: "number" },
+      { head: "Capture's value", cell: (row) => formatSignal(row.captured), kind: "number" },
       { head: "Error", cell: (row) => formatSignal(row.error), kind: "number" },
       { head: "Limit", cell: (row) => formatSignal(row.limit), kind: "number" },
       {
@@ -219,20 +219,20 @@ function witnesses(calls: Calls): HTMLElement[] {
           el(
             "b",
             { class: `verdict ${row.agrees ? "holds" : "differs"}` },
-            row.agrees ? "agree" : "contradict",
+            row.agrees ? "agree" : "disagree",
           ),
       },
     ],
     calls.agreement,
   );
   const compared = plural(calls.compared, "comparison");
-  const all = `${calls.agreed} of ${compared} agree, over all calls. Below, seed ${calls.seed}.`;
+  const all = `${calls.agreed} of ${compared} agree over all calls. The table shows seed ${calls.seed}.`;
   return [el("p", {}, all), rows];
 }
 
 function describeRate(plot: RatePlot): string {
   const [whole, each] = errorsOf(plot);
-  return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % an interval.`;
+  return `${plot.peer}, ${plot.what}: error ${whole} % over the call, ${each} % on average over the intervals.`;
 }
 
 /** Title of a rate plot, short enough for a narrow screen. */

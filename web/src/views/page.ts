@@ -93,10 +93,10 @@ function freezesView(report: Report): HTMLElement | null {
   const frozen = videos.filter(({ freezes }) => freezes > 0);
   if (frozen.length === 0) return null;
   const text =
-    `The picture froze in ${frozen.length} of ${plural(videos.length, "video")}: a video is one flow ` +
-    "under one controller in one scenario. Number and duration are means of a run; the longest first. " +
-    "A freeze is a time between two shown frames of at least three times the mean of the last 30 such " +
-    "times, and at least 150 ms above it.";
+    `The picture froze in ${frozen.length} of ${plural(videos.length, "video")}. A video is one flow ` +
+    "under one controller in one scenario. Number and duration are means per run; the longest are first. " +
+    "The time between two shown frames is a freeze if it is at least three times the mean of the last " +
+    "30 such times and at least 150 ms longer than this mean.";
   const [worst, others] = [frozen.slice(0, WORST_FREEZES), frozen.slice(WORST_FREEZES)];
   const more = el("summary", {}, `${others.length} more`);
   return el(
@@ -118,7 +118,7 @@ function thenAndNow(report: Report): HTMLElement {
       "p",
       {},
       "The scenarios of bari under the algorithm that was measured there (gcc-2013) and under ",
-      "today's (gcc), then → now.",
+      "today's algorithm (gcc). Each cell shows the value of gcc-2013 → the value of gcc.",
     ),
     thenAndNowTable(report.then_and_now),
   );

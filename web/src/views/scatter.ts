@@ -15,8 +15,8 @@ import { theme, type Palette } from "../theme";
 
 /** Caption of every scatter: the meaning of a dot. */
 export const DOT =
-  "A dot is one media flow in one run. Circle: simulated; diamond: real call or command. " +
-  "Better is up and to the left.";
+  "Each dot is one media flow in one run. Circle: simulated. Diamond: real call or command. " +
+  "Dots further up and to the left are better.";
 /** Column of the horizontal axis. */
 export const X_COLUMN = "p95_queuing_delay_ms";
 

@@ -128,9 +128,9 @@ function timeView(scenario: Scenario, palette: Palette): HTMLElement {
     title: TIME_TITLE,
     subject: scenario.id,
     caption:
-      "Averages over the seeds. Solid: simulated; dashed: real call or command. Choose one controller to " +
-      "see its rate changes of the first seed as dots, with reason and signals under the " +
-      "pointer. Zoom with the slider or Ctrl and wheel; the arrow keys move the pointer.",
+      "Averages over the seeds. Solid: simulated. Dashed: real call or command. Choose one controller to " +
+      "see the rate changes of its first seed as dots. Point at a dot to see the reason and the signals. " +
+      "Zoom with the slider, or with Ctrl and the mouse wheel. The arrow keys move the pointer.",
     controls: selectors(scenario, selection, () => plot.redraw()),
     description: () => describeTime(chosen(), flows.length, scenario.duration_s),
     commands: () => commandsOf(chosen()),
@@ -182,16 +182,18 @@ function boxView(scenario: Scenario, palette: Palette): HTMLElement {
   if (shown.length === 0)
     return part(
       title,
-      empty("No box: each controller ran with one seed, or nothing was measured."),
+      empty(
+        "There are no boxes, because each controller ran with only one seed or nothing was measured.",
+      ),
     );
   const absent = missing.length === 0 ? "" : ` Not measured here: ${missing.join(", ")}.`;
   return figure({
     title,
     subject: scenario.id,
     caption:
-      "A box is one flow under one controller, over its seeds: from the first to the third " +
-      "quartile of a value a seed, thick line at the " +
-      `median, whiskers to the last value that is no outlier, dots for outliers.${absent}`,
+      "A box shows one flow under one controller, with one value for each seed. It extends from the " +
+      "first to the third quartile, with a thick line at the median. The whiskers end at the last values " +
+      `that are not outliers. Dots are outliers.${absent}`,
     description: () => describeBoxes(scenario),
     commands: () => commandsOf(boxGroups(scenario)),
     build: (surface) => boxPlot(scenario, palette, surface),
@@ -226,7 +228,7 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
     .filter((group) => group !== null)
     .filter(hasSeries);
   if (groups.length < 2) {
-    const missing = `Of ${words} not both have values over time.`;
+    const missing = `${words}: at least one of them has no values over time.`;
     return part(title, empty(missing), errorTable(pair));
   }
   const view: TimeView = {
@@ -240,7 +242,7 @@ function compareView(scenario: Scenario, pair: SimReal, palette: Palette): HTMLE
   const plot = figure({
     title,
     subject: scenario.id,
-    caption: `${words}, solid and dashed. Both went through the same network model.`,
+    caption: `${words}. Solid: simulated. Dashed: real. Both used the same network model.`,
     description: () => describeTime(groups, 1, scenario.duration_s),
     commands: () => commandsOf(groups),
     build: (surface) => timePlot(view, surface),
@@ -260,7 +262,7 @@ function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
     const histogram = group.lateness_us;
     if (histogram === null) return [];
     const name = groupLabel(group, 1);
-    const title = `Lateness of the emulator, ${name}`;
+    const title = `Release lateness of the emulator, ${name}`;
     const packets = histogram.counts.reduce((a, b) => a + b, 0);
     if (packets === 0) return [part(title, empty("No packet was released."))];
     const latest = ", in the run with the highest 99th percentile";
@@ -270,8 +272,8 @@ function latenessViews(scenario: Scenario, palette: Palette): HTMLElement[] {
       figure({
         title,
         subject: scenario.id,
-        caption: `How long after its time each packet left the emulator${which}: ${text}`,
-        description: () => `Histogram of lateness of ${name}. ${text}`,
+        caption: `How much later than planned each packet left the emulator${which}: ${text}`,
+        description: () => `Histogram of the release lateness of ${name}. ${text}`,
         commands: () => [group.command],
         build: (surface) => latenessPlot(histogram, palette(group.controller), surface),
         data: () => latenessData(scenario.id, group, histogram),

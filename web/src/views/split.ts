@@ -47,14 +47,16 @@ function isOf(row: SplitRow, { controller, engine }: Group): boolean {
 function notes(rows: SplitRow[]): string[] {
   const real = rows.filter((row) => row.engine === "call");
   const texts: string[] = [];
-  if (real.length < rows.length) texts.push("Simulated: IP packets.");
+  if (real.length < rows.length) texts.push("Simulated runs: bytes of the IP packets.");
   if (real.length > 0) {
-    texts.push("Real: payload as the receiver's getStats counts it; headers are in the rest.");
+    texts.push(
+      "Real calls: payload according to the receiver's getStats. Headers are part of the rest.",
+    );
   }
   if (real.length > 0 && real.every((row) => row.fec_mbps === null)) {
     texts.push(
-      "Of real calls no parity is shown because their browsers tell of none: the one kind that " +
-        "Chromium offers (ULPFEC) travels inside the video's own stream, and getStats counts it as video.",
+      "Real calls show no parity, because their browsers report none. Chromium's only kind (ULPFEC) is " +
+        "sent inside the video's own stream, and getStats counts it as video.",
     );
   }
   return texts;

@@ -147,7 +147,7 @@ export function videoTable(rows: VideoRow[]): HTMLElement {
     kind: "number" as const,
   });
   return table<VideoRow>(
-    "What the viewer saw, and what the repair of lost packets cost",
+    "Video quality, and the cost of repairing lost packets",
     [
       { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Controller", cell: (row) => row.controller },
@@ -186,7 +186,7 @@ export function loadsTable(rows: LoadRow[]): HTMLElement {
     kind: "number" as const,
   });
   return table<LoadRow>(
-    "What loads the network beside the media",
+    "Load on the network besides the media",
     [
       { head: "Flow", cell: (row) => name(row.flow) },
       { head: "Section", cell: (row) => row.section ?? "all" },
@@ -194,7 +194,7 @@ export function loadsTable(rows: LoadRow[]): HTMLElement {
       { head: "Engine", cell: (row) => name(ENGINE_NAME[row.engine]) },
       number("Rate (Mbit/s)", (row) => row.rate_mbps, 2),
       number("Goodput (Mbit/s)", (row) => row.goodput_mbps, 2),
-      number("Packets sent again", (row) => row.retransmitted_packets, 0),
+      number("Retransmitted packets", (row) => row.retransmitted_packets, 0),
       number("p95 queuing delay (ms)", (row) => row.p95_queuing_delay_ms, 0),
       number("Loss (%)", (row) => row.loss_percent, 2),
     ],
@@ -329,7 +329,7 @@ export function participantsTable(rows: ParticipantsRow[]): HTMLElement {
     kind: "number" as const,
   });
   return table<ParticipantsRow>(
-    "Real calls, a participant on average",
+    "Real calls, means over the participants",
     [
       { head: "Scenario", cell: (row) => name(row.scenario) },
       { head: "Browser", cell: (row) => name(row.controller) },

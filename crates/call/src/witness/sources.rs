@@ -135,13 +135,13 @@ impl Sources {
     pub(super) fn counts(&self, last: &StatsReport, way: Way) -> Vec<Counted> {
         use Counted::{Audio, Retransmissions, Video, VideoAndRetransmissions};
         let (video, audio) = (self.video.is_some(), self.audio.is_some());
-        let tells_apart = match way {
+        let separates_them = match way {
             Way::Sent => false,
             Way::Received => last
                 .received(Kind::Video)
                 .is_some_and(|inbound| inbound.retransmitted_packets_received.is_some()),
         };
-        let of_video: &[Counted] = match (video, self.retransmissions.is_some(), tells_apart) {
+        let of_video: &[Counted] = match (video, self.retransmissions.is_some(), separates_them) {
             (false, ..) => &[],
             (true, false, _) => &[Video],
             (true, true, true) => &[Video, Retransmissions],

@@ -355,7 +355,10 @@ fn page(machine: &Machine, rows: &[RateResult], steps: &[ceiling::Step]) -> (Str
     }
     for row in rows {
         for cause in &row.disturbances {
-            line(&format!("\nNot to be trusted at {} Mbit/s: {cause}.", row.rate.as_mbps_f64()));
+            line(&format!(
+                "\nThis machine disturbed the run at {} Mbit/s: {cause}.",
+                row.rate.as_mbps_f64()
+            ));
         }
     }
     (page, goals.iter().all(|goal| goal.2))
@@ -481,7 +484,7 @@ mod tests {
         let (text, met) = page(&machine, std::slice::from_ref(&row), &[step(0.09)]);
         assert!(met, "{text}");
         assert!(text.contains("| 2 | 0.050 / 0.200 / 0.400 |"), "{text}");
-        assert!(text.contains("Not to be trusted at 2 Mbit/s: late."), "{text}");
+        assert!(text.contains("This machine disturbed the run at 2 Mbit/s: late."), "{text}");
         assert!(!page(&machine, std::slice::from_ref(&row), &[step(0.11)]).1);
         let off = RateResult { emulator: Link { rate_error: 0.006, ..link }, ..row };
         assert!(!page(&machine, &[off], &[step(0.09)]).1);

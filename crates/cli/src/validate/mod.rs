@@ -1,5 +1,6 @@
 //! `weir validate`: compares a model with the real thing, or with published figures.
 
+mod cellular;
 mod emulator;
 mod tcp;
 mod wifi;
@@ -23,6 +24,7 @@ pub fn validate(args: &Validate) -> anyhow::Result<ExitCode> {
     let all_within = match args.model {
         Model::Tcp => tcp::validate(args)?,
         Model::Wifi => wifi::validate(args.quick)?,
+        Model::Cellular => cellular::validate(args.quick)?,
         Model::Emulator => return emulator::validate(args),
     };
     Ok(if all_within { ExitCode::SUCCESS } else { ExitCode::FAILURE })

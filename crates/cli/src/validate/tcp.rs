@@ -17,7 +17,7 @@ use weir_emu::{
 use weir_lab::metrics::mean;
 use weir_lab::spread::Spread;
 use weir_net::{Capacity, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule, Seed};
-use weir_sim::{Config, Congestion, Cubic, Direction, FlowConfig, FlowKind, Tcp};
+use weir_sim::{Config, Congestion, Cubic, FlowConfig, FlowKind, Tcp};
 
 use crate::args::Validate;
 use crate::output;
@@ -135,7 +135,9 @@ pub fn validate(args: &Validate) -> anyhow::Result<bool> {
                     notes.extend(settings(&run));
                 }
                 notes.extend(run.emulation.disturbances().iter().map(|cause| {
-                    format!("{name}, {network}, run {number}: not to be trusted: {cause}")
+                    format!(
+                        "{name}, {network}, run {number}: this machine disturbed the run: {cause}"
+                    )
                 }));
                 kernel.push((value, run.emulation.lateness));
             }
@@ -302,21 +304,14 @@ fn measure_ours(
 ) -> Measured {
     let (up, down) = network.links();
     let release = release(lateness);
-    let tcp = Tcp { timer_stalls: stalls(lateness), ..Tcp::new(control) };
+    let tcp = Tcp::new(control).with_timer_stalls(stalls(lateness));
     let duration = TimeDelta::from_secs(network.secs);
-    let flow = |index: usize| FlowConfig {
-        name: format!("tcp-{}", index + 1),
-        direction: Direction::Up,
-        attachment: None,
-        hops: 0..2,
-        access_delay: TimeDelta::ZERO,
-        start: Timestamp::ZERO,
-        stop: Timestamp::ZERO + duration,
-        pauses: Vec::new(),
-        traffic: FlowKind::Tcp(tcp.clone()),
+    let flow = |index: usize| {
+        let traffic = FlowKind::Tcp(tcp.clone());
+        FlowConfig::new(format!("tcp-{}", index + 1), duration, traffic).with_hops(0..2)
     };
     let flows = (0..network.flows).map(flow).collect();
-    let hops = vec![Hop { up, down: release.clone() }, Hop { up: release, down }];
+    let hops = vec![Hop::new(up, release.clone()), Hop::new(release, down)];
     let config = Config::wired(duration, hops, flows);
     let trace = weir_sim::run(&config, seed);
     let goodput = trace.rows.iter().filter_map(|row| row.transfer).map(|done| done.goodput);

@@ -27,7 +27,7 @@ fn link() -> LinkConfig {
 fn network(hops: usize, hosts: &[HostPlan]) -> Network {
     let plan = Plan {
         access: None,
-        hops: vec![Hop { up: link(), down: link() }; hops],
+        hops: vec![Hop::new(link(), link()); hops],
         hosts: hosts.to_vec(),
         local_traffic: false,
     };
@@ -181,7 +181,7 @@ fn the_flows_of_a_link_add_up_to_it() {
     let lossy = link().with_loss(LossModel::Random(0.2)).with_queue(QueueLimit::Packets(5));
     let plan = Plan {
         access: None,
-        hops: vec![Hop { up: lossy, down: link() }],
+        hops: vec![Hop::new(lossy, link())],
         hosts: vec![HostPlan::at(0), HostPlan::at(1), HostPlan::at(0)],
         local_traffic: false,
     };
@@ -269,8 +269,8 @@ fn network_behind(config: CellConfig) -> Network {
     };
     let delay = LinkConfig::unlimited(TimeDelta::from_millis(10));
     let plan = Plan {
-        access: Some(AccessPlan { config: config.into(), noted: ms(0)..ms(50) }),
-        hops: vec![Hop { up: delay.clone(), down: delay }],
+        access: Some(AccessPlan::new(config).with_noted(ms(0)..ms(50))),
+        hops: vec![Hop::new(delay.clone(), delay)],
         hosts: vec![at(0), at(1), HostPlan::at(1)],
         local_traffic: false,
     };

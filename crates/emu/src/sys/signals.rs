@@ -21,7 +21,7 @@ const NONE: c_int = -1;
 /// forever is killed later.
 const PASSES: usize = 10;
 /// Descriptor to which the handler writes.
-static TOLD: AtomicI32 = AtomicI32::new(NONE);
+static HANDLER_PIPE: AtomicI32 = AtomicI32::new(NONE);
 
 /// While this object exists, signals from other processes that would end this one are collected
 /// here instead.
@@ -32,21 +32,25 @@ static TOLD: AtomicI32 = AtomicI32::new(NONE);
 pub struct Signals {
     old: [libc::sigaction; CAUGHT.len()],
     received: PipeReader,
-    _told: PipeWriter,
+    _sender: PipeWriter,
 }
 
 impl Signals {
     /// Starts to collect signals. Fails if another `Signals` exists.
     pub fn listen() -> io::Result<Self> {
-        let (received, told) = io::pipe()?;
-        for end in [received.as_fd(), told.as_fd()] {
+        let (received, sender) = io::pipe()?;
+        for end in [received.as_fd(), sender.as_fd()] {
             // The handler must not block.
             rustix::fs::fcntl_setfl(end, OFlags::NONBLOCK)?;
         }
-        let taken =
-            TOLD.compare_exchange(NONE, told.as_raw_fd(), Ordering::SeqCst, Ordering::SeqCst);
+        let taken = HANDLER_PIPE.compare_exchange(
+            NONE,
+            sender.as_raw_fd(),
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
         taken.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
-        Ok(Self { old: CAUGHT.map(catch), received, _told: told })
+        Ok(Self { old: CAUGHT.map(catch), received, _sender: sender })
     }
 
     /// Returns the next signal; `None` if there is none.
@@ -69,7 +73,7 @@ impl Drop for Signals {
             // SAFETY: `old` is what sigaction gave for this signal.
             unsafe { libc::sigaction(*signal, old, ptr::null_mut()) };
         }
-        TOLD.store(NONE, Ordering::SeqCst);
+        HANDLER_PIPE.store(NONE, Ordering::SeqCst);
     }
 }
 
@@ -79,7 +83,7 @@ fn catch(signal: c_int) -> libc::sigaction {
     // sigaction is plain data.
     unsafe {
         let mut new: libc::sigaction = mem::zeroed();
-        new.sa_sigaction = tell as *const () as usize;
+        new.sa_sigaction = on_signal as *const () as usize;
         new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         let mut old: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, &new, &mut old);
@@ -92,15 +96,15 @@ fn catch(signal: c_int) -> libc::sigaction {
 }
 
 /// The handler. Async-signal-safe.
-extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let told = TOLD.load(Ordering::SeqCst);
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let sender = HANDLER_PIPE.load(Ordering::SeqCst);
     // SAFETY: the kernel passes a valid siginfo; `byte` is one byte; errno is the calling thread's.
     unsafe {
         // Signals sent by the kernel have a positive code. They are ignored.
-        if told != NONE && (*info).si_code <= 0 {
+        if sender != NONE && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             let byte = signal as u8;
-            libc::write(told, ptr::from_ref(&byte).cast(), 1);
+            libc::write(sender, ptr::from_ref(&byte).cast(), 1);
             *libc::__errno_location() = errno;
         }
     }

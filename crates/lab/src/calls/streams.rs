@@ -41,7 +41,8 @@ pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
 pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> StreamError {
     let percent = |apart: f64, of: f64| (of > 0.0).then(|| 100.0 * apart / of);
     let Compared { reported_bps, captured_bps, .. } = compared;
-    let apart = reported_bps.iter().zip(captured_bps).map(|(told, seen)| told.abs_diff(*seen));
+    let apart =
+        reported_bps.iter().zip(captured_bps).map(|(reported, seen)| reported.abs_diff(*seen));
     let payload = compared.reported_payload_bytes.zip(compared.captured_payload_bytes);
     StreamError {
         call,
@@ -56,7 +57,7 @@ pub(crate) fn error(file: &CallFile, call: usize, compared: &Compared) -> Stream
         reported_packets: compared.reported_packets,
         captured_packets: compared.captured_packets,
         payload_error_percent: payload
-            .and_then(|(told, seen)| percent(told as f64 - seen as f64, seen as f64)),
+            .and_then(|(reported, seen)| percent(reported as f64 - seen as f64, seen as f64)),
         interval_error_percent: percent(
             apart.sum::<u64>() as f64,
             captured_bps.iter().sum::<u64>() as f64,

@@ -66,7 +66,7 @@ impl Changes {
         self.rows += 1;
     }
 
-    pub(super) fn into_found(self) -> Vec<CapacityChange> {
+    pub(super) fn into_changes(self) -> Vec<CapacityChange> {
         self.found
     }
 

@@ -102,7 +102,7 @@ impl FlowMeter {
     /// Computes the metrics of all rows.
     pub fn finish(mut self) -> Measured {
         let least_rtt = self.whole.rtt.least().unwrap_or_default();
-        let changes = std::mem::take(&mut self.changes).into_found();
+        let changes = std::mem::take(&mut self.changes).into_changes();
         let mut whole = std::mem::take(&mut self.whole);
         let whole = self.metrics(&mut whole, &changes, least_rtt);
         let mut parts = std::mem::take(&mut self.parts);

@@ -60,8 +60,8 @@ mod tests {
     use crate::metrics::Metrics;
 
     fn row(goodput: u64, retransmitted_packets: u64) -> Row {
-        let goodput = DataSize::from_bytes(goodput);
-        Row { transfer: Some(Transfer { goodput, retransmitted_packets }), ..Row::default() }
+        let transfer = Transfer::new(DataSize::from_bytes(goodput), retransmitted_packets);
+        Row::default().with_transfer(Some(transfer))
     }
 
     #[test]

@@ -99,33 +99,26 @@ mod tests {
     use crate::metrics::Metrics;
 
     fn row(video: Option<Video>) -> Row {
-        Row { capacity: Some(Bitrate::from_kbps(800)), video, ..Row::default() }
+        Row::default().with_capacity(Some(Bitrate::from_kbps(800))).with_video(video)
     }
 
     #[test]
     fn a_hand_made_video_has_the_metrics_worked_out_by_hand() {
         let bytes = DataSize::from_bytes;
-        let first = Video {
-            media: bytes(3_000),
-            rtx: bytes(500),
-            fec: bytes(500),
-            media_packets: 3,
-            unrepaired_packets: 0,
-            frames: 2,
-            freezes: 0,
-            frozen: TimeDelta::ZERO,
-            frame_delay: Some(TimeDelta::from_millis(60)),
-        };
-        let frozen = TimeDelta::from_millis(400);
-        let second = Video {
-            unrepaired_packets: 2,
-            frames: 1,
-            freezes: 1,
-            frozen,
-            frame_delay: Some(TimeDelta::from_millis(100)),
-            ..first
-        };
-        let third = Video { frames: 0, frame_delay: None, ..first };
+        let first = Video::default()
+            .with_media(bytes(3_000))
+            .with_rtx(bytes(500))
+            .with_fec(bytes(500))
+            .with_media_packets(3)
+            .with_frames(2)
+            .with_frame_delay(Some(TimeDelta::from_millis(60)));
+        let second = first
+            .with_unrepaired_packets(2)
+            .with_frames(1)
+            .with_freezes(1)
+            .with_frozen(TimeDelta::from_millis(400))
+            .with_frame_delay(Some(TimeDelta::from_millis(100)));
+        let third = first.with_frames(0).with_frame_delay(None);
         let metrics =
             Metrics::of(&[row(Some(first)), row(Some(second)), row(Some(third))], &[]).video;
         assert_eq!(metrics.media_utilization, Some(0.6)); // 9,000 B of 15,000

@@ -8,6 +8,7 @@ use weir_net::wifi::{
 };
 
 use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_number};
+use crate::scenario::Scenario;
 
 /// The file.
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
@@ -15,7 +16,7 @@ pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.frames,
     read: |trace| &mut trace.access.wifi.frames,
-    applies: |scenario| scenario.access.as_ref().is_some_and(crate::scenario::Access::is_wifi),
+    applies: Scenario::has_wifi,
     row: Frame::of,
     item: Frame::record,
 };
@@ -141,7 +142,7 @@ const COLUMNS: &[CsvColumn<Frame>] = &[
 ];
 
 /// Names of the access categories.
-const CATEGORIES: [(AccessCategory, &str); AccessCategory::COUNT] = [
+const CATEGORIES: &[(AccessCategory, &str)] = &[
     (AccessCategory::Background, "background"),
     (AccessCategory::BestEffort, "best-effort"),
     (AccessCategory::Video, "video"),
@@ -174,18 +175,13 @@ impl Frame {
     }
 
     fn record(self) -> Result<AirtimeRecord, String> {
-        Ok(AirtimeRecord {
-            start: self.start,
-            end: self.end,
-            from: NodeId(self.from),
-            to: self.to.map(NodeId),
-            kind: match self.kind {
-                DATA => self.data()?,
-                ACK => FrameKind::Ack,
-                _ => FrameKind::BlockAck,
-            },
-            decoded: self.decoded as usize,
-        })
+        let kind = match self.kind {
+            DATA => self.data()?,
+            ACK => FrameKind::Ack,
+            _ => FrameKind::BlockAck,
+        };
+        let ends = (NodeId(self.from), self.to.map(NodeId));
+        Ok(AirtimeRecord::new(self.start..self.end, ends, kind, self.decoded as usize))
     }
 
     fn data(&self) -> Result<FrameKind, String> {

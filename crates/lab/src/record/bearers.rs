@@ -223,7 +223,7 @@ const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
 
 /// The direction that a cell names.
 pub(super) fn way(cell: &str) -> Result<Way, String> {
-    let way = Way::BOTH.into_iter().find(|way| way.word() == cell);
+    let way = Way::BOTH.iter().copied().find(|way| way.word() == cell);
     way.ok_or_else(|| format!("no direction '{cell}'"))
 }
 

@@ -64,16 +64,13 @@ fn rate_change(line: Line, flows: &[String]) -> Result<RateChange, String> {
         let value = value.as_f64().ok_or_else(|| format!("signal {name} is not a number"))?;
         Ok((name.into(), value))
     };
-    Ok(RateChange {
-        time: Timestamp::from_micros(line.time_us),
-        flow: flows
-            .iter()
-            .position(|flow| *flow == line.flow)
-            .ok_or_else(|| format!("no flow '{}'", line.flow))?,
-        from: Bitrate::from_bps(line.from_bps),
-        to: Bitrate::from_bps(line.to_bps),
-        reason: line.reason.into(),
-        state: line.state.into(),
-        signals: line.signals.into_iter().map(signal).collect::<Result<_, String>>()?,
-    })
+    let flow = flows
+        .iter()
+        .position(|flow| *flow == line.flow)
+        .ok_or_else(|| format!("no flow '{}'", line.flow))?;
+    let (from, to) = (Bitrate::from_bps(line.from_bps), Bitrate::from_bps(line.to_bps));
+    Ok(RateChange::new(Timestamp::from_micros(line.time_us), flow, from, to)
+        .with_reason(line.reason.into())
+        .with_state(line.state.into())
+        .with_signals(line.signals.into_iter().map(signal).collect::<Result<_, String>>()?))
 }

@@ -26,11 +26,11 @@ impl Record {
         let is_same_run = (&run.scenario, &run.controller, run.engine, run.seed.as_str())
             == (&info.scenario, &info.controller, info.engine, info.seed.to_string().as_str());
         let why = if run.schema != SCHEMA || run.weir != WEIR {
-            Some(format!("weir {} made it, and this is weir {WEIR}", run.weir))
+            Some(format!("it was made by weir {}, and this is weir {WEIR}", run.weir))
         } else if !is_same_run {
             Some(format!("it is the record of `{}`", run.command))
         } else if !is_same_text {
-            Some("it was made from another text of the scenario".into())
+            Some("it was made from another version of the scenario".into())
         } else {
             None
         };
@@ -55,7 +55,7 @@ mod tests {
         let scenario = parse("x", text, None).unwrap();
         let (engine, scenario_id) = (Engine::Sim, String::from("x"));
         let info = RunInfo { scenario: scenario_id, controller: "nada".into(), engine, seed };
-        let trace = Trace { flows: vec!["media-1".into()], ..Trace::default() };
+        let trace = Trace::new(vec!["media-1".into()]);
         Record { info, scenario, trace, call: None }
     }
 
@@ -71,13 +71,13 @@ mod tests {
         let changed =
             Scenario { text: record.scenario.text.replace("1s", "2s"), ..record.scenario };
         let error = of(&changed).unwrap_err().to_string();
-        assert!(error.contains("another text") && error.contains("--out"), "{error}");
+        assert!(error.contains("another version") && error.contains("--out"), "{error}");
         let run = written.join(RUN);
         let text = fs::read_to_string(&run).unwrap();
         let old = text.replace(&format!("\"weir\": \"{WEIR}\""), "\"weir\": \"0.0.0\"");
         assert_ne!(old, text);
         fs::write(&run, old).unwrap();
         let error = of(&changed).unwrap_err().to_string();
-        assert!(error.contains("weir 0.0.0 made it"), "{error}");
+        assert!(error.contains("made by weir 0.0.0"), "{error}");
     }
 }

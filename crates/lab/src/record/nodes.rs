@@ -4,6 +4,7 @@
 use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
 use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
+use crate::scenario::Scenario;
 
 /// The file.
 pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
@@ -11,7 +12,7 @@ pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     groups: GROUPS,
     items: |part| &part.access.wifi.rows,
     read: |trace| &mut trace.access.wifi.rows,
-    applies: |scenario| scenario.access.as_ref().is_some_and(crate::scenario::Access::is_wifi),
+    applies: Scenario::has_wifi,
     row: NodeRow::clone,
     item: Ok,
 };
@@ -42,36 +43,36 @@ const COLUMNS: &[CsvColumn<NodeRow>] = &[
             Ok(())
         },
     },
-    column!("offered_bytes", "byte", offered, "IP bytes that came to be sent"),
-    column!("delivered_bytes", "byte", delivered, "IP bytes that the node's receivers handed on"),
+    column!("offered_bytes", "byte", offered, "IP bytes enqueued at the node"),
+    column!("delivered_bytes", "byte", delivered, "IP bytes that the node's receivers delivered"),
     column!(
         "delivered_packets",
         "packets",
         delivered_packets,
-        "packets that its receivers handed on"
+        "packets that its receivers delivered"
     ),
     column!("dropped_packets", "packets", dropped_packets, "packets that its queue dropped"),
-    column!("lost_packets", "packets", lost_packets, "packets given up after their last attempt"),
+    column!("lost_packets", "packets", lost_packets, "packets dropped after their last attempt"),
     column!("attempts", "", attempts, "transmissions of packets"),
-    column!("failures", "", failures, "transmissions that failed, as far as the node knows"),
+    column!("failures", "", failures, "transmissions that were not acknowledged"),
     column!(
         "airtime_us",
         "µs",
         airtime,
-        "time on the air with the node's data and the answers to it"
+        "time on the air, with the node's data frames and its answers to others"
     ),
     column!("queue_bytes", "byte", queue, "bytes in the node's queues at the end of the interval"),
     column!(
         "excess_bps",
         "bit/s",
         excess,
-        "excess delivery rate that the node measures in best effort over a second; empty where it has \
-         not sent"
+        "excess delivery rate that the node measures in best effort over a second; empty if it has not \
+         sent"
     ),
     column!(
         "capacity_bps",
         "bit/s",
         capacity,
-        "capacity that the node measures in best effort over a second; empty where it has not sent"
+        "capacity that the node measures in best effort over a second; empty if it has not sent"
     ),
 ];

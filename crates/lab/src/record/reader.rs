@@ -129,12 +129,12 @@ impl Reader {
         })
     }
 
-    /// Passes the rows of the nodes to `take`, by time; none without a cell.
+    /// Passes the rows of the nodes to `take`, by time; none without a Wi-Fi cell.
     pub fn node_rows(&self, mut take: impl FnMut(&NodeRow)) -> Result<(), RecordError> {
         self.log(&nodes::FILE, |row| take(&row))
     }
 
-    /// Passes the frames on the air to `take`, by their ends; none without a cell.
+    /// Passes the frames on the air to `take`, by their ends; none without a Wi-Fi cell.
     pub fn frames(&self, take: impl FnMut(AirtimeRecord)) -> Result<(), RecordError> {
         self.log(&airtime::FILE, take)
     }
@@ -190,8 +190,7 @@ impl Reader {
 
     /// Reads the whole record.
     pub fn record(self) -> Result<Record, RecordError> {
-        let mut trace =
-            Trace { flows: self.flows.clone(), nodes: self.nodes.clone(), ..Trace::default() };
+        let mut trace = Trace::new(self.flows.clone()).with_nodes(self.nodes.clone());
         self.rows(|row| trace.rows.push(*row))?;
         self.events(|change| trace.events.push(change))?;
         for log in LOGS {

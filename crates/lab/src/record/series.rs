@@ -56,25 +56,25 @@ const EVERY: &[CsvColumn<Row>] = &[
     column!("window_bytes", "byte", congestion_window,
         "congestion window at the end of the interval; empty without one", call: "empty"),
     column!("sent_bytes", "byte", sent, "IP bytes that left the sender",
-        call: "IP bytes that came to the bottleneck in the flow's direction"),
+        call: "IP bytes that reached the bottleneck in the flow's direction"),
     column!("received_bytes", "byte", received, "IP bytes that arrived at the receiver",
         call: "IP bytes that left the network in the flow's direction"),
     column!("sent_packets", "packets", sent_packets, "packets that left the sender",
-        call: "packets that came to the bottleneck"),
+        call: "packets that reached the bottleneck"),
     column!("lost_packets", "packets", lost_packets, "packets that the network lost or dropped"),
     column!("rtt_us", "µs", rtt,
-        "shortest feedback response time that a report of the interval gave: round-trip time plus the \
-         wait for feedback",
+        "minimum feedback response time over the feedback reports of the interval: round-trip time \
+         plus the wait for feedback",
         call: "round-trip time from getStats: from RTCP, else from STUN"),
     column!("queuing_delay_us", "µs", queuing_delay,
-        "mean time that the packets which arrived had waited in the queue; empty if none arrived",
+        "mean time that the packets that arrived in the interval had waited in the queue; empty if none arrived",
         call: "the same, over all packets of the direction"),
     column!(
         "queue_bytes",
         "byte",
         queue,
-        "bytes in the queues of the flow's path at the end of the interval, from all flows: the queues of \
-         the bottlenecks, and of the node at which the flow enters a Wi-Fi cell"
+        "bytes of all flows in the queues of the flow's path at the end of the interval: the queues of \
+         the bottlenecks, and of the node at which the flow enters the access network"
     ),
 ];
 
@@ -96,42 +96,42 @@ const VIDEO: &[CsvColumn<Row>] = &[
         "media_packets",
         "packets",
         video?.media_packets,
-        "media packets that the receiver now has, received or repaired; each counts once"
+        "media packets that became available to the receiver, received or repaired; each counts once"
     ),
     column!(
         "unrepaired_packets",
         "packets",
         video?.unrepaired_packets,
-        "media packets that the receiver did without: packets still missing when it went on with a later \
-         key frame, and in the last row the packets that it had given up"
+        "media packets that stayed missing. They are counted when the receiver continues with a later \
+         key frame. The last row also counts the packets that it had given up"
     ),
     column!("frames", "", video?.frames, "frames shown"),
     column!(
         "freezes",
         "",
         video?.freezes,
-        "freezes that ended, by the rule of `freeze_count` below; in the last row also a freeze that \
-         still lasts, up to the last packet"
+        "freezes that ended, as defined by `freeze_count` below. The last row also counts a freeze \
+         that has not ended"
     ),
-    column!("frozen_us", "µs", video?.frozen, "how long these freezes had lasted"),
+    column!("frozen_us", "µs", video?.frozen, "total duration of these freezes"),
     column!(
         "frame_delay_us",
         "µs",
         video?.frame_delay,
-        "mean time of the shown frames from capture to screen; empty if none was shown. Encoding and \
-         decoding take no time, the screen takes 10 ms"
+        "mean time from capture to screen of the frames shown; empty if none was shown. Encoding and \
+         decoding take no time; the screen takes 10 ms"
     ),
 ];
 
 const TRANSFER: &[CsvColumn<Row>] = &[
-    column!("goodput_bytes", "byte", transfer?.goodput, "payload that the receiving application got",
+    column!("goodput_bytes", "byte", transfer?.goodput, "payload delivered to the receiving application",
         call: "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator sees the \
                first data"),
     column!(
         "retransmitted_packets",
         "packets",
         transfer?.retransmitted_packets,
-        "packets that the sender sent again"
+        "packets that the sender retransmitted"
     ),
 ];
 

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::Seed;
-use weir_sim::trace::{ROW_INTERVAL, Row};
+use weir_sim::trace::ROW_INTERVAL;
 
 use super::*;
 use crate::calls::file::EmulationFacts;
@@ -88,20 +88,17 @@ fn linked() -> Record {
     let Record { info, scenario, trace, .. } = record(1);
     let scenario = scenario.linked(TimeDelta::from_secs(1));
     let template = trace.rows[0];
-    let row = |index: i64, flow| Row {
-        time: Timestamp::ZERO + ROW_INTERVAL * index,
-        flow,
-        target: None,
-        received: DataSize::from_bytes(100),
-        feedback: None,
-        ..template
+    let row = |index: i64, flow| {
+        let mut row = template.with_target(None).with_feedback(None);
+        (row.time, row.flow) = (Timestamp::ZERO + ROW_INTERVAL * index, flow);
+        row.with_received(DataSize::from_bytes(100))
     };
     let rows = (1..=20).flat_map(|index| [row(index, 0), row(index, 1)]).collect();
     let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
     let info = RunInfo { controller: "ping -c 3 10.45.0.2".into(), engine: Engine::Link, ..info };
     let emulation = EmulationFacts { disturbed: true, ..EmulationFacts::default() };
     let call = Some(CallFile { exit_code: Some(0), emulation, ..CallFile::default() });
-    Record { info, scenario, trace: Trace { flows, rows, ..Trace::default() }, call }
+    Record { info, scenario, trace: Trace::new(flows).with_rows(rows), call }
 }
 
 #[test]
@@ -343,14 +340,14 @@ fn a_column_that_comes_late_is_empty_in_the_rows_before() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("series.csv");
     let size = |bytes| DataSize::from_bytes(bytes);
-    let row = |ms| Row { time: Timestamp::from_millis(ms), ..Row::default() };
-    let transfer = Some(Transfer { goodput: size(7), retransmitted_packets: 8 });
-    let video = Some(Video { frozen: TimeDelta::from_millis(3), ..Video::default() });
+    let row = |ms| Row::new(Timestamp::from_millis(ms), 0);
+    let transfer = Some(Transfer::new(size(7), 8));
+    let video = Some(Video::default().with_frozen(TimeDelta::from_millis(3)));
     let rows = [
         row(50),
-        Row { feedback: Some(size(5)), ..row(100) },
-        Row { transfer, ..row(150) },
-        Row { video, feedback: Some(size(6)), transfer, ..row(200) },
+        row(100).with_feedback(Some(size(5))),
+        row(150).with_transfer(transfer),
+        row(200).with_video(video).with_feedback(Some(size(6))).with_transfer(transfer),
         row(250),
     ];
     let flows = ["x".to_string()];

@@ -350,15 +350,15 @@ mod tests {
             "witness": "getStats", "witnessed": 1.0, "captured": 1.0, "error": 0.0, "limit": 0.0,
             "agrees": true }],
             "streams": [{ "role": "video", "from": "a", "to": "b", "delay_counts": [1] }] });
-        let told = |captures: Value| -> [String; 2] {
+        let headings = |captures: Value| -> [String; 2] {
             let file: CallFile =
                 serde_json::from_value(json!({ "bent": false, "captures": captures })).unwrap();
             let subject = agreement(&file, &file.captures()[0])[0].subject.clone();
             [subject, delays(&file, &file.captures()[0])[0].stream.clone()]
         };
-        assert_eq!(told(json!([capture])), ["media", "video from a to b"]);
+        assert_eq!(headings(json!([capture])), ["media", "video from a to b"]);
         let of_two = ["call 2, media", "call 2, video from a to b"];
-        assert_eq!(told(json!([capture, { "call": 1 }])), of_two);
+        assert_eq!(headings(json!([capture, { "call": 1 }])), of_two);
     }
 
     #[test]

@@ -12,94 +12,103 @@ use crate::scenario::Scenario;
 const ALWAYS: &[(&str, &str)] = &[
     (
         "Target bitrate",
-        "What the controller asks of the media source, headers included. Real call: the browser's \
-         estimate of what the path carries, from getStats.",
+        "The bitrate that the controller asks of the media source, headers included. In a real call, \
+         it is the browser's estimate of what the path carries, from getStats.",
     ),
-    ("Capacity", "What the bottleneck carries in the flow's direction."),
+    ("Capacity", "The rate that the bottleneck carries in the flow's direction."),
     (
         "Flows that are not drawn",
-        "Audio, UDP loads and short TCP transfers are in the records and in the link's utilization, but \
-         have no curves. A UDP load is taken off the capacity that a media flow is measured by.",
+        "Audio, UDP loads and short TCP transfers have no curves. They are in the records, and they \
+         count in the link's utilization. The rate of a UDP load is subtracted from the capacity by \
+         which a media flow is measured.",
     ),
     (
         "Expectations and verdicts",
         "An expectation holds if the mean over the seeds is on the right side of its limit. A known \
-         miss is one that the scenario says is not met, and why. A requirement of RFC 8836 is met if \
-         every expectation that speaks of it holds. Real calls are judged like simulated runs, under the \
-         browser's name; a disturbed run, or one of which a call failed, is not judged. Known misses are \
-         those of algorithms.",
+         miss is an expectation of which the scenario says that it is not met, and why. A requirement \
+         of RFC 8836 is met if all expectations that refer to it hold. Real calls are judged like \
+         simulated runs, under the browser's name. Runs that were disturbed, or in which a call \
+         failed, are not judged. Known misses apply only to algorithms, not to browsers.",
     ),
     (
         "Fairness",
-        "Over the media flows of one direction, while all of them are active, throughput per priority. \
-         Jain's index is 1 if all are equal and 1/n if one of n has all. A ratio is the lowest over the \
-         highest throughput in the least fair window of 1, 5 or 20 s; RFC 8868 calls 0.333 and more fair.",
+        "Compares the media flows of one direction while all of them are active. Each throughput is \
+         divided by the flow's priority. Jain's index is 1 if all flows have the same, and 1/n if one \
+         of n flows has everything. A ratio is the lowest throughput divided by the highest, in the \
+         least fair window of 1, 5 or 20 s. RFC 8868 calls a ratio of at least 0.333 fair.",
     ),
     (
         "Box plots",
-        "Over the means of each seed, as lund, section 5.2: quartiles are the medians of the lower \
-         and upper half (the median belongs to both where the count is odd); whiskers end at the \
-         lowest and highest values that are no outliers. The thesis does not say what an outlier \
-         is: here a value more than 1.5 interquartile ranges outside the box. One run has no box. Where \
-         nothing in a scenario is random, all seeds give the same run, and a box is a line.",
+        "Show the distribution of the means of the seeds, as in lund, section 5.2. The quartiles are \
+         the medians of the lower and the upper half; with an odd number of values, the median belongs \
+         to both halves. The whiskers end at the lowest and the highest value that is not an outlier. \
+         The thesis does not define outliers. Here, an outlier is more than 1.5 interquartile ranges \
+         outside the box. A single run has no box. If nothing in a scenario is random, all seeds give \
+         the same run, and the box is a line.",
     ),
 ];
 
 const SIM_REAL: (&str, &str) = (
     "Time to 90 %",
-    "Time from a change of the capacity until the received rate of a whole second first reaches 90 \
-     % of the new capacity, so 1 s at the least, also where the capacity fell below the rate; not \
-     reached if the next change or the end comes first.",
+    "Time from a change of the capacity until the received rate over a whole second first reaches 90 \
+     % of the new capacity. It is therefore at least 1 s, even if the capacity fell below the rate. The \
+     value is not reached if the next change or the end of the run comes first.",
 );
 
 const CALLS: &[(&str, &str)] = &[
     (
         "getStats beside the packet capture",
-        "The RTP payload that the browser says it sent or received of a stream, and that of the same \
-         stream at the interface of its host, over the same intervals. What is sent again has a stream of \
-         its own, which getStats tells apart at the receiver and not at the sender. The error is that of \
-         the whole call, and the mean of what the intervals are apart.",
+        "Compares the RTP payload of a stream that the browser reports as sent or received with the \
+         payload of the same stream at its host's interface, over the same intervals. Retransmissions \
+         are a stream of their own, which getStats lists separately at the receiver, but not at the \
+         sender. The table has the error over the whole call and the mean difference over the \
+         intervals.",
     ),
     (
         "One-way delay in captures",
-        "Time between the stamps that the kernel gave a packet at the interfaces of both hosts, by one \
-         clock; packets are matched by SSRC and sequence number.",
+        "Time between the kernel's time stamps of a packet at the interfaces of the two hosts. Both use \
+         the same clock. Packets are matched by SSRC and sequence number.",
     ),
     (
         "Loss in captures",
-        "Packets that left the sender's interface and never came to the receiver's. Over an interval: \
-         growth of the lost over growth of received and lost (aalto, Equation 1).",
+        "Packets that left the sender's interface and did not arrive at the receiver's. Over an \
+         interval, it is the increase of lost packets divided by the increase of lost and received \
+         packets (aalto, Equation 1).",
     ),
     (
-        "Three witnesses",
-        "Browser, capture and emulator count on their own. Two agree if they differ by no more than \
-         one of them cannot see: packets near the edges of the time that is compared, losses of packets \
-         that are not media, and the emulator's lateness.",
+        "Browser, capture and emulator compared",
+        "The browser, the packet capture and the emulator count separately. Two counts agree if they \
+         differ by no more than what one of them cannot see: packets near the edges of the compared \
+         time, losses of packets that are not media, and the release lateness of the emulator.",
     ),
     (
         "Disturbed runs",
-        "Where packets left the emulator late or the processors were busy all the time, a run says more \
-         about the machine than about the call. Such runs are left out of every value, curve and ratio, and \
-         listed; where there are no others they are shown, and marked.",
+        "A run is disturbed if packets left the emulator late or if the processors were busy all the \
+         time. Its results depend more on the machine than on the call. Disturbed runs are listed, but \
+         they do not count in any value, curve or ratio. If all runs were disturbed, they are shown and \
+         marked.",
     ),
     (
         "Set-up",
-        "Together: from the moment when both pages are ready until DTLS is done and media can flow. A \
-         browser may report that ICE is done only together with DTLS; the step of DTLS is 0 then.",
+        "The whole set-up lasts from the moment when both pages are ready until DTLS is done and media \
+         can flow. Some browsers report that ICE is done only together with DTLS. The step of DTLS is \
+         then 0.",
     ),
     (
         "Receiver's bytes",
-        "Payload by getStats of the receiver, mean over its intervals: video that was sent for the first \
-         time, what was sent again, and forward error correction, also as shares of the capacity, whose \
-         sum bari calls U (without headers here). FEC inside the video's own stream shows in getStats \
-         alone: a capture sees it encrypted.",
+        "Payload according to the receiver's getStats, as the mean over its intervals: video that was \
+         sent for the first time, retransmissions, and forward error correction (FEC). They are also \
+         given as shares of the capacity. The sum of the shares is what bari calls U, but without \
+         headers. FEC inside the video's own stream is visible only in getStats, because the capture \
+         sees it encrypted.",
     ),
 ];
 
 const MEANS_OF_CALLS: (&str, &str) = (
     "Metrics of calls",
-    "Of a real run alone, over its whole time: means over the participants, or with a or b over the \
-     participants of that side. The forwarding server and calls that failed are left out.",
+    "Only real runs have them. They cover the whole run. Each is a mean over all participants, or over \
+     the participants of one side if its name has a or b. The forwarding server and failed calls are left \
+     out.",
 );
 
 /// The definitions that a report over runs of these scenarios needs.
@@ -157,9 +166,10 @@ fn metric_definition(metric: &Declared, named: &[&Declared]) -> Option<Definitio
 
 fn curves() -> Definition {
     let text = format!(
-        "Mean over the seeds of each run's curve, interpolated linearly where a value is missing \
-         for {} s or less. A point is the mean since the point before, capacity the last value, \
-         received rate and loss over {} ms at least. Where runs have no value there is a gap.",
+        "A curve is the mean over the seeds. Missing values of a run are interpolated linearly if the \
+         gap is at most {} s. Each point is the mean since the point before. For the capacity, it is \
+         the last value. For received rate and loss, it covers at least {} ms. If no run has a value, \
+         the curve has a gap.",
         MAX_GAP.as_secs_f64(),
         WINDOW.as_millis()
     );
@@ -168,9 +178,10 @@ fn curves() -> Definition {
 
 fn rate_changes() -> Definition {
     let text = format!(
-        "Changes of the target in the run of the first seed. Those that follow each other within \
-         {} s for the same reason and in the same direction are one; of more than a report has \
-         room for, the largest of each of as many equal spans of time are shown.",
+        "Changes of the target bitrate in the run of the first seed. Changes in the same direction and \
+         for the same reason are merged if they follow each other within {} s. If there are more changes \
+         than a report can hold, the run is divided into equal spans of time, and the largest change of \
+         each span is shown.",
         MERGED.as_secs_f64()
     );
     Definition { term: "Rate changes".into(), text }

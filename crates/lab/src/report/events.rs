@@ -119,15 +119,11 @@ mod tests {
 
     fn change(ms: i64, from_kbps: u64, to_kbps: u64, reason: &'static str) -> trace::RateChange {
         let signals = vec![("gradient_ms".into(), ms as f64 / 3.0)];
-        trace::RateChange {
-            time: Timestamp::from_millis(ms),
-            flow: 0,
-            from: Bitrate::from_kbps(from_kbps),
-            to: Bitrate::from_kbps(to_kbps),
-            reason: reason.into(),
-            state: "Increase".into(),
-            signals,
-        }
+        let (from, to) = (Bitrate::from_kbps(from_kbps), Bitrate::from_kbps(to_kbps));
+        trace::RateChange::new(Timestamp::from_millis(ms), 0, from, to)
+            .with_reason(reason.into())
+            .with_state("Increase".into())
+            .with_signals(signals)
     }
 
     fn thin(changes: &[trace::RateChange]) -> Vec<RateChange> {

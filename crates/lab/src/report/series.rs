@@ -212,13 +212,13 @@ mod tests {
     /// 1000 rows, so that a point of the grid is a row; row `index` receives what `received` says.
     fn rows(received: impl Fn(i64) -> u64) -> Vec<Row> {
         (0..1_000)
-            .map(|index| Row {
-                time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
-                capacity: Some(Bitrate::from_kbps(if index < 500 { 2_000 } else { 500 })),
-                target: Some(Bitrate::from_kbps(1_000)),
-                received: DataSize::from_bytes(received(index)),
-                sent_packets: 5,
-                ..Row::default()
+            .map(|index| {
+                let capacity = Bitrate::from_kbps(if index < 500 { 2_000 } else { 500 });
+                Row::new(Timestamp::ZERO + ROW_INTERVAL * (index + 1), 0)
+                    .with_capacity(Some(capacity))
+                    .with_target(Some(Bitrate::from_kbps(1_000)))
+                    .with_received(DataSize::from_bytes(received(index)))
+                    .with_sent_packets(5)
             })
             .collect()
     }

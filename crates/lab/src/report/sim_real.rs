@@ -1,7 +1,7 @@
 //! Compares each flow of the real calls with its simulation.
 
 use weir::units::Bitrate;
-use weir_net::Capacity;
+use weir_net::{Capacity, LinkConfig};
 
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
@@ -12,11 +12,11 @@ use crate::scenario::{Direction, Scenario};
 const DECIMALS: i32 = 6;
 
 // Notes on metrics that are measured differently in simulated and real runs.
-const RATE_NOTE: &str = "Real: every IP packet in the emulator, so that RTCP, STUN and DTLS count \
-                         (a few per cent).";
-const RTT_NOTE: &str = "Simulated: from sending a packet to the feedback on it, the wait for that \
-                        feedback included. Real: as getStats has it, from RTCP or STUN, without \
-                        such a wait.";
+const RATE_NOTE: &str = "Real: all IP packets that the emulator carried, including RTCP, STUN and \
+                         DTLS (a few per cent).";
+const RTT_NOTE: &str = "Simulated: time from sending a packet to the feedback on it, including the \
+                        wait for that feedback. Real: the value of getStats, from RTCP or STUN, \
+                        which does not include such a wait.";
 
 /// A metric that is compared: name, unit, value, and a note on the comparison.
 struct Metric {
@@ -162,7 +162,11 @@ fn change_rows(
         Direction::Up => &hop.up,
         Direction::Down => &hop.down,
     });
-    if !link.is_some_and(|link| matches!(link.capacity, Capacity::Schedule(_))) {
+    let planned = |link: &LinkConfig| match &link.capacity {
+        Capacity::Schedule(schedule) => schedule.recording().is_none(),
+        Capacity::Unlimited | Capacity::Trace(_) => false,
+    };
+    if !link.is_some_and(planned) {
         return Vec::new();
     }
     let changes = sim.runs.first().map_or(&[][..], |run| changes(run, flow));

@@ -419,15 +419,12 @@ fn judged(controller: &str, engine: Engine, seed: u64, share: f64) -> Record {
     let scenario = scenario::parse("test/judged", JUDGED, None).unwrap();
     let row = |index: i64| {
         let capacity = Bitrate::from_kbps(if index < 20 { 1_600 } else { 3_200 });
-        Row {
-            time: Timestamp::ZERO + ROW_INTERVAL * (index + 1),
-            capacity: Some(capacity),
-            received: (capacity * ROW_INTERVAL) * share,
-            ..Row::default()
-        }
+        Row::new(Timestamp::ZERO + ROW_INTERVAL * (index + 1), 0)
+            .with_capacity(Some(capacity))
+            .with_received((capacity * ROW_INTERVAL) * share)
     };
     let rows = (0..40).map(row).collect();
-    let trace = Trace { flows: vec!["media-1".into()], rows, ..Trace::default() };
+    let trace = Trace::new(vec!["media-1".into()]).with_rows(rows);
     let (scenario_id, controller) = (scenario.id.clone(), controller.into());
     let info = RunInfo { scenario: scenario_id, controller, engine, seed };
     Record { info, scenario, trace, call: None }

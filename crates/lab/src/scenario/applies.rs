@@ -12,45 +12,45 @@ const ANOTHER: &str = "another metric, such as \"rate_mbps.mean\"";
 
 /// The flows and bottlenecks of a scenario.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Played<'a> {
+pub(super) struct MetricScope<'a> {
     pub(super) flows: &'a [Flow],
     pub(super) hops: &'a [Hop],
 }
 
-impl Played<'_> {
+impl MetricScope<'_> {
     /// Why a flow cannot have a metric, and what to write instead; `None` if it can.
-    pub(super) fn lacking(&self, metric: &str, flow: &Flow) -> Option<String> {
+    pub(super) fn unmet_need(&self, metric: &str, flow: &Flow) -> Option<String> {
         let mut needs = Declared::of(metric)?.needs.iter();
         let need = needs.find(|need| !self.meets(**need, flow))?;
         let name = &flow.name;
         let of_repair = if flow.media().is_some() {
             format!(
-                "{name} cannot have {metric} without repair; write repair = {{ nack = true }} in its [[flow]], or {ANOTHER}"
+                "{name} has no {metric} without repair; write repair = {{ nack = true }} in its [[flow]], or {ANOTHER}"
             )
         } else {
             format!(
-                "{name} cannot have {metric}, which is of a media flow with repair; name one, or write {ANOTHER}"
+                "{name} has no {metric}, because it is not a media flow with repair; name such a flow, or write {ANOTHER}"
             )
         };
         Some(match need {
             Need::Repair => of_repair,
             Need::Media => format!(
-                "{name} cannot have {metric}, which is of a media flow; name one, or write {ANOTHER}"
+                "{name} has no {metric}, because it is not a media flow; name such a flow, or write {ANOTHER}"
             ),
             Need::Tcp => format!(
-                "{name} cannot have {metric}, which is of a TCP flow; write flow = \"{}\", or {ANOTHER}",
+                "{name} has no {metric}, because it is not a TCP flow; write flow = \"{}\", or {ANOTHER}",
                 self.tcp_flow()
             ),
             Need::Capacity => format!(
-                "{name} cannot have {metric} on a path of unlimited capacity; write capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
+                "{name} has no {metric}, because the capacity of its path is unlimited; write capacity = \"2Mbps\" in [network.{}], or {ANOTHER}",
                 way(flow)
             ),
             Need::Change => format!(
-                "{name} cannot have {metric} on a path whose capacity never changes; write capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or {ANOTHER}",
+                "{name} has no {metric}, because the capacity of its path never changes; write capacity = [[\"0s\", \"2Mbps\"], [\"10s\", \"1Mbps\"]] in [network.{}], or {ANOTHER}",
                 way(flow)
             ),
             Need::Rivals => format!(
-                "{metric} needs two media flows that go {}; write another [[flow]], or {ANOTHER}",
+                "{metric} needs two media flows in the direction {}; write another [[flow]], or {ANOTHER}",
                 way(flow)
             ),
         })
@@ -137,28 +137,38 @@ mod tests {
         let error = refused(UP, "[[flow]]", "metric = \"freeze_duration_s\"");
         assert_eq!(
             error,
-            "x:9: expect[1].metric: media-1 cannot have freeze_duration_s without repair; write \
+            "x:9: expect[1].metric: media-1 has no freeze_duration_s without repair; write \
              repair = { nack = true } in its [[flow]], or another metric, such as \
              \"rate_mbps.mean\""
         );
         is_read(UP, "[[flow]]\nrepair = { nack = true }", "metric = \"freeze_duration_s\"");
         let cases = [
-            (UP, "[[flow]]", "metric = \"goodput_mbps.mean\"", "is of a TCP flow"),
-            (UP, "[[flow]]", "metric = \"responsiveness_s\"", "capacity never changes"),
-            (UP, "[[flow]]", "metric = \"fairness.jain\"", "two media flows that go up"),
-            ("[network]", "[[flow]]", "metric = \"utilization\"", "unlimited capacity"),
-            ("[network]", "[[flow]]", "metric = \"link.utilization\"", "unlimited capacity"),
+            (UP, "[[flow]]", "metric = \"goodput_mbps.mean\"", "not a TCP flow"),
+            (UP, "[[flow]]", "metric = \"responsiveness_s\"", "path never changes"),
+            (UP, "[[flow]]", "metric = \"fairness.jain\"", "two media flows in the direction up"),
+            (
+                "[network]",
+                "[[flow]]",
+                "metric = \"utilization\"",
+                "capacity of its path is unlimited",
+            ),
+            (
+                "[network]",
+                "[[flow]]",
+                "metric = \"link.utilization\"",
+                "capacity of its path is unlimited",
+            ),
             (
                 UP,
                 "[[flow]]\n[[flow]]\nkind = \"tcp\"",
                 "flow = \"tcp-1\"\nmetric = \"rtt_ms.mean\"",
-                "tcp-1 cannot have rtt_ms.mean, which is of a media flow",
+                "tcp-1 has no rtt_ms.mean, because it is not a media flow",
             ),
             (
                 UP,
                 "[[flow]]\nrepair = {}\n[[flow]]",
                 "flow = \"every\"\nmetric = \"freeze_count\"",
-                "media-2 cannot have freeze_count without repair",
+                "media-2 has no freeze_count without repair",
             ),
             (
                 UP,

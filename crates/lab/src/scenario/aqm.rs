@@ -53,36 +53,39 @@ pub(super) fn aqm(item: &Item) -> Result<Aqm> {
         Aqm::DropTail => Aqm::DropTail,
         Aqm::CoDel(default) => Aqm::CoDel(codel(&table, default)?),
         Aqm::FqCoDel(default) => Aqm::FqCoDel(codel(&table, default)?),
-        Aqm::Pie(default) => Aqm::Pie(PieConfig {
-            target: time(&table, "target", default.target)?,
-            ecn: ecn(&table, default.ecn)?,
-        }),
+        Aqm::Pie(default) => Aqm::Pie(
+            default
+                .with_target(time(&table, "target", default.target)?)
+                .with_ecn(ecn(&table, default.ecn)?),
+        ),
         Aqm::Red(default) => Aqm::Red(red(&table, default)?),
-        Aqm::DualPi2(default) => Aqm::DualPi2(DualPi2Config {
-            target: time(&table, "target", default.target)?,
-            l4s_threshold: time(&table, "l4s_threshold", default.l4s_threshold)?,
-        }),
+        Aqm::DualPi2(default) => {
+            Aqm::DualPi2(
+                default
+                    .with_target(time(&table, "target", default.target)?)
+                    .with_l4s_threshold(time(&table, "l4s_threshold", default.l4s_threshold)?),
+            )
+        }
     })
 }
 
 fn codel(table: &Table, default: CoDelConfig) -> Result<CoDelConfig> {
-    Ok(CoDelConfig {
-        target: time(table, "target", default.target)?,
-        interval: time(table, "interval", default.interval)?,
-        ecn: ecn(table, default.ecn)?,
-    })
+    Ok(default
+        .with_target(time(table, "target", default.target)?)
+        .with_interval(time(table, "interval", default.interval)?)
+        .with_ecn(ecn(table, default.ecn)?))
 }
 
 fn red(table: &Table, default: RedConfig) -> Result<RedConfig> {
     let packets = |key, default| table.get(key).map_or(Ok(default), |item| item.number());
     let probability = table.get("max_probability");
-    let red = RedConfig {
-        min: packets("min", default.min)?,
-        max: packets("max", default.max)?,
-        max_probability: probability
-            .map_or(Ok(default.max_probability), |item| item.probability())?,
-        ecn: ecn(table, default.ecn)?,
-    };
+    let max_probability =
+        probability.map_or(Ok(default.max_probability), |item| item.probability())?;
+    let red = default
+        .with_min(packets("min", default.min)?)
+        .with_max(packets("max", default.max)?)
+        .with_max_probability(max_probability)
+        .with_ecn(ecn(table, default.ecn)?);
     if red.min < 0.0 || red.min >= red.max {
         return Err(table.error("min and max must satisfy 0 <= min < max, in packets"));
     }
@@ -135,21 +138,24 @@ mod tests {
     #[test]
     fn a_table_says_what_differs() {
         let ms = TimeDelta::from_millis;
-        let codel = CoDelConfig { target: ms(13), interval: ms(200), ecn: false };
+        let codel =
+            CoDelConfig::default().with_target(ms(13)).with_interval(ms(200)).with_ecn(false);
         let keys = "target = \"13ms\", interval = \"200ms\", ecn = false";
         assert_eq!(read(&format!("{{ kind = \"codel\", {keys} }}")), Ok(Aqm::CoDel(codel)));
         assert_eq!(read(&format!("{{ kind = \"fq-codel\", {keys} }}")), Ok(Aqm::FqCoDel(codel)));
         assert_eq!(
             read("{ kind = \"pie\", target = \"20ms\", ecn = false }"),
-            Ok(Aqm::Pie(PieConfig { target: ms(20), ecn: false }))
+            Ok(Aqm::Pie(PieConfig::default().with_target(ms(20)).with_ecn(false)))
         );
+        let red = RedConfig::default().with_min(2.0).with_max(6.0);
         assert_eq!(
             read("{ kind = \"red\", min = 2, max = 6, max_probability = \"2%\", ecn = false }"),
-            Ok(Aqm::Red(RedConfig { min: 2.0, max: 6.0, max_probability: 0.02, ecn: false }))
+            Ok(Aqm::Red(red.with_max_probability(0.02).with_ecn(false)))
         );
+        let dualpi2 = DualPi2Config::default().with_target(ms(20)).with_l4s_threshold(ms(1));
         assert_eq!(
             read("{ kind = \"dualpi2\", target = \"20ms\", l4s_threshold = \"1ms\" }"),
-            Ok(Aqm::DualPi2(DualPi2Config { target: ms(20), l4s_threshold: ms(1) }))
+            Ok(Aqm::DualPi2(dualpi2))
         );
     }
 

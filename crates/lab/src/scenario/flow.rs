@@ -90,10 +90,9 @@ pub(super) fn flows(top: &Table, duration: TimeDelta, network: &Network) -> Resu
         let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
         let mut attachments = network.attachments(&table)?.into_iter().cycle();
         if attachments.clone().next().is_none() && flow.hops.is_empty() {
-            let terminal =
-                network.access.as_ref().map_or("terminal", |access| access.config.terminal_word());
-            let error = format!("it crosses nothing; write the {terminal} that it is at");
-            return Err(table.error(&error));
+            let terminal = network.access.as_ref().map_or("host", |it| it.config.terminal_word());
+            return Err(table
+                .error(&format!("it crosses no network; write the {terminal} at which it ends")));
         }
         let flow = || Flow { attachment: attachments.next(), ..flow.clone() };
         flows.extend(std::iter::repeat_with(flow).take(count));
@@ -115,7 +114,7 @@ fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
     }
     let hours = |time: TimeDelta| time.as_secs_f64() / 3600.0;
     Err(top.error(&format!(
-        "the flows last {:.1} h together; write fewer or shorter ones, of at most {:.0} h",
+        "the flows last {:.1} h in total; write fewer or shorter ones, of at most {:.0} h",
         hours(together),
         hours(FLOW_TIME_MAX)
     )))
@@ -300,7 +299,8 @@ fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {
     let (nack, fec) = (switch("nack")?, switch("fec")?);
     let key_frame_interval =
         interval.map(|item| key_frame_interval(&item, duration)).transpose()?;
-    Ok(Some(Repair { nack, fec, key_frame_interval }))
+    let repair = Repair::NONE.with_nack(nack).with_fec(fec);
+    Ok(Some(repair.with_key_frame_interval(key_frame_interval)))
 }
 
 fn key_frame_interval(item: &Item, duration: TimeDelta) -> Result<TimeDelta> {
@@ -413,7 +413,7 @@ fn tcp(table: &Table) -> Result<Tcp> {
     let default = Tcp::new(congestion);
     let small_queue =
         table.get("small_queue").map_or(Ok(default.small_queue), |item| item.size())?;
-    Ok(Tcp { ecn, short, small_queue, ..default })
+    Ok(default.with_ecn(ecn).with_short(short).with_small_queue(small_queue))
 }
 
 fn short(item: &Item) -> Result<ShortTransfers> {
@@ -427,14 +427,11 @@ fn short(item: &Item) -> Result<ShortTransfers> {
     if min_size > max_size {
         return Err(size.error("the first size must not be above the second"));
     }
-    Ok(ShortTransfers {
-        min_size,
-        max_size,
-        mean_idle: table.require("idle", "\"10s\"")?.time()?,
-        starts_idle: table
-            .get("starts")
-            .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?,
-    })
+    let mean_idle = table.require("idle", "\"10s\"")?.time()?;
+    let starts_idle = table
+        .get("starts")
+        .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?;
+    Ok(ShortTransfers::new(min_size, max_size, mean_idle).with_starts_idle(starts_idle))
 }
 
 fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
@@ -451,5 +448,5 @@ fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
         let (least, most) = (UDP_PACKETS.start, UDP_PACKETS.end - 1);
         Err(item.error(&format!("must be between {least}B, its headers, and {most}B")))
     })?;
-    Ok(Udp { rate: rate.map_err(|error| item.error(&error.to_string()))?, packet })
+    Ok(Udp::new(rate.map_err(|error| item.error(&error.to_string()))?, packet))
 }

@@ -63,16 +63,16 @@ pub struct NodeGroup {
 }
 
 impl Access {
+    /// Whether it is a Wi-Fi cell, whose nodes and frames have files and metrics of their own.
+    pub fn is_wifi(&self) -> bool {
+        matches!(self.config, AccessConfig::Wifi(_))
+    }
+
     /// Numbers of the nodes with this name, which may be the name of a group or of one node.
     pub fn nodes(&self, name: &str) -> Option<Range<usize>> {
         let group = self.groups.iter().find(|group| group.name == name);
         let number = || self.names().iter().position(|node| node == name);
         group.map(|group| group.nodes.clone()).or_else(|| number().map(|node| node..node + 1))
-    }
-
-    /// Whether it is a Wi-Fi cell.
-    pub fn is_wifi(&self) -> bool {
-        matches!(self.config, AccessConfig::Wifi(_))
     }
 
     /// Whether it is a cellular cell.

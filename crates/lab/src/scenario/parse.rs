@@ -13,7 +13,7 @@ use crate::calls::Calls;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 
-use super::applies::Played;
+use super::applies::MetricScope;
 use super::error::{ScenarioError, nearest, quoted};
 use super::kind::Access;
 use super::network;
@@ -111,13 +111,13 @@ fn read_from(
     let flows = flow::flows(&top, duration, &network)?;
     let path = SharedPath { hops: network.hops.len(), access: network.access.as_ref() };
     let sections = read(&top, "section", SECTION, |table| section(table, duration))?;
-    let played = Played { flows: &flows, hops: &network.hops };
+    let scope = MetricScope { flows: &flows, hops: &network.hops };
     let mut expectations = read(&top, "expect", EXPECT, |table| {
         let expectation = expectation(table, &flows, &sections, path)?;
         // Expectations in a record are not checked again: they were valid for the version that made
         // it.
         if !files.are_recorded() {
-            can_have(table, &expectation, played)?;
+            can_have(table, &expectation, scope)?;
         }
         Ok(expectation)
     })?;
@@ -278,22 +278,20 @@ fn expectation(
 }
 
 /// Refuses an expectation of a metric that its flows cannot have, because it would always fail.
-fn can_have(table: &Table, expectation: &Expectation, played: Played<'_>) -> Result<()> {
+fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) -> Result<()> {
     let metric = &expectation.metric;
-    let mut media = played.flows.iter().filter(|flow| flow.media().is_some());
+    let mut media = scope.flows.iter().filter(|flow| flow.media().is_some());
     let flows: Vec<&Flow> = match &expectation.flow {
-        _ if Shared::names(metric) => played.flows.iter().take(1).collect(),
-        ExpectedFlow::Named(name) => {
-            played.flows.iter().filter(|flow| flow.name == *name).collect()
-        }
+        _ if Shared::names(metric) => scope.flows.iter().take(1).collect(),
+        ExpectedFlow::Named(name) => scope.flows.iter().filter(|flow| flow.name == *name).collect(),
         ExpectedFlow::First => media.next().into_iter().collect(),
         ExpectedFlow::Every => media.collect(),
     };
     if flows.is_empty() {
-        let name = &played.flows[0].name;
+        let name = &scope.flows[0].name;
         return Err(table.error(&format!("there is no media flow; write flow = \"{name}\"")));
     }
-    match flows.iter().find_map(|flow| played.lacking(metric, flow)) {
+    match flows.iter().find_map(|flow| scope.unmet_need(metric, flow)) {
         Some(message) => Err(table.require("metric", "\"utilization\"")?.error(&message)),
         None => Ok(()),
     }
@@ -381,7 +379,9 @@ fn shared_metric(table: &Table, shared: SharedPath<'_>) -> Result<Option<String>
     }
     match table.get("flow") {
         None => Ok(Some(path)),
-        Some(flow) => Err(flow.error(&format!("{path} is of all flows together; leave it out"))),
+        Some(flow) => {
+            Err(flow.error(&format!("{path} is a metric of all flows together; leave it out")))
+        }
     }
 }
 
@@ -394,12 +394,13 @@ fn paper_metric(table: &Table, shared: SharedPath<'_>) -> Result<String> {
     }
     for key in ["flow", "section"] {
         if let Some(item) = table.get(key) {
-            let message = format!("{path} is of all calls over their whole time; leave it out");
+            let message =
+                format!("{path} is a metric of all calls over their whole time; leave it out");
             return Err(item.error(&message));
         }
     }
     if let Some(list) = table.get("published").filter(|item| item.elements().is_some()) {
-        return Err(list.error(&format!("{path} has no sections; write one value")));
+        return Err(list.error(&format!("{path} is not measured by section; write one value")));
     }
     Ok(path)
 }

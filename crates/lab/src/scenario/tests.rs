@@ -1,5 +1,7 @@
 //! Tests the parser and the catalogue with the real files and with invalid ones.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use weir::Algorithm;
 use weir::controller::{EcnMode, Settings};
@@ -17,6 +19,7 @@ mod cellular;
 mod flows;
 mod network;
 mod outages;
+mod traces;
 mod variants;
 mod wifi;
 
@@ -94,13 +97,12 @@ fn what_a_file_leaves_out_has_the_documented_default() {
 #[test]
 fn repair_is_read_with_what_it_leaves_out_switched_off() {
     let repair = |extra: &str| media(&parse("x", &small(extra), None).unwrap().flows[0]).repair;
-    let none = Repair { nack: false, fec: false, key_frame_interval: None };
-    assert_eq!(repair("repair = {}"), Some(none));
-    assert_eq!(repair("repair = { nack = true }"), Some(Repair { nack: true, ..none }));
+    assert_eq!(repair("repair = {}"), Some(Repair::NONE));
+    assert_eq!(repair("repair = { nack = true }"), Some(Repair::NONE.with_nack(true)));
     let interval = Some(TimeDelta::from_secs(2));
     assert_eq!(
         repair("repair = { nack = true, fec = true }\nkey_frame_interval = \"2s\""),
-        Some(Repair { nack: true, fec: true, key_frame_interval: interval })
+        Some(Repair::NONE.with_nack(true).with_fec(true).with_key_frame_interval(interval))
     );
     let refused = error(&small("key_frame_interval = \"2s\""));
     assert!(refused.contains("only a flow with repair shows frames"), "{refused}");
@@ -521,6 +523,12 @@ fn the_documented_example_is_a_scenario() {
     assert_eq!(scenario.expectations[0].controllers, [Algorithm::Nada, Algorithm::Scream]);
 }
 
+/// The files of the catalogue and the documented example.
+static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let files = find("*").unwrap().into_iter().map(|found| found.text);
+    files.chain([documented_example().into()]).collect()
+});
+
 /// Asserts that parsing yields a scenario or an error of one printable line.
 fn survives(text: &str) {
     if let Err(error) = parse("x.toml", text, None) {
@@ -541,9 +549,7 @@ proptest! {
         file in any::<prop::sample::Index>(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, DAMAGE), 1..4),
     ) {
-        let texts: Vec<String> = find("*").unwrap().into_iter().map(|found| found.text)
-            .chain([documented_example().into()]).collect();
-        let mut chars: Vec<char> = file.get(&texts).chars().collect();
+        let mut chars: Vec<char> = file.get(&TEXTS).chars().collect();
         for (place, length, replacement) in cuts {
             let start = place.index(chars.len() + 1);
             let end = (start + length).min(chars.len());

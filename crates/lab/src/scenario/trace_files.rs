@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::files;
 
-/// Size limit in bytes: more than a day at 50 Mbit/s with one packet per line.
+/// Size limit in bytes: about two hours at 50 Mbit/s with one packet per line.
 const TRACE_MAX: u64 = 1 << 28;
 
 /// A place from which trace files are read. It remembers their contents, so that a record can

@@ -3,14 +3,14 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
 use weir_net::{
-    Capacity, CapacityTrace, Changes, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit,
-    Schedule,
+    Capacity, Changes, Delay, Hop, Jitter, LinkConfig, LossModel, QueueLimit, Schedule,
 };
 
 use super::aqm::aqm;
-use super::error::{ScenarioError, printable, quoted};
+use super::error::ScenarioError;
 use super::kind::Kind;
 use super::reader::{Item, Table, steps};
+use super::trace::{self, Trace, Want};
 use super::trace_files::TraceFiles;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -32,7 +32,6 @@ pub(super) const KIND: Kind = Kind {
 pub(super) const KEYS: &[&str] = &["up", "down", "hop"];
 const HOP: &[&str] = &["up", "down"];
 const LINK: &[&str] = &["capacity", "queue", "aqm", "delay", "jitter", "loss", "duplicate"];
-const TRACE: &[&str] = &["trace"];
 const JITTER: &[&str] = &["kind", "amount", "sd", "reorder"];
 const LOSS: &[&str] = &["to_bad", "to_good", "loss_good", "loss_bad"];
 
@@ -46,11 +45,11 @@ pub(super) fn hops(
     files: &TraceFiles<'_>,
 ) -> Result<Vec<Hop>> {
     let hop = |table: &Table| {
-        let link = |key| match table.get(key) {
-            Some(item) => link(&item.table(LINK)?, duration, files),
+        let link = |key, way| match table.get(key) {
+            Some(item) => link(&item.table(LINK)?, way, duration, files),
             None => Ok(LinkConfig::unlimited(TimeDelta::ZERO)),
         };
-        Ok(Hop { up: link("up")?, down: link("down")? })
+        Ok(Hop::new(link("up", Want::Up)?, link("down", Want::Down)?))
     };
     let hops = network.tables("hop", HOP)?;
     if hops.is_empty() {
@@ -63,13 +62,18 @@ pub(super) fn hops(
     hops.iter().map(hop).collect()
 }
 
-fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<LinkConfig> {
+fn link(
+    table: &Table,
+    way: Want,
+    duration: TimeDelta,
+    files: &TraceFiles<'_>,
+) -> Result<LinkConfig> {
     let delay =
         table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, duration))?;
     let unlimited = LinkConfig::unlimited(delay.clone());
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
         (Some(rate), limit) => {
-            (capacity(&rate, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+            (capacity(&rate, way, duration, files)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
         }
         (None, limit) => {
             if let Some(key) = limit.or(table.get("aqm")) {
@@ -97,10 +101,14 @@ fn link(table: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Li
         .with_changes(Changes::new(jitters, losses)))
 }
 
-fn capacity(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Capacity> {
+fn capacity(
+    item: &Item,
+    way: Want,
+    duration: TimeDelta,
+    files: &TraceFiles<'_>,
+) -> Result<Capacity> {
     if item.is_table() {
-        let path = item.table(TRACE)?.require("trace", "\"uplink.mahi\"")?;
-        return trace(&path, files).map(Capacity::Trace);
+        return trace::from_table(&item.table(trace::KEYS)?, way, files, Trace::capacity);
     }
     let schedule = match item.elements() {
         None => Schedule::constant(item.capacity()?),
@@ -136,14 +144,6 @@ fn changing<'a, T>(
         return Err(item.error(&format!("the step at {at} s must come later")));
     }
     Ok((first, later))
-}
-
-fn trace(item: &Item, files: &TraceFiles<'_>) -> Result<CapacityTrace> {
-    let name = item.string("a file name")?;
-    let text = files
-        .read(name)
-        .map_err(|why| item.error(&format!("cannot read {}: {}", quoted(name), printable(&why))))?;
-    CapacityTrace::parse(&text).map_err(|error| item.error(&format!("{}: {error}", quoted(name))))
 }
 
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit};
+use weir_net::{Aqm, Capacity, Jitter, LinkConfig, LossModel, QueueLimit, TraceEnd};
 
 use super::aqm::name;
 use super::{Condition, Hop, Scenario};
@@ -51,8 +51,23 @@ fn capacity(capacity: &Capacity) -> String {
     match capacity {
         Capacity::Unlimited => "unlimited".into(),
         Capacity::Trace(_) => "a recorded trace".into(),
-        Capacity::Schedule(schedule) => steps(schedule.steps(), rate),
+        Capacity::Schedule(schedule) => match schedule.recording() {
+            Some((length, end)) => {
+                let mean = capacity.nominal_rate(Timestamp::ZERO).unwrap_or_default();
+                recorded(length, end, mean)
+            }
+            None => steps(schedule.steps(), rate),
+        },
     }
+}
+
+/// Describes a recording, which has too many steps to list.
+fn recorded(length: TimeDelta, end: TraceEnd, mean: Bitrate) -> String {
+    let end = match end {
+        TraceEnd::Repeat => "repeated",
+        TraceEnd::Hold => "then its last rate",
+    };
+    format!("recorded rates of {}, {end}; their mean is {}", time(length), rate(mean))
 }
 
 /// Formats steps such as `2 Mbit/s, then 500 kbit/s from 15 s`.

@@ -16,21 +16,14 @@ fn scenario(flows: &str) -> Scenario {
 
 /// What each flow receives, in kbit/s, as long as it is active.
 fn trace(scenario: &Scenario, rate: impl Fn(usize, i64) -> u64) -> Trace {
-    let mut trace = Trace {
-        flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
-        ..Trace::default()
-    };
+    let mut trace = Trace::new(scenario.flows.iter().map(|flow| flow.name.clone()).collect());
     for row in 1..=40 * 20 {
         let time = Timestamp::ZERO + ROW_INTERVAL * row;
         for (index, flow) in scenario.flows.iter().enumerate() {
             if time > flow.start && time <= flow.stop {
-                trace.rows.push(Row {
-                    time,
-                    flow: index,
-                    capacity: Some(Bitrate::from_kbps(2_000)),
-                    received: Bitrate::from_kbps(rate(index, (row - 1) / 20)) * ROW_INTERVAL,
-                    ..Row::default()
-                });
+                let rate = Bitrate::from_kbps(rate(index, (row - 1) / 20));
+                let row = Row::new(time, index).with_capacity(Some(Bitrate::from_kbps(2_000)));
+                trace.rows.push(row.with_received(rate * ROW_INTERVAL));
             }
         }
     }
@@ -159,7 +152,7 @@ fn a_path_names_a_value_or_does_not() {
 #[test]
 fn a_trace_without_rows_has_no_values() {
     let scenario = scenario("[[flow]]\n[[flow]]\n");
-    let empty = Trace { flows: vec!["media-1".into(), "media-2".into()], ..Trace::default() };
+    let empty = Trace::new(vec!["media-1".into(), "media-2".into()]);
     let shared = of(&scenario, &received(&empty), &whole());
     assert_eq!((shared.link.utilization, shared.fairness), (Some(0.0), None));
 }

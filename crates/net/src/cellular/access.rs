@@ -161,7 +161,7 @@ impl AccessKind for CellularConfig {
 
     /// Keeps each signal at its first value, without handovers and changes of bearers, and only
     /// the loads that start at time zero.
-    fn standing(&self) -> Self {
+    fn before_run(&self) -> Self {
         let mut config = self.clone();
         config.changes.clear();
         for Terminal { signal, handovers, loads, .. } in &mut config.terminals {

@@ -4,7 +4,7 @@
 use super::block::{Grant, modulation_index, power_factor};
 use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
 use super::config::{Adaptation, Estimate};
-use super::errors::{Modulation, information_for};
+use super::errors::{Modulation, Scheme, information_for};
 use super::radio::Sinr;
 use crate::path::Way;
 
@@ -30,16 +30,29 @@ pub(super) struct Chooser {
     way: Way,
     /// Least mutual information for each MCS, for a block of one group and for one of the whole
     /// carrier.
-    group: Vec<f64>,
-    wide: Vec<f64>,
+    group: Least,
+    wide: Least,
     /// TTIs between two reports.
     period: Tti,
     /// TTIs until a report is used.
     delay: Tti,
 }
 
+/// What each MCS needs for a block of one size.
+#[derive(Debug)]
+struct Least {
+    /// Mutual information.
+    information: Vec<f64>,
+    /// SINR, as a factor, if all resource blocks are equal: enough for this MCS and all slower
+    /// ones.
+    flat: Vec<f64>,
+}
+
+/// Step in which the correction of the outer loop takes effect, in decibels.
+const CORRECTION_STEP_DB: f64 = 0.25;
+
 /// What the scheduler knows of one terminal's signal in one direction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
     /// TTI of the report.
     measured: Option<Tti>,
@@ -48,8 +61,24 @@ pub(super) struct Known {
     groups: Vec<Option<u8>>,
     /// MCS for the whole carrier.
     pub(super) wide: Option<u8>,
-    /// Correction of the outer loop in decibels.
+    /// Correction of the outer loop in decibels, the steps that are in effect, and their factor.
     correction_db: f64,
+    steps: i32,
+    factor: f64,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            measured: None,
+            sinr: Sinr::default(),
+            groups: Vec::new(),
+            wide: None,
+            correction_db: 0.0,
+            steps: 0,
+            factor: 1.0,
+        }
+    }
 }
 
 impl Known {
@@ -67,12 +96,20 @@ impl Known {
 impl Chooser {
     pub(super) fn new(carrier: &Carrier, adaptation: Adaptation, way: Way, delay: u32) -> Self {
         let least = |prbs: u16| {
-            let schemes = carrier.schemes(way).iter().enumerate();
-            let information = schemes.map(|(mcs, scheme)| {
-                let bytes = carrier.block_bytes(way, prbs, mcs as u8, SLOT_SYMBOLS);
-                information_for(*scheme, bytes.max(1), adaptation.target)
+            let schemes = carrier.schemes(way);
+            let information: Vec<f64> = (0_u8..)
+                .zip(schemes)
+                .map(|(mcs, scheme)| {
+                    let bytes = carrier.block_bytes(way, prbs, mcs, SLOT_SYMBOLS);
+                    information_for(*scheme, bytes.max(1), adaptation.target)
+                })
+                .collect();
+            let alone = schemes.iter().zip(&information);
+            let flat = alone.scan(0.0, |slower: &mut f64, (scheme, information)| {
+                *slower = slower.max(sinr_for(scheme.modulation, *information));
+                Some(*slower)
             });
-            information.collect()
+            Least { flat: flat.collect(), information }
         };
         let (group, wide) = match way {
             Way::Down => (carrier.group_size(), carrier.prbs.down),
@@ -97,7 +134,9 @@ impl Chooser {
 
     /// Takes a report, unless it is known.
     pub(super) fn learn(&self, carrier: &Carrier, at: Tti, sinr: &Sinr, known: &mut Known) {
-        if known.measured == Some(at) {
+        let is_known = known.measured.is_some() && known.sinr.is_flat_and_equals(sinr);
+        if known.measured == Some(at) || is_known {
+            known.measured = Some(at);
             return;
         }
         known.measured = Some(at);
@@ -112,37 +151,40 @@ impl Chooser {
                 self.for_grant(carrier, known, Grant::Row { first: 0, count: carrier.prbs.up });
             return;
         }
-        let factor = db_to_factor(known.correction_db);
+        let factor = known.factor;
         let groups = if known.sinr.is_flat() { 1 } else { carrier.groups() };
         let sinr = &known.sinr;
         known.groups.clear();
-        known.groups.extend((0..groups).map(|group| {
-            self.fastest(&self.group, carrier, |modulation| {
-                sinr.information(modulation, carrier.group(group), factor)
-            })
-        }));
-        let all = 0..carrier.prbs.down;
-        known.wide = self.fastest(&self.wide, carrier, |modulation| {
-            sinr.information(modulation, all.clone(), factor)
-        });
+        known.groups.extend(
+            (0..groups).map(|group| {
+                self.fastest(carrier, &self.group, sinr, (carrier.group(group), factor))
+            }),
+        );
+        known.wide = self.fastest(carrier, &self.wide, sinr, (0..carrier.prbs.down, factor));
     }
 
-    /// The fastest scheme whose least mutual information is there, and all slower ones too.
+    /// The fastest scheme that works, and all slower ones too, with all signals scaled by a factor.
     fn fastest(
         &self,
-        least: &[f64],
         carrier: &Carrier,
-        information: impl Fn(Modulation) -> f64,
+        least: &Least,
+        sinr: &Sinr,
+        (prbs, factor): (impl Iterator<Item = u16> + Clone, f64),
     ) -> Option<u8> {
-        let mut known = [None; Modulation::COUNT];
-        let schemes = carrier.schemes(self.way).iter().zip(least);
-        let feasible = schemes
-            .take_while(|(scheme, least)| {
+        let feasible = if sinr.is_flat() {
+            least.flat.partition_point(|least| *least <= sinr.mean * factor)
+        } else {
+            let mut known = [None; Modulation::COUNT];
+            let schemes = carrier.schemes(self.way).iter().zip(&least.information);
+            let works = |(scheme, least): &(&Scheme, &f64)| {
                 let entry = &mut known[modulation_index(scheme.modulation)];
-                let information = *entry.get_or_insert_with(|| information(scheme.modulation));
+                let information = *entry.get_or_insert_with(|| {
+                    sinr.information(scheme.modulation, prbs.clone(), factor)
+                });
                 information >= **least
-            })
-            .count();
+            };
+            schemes.take_while(works).count()
+        };
         let mcs = feasible.checked_sub(1)? as u8;
         self.by_index(mcs)
     }
@@ -166,14 +208,11 @@ impl Chooser {
                 let worst_db = 10.0 * libm::log10(known.sinr.worst(prbs));
                 let noted_db =
                     libm::trunc((worst_db - NOTED_MARGIN_DB) * NOTED_STEPS) / NOTED_STEPS;
-                self.by_efficiency(carrier, db_to_factor(noted_db + known.correction_db))
+                self.by_efficiency(carrier, db_to_factor(noted_db) * known.factor)
             }
             Estimate::BlockErrors => {
-                let factor = db_to_factor(known.correction_db)
-                    * power_factor(carrier, self.way, grant.prbs(carrier));
-                self.fastest(&self.wide, carrier, |modulation| {
-                    known.sinr.information(modulation, grant.each(carrier), factor)
-                })
+                let factor = known.factor * power_factor(carrier, self.way, grant.prbs(carrier));
+                self.fastest(carrier, &self.wide, &known.sinr, (prbs, factor))
             }
         }
     }
@@ -196,12 +235,31 @@ impl Chooser {
         let target = self.adaptation.target;
         let step =
             if is_decoded { outer.step_db * target / (1.0 - target) } else { -outer.step_db };
-        let before = known.correction_db;
-        known.correction_db = (before + step).clamp(-outer.limit_db, outer.limit_db);
-        if known.measured.is_some() && known.correction_db != before {
-            self.choose(carrier, known);
+        known.correction_db = (known.correction_db + step).clamp(-outer.limit_db, outer.limit_db);
+        let steps = libm::round(known.correction_db / CORRECTION_STEP_DB) as i32;
+        if steps != known.steps {
+            known.steps = steps;
+            known.factor = db_to_factor(f64::from(steps) * CORRECTION_STEP_DB);
+            if known.measured.is_some() {
+                self.choose(carrier, known);
+            }
         }
     }
+}
+
+/// The least SINR, as a factor, that gives a modulation this mutual information.
+fn sinr_for(modulation: Modulation, information: f64) -> f64 {
+    // From -30 dB to 50 dB, to 1e-9 dB.
+    let (mut low, mut high) = (-30.0, 50.0);
+    for _ in 0..37 {
+        let middle = 0.5 * (low + high);
+        if modulation.mutual_information(db_to_factor(middle)) >= information {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    db_to_factor(high)
 }
 
 /// A ratio from decibels.

@@ -49,7 +49,7 @@ impl Grant {
     }
 
     /// Its resource blocks.
-    pub(super) fn each(self, carrier: &Carrier) -> impl Iterator<Item = u16> {
+    pub(super) fn each(self, carrier: &Carrier) -> impl Iterator<Item = u16> + Clone {
         let row = if let Self::Row { first, count } = self { first..first + count } else { 0..0 };
         self.groups().flat_map(|group| carrier.group(group)).chain(row)
     }

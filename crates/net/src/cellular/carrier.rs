@@ -129,6 +129,11 @@ impl Carrier {
         Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 
+    /// Length of this many symbols.
+    pub(super) fn symbols_time(&self, symbols: u8) -> TimeDelta {
+        self.slot() * i64::from(symbols) / i64::from(SLOT_SYMBOLS)
+    }
+
     /// The first TTI that begins after this time.
     pub(super) fn after(&self, now: Timestamp) -> Tti {
         let since = (now - Timestamp::ZERO).as_nanos().max(0) as u128;

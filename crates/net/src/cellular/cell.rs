@@ -54,6 +54,8 @@ pub struct Cell<T> {
     pub(super) air: Directions<VecDeque<Block>>,
     /// Blocks to be sent again, in the order in which they failed.
     pub(super) again: Directions<VecDeque<Block>>,
+    /// When the processes of missed downlink blocks are free again, and their terminals.
+    missed: VecDeque<(Tti, usize)>,
     pub(super) rotations: Directions<Rotation>,
     pub(super) grants: VecDeque<PendingGrant>,
     pub(super) reports: VecDeque<PendingReport>,
@@ -73,8 +75,12 @@ pub struct Cell<T> {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Change,
-    Arrival { source: usize },
+    Arrival {
+        source: usize,
+    },
     Tti(Tti),
+    /// Terminals read their grants.
+    Fill(Tti),
 }
 
 impl<T: Debug + Send + 'static> Cell<T> {
@@ -126,6 +132,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             changes: config.changes.iter().cloned().collect(),
             air: Directions::default(),
             again: Directions::default(),
+            missed: VecDeque::new(),
             rotations: Directions::default(),
             grants: VecDeque::new(),
             reports: VecDeque::new(),
@@ -220,6 +227,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 }
                 Step::Arrival { source } => self.on_arrival(time, source),
                 Step::Tti(tti) => self.on_tti(tti, time),
+                Step::Fill(tti) => self.fill_grants(tti, time),
             }
             self.collect();
         }
@@ -241,7 +249,23 @@ impl<T: Debug + Send + 'static> Cell<T> {
         {
             (earliest, next) = (self.carrier.start(tti), Some(Step::Tti(tti)));
         }
+        // A TTI comes before the grants that are read within it, also if this takes no time.
+        if let Some((tti, time)) = self.next_fill()
+            && time < earliest
+        {
+            (earliest, next) = (time, Some(Step::Fill(tti)));
+        }
         next.map(|step| (earliest, step))
+    }
+
+    /// When the next grant is read. Until its TTI has been handled, the TTI comes first.
+    fn next_fill(&self) -> Option<(Tti, Timestamp)> {
+        let tti = self.grants.front()?.fill;
+        let is_begun = self.last_tti.is_some_and(|last| last >= tti);
+        is_begun.then(|| {
+            let delay = self.carrier.symbols_time(self.timing.control_symbols);
+            (tti, self.carrier.start(tti) + delay)
+        })
     }
 
     /// Enqueues a packet, of a load if it has no payload.
@@ -263,7 +287,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             (self.fates.dropped.dropped.len() - before) as u64;
         if way == Way::Up {
             // The terminal's report of its queue follows with the next TTI.
-            state.uplink.claims[index] = bearer.channels.up.reported();
+            state.uplink.claims[index] = bearer.channels.up.claimed();
             state.uplink.is_fresh = true;
             state.uplink.report_at = None;
             state.active_at = now;
@@ -273,9 +297,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Makes sure that the next TTI is handled.
     pub(super) fn wake(&mut self, now: Timestamp) {
-        if self.next_tti.is_none() {
-            self.next_tti = Some(self.carrier.after(now));
-        }
+        let next = self.carrier.after(now);
+        self.next_tti = Some(self.next_tti.map_or(next, |tti| tti.min(next)));
     }
 
     /// One TTI of both directions.
@@ -285,8 +308,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
             self.age_averages(tti, way);
             self.decode(tti, now, way);
         }
+        self.free_missed(tti);
         self.run_timers(now);
-        self.fill_grants(tti, now);
         self.schedule_down(tti, now);
         self.schedule_up(tti, now);
         self.last_tti = Some(tti);
@@ -322,8 +345,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 self.again.of_mut(way).push_back(block);
                 continue;
             }
-            let processes = terminal.processes.of_mut(way);
-            *processes = processes.saturating_sub(1);
+            if block.is_missed {
+                let free = tti + MISSED_BLOCK_TTIS;
+                self.missed.push_back((free, block.terminal));
+            } else {
+                let processes = terminal.processes.of_mut(way);
+                *processes = processes.saturating_sub(1);
+            }
             if block.is_decoded {
                 terminal.totals.of_mut(way).decoded += DataSize::from_bytes(u64::from(block.bytes));
             } else {
@@ -342,6 +370,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 }
             }
             self.count_fates(block.terminal, &block, way);
+        }
+    }
+
+    /// Frees the HARQ processes of downlink blocks that their terminals have missed.
+    fn free_missed(&mut self, tti: Tti) {
+        while let Some((_, terminal)) = self.missed.front().filter(|(free, _)| *free <= tti) {
+            let processes = &mut self.terminals[*terminal].processes.down;
+            *processes = processes.saturating_sub(1);
+            self.missed.pop_front();
         }
     }
 
@@ -395,7 +432,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     let repeated = channel.backlog().saturating_sub(before);
                     state.totals.of_mut(way).repeated += DataSize::from_bytes(repeated);
                     if way == Way::Up && repeated > 0 {
-                        let claim = state.channels.up.reported();
+                        let claim = state.channels.up.claimed();
                         self.terminals[index].uplink.claims[bearer] = claim;
                         self.terminals[index].uplink.is_fresh = true;
                     }
@@ -416,10 +453,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let error = block.error(&self.carrier, &self.harq, way, sinr);
         block.is_decoded = !terminal.chances.of_mut(way).chance(error);
         block.decoded = at + Tti::from(*self.timing.decode.of(way));
-        if block.is_missed {
-            block.is_decoded = false;
-            block.decoded += MISSED_BLOCK_TTIS;
-        }
+        block.is_decoded &= !block.is_missed;
         let totals = terminal.totals.of_mut(way);
         if block.attempt == 1 {
             totals.blocks += 1;
@@ -491,6 +525,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     self.air.of_mut(way).retain(|block| block.terminal != index);
                     self.again.of_mut(way).retain(|block| block.terminal != index);
                 }
+                self.missed.retain(|(_, terminal)| *terminal != index);
                 self.grants.retain(|grant| grant.terminal != index);
                 self.reports.retain(|report| report.terminal != index);
             }
@@ -503,6 +538,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let is_busy = on_air.clone().any(|way| !self.air.of(way).is_empty())
             || on_air.clone().any(|way| !self.again.of(way).is_empty())
             || !self.grants.is_empty()
+            || !self.missed.is_empty()
             || !self.reports.is_empty()
             || self.sources.iter().any(|load| load.source.is_saturating(now))
             || self.terminals.iter().any(|terminal| {

@@ -133,6 +133,9 @@ pub struct Timing {
     pub down_prepare: u32,
     /// From the decision of the scheduler until the terminal reads the grant and fills its block.
     pub up_fill: u32,
+    /// Symbols of that TTI that pass before the terminal has read the grant. Packets that arrive
+    /// meanwhile can still use it.
+    pub control_symbols: u8,
     /// From the decision of the scheduler to the uplink block on the air (`K2` of NR, plus the
     /// preparation of the grant).
     pub up_prepare: u32,
@@ -147,6 +150,7 @@ impl Timing {
     pub const NS3: Self = Self {
         down_prepare: 2,
         up_fill: 2,
+        control_symbols: 3,
         up_prepare: 6,
         decode: Directions { up: 1, down: 1 },
         report: 5,
@@ -157,6 +161,7 @@ impl Timing {
     pub const LTE: Self = Self {
         down_prepare: 1,
         up_fill: 4,
+        control_symbols: 0,
         up_prepare: 5,
         decode: Directions { up: 3, down: 3 },
         report: 5,
@@ -170,6 +175,7 @@ impl Timing {
             super::carrier::Technology::Nr { .. } => Self {
                 down_prepare: 1,
                 up_fill: 1,
+                control_symbols: 0,
                 up_prepare: 3,
                 decode: Directions { up: 2, down: 2 },
                 report: 4,
@@ -639,6 +645,13 @@ pub struct Load {
     pub start: Timestamp,
     /// No packet arrives at this time or later.
     pub stop: Timestamp,
+}
+
+impl Load {
+    /// A load that lasts the whole run.
+    pub const fn new(way: Way, bearer: usize, arrivals: Arrivals, size: DataSize) -> Self {
+        Self { way, bearer, arrivals, size, start: Timestamp::ZERO, stop: Timestamp::MAX }
+    }
 }
 
 /// Discontinuous reception (DRX): an idle terminal listens only now and then.

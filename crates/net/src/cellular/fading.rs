@@ -6,12 +6,12 @@
 
 use weir::units::{TimeDelta, Timestamp};
 
-use crate::seed::Stream;
+use crate::seed::{Seed, Stream};
 
 /// Waves of a tap. From about ten on, the sum is close to the normal distribution.
 const WAVES: usize = 16;
 /// The gain is computed this many times in the time that a wave takes for one turn.
-const STEPS_PER_TURN: f64 = 100.0;
+const STEPS_PER_TURN: f64 = 64.0;
 /// Shortest time between two values of the gain.
 const STEP_MIN: TimeDelta = TimeDelta::from_micros(250);
 /// Longest time between two values of the gain, for a terminal that stands still.
@@ -78,18 +78,65 @@ pub struct Fading {
     pub speed_kmh: f64,
     /// Frequency of the carrier in hertz.
     pub carrier_hz: f64,
+    /// Where the fading of a link comes from.
+    pub origin: Origin,
 }
+
+/// Frequency of the carrier if none is given, in hertz.
+const CARRIER_HZ: f64 = 1.8e9;
+
+impl Fading {
+    /// Fading of a profile at a speed, on a carrier of 1.8 GHz.
+    pub const fn new(profile: Profile, speed_kmh: f64) -> Self {
+        Self { profile, speed_kmh, carrier_hz: CARRIER_HZ, origin: Origin::Own }
+    }
+}
+
+/// Where the fading of a link comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Each link has its own, which never repeats.
+    #[default]
+    Own,
+    /// All links play one recording of ten seconds, each in windows of half a second that begin at
+    /// random places. The recording is computed as that of ns-3: on a grid of 50 ns, with 200 kHz
+    /// per resource block.
+    Recording {
+        /// Seed of the recording.
+        seed: u64,
+    },
+}
+
+/// Length of a recording.
+const RECORDING: TimeDelta = TimeDelta::from_secs(10);
+/// Length of the windows in which it is played.
+const WINDOW: TimeDelta = TimeDelta::from_millis(500);
+/// Time between two values of a recording.
+const RECORDING_STEP: TimeDelta = TimeDelta::from_millis(1);
+/// Sampling frequency of a recording in hertz.
+const SAMPLING_HZ: f64 = 20e6;
+/// Resource blocks of a recording: its bandwidth is divided among them.
+const RECORDING_PRBS: f64 = 100.0;
+/// Samples before the first and after the last tap that belong to the channel filter.
+const FILTER_MARGIN: i32 = 4;
 
 /// A complex number.
 type Complex = (f64, f64);
+
+/// Steps after which the waves are computed anew, to bound the rounding errors of turning them.
+const ANCHOR_STEPS: i64 = 64;
 
 /// The fading of one link.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
+    /// The step for which the waves of the taps are turned.
+    turned: Option<i64>,
     /// Turns of each tap's phase at each resource block, because of its delay.
     rotations: Vec<Vec<Complex>>,
     step: TimeDelta,
+    /// Random number that decides where the windows of a recording begin.
+    windows: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +144,9 @@ struct Tap {
     amplitude: f64,
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
+    /// Each wave now, and by what it turns in a step.
+    now: [Complex; WAVES],
+    turns: [Complex; WAVES],
 }
 
 impl Multipath {
@@ -105,74 +155,152 @@ impl Multipath {
     pub(super) fn new(fading: &Fading, prbs: u16, prb_hz: f64, stream: &mut Stream) -> Self {
         let shift_hz = fading.speed_kmh / 3.6 / LIGHT_MPS * fading.carrier_hz;
         let profile = fading.profile.taps();
-        let power = |db: f64| libm::pow(10.0, db / 10.0);
-        let total: f64 = profile.iter().map(|(_, db)| power(*db)).sum();
-        let mut turn = || core::f64::consts::TAU * stream.uniform();
-        let taps = profile
-            .iter()
-            .map(|(_, db)| {
-                let first = turn();
-                let waves = core::array::from_fn(|wave| {
-                    let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
-                    (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
-                });
-                Tap { amplitude: libm::sqrt(power(*db) / total / WAVES as f64), waves }
-            })
-            .collect();
-        let rotations = profile.iter().map(|(delay_ns, _)| {
-            let rotation = |prb| {
-                let angle = -core::f64::consts::TAU * f64::from(prb) * prb_hz * delay_ns * 1e-9;
-                (libm::cos(angle), libm::sin(angle))
+        let turn = |prb: u16, hz: f64, seconds: f64| {
+            let (sin, cos) = libm::sincos(-core::f64::consts::TAU * f64::from(prb) * hz * seconds);
+            (cos, sin)
+        };
+        let Origin::Recording { seed } = fading.origin else {
+            let of_tap = |(delay_ns, _): &(f64, f64)| {
+                (0..prbs).map(|prb| turn(prb, prb_hz, delay_ns * 1e-9)).collect()
             };
-            (0..prbs).map(rotation).collect()
-        });
-        let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
-        Self { taps, rotations: rotations.collect(), step: step.clamp(STEP_MIN, STEP_MAX) }
+            let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
+            let step = step.clamp(STEP_MIN, STEP_MAX);
+            return Self {
+                taps: taps(profile, (shift_hz, step), stream),
+                turned: None,
+                rotations: profile.iter().map(of_tap).collect(),
+                step,
+                windows: None,
+            };
+        };
+        let mut recorded = Seed::new(seed).stream("cellular/recording");
+        Self {
+            taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
+            turned: None,
+            rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
+            step: RECORDING_STEP,
+            windows: Some(stream.bits()),
+        }
     }
 
     /// Number of the value of the gain that holds at a time.
     pub(super) fn step(&self, at: Timestamp) -> i64 {
-        (at - Timestamp::ZERO).as_nanos() / self.step.as_nanos()
+        let since = (at - Timestamp::ZERO).as_nanos();
+        let Some(windows) = self.windows else { return since / self.step.as_nanos() };
+        let (number, within) = (since / WINDOW.as_nanos(), since % WINDOW.as_nanos());
+        let places = (RECORDING - WINDOW).as_nanos() / self.step.as_nanos();
+        let place = (mixed(windows ^ number as u64) % places as u64) as i64;
+        place + within / self.step.as_nanos()
     }
 
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
-    pub(super) fn gains(&self, step: i64, gains: &mut Vec<f64>) {
-        let seconds = (self.step * step).as_secs_f64();
+    pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
+        self.turn_to(step);
+        let sums = self.taps.iter().map(|tap| {
+            let sum = |sum: Complex, wave: &Complex| (sum.0 + wave.0, sum.1 + wave.1);
+            let (re, im) = tap.now.iter().fold((0.0, 0.0), sum);
+            (tap.amplitude * re, tap.amplitude * im)
+        });
+        let taps: Vec<Complex> = sums.collect();
         let count = self.rotations.first().map_or(0, Vec::len);
-        let mut sums = vec![(0.0, 0.0); count];
-        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
-            let (re, im) = tap.at(seconds);
-            for (sum, (cos, sin)) in sums.iter_mut().zip(rotations) {
-                sum.0 += re * cos - im * sin;
-                sum.1 += re * sin + im * cos;
+        gains.clear();
+        gains.extend((0..count).map(|prb| {
+            let (mut re, mut im) = (0.0, 0.0);
+            for (tap, rotations) in taps.iter().zip(&self.rotations) {
+                let (cos, sin) = rotations[prb];
+                re += tap.0 * cos - tap.1 * sin;
+                im += tap.0 * sin + tap.1 * cos;
+            }
+            re * re + im * im
+        }));
+    }
+
+    /// Turns the waves to a step: from the last anchor before it, step by step. So the result does
+    /// not depend on which steps were asked for before.
+    fn turn_to(&mut self, step: i64) {
+        let anchor = step - step.rem_euclid(ANCHOR_STEPS);
+        let from = match self.turned {
+            Some(turned) if (anchor..=step).contains(&turned) => turned,
+            _ => {
+                let seconds = (self.step * anchor).as_secs_f64();
+                for tap in &mut self.taps {
+                    for (now, (speed, phase)) in tap.now.iter_mut().zip(tap.waves) {
+                        let (sin, cos) = libm::sincos(speed * seconds + phase);
+                        *now = (cos, sin);
+                    }
+                }
+                anchor
+            }
+        };
+        for tap in &mut self.taps {
+            for (now, turn) in tap.now.iter_mut().zip(&tap.turns) {
+                for _ in from..step {
+                    *now = (now.0 * turn.0 - now.1 * turn.1, now.0 * turn.1 + now.1 * turn.0);
+                }
             }
         }
-        gains.clear();
-        gains.extend(sums.into_iter().map(|(re, im)| re * re + im * im));
+        self.turned = Some(step);
     }
 }
 
-impl Tap {
-    fn at(&self, seconds: f64) -> Complex {
-        let mut sum = (0.0, 0.0);
-        for (speed, phase) in self.waves {
-            let (sin, cos) = libm::sincos(speed * seconds + phase);
-            sum.0 += cos;
-            sum.1 += sin;
-        }
-        (self.amplitude * sum.0, self.amplitude * sum.1)
-    }
+/// The taps of a profile, each with waves from all sides. The mean power of all is one.
+fn taps(
+    profile: &[(f64, f64)],
+    (shift_hz, step): (f64, TimeDelta),
+    stream: &mut Stream,
+) -> Vec<Tap> {
+    let power = |db: f64| libm::pow(10.0, db / 10.0);
+    let total: f64 = profile.iter().map(|(_, db)| power(*db)).sum();
+    let mut turn = || core::f64::consts::TAU * stream.uniform();
+    let tap = |(_, db): &(f64, f64)| {
+        let first = turn();
+        let waves = core::array::from_fn(|wave| {
+            let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
+            (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
+        });
+        let turns = waves.map(|(speed, _): (f64, f64)| {
+            let (sin, cos) = libm::sincos(speed * step.as_secs_f64());
+            (cos, sin)
+        });
+        let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
+        Tap { amplitude, waves, now: [(0.0, 0.0); WAVES], turns }
+    };
+    profile.iter().map(tap).collect()
+}
+
+/// Turns of a tap at each resource block of a recording: its delay is interpolated between the
+/// samples of a grid, by a filter that ends a few samples beyond the taps.
+fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Vec<Complex> {
+    let samples = |delay_ns: f64| delay_ns * 1e-9 * SAMPLING_HZ;
+    let longest = profile.iter().map(|(delay, _)| samples(*delay)).fold(0.0, f64::max);
+    let last = libm::ceil(longest) as i32 + FILTER_MARGIN;
+    let of_prb = |prb: u16| {
+        (-FILTER_MARGIN..=last).fold((0.0, 0.0), |sum: Complex, sample| {
+            let distance = core::f64::consts::PI * (f64::from(sample) - samples(delay_ns));
+            let weight = if distance.abs() < 1e-9 { 1.0 } else { libm::sin(distance) / distance };
+            let angle = -core::f64::consts::TAU * f64::from(prb) * f64::from(sample);
+            let (sin, cos) = libm::sincos(angle / RECORDING_PRBS);
+            (sum.0 + weight * cos, sum.1 + weight * sin)
+        })
+    };
+    (0..prbs).map(of_prb).collect()
+}
+
+/// A number that depends on all bits of another one (the finalizer of SplitMix64).
+const fn mixed(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::Seed;
 
     const PRB_HZ: f64 = 180e3;
 
     fn multipath(profile: Profile, seed: u64) -> Multipath {
-        let fading = Fading { profile, speed_kmh: 3.0, carrier_hz: 1.93e9 };
+        let fading = Fading { profile, speed_kmh: 3.0, carrier_hz: 1.93e9, origin: Origin::Own };
         Multipath::new(&fading, 50, PRB_HZ, &mut Seed::new(seed).stream("fading"))
     }
 
@@ -180,7 +308,7 @@ mod tests {
     fn samples(profile: Profile) -> Vec<Vec<f64>> {
         (0..400)
             .flat_map(|seed| {
-                let multipath = multipath(profile, seed);
+                let mut multipath = multipath(profile, seed);
                 (0..10).map(move |second| {
                     let mut gains = Vec::new();
                     multipath.gains(second * 1_000, &mut gains);
@@ -214,8 +342,8 @@ mod tests {
 
     #[test]
     fn the_gain_changes_with_the_doppler_shift() {
-        let multipath = multipath(Profile::Epa, 1);
-        let at = |millis| {
+        let mut multipath = multipath(Profile::Epa, 1);
+        let mut at = |millis| {
             let mut gains = Vec::new();
             multipath.gains(multipath.step(Timestamp::from_millis(millis)), &mut gains);
             gains[0]

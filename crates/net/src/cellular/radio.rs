@@ -32,6 +32,11 @@ impl Sinr {
         self.gains.is_empty()
     }
 
+    /// Whether both are the same, known without a look at each resource block.
+    pub(super) fn is_flat_and_equals(&self, other: &Self) -> bool {
+        self.is_flat() && other.is_flat() && self.mean.to_bits() == other.mean.to_bits()
+    }
+
     /// Smallest SINR of these resource blocks.
     pub(super) fn worst(&self, prbs: impl Iterator<Item = u16>) -> f64 {
         if self.is_flat() {
@@ -159,7 +164,7 @@ impl Channel {
             self.oldest = (index + 1) % KEPT;
             let mut sinr = self.kept[index].take().map_or_else(Sinr::default, |(_, sinr)| sinr);
             sinr.mean = libm::pow(10.0, mean_db / 10.0);
-            if let Some(multipath) = &self.multipath {
+            if let Some(multipath) = &mut self.multipath {
                 multipath.gains(step, &mut sinr.gains);
             }
             self.kept[index] = Some((key, sinr));

@@ -106,6 +106,8 @@ struct Acknowledgements {
     is_due: bool,
     /// When the sender last sent something.
     last_sent: Timestamp,
+    /// Everything before is known to have arrived.
+    acknowledged: u64,
 }
 
 impl<T: Debug + Send + 'static> Channel<T> {
@@ -133,9 +135,11 @@ impl<T: Debug + Send + 'static> Channel<T> {
         fates: &mut Fates<T>,
     ) {
         let packet = Waiting { since: now, header, payload };
-        let begun = DataSize::from_bytes(self.end - self.next);
+        // The limit counts the rest of a packet that is partly sent, and the headers of PDCP.
+        let headers = PDCP_HEADER * (self.packets as u64 + 1);
+        let more = DataSize::from_bytes(self.end - self.next + headers);
         let limit = match self.limit {
-            QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.saturating_sub(begun)),
+            QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.saturating_sub(more)),
             other => other,
         };
         let room = Room { capacity: &Capacity::Unlimited, limit };
@@ -169,6 +173,17 @@ impl<T: Debug + Send + 'static> Channel<T> {
     pub(super) fn reported(&self) -> u64 {
         let begun = u64::from(self.end > self.next);
         self.backlog() + HEADER * (self.packets as u64 + begun)
+    }
+
+    /// The size that a buffer report of ns-3 gives. In acknowledged mode it counts all bytes that
+    /// were sent and are not acknowledged, and no headers.
+    pub(super) fn claimed(&self) -> u64 {
+        match self.mode {
+            RlcMode::Unacknowledged { .. } => self.reported(),
+            RlcMode::Acknowledged { .. } => {
+                self.backlog() + (self.next - self.acknowledgements.acknowledged)
+            }
+        }
     }
 
     /// Bytes in the queue and in blocks that are not done.
@@ -325,6 +340,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
         }
         if let Some((_, reached)) = state.report.filter(|(arrival, _)| *arrival <= now) {
             state.report = None;
+            state.acknowledged = self.receiver.delivered;
             self.send_again(reached);
         }
         let silent = now >= self.acknowledgements.last_sent + poll_retransmit;
@@ -383,7 +399,8 @@ impl<T: Debug + Send + 'static> Channel<T> {
         self.next = self.end;
         self.again.clear();
         self.receiver = Receiver { delivered: self.end, ..Receiver::default() };
-        self.acknowledgements = Acknowledgements::default();
+        self.acknowledgements =
+            Acknowledgements { acknowledged: self.end, ..Acknowledgements::default() };
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use weir::units::{TimeDelta, Timestamp};
 
+use super::bearer::Bearer;
 use super::block::{Block, Grant, Part};
 use super::carrier::Tti;
 use super::cell::{AVERAGE_TTIS, Cell};
@@ -34,7 +35,7 @@ const REPORT_LEVELS: [u64; 63] = [
 /// A grant that its terminal has not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingGrant {
-    fill: Tti,
+    pub(super) fill: Tti,
     decided: Tti,
     pub(super) terminal: usize,
     grant: Grant,
@@ -56,8 +57,19 @@ fn level(bytes: u64) -> u64 {
     REPORT_LEVELS.get(index).copied().unwrap_or(REPORT_LEVELS[REPORT_LEVELS.len() - 1])
 }
 
+/// The sum of the levels of a terminal's two groups of bearers: those with a guarantee, and the
+/// others.
+fn by_group<T>(bearers: &[Bearer<T>], bytes: impl Fn(usize) -> u64) -> u64 {
+    let mut groups = [0, 0];
+    for (index, bearer) in bearers.iter().enumerate() {
+        groups[usize::from(bearer.config.guarantee.is_some())] += bytes(index);
+    }
+    groups.into_iter().map(level).sum()
+}
+
 impl<T: Debug + Send + 'static> Cell<T> {
-    /// Terminals read the grants that reach them in this TTI, and fill their blocks.
+    /// Terminals read the grants that reach them in this TTI, and fill their blocks. They have sent
+    /// their reports of the TTI before.
     pub(super) fn fill_grants(&mut self, tti: Tti, now: Timestamp) {
         while let Some(grant) = self.grants.front().copied().filter(|grant| grant.fill <= tti) {
             self.grants.pop_front();
@@ -83,8 +95,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Bytes that a terminal reports to wait.
     fn waiting(&self, terminal: usize) -> u64 {
-        let bearers = self.terminals[terminal].bearers.iter();
-        bearers.map(|bearer| level(bearer.channels.up.reported())).sum()
+        let bearers = &self.terminals[terminal].bearers;
+        by_group(bearers, |index| bearers[index].channels.up.reported())
     }
 
     /// As in ns-3: the terminal shares a block among the bearers that have something by its own
@@ -158,12 +170,13 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     uplink.is_fresh = true;
                     let bearers = self.terminals[index].bearers.iter();
                     self.terminals[index].uplink.claims =
-                        bearers.map(|bearer| bearer.channels.up.reported()).collect();
+                        bearers.map(|bearer| bearer.channels.up.claimed()).collect();
                 }
-                let uplink = &mut self.terminals[index].uplink;
+                let terminal = &mut self.terminals[index];
+                let uplink = &mut terminal.uplink;
                 if uplink.is_fresh {
                     uplink.is_fresh = false;
-                    let bytes = uplink.claims.iter().map(|claim| level(*claim)).sum();
+                    let bytes = by_group(&terminal.bearers, |index| uplink.claims[index]);
                     self.reports.push_back(PendingReport {
                         arrives: tti + delay,
                         terminal: index,

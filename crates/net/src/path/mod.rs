@@ -32,7 +32,7 @@ pub use crate::access::{AccessConfig, AccessLog, AccessPlan};
 pub use network::{
     AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, NOTE_INTERVAL, Network, Way,
 };
-pub use router::{Carried, Leg, Onward, Part, Route, RouteId, Router, Site, Traveller};
+pub use router::{Carried, Leg, Onward, OwnLinks, Part, Route, RouteId, Router, Site, Traveller};
 
 use weir::units::Timestamp;
 
@@ -41,6 +41,7 @@ use crate::capacity::{Capacity, Schedule};
 
 /// One bottleneck, with both directions.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Hop {
     /// Towards the higher nodes: from host A's side to host B's.
     pub up: LinkConfig,
@@ -49,12 +50,17 @@ pub struct Hop {
 }
 
 impl Hop {
+    /// A hop with these two directions.
+    pub const fn new(up: LinkConfig, down: LinkConfig) -> Self {
+        Self { up, down }
+    }
+
     /// The same hop with each capacity schedule fixed at its first rate above zero. Programs that
     /// connect before a run need a network that does not change and lets packets through. A
     /// capacity trace cannot be fixed; it stays as it is.
     #[must_use]
-    pub fn standing(&self) -> Self {
-        let stand = |link: &LinkConfig| {
+    pub fn before_run(&self) -> Self {
+        let fix = |link: &LinkConfig| {
             let first = link.capacity.nominal_rate(Timestamp::ZERO);
             match (&link.capacity, first) {
                 (Capacity::Schedule(_), Some(first)) => {
@@ -64,7 +70,7 @@ impl Hop {
                 _ => link.clone(),
             }
         };
-        Self { up: stand(&self.up), down: stand(&self.down) }
+        Self { up: fix(&self.up), down: fix(&self.down) }
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Way {
 
 impl Way {
     /// Both directions.
-    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+    pub const BOTH: &'static [Self] = &[Self::Up, Self::Down];
 
     /// Its name in records and random streams: `up` or `down`.
     pub const fn word(self) -> &'static str {
@@ -147,5 +147,5 @@ pub trait AccessKind: Clone + Debug + PartialEq {
     /// The same network as it is before a run: it does not change, and the loads that begin with
     /// the run last forever. Programs that connect before a run need it.
     #[must_use]
-    fn standing(&self) -> Self;
+    fn before_run(&self) -> Self;
 }

@@ -43,16 +43,37 @@ pub type Route = Vec<Leg>;
 
 /// Where an end is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Site {
     /// Its node in the row of hops.
     pub node: usize,
-    /// The end's own links, to its node and back; `None` if it has no delay of its own.
-    pub own: Option<[usize; 2]>,
+    /// The end's own links; `None` if it has no delay of its own.
+    pub own: Option<OwnLinks>,
     /// The terminal of the access network, if the end is one.
     pub attachment: Option<Attachment>,
 }
 
+/// Numbers of the two links between an end and its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnLinks {
+    /// From the end to its node.
+    pub out: usize,
+    /// From its node to the end.
+    pub into: usize,
+}
+
 impl Site {
+    /// An end at this node, without links of its own, which is not a terminal.
+    pub const fn new(node: usize) -> Self {
+        Self { node, own: None, attachment: None }
+    }
+
+    with! {
+        with_own: own: Option<OwnLinks>,
+        with_attachment: attachment: Option<Attachment>,
+    }
+
     /// Whether packets between the two ends cross neither a hop nor the access network. Both ends
     /// are then at one node; if they are terminals, they are the same terminal.
     pub fn is_beside(&self, other: &Self) -> bool {
@@ -78,11 +99,11 @@ impl Site {
     }
 
     fn out(&self) -> Option<Leg> {
-        self.own.map(|[out, _]| Leg::Link(out))
+        self.own.map(|own| Leg::Link(own.out))
     }
 
     fn into(&self) -> Option<Leg> {
-        self.own.map(|[_, into]| Leg::Link(into))
+        self.own.map(|own| Leg::Link(own.into))
     }
 }
 
@@ -93,6 +114,7 @@ const fn hop_link(hop: usize, way: Way) -> usize {
 
 /// A packet in transit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Traveller<T> {
     /// Its route.
     pub route: RouteId,
@@ -155,11 +177,12 @@ impl<T: Carried> Router<T> {
         self.links.len() - 1
     }
 
-    /// Adds an end's own links if its delay is above zero. They have unlimited capacity. `names`
-    /// are the names of the link from the end to its node and of the link back.
-    pub fn add_own_links(&mut self, delay: TimeDelta, names: [&str; 2]) -> Option<[usize; 2]> {
+    /// Adds an end's own links if its delay is above zero. They have unlimited capacity. `out` and
+    /// `into` are the names of the link from the end to its node and of the link back.
+    pub fn add_own_links(&mut self, delay: TimeDelta, out: &str, into: &str) -> Option<OwnLinks> {
         let config = LinkConfig::unlimited(delay);
-        (delay > TimeDelta::ZERO).then(|| names.map(|name| self.add_link(&config, name)))
+        let mut add = |name| self.add_link(&config, name);
+        (delay > TimeDelta::ZERO).then(|| OwnLinks { out: add(out), into: add(into) })
     }
 
     /// Adds a route and returns its number.

@@ -133,7 +133,7 @@ fn aboard(node: usize, class: usize) -> Site {
 }
 
 fn at(node: usize) -> Site {
-    Site { node, ..Site::default() }
+    Site::new(node)
 }
 
 /// Runs a router until it is empty. Returns the time in ms and a text for each arrival and each
@@ -167,7 +167,7 @@ fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() 
         Leg::Access(Crossing { attachment: Attachment { terminal, class }, way })
     };
     let (up, down) = (crossing(1, 0, Way::Up), crossing(1, 0, Way::Down));
-    let near = Site { own: Some([8, 9]), ..aboard(0, 0) };
+    let near = Site { own: Some(OwnLinks { out: 8, into: 9 }), ..aboard(0, 0) };
     let link = Leg::Link;
     assert_eq!(near.route_to(&at(2)), [up, link(8), link(0), link(2)]);
     assert_eq!(at(2).route_to(&near), [link(3), link(1), link(9), down]);
@@ -182,7 +182,7 @@ fn a_route_leads_over_the_access_network_the_own_link_and_the_hops_in_between() 
 #[test]
 fn a_path_over_an_access_network_and_two_hops_takes_what_each_takes_both_ways() {
     let mut router = behind_ferry(&[hop(10, 20), hop(30, 40)]);
-    let own = router.add_own_links(TimeDelta::from_millis(5), ["out", "in"]);
+    let own = router.add_own_links(TimeDelta::from_millis(5), "out", "in");
     let near = Site { own, ..aboard(0, 0) };
     let routes = [near.route_to(&at(2)), at(2).route_to(&near)];
     let [there, back] = routes.map(|route| router.add_route(route));
@@ -312,7 +312,7 @@ fn cell() -> AccessPlan {
 #[test]
 fn a_station_reaches_its_access_point_as_in_the_cell_alone_and_the_frames_are_noted() {
     let plan = cell();
-    let AccessConfig::Wifi(config) = &plan.config;
+    let AccessConfig::Wifi(config) = &plan.config else { panic!("it is a Wi-Fi cell") };
     let own = Association { station: NodeId::station(1), category: AccessCategory::Video };
     let mut alone = Cell::new(config, SEED);
     let way = (own.station, NodeId::ACCESS_POINT);

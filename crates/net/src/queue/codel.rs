@@ -18,6 +18,7 @@ const REENTRY_INTERVALS: i64 = 16;
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CoDelConfig {
     /// `TARGET`: acceptable minimum queuing delay [RFC8289 §4.3].
     ///
@@ -30,6 +31,14 @@ pub struct CoDelConfig {
     pub interval: TimeDelta,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
+}
+
+impl CoDelConfig {
+    with! {
+        with_target: target: TimeDelta,
+        with_interval: interval: TimeDelta,
+        with_ecn: ecn: bool,
+    }
 }
 
 impl Default for CoDelConfig {

@@ -41,6 +41,7 @@ const L4S_WEIGHT: i64 = 15;
 
 /// Parameters of DualPI2.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DualPi2Config {
     /// `target`: the queuing delay of classic packets that the controller aims at [RFC9332 §A.1].
     ///
@@ -50,6 +51,13 @@ pub struct DualPi2Config {
     ///
     /// [RFC9332 §A.1]: https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     pub l4s_threshold: TimeDelta,
+}
+
+impl DualPi2Config {
+    with! {
+        with_target: target: TimeDelta,
+        with_l4s_threshold: l4s_threshold: TimeDelta,
+    }
 }
 
 impl Default for DualPi2Config {

@@ -47,6 +47,7 @@ const ACCUMULATED_HIGH: f64 = 8.5;
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PieConfig {
     /// `QDELAY_REF`: the queuing delay that the controller aims at [RFC8033 §4.2].
     ///
@@ -54,6 +55,13 @@ pub struct PieConfig {
     pub target: TimeDelta,
     /// Whether ECN-capable packets are marked instead of dropped while the probability is small.
     pub ecn: bool,
+}
+
+impl PieConfig {
+    with! {
+        with_target: target: TimeDelta,
+        with_ecn: ecn: bool,
+    }
 }
 
 impl Default for PieConfig {

@@ -19,6 +19,7 @@ const IDLE_PACKET: DataSize = DataSize::from_bytes(1_500);
 
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RedConfig {
     /// `min_th`: mean length in packets below which nothing is dropped.
     pub min: f64,
@@ -29,6 +30,15 @@ pub struct RedConfig {
     /// Whether ECN-capable packets are marked instead of dropped, as long as the probability is
     /// below 1.
     pub ecn: bool,
+}
+
+impl RedConfig {
+    with! {
+        with_min: min: f64,
+        with_max: max: f64,
+        with_max_probability: max_probability: f64,
+        with_ecn: ecn: bool,
+    }
 }
 
 impl Default for RedConfig {

@@ -41,7 +41,7 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
     type Crossing = Crossing;
 
     fn enqueue(&mut self, now: Timestamp, crossing: Crossing, header: Header, payload: T) {
-        let category = AccessCategory::ALL[crossing.attachment.class];
+        let category = AccessCategory::EACH[crossing.attachment.class];
         self.cell.enqueue(now, nodes(crossing), category, header, payload);
     }
 
@@ -96,17 +96,17 @@ impl AccessKind for CellConfig {
     }
 
     /// Fixes each rate at its first step, and keeps only the loads that start at time zero.
-    fn standing(&self) -> Self {
+    fn before_run(&self) -> Self {
         let mut config = self.clone();
-        let stand = |link: &mut Link| {
+        let fix = |link: &mut Link| {
             if let RateControl::Steps(first, _) = &link.rate {
                 link.rate = RateControl::Fixed(*first);
             }
             link.loads.retain(|load| load.start == Timestamp::ZERO);
             link.loads.iter_mut().for_each(|load: &mut StationLoad| load.stop = Timestamp::MAX);
         };
-        config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(stand);
-        config.neighbours.iter_mut().map(|it| &mut it.link).for_each(stand);
+        config.stations.iter_mut().flat_map(|it| [&mut it.up, &mut it.down]).for_each(fix);
+        config.neighbours.iter_mut().map(|it| &mut it.link).for_each(fix);
         config
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     use crate::wifi::{Arrivals, Band, DataRate, Mcs, Station};
 
     #[test]
-    fn before_a_run_the_first_rates_and_the_loads_of_its_start_stand() {
+    fn before_a_run_rates_stay_at_their_first_step_and_only_loads_from_time_zero_are_active() {
         let rate = |mcs| DataRate::long_guard(Mcs::new(mcs).unwrap());
         let steps = RateControl::Steps(rate(7), vec![(Timestamp::from_secs(1), rate(0))]);
         let mut station = Station::new("sta", steps, RateControl::Fixed(rate(3)));
@@ -127,8 +127,8 @@ mod tests {
             StationLoad { start: Timestamp::from_millis(start), stop, ..load }
         };
         station.up.loads = vec![load(0), load(900)];
-        let standing = CellConfig::new(Band::GHZ_2_4, vec![station]).standing();
-        let Station { up, down, .. } = &standing.stations[0];
+        let before = CellConfig::new(Band::GHZ_2_4, vec![station]).before_run();
+        let Station { up, down, .. } = &before.stations[0];
         assert_eq!(
             (&up.rate, &down.rate),
             (&RateControl::Fixed(rate(7)), &RateControl::Fixed(rate(3)))

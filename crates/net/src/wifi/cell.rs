@@ -121,6 +121,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.run_until(now, false);
         let receiver = self.receiver(from, to);
         self.admit(now, (from.0, receiver), category, (header, Some(payload)));
+        // The caller asks for the next event after each packet.
+        if self.next.is_none() {
+            self.next = Some(self.find_next());
+        }
     }
 
     /// Whether a node would accept a packet of this size without a drop.
@@ -272,12 +276,12 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let had_packets = queue.has_packets();
         let mut ledger = Ledger { fates: &mut self.fates, counters };
         queue.enqueue(now, receiver, packet, &mut ledger);
-        self.next = None;
         if !had_packets && queue.has_packets() {
             contention.on_packet(now, idle_from, chance);
         }
         if had_packets != queue.has_packets() {
             self.refresh_access(node);
+            self.next = None;
         }
     }
 
@@ -376,7 +380,7 @@ impl<'a> Builder<'a> {
     ) -> Node<T> {
         let NodeConfig { name, edca, aggregation, queue, retry } = config;
         let band = &self.config.band;
-        let categories = AccessCategory::ALL.map(|category| {
+        let categories = AccessCategory::EACH.map(|category| {
             let parameters = edca.of(category);
             let aifs = band.aifs(parameters.aifsn);
             let chance = |receiver: usize| {

@@ -44,10 +44,11 @@ pub enum AccessCategory {
 
 impl AccessCategory {
     /// Number of access categories.
-    pub const COUNT: usize = 4;
-    /// All categories, in ascending order of urgency.
-    pub const ALL: [Self; Self::COUNT] =
+    pub(super) const COUNT: usize = 4;
+    pub(super) const EACH: [Self; Self::COUNT] =
         [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
+    /// All categories, in ascending order of urgency.
+    pub const ALL: &'static [Self] = &Self::EACH;
 
     pub(super) const fn index(self) -> usize {
         self as usize
@@ -115,6 +116,7 @@ impl Edca {
 /// Limits on what a node puts into one data frame. Values above the standard's limits have no
 /// effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Aggregation {
     /// Maximum number of MPDUs; 1 means no aggregation.
     pub mpdus: usize,
@@ -130,6 +132,12 @@ impl Aggregation {
     /// The limits of the standard.
     pub const STANDARD: Self =
         Self { mpdus: A_MPDU_COUNT_LIMIT, bytes: A_MPDU_SIZE_LIMIT, duration: FRAME_TIME_LIMIT };
+
+    with! {
+        with_mpdus: mpdus: usize,
+        with_bytes: bytes: DataSize,
+        with_duration: duration: TimeDelta,
+    }
 }
 
 /// Queue of a node. Each access category has its own.
@@ -170,6 +178,7 @@ impl From<WaitLimit> for QueueLimit {
 
 /// Configuration of a node as a sender.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct NodeConfig {
     /// Name of the node. Its random streams are derived from it.
     pub name: String,
@@ -197,10 +206,19 @@ impl NodeConfig {
             retry: RetryPolicy::default(),
         }
     }
+
+    with! {
+        with_name: name: String,
+        with_edca: edca: Edca,
+        with_aggregation: aggregation: Aggregation,
+        with_queue: queue: NodeQueue,
+        with_retry: retry: RetryPolicy,
+    }
 }
 
 /// One direction between a node and its access point.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Link {
     /// Rate control of its data frames.
     pub rate: RateControl,
@@ -214,6 +232,11 @@ impl Link {
     /// A link with this rate control, without errors and without traffic of its own.
     pub fn new(rate: RateControl) -> Self {
         Self { rate, errors: Errors::NONE, loads: Vec::new() }
+    }
+
+    with! {
+        with_errors: errors: Errors,
+        with_loads: loads: Vec<StationLoad>,
     }
 
     /// Returns the link with one more load.
@@ -255,6 +278,7 @@ pub struct Bursts {
 
 /// Noise and fading at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Noise {
     /// Noise figure of the receiver, in decibels.
     pub figure_db: f64,
@@ -263,8 +287,20 @@ pub struct Noise {
     pub fading: Option<Fading>,
 }
 
+impl Noise {
+    /// Noise of a receiver with this noise figure, in decibels, without fading.
+    pub const fn new(figure_db: f64) -> Self {
+        Self { figure_db, fading: None }
+    }
+
+    with! {
+        with_fading: fading: Option<Fading>,
+    }
+}
+
 /// Traffic generated within the cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StationLoad {
     /// When its packets arrive.
     pub arrivals: Arrivals,
@@ -283,6 +319,12 @@ impl StationLoad {
     pub const fn new(arrivals: Arrivals, size: DataSize) -> Self {
         let category = AccessCategory::BestEffort;
         Self { arrivals, size, category, start: Timestamp::ZERO, stop: Timestamp::MAX }
+    }
+
+    with! {
+        with_category: category: AccessCategory,
+        with_start: start: Timestamp,
+        with_stop: stop: Timestamp,
     }
 }
 
@@ -307,6 +349,7 @@ pub enum Arrivals {
 
 /// A station of the cell.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Station {
     /// The station as a sender.
     pub node: NodeConfig,
@@ -319,18 +362,31 @@ pub struct Station {
 impl Station {
     /// A station with the defaults of a node and with these rate controls.
     pub fn new(name: impl Into<String>, up: RateControl, down: RateControl) -> Self {
-        Self { node: NodeConfig::new(name), up: Link::new(up), down: Link::new(down) }
+        Self::from_parts(NodeConfig::new(name), Link::new(up), Link::new(down))
+    }
+
+    /// A station with this configuration as a sender and these links.
+    pub const fn from_parts(node: NodeConfig, up: Link, down: Link) -> Self {
+        Self { node, up, down }
     }
 }
 
 /// A node of another cell on the same channel. It sends to an access point that neither hears this
 /// cell nor is heard by it, so its frames never collide at their receiver.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Neighbour {
     /// The neighbour as a sender.
     pub node: NodeConfig,
     /// Link to its own access point.
     pub link: Link,
+}
+
+impl Neighbour {
+    /// A neighbour with this configuration as a sender and this link.
+    pub const fn new(node: NodeConfig, link: Link) -> Self {
+        Self { node, link }
+    }
 }
 
 /// How a flow from outside the cell is attached to it.
@@ -347,6 +403,7 @@ const DEFAULT_POWER_DBM: f64 = -50.0;
 
 /// Received power between the nodes. A later field overrides an earlier one.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Powers {
     /// Power between nodes that no other field specifies.
     pub default_dbm: f64,
@@ -358,6 +415,7 @@ pub struct Powers {
 
 /// Positions of the nodes, and the propagation between them.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Placement {
     /// Positions in metres, by number of the node.
     pub places: Vec<(f64, f64)>,
@@ -375,6 +433,12 @@ impl Default for Powers {
 }
 
 impl Powers {
+    with! {
+        with_default_dbm: default_dbm: f64,
+        with_placement: placement: Option<Placement>,
+        with_between: between: Vec<(NodeId, NodeId, f64)>,
+    }
+
     /// Power with which each node is received by each other one; the outer index is the sender. The
     /// seed determines the shadowing.
     pub(super) fn matrix(&self, nodes: usize, seed: Seed) -> Vec<Vec<f64>> {
@@ -395,6 +459,11 @@ impl Powers {
 }
 
 impl Placement {
+    /// Nodes at these positions, which all send with this power.
+    pub const fn new(places: Vec<(f64, f64)>, sent_dbm: f64, propagation: Propagation) -> Self {
+        Self { places, sent_dbm, propagation }
+    }
+
     fn fill(&self, dbm: &mut [Vec<f64>], seed: Seed) {
         let steady = Propagation { fading: None, ..self.propagation };
         for (a, at) in self.places.iter().enumerate() {
@@ -410,6 +479,7 @@ impl Placement {
 
 /// Configuration of a cell.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CellConfig {
     /// Band, which determines slot and interframe times.
     pub band: Band,
@@ -433,6 +503,12 @@ impl CellConfig {
             neighbours: Vec::new(),
             powers: Powers::default(),
         }
+    }
+
+    with! {
+        with_access_point: access_point: NodeConfig,
+        with_neighbours: neighbours: Vec<Neighbour>,
+        with_powers: powers: Powers,
     }
 
     /// Names of the nodes, in the order of their numbers.

@@ -28,7 +28,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Node { categories, chance, .. } = &mut self.nodes[node];
         let mut winner = None;
         let mut losers = [None; AccessCategory::COUNT];
-        for category in AccessCategory::ALL {
+        for category in AccessCategory::EACH {
             let entry = &mut categories[category.index()];
             let has_packets = entry.queue.has_packets();
             if has_packets && entry.contention.access(idle_from) <= now {

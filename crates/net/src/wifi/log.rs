@@ -18,6 +18,7 @@ const _: () = assert!(NODE_INTERVAL.as_nanos() % NOTE_INTERVAL.as_nanos() == 0);
 
 /// A node of a cell, as a sender, over one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeRow {
     /// End of the interval.
     pub time: Timestamp,
@@ -51,6 +52,7 @@ pub struct NodeRow {
 
 /// Rows and frames logged so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CellNotes {
     /// One row per node and [`NODE_INTERVAL`], ordered by time, then by node.
     pub rows: Vec<NodeRow>,

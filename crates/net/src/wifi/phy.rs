@@ -20,6 +20,7 @@ const fn us(micros: i64) -> TimeDelta {
 ///
 /// [IEEE80211 §20.4.4]: https://doi.org/10.1109/IEEESTD.2012.6178212
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Band {
     /// `aSlotTime`.
     pub slot: TimeDelta,

@@ -16,6 +16,7 @@ pub const LOSS_AT_1_M_5_GHZ_DB: f64 = 46.68;
 
 /// Parameters of the radio propagation between the nodes of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Propagation {
     /// Loss over the first metre, in decibels.
     pub loss_at_1_m_db: f64,
@@ -30,6 +31,7 @@ pub struct Propagation {
 
 /// Block fading: a random gain that stays constant for a while and is then drawn again.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fading {
     /// Ratio of the power of the direct path to the power of all reflections together. Zero (no
     /// direct path) is Rayleigh fading; larger values are Rician fading.
@@ -52,6 +54,13 @@ impl Propagation {
         let loss_at_1_m_db =
             if band == Band::GHZ_5 { LOSS_AT_1_M_5_GHZ_DB } else { LOSS_AT_1_M_2_4_GHZ_DB };
         Self { loss_at_1_m_db, ..Self::INDOOR }
+    }
+
+    with! {
+        with_loss_at_1_m_db: loss_at_1_m_db: f64,
+        with_exponent: exponent: f64,
+        with_shadowing_db: shadowing_db: f64,
+        with_fading: fading: Option<Fading>,
     }
 
     /// Loss in decibels at a distance. Distances below one metre count as one metre.
@@ -113,6 +122,11 @@ impl FadingState {
 }
 
 impl Fading {
+    /// Fading with this power ratio and this coherence time.
+    pub const fn new(k_factor: f64, coherence: TimeDelta) -> Self {
+        Self { k_factor, coherence }
+    }
+
     /// Draws a gain in decibels whose mean power is one. It adds a direct path and the sum of the
     /// reflections, which has two normally distributed parts at right angles.
     fn draw_db(&self, stream: &mut Stream) -> f64 {

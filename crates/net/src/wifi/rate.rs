@@ -32,6 +32,7 @@ pub enum RateControl {
 
 /// The set of rates that a link may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RateSet {
     /// Maximum number of spatial streams, 1 or 2.
     pub streams: u8,
@@ -40,6 +41,11 @@ pub struct RateSet {
 }
 
 impl RateSet {
+    /// The rates with at most this many spatial streams and this guard interval.
+    pub const fn new(streams: u8, guard: GuardInterval) -> Self {
+        Self { streams, guard }
+    }
+
     fn rates(self) -> impl Iterator<Item = DataRate> {
         Mcs::all(self.streams).map(move |mcs| DataRate { mcs, guard: self.guard })
     }

@@ -1,6 +1,7 @@
 //! Records of a cell: totals of each node, and which node held the channel when.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
@@ -42,6 +43,7 @@ pub struct NodeCounters {
 
 /// A frame that was on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AirtimeRecord {
     /// When it started.
     pub start: Timestamp,
@@ -56,6 +58,18 @@ pub struct AirtimeRecord {
     /// How many MPDUs of a data frame the receiver decoded. For an answer, 1 if it was decoded,
     /// else 0.
     pub decoded: usize,
+}
+
+impl AirtimeRecord {
+    /// A frame that lasted for this time, from its sender to its receiver.
+    pub const fn new(
+        time: Range<Timestamp>,
+        (from, to): (NodeId, Option<NodeId>),
+        kind: FrameKind,
+        decoded: usize,
+    ) -> Self {
+        Self { start: time.start, end: time.end, from, to, kind, decoded }
+    }
 }
 
 /// Kinds of frames.

@@ -54,6 +54,7 @@ impl Default for RetryPolicy {
 ///
 /// [INTERDIGITAL §3.3, Algorithm 3]: https://doi.org/10.1145/2713168.2713173
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CongestionAware {
     /// `R`: number of attempts that every packet gets.
     pub limit: u32,
@@ -80,6 +81,13 @@ impl CongestionAware {
             reset_window: true,
         }
     }
+
+    with! {
+        with_limit: limit: u32,
+        with_level_threshold: level_threshold: f64,
+        with_queue_threshold: queue_threshold: DataSize,
+        with_reset_window: reset_window: bool,
+    }
 }
 
 /// Decision on a packet before its next attempt.
@@ -96,6 +104,7 @@ pub enum Verdict {
 
 /// Congestion that a station has measured over the last second.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Congestion {
     /// `EDR`: the rate of bits that arrived and were not delivered [INTERDIGITAL §3.1.1, Eq. 4].
     ///

@@ -65,7 +65,7 @@ struct Mpdu<T> {
     on_air: bool,
     /// Start of the frame in which the receiver first received it.
     received: Option<Timestamp>,
-    handed_on: bool,
+    delivered: bool,
     /// Either the sender knows that it was received, or it has given the packet up.
     done: bool,
 }
@@ -219,11 +219,11 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         self.bytes += header.size;
         let room = Room { capacity: &Capacity::Unlimited, limit };
         entry.waiting.enqueue(now, room, packet, &mut self.log);
-        self.settle(receiver, ledger);
+        self.take_dropped(receiver, ledger);
     }
 
     /// Handles the packets that a receiver's queue has dropped.
-    fn settle(&mut self, receiver: usize, ledger: &mut Ledger<'_, T>) {
+    fn take_dropped(&mut self, receiver: usize, ledger: &mut Ledger<'_, T>) {
         while let Some(dropped) = self.log.dropped.pop_front() {
             self.forget(receiver, dropped.size);
             ledger.drop(dropped);
@@ -299,7 +299,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
             mpdu.on_air = true;
             mpdu.attempts += 1;
         }
-        self.settle(receiver, ledger);
+        self.take_dropped(receiver, ledger);
         content
     }
 
@@ -326,7 +326,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
                 mpdu.received.get_or_insert(start);
             }
         }
-        entry.hand_on(now, ledger);
+        entry.deliver(now, ledger);
         decoded
     }
 
@@ -369,7 +369,7 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
             self.last_done = now;
         }
         let entry = &mut self.receivers[receiver];
-        entry.hand_on(now, ledger);
+        entry.deliver(now, ledger);
         while entry.window.front().is_some_and(|mpdu| mpdu.done) {
             entry.window.pop_front();
         }
@@ -380,10 +380,10 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
 impl<T> Receiver<T> {
     /// Delivers the received packets up to the first gap. An MPDU that was given up leaves no gap,
     /// because the sender moves the receiver's window forward.
-    fn hand_on(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
+    fn deliver(&mut self, now: Timestamp, ledger: &mut Ledger<'_, T>) {
         for mpdu in &mut self.window {
             match mpdu.received {
-                Some(start) if !mpdu.handed_on => ledger.deliver(mpdu.hand_on(now, start)),
+                Some(start) if !mpdu.delivered => ledger.deliver(mpdu.deliver(now, start)),
                 None if !mpdu.done => break,
                 Some(_) | None => {}
             }
@@ -393,11 +393,11 @@ impl<T> Receiver<T> {
 
 impl<T> Mpdu<T> {
     fn new(packet: Waiting<Option<T>>) -> Self {
-        Self { packet, attempts: 0, on_air: false, received: None, handed_on: false, done: false }
+        Self { packet, attempts: 0, on_air: false, received: None, delivered: false, done: false }
     }
 
-    fn hand_on(&mut self, now: Timestamp, start: Timestamp) -> Delivery<Option<T>> {
-        self.handed_on = true;
+    fn deliver(&mut self, now: Timestamp, start: Timestamp) -> Delivery<Option<T>> {
+        self.delivered = true;
         let Waiting { since, header: Header { size, ecn, .. }, ref mut payload } = self.packet;
         Delivery { due: now, queuing_delay: start - since, size, ecn, payload: payload.take() }
     }

@@ -15,7 +15,7 @@ pub const RECEIVER: u32 = 0xbeef;
 pub const ID: ExtensionId = ExtensionId::new(1).unwrap();
 pub const TIME_ID: ExtensionId = ExtensionId::new(2).unwrap();
 pub const BOTH: ExtensionIds =
-    ExtensionIds { transport_sequence_number: Some(ID), abs_send_time: Some(TIME_ID) };
+    ExtensionIds::NONE.with_transport_sequence_number(Some(ID)).with_abs_send_time(Some(TIME_ID));
 pub const DELAY: TimeDelta = TimeDelta::from_millis(20);
 
 pub fn ms(ms: i64) -> Timestamp {
@@ -37,15 +37,10 @@ pub fn middle() -> Random {
 
 /// A media RTP packet with space for both extensions.
 pub fn rtp(number: u16, timestamp: u32, payload: usize) -> Vec<u8> {
-    let header = RtpHeader {
-        marker: true,
-        payload_type: PayloadType::new(96).unwrap(),
-        sequence_number: number,
-        timestamp,
-        ssrc: SSRC,
-        transport_sequence_number: Some((ID, 0)),
-        abs_send_time: Some((TIME_ID, AbsSendTime::from_ticks(0))),
-    };
+    let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), number, timestamp)
+        .with_marker(true)
+        .with_transport_sequence_number(Some((ID, 0)))
+        .with_abs_send_time(Some((TIME_ID, AbsSendTime::from_ticks(0))));
     let mut bytes = vec![0; header.size() + payload];
     header.emit(&mut bytes);
     bytes

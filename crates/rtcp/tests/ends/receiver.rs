@@ -71,8 +71,7 @@ fn congestion_control_feedback_has_arrivals_and_marks_of_each_stream() {
 // [RFC3550 §6.4.1]
 #[test]
 fn receiver_reports_answer_the_newest_sender_report_of_their_stream() {
-    let mut config = ReporterConfig::new(RECEIVER);
-    config.report_interval = TimeDelta::from_millis(200);
+    let config = ReporterConfig::new(RECEIVER).with_report_interval(TimeDelta::from_millis(200));
     let mut reporter = Reporter::new(ms(0), Feedback::ReceiverReports, config, middle());
     for number in [0, 1, 3] {
         let bytes = packet(number);

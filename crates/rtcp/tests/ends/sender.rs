@@ -67,6 +67,7 @@ fn walk(bytes: &[u8]) -> Vec<String> {
             Message::Ccfb(_) => "ccfb",
             Message::Report(_) => "report",
             Message::Remb(_) => "remb",
+            _ => "unknown",
         };
         lines.borrow_mut().push(name.to_owned());
     };

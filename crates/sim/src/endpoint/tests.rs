@@ -188,7 +188,7 @@ fn kinds<'a>(packets: impl Iterator<Item = &'a Packet>) -> Vec<&'static str> {
         Ok(Message::Report(_)) => "report",
         Ok(Message::Remb(_)) => "limit",
         Ok(Message::Twcc(_) | Message::Ccfb(_)) => "feedback on packets",
-        Err(_) => "other",
+        Ok(_) | Err(_) => "other",
     })
     .collect()
 }

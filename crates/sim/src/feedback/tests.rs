@@ -46,15 +46,9 @@ impl Call {
         let number = self.history.next_sequence_number() as u16;
         let number_in_stream = RtpNumber { ssrc: SSRC, sequence_number: number };
         self.history.on_packet_sent(now, Outgoing::media(SIZE).with_rtp(Some(number_in_stream)));
-        let header = RtpHeader {
-            marker: false,
-            payload_type: PayloadType::new(96).unwrap(),
-            sequence_number: number,
-            timestamp: (now.as_millis() * 90) as u32,
-            ssrc: SSRC,
-            transport_sequence_number: Some((EXTENSION_ID, number)),
-            abs_send_time: None,
-        };
+        let timestamp = (now.as_millis() * 90) as u32;
+        let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), number, timestamp)
+            .with_transport_sequence_number(Some((EXTENSION_ID, number)));
         let mut bytes = [0; RtpHeader::MAX_SIZE];
         let size = header.emit(&mut bytes);
         let arrival = now + ONE_WAY;

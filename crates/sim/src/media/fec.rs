@@ -53,11 +53,8 @@ impl Parity {
     /// of header extensions count as zero, because they are filled in only when the packet leaves,
     /// after the parity was computed.
     pub(super) fn of(header: &RtpHeader, start: [u8; Descriptor::SIZE], length: u16) -> Self {
-        let header = RtpHeader {
-            transport_sequence_number: Some((EXTENSION_ID, 0)),
-            abs_send_time: None,
-            ..*header
-        };
+        let header =
+            header.with_transport_sequence_number(Some((EXTENSION_ID, 0))).with_abs_send_time(None);
         let mut bytes = [0; RTP_HEADER];
         header.emit(&mut bytes);
         let mut body = [0; BODY];
@@ -364,22 +361,14 @@ mod tests {
 
     #[test]
     fn parity_does_not_depend_on_what_is_written_when_a_packet_leaves() {
-        let header = RtpHeader {
-            marker: true,
-            payload_type: crate::rtp_format::PAYLOAD_TYPE,
-            sequence_number: 1,
-            timestamp: 2,
-            ssrc: 3,
-            transport_sequence_number: Some((EXTENSION_ID, 0)),
-            abs_send_time: None,
-        };
-        let later = RtpHeader {
-            sequence_number: 9,
-            ssrc: 9,
-            transport_sequence_number: Some((EXTENSION_ID, 9)),
-            abs_send_time: Some((EXTENSION_ID, AbsSendTime::from_ticks(9))),
-            ..header
-        };
+        let header = RtpHeader::new(3, crate::rtp_format::PAYLOAD_TYPE, 1, 2)
+            .with_marker(true)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
+        let later = header
+            .with_sequence_number(9)
+            .with_ssrc(9)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 9)))
+            .with_abs_send_time(Some((EXTENSION_ID, AbsSendTime::from_ticks(9))));
         assert_eq!(Parity::of(&header, [0, 0], 7), Parity::of(&later, [0, 0], 7));
         assert_ne!(Parity::of(&header, [0, 0], 7), Parity::of(&header, [0, 1], 7));
     }

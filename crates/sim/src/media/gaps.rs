@@ -14,7 +14,7 @@ use weir::units::{TimeDelta, Timestamp};
 /// Maximum number of requests for one packet, without and with a known round-trip time
 /// [LIBWEBRTC §NackRequester].
 const MAX_REQUESTS: u32 = 10;
-const MAX_REQUESTS_TOLD: u32 = 100;
+const MAX_REQUESTS_WITH_RTT: u32 = 100;
 /// Minimum time between requests for the same packet [LIBWEBRTC §NackRequester].
 const MIN_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// Maximum number of packets to request at a time (libwebrtc). In a larger gap the older packets
@@ -72,7 +72,7 @@ pub(super) struct Gaps {
     tolerance: TimeDelta,
     response_time: ResponseTime,
     /// The round-trip time, if the receiver knows it.
-    told: Option<TimeDelta>,
+    known_rtt: Option<TimeDelta>,
 }
 
 impl Gaps {
@@ -84,18 +84,18 @@ impl Gaps {
             missing: VecDeque::new(),
             tolerance: TimeDelta::ZERO,
             response_time: ResponseTime::default(),
-            told: None,
+            known_rtt: None,
         }
     }
 
     /// Sets the round-trip time. It then replaces the measured response time.
     pub(super) fn on_round_trip_time(&mut self, rtt: TimeDelta) {
-        self.told = Some(rtt.max(MIN_INTERVAL));
+        self.known_rtt = Some(rtt.max(MIN_INTERVAL));
     }
 
     /// Time after which a request may be repeated.
     pub(super) fn response_timeout(&self) -> TimeDelta {
-        self.told.unwrap_or_else(|| self.response_time.timeout())
+        self.known_rtt.unwrap_or_else(|| self.response_time.timeout())
     }
 
     /// A media packet was received or restored.
@@ -150,7 +150,7 @@ impl Gaps {
     /// reached the maximum number of requests.
     pub(super) fn requests(&mut self, now: Timestamp) -> Vec<i64> {
         let again = now + self.response_timeout();
-        let most = if self.told.is_some() { MAX_REQUESTS_TOLD } else { MAX_REQUESTS };
+        let most = if self.known_rtt.is_some() { MAX_REQUESTS_WITH_RTT } else { MAX_REQUESTS };
         let mut requests = Vec::new();
         let due = |missing: &&mut Missing| missing.due.is_some_and(|due| due <= now);
         for missing in self.missing.iter_mut().filter(due) {

@@ -36,6 +36,7 @@ pub(crate) use sender::VideoSender;
 
 /// How a flow's lost packets are repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// The receiver asks for lost packets (NACK), the sender sends them again (RTX).
     pub nack: bool,
@@ -44,6 +45,17 @@ pub struct Repair {
     /// Time between key frames. With `None` there are key frames on request only, as in WebRTC
     /// endpoints.
     pub key_frame_interval: Option<TimeDelta>,
+}
+
+impl Repair {
+    /// No repair, and key frames on request only.
+    pub const NONE: Self = Self { nack: false, fec: false, key_frame_interval: None };
+
+    with! {
+        with_nack: nack: bool,
+        with_fec: fec: bool,
+        with_key_frame_interval: key_frame_interval: Option<TimeDelta>,
+    }
 }
 
 /// The properties of a media packet that the assembly of frames needs.

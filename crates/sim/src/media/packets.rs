@@ -123,27 +123,21 @@ impl Writer {
         last: bool,
         size: DataSize,
     ) -> Packet {
-        let header = RtpHeader {
-            marker: last,
-            payload_type: PAYLOAD_TYPE,
-            sequence_number: self.next_number as u16,
-            timestamp: rtp_timestamp(captured),
-            ssrc: self.ssrcs.media,
-            transport_sequence_number: Some((EXTENSION_ID, 0)),
-            abs_send_time: None,
-        };
+        let (number, timestamp) = (self.next_number as u16, rtp_timestamp(captured));
+        let header = RtpHeader::new(self.ssrcs.media, PAYLOAD_TYPE, number, timestamp)
+            .with_marker(last)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
         self.next_number += 1;
         Packet { kind: Kind::Media, size, header, csrc: None, payload: start.emit().to_vec() }
     }
 
     /// Creates a retransmission of a media packet [RFC4588 §4].
     pub(super) fn rtx(&mut self, original: &Packet) -> Packet {
-        let header = RtpHeader {
-            payload_type: RTX_PAYLOAD_TYPE,
-            sequence_number: self.next_rtx,
-            ssrc: self.ssrcs.rtx,
-            ..original.header
-        };
+        let header = original
+            .header
+            .with_payload_type(RTX_PAYLOAD_TYPE)
+            .with_sequence_number(self.next_rtx)
+            .with_ssrc(self.ssrcs.rtx);
         self.next_rtx = self.next_rtx.wrapping_add(1);
         let rtx =
             Rtx { sequence_number: original.header.sequence_number, payload: &original.payload };
@@ -155,30 +149,18 @@ impl Writer {
     /// Creates a padding packet. It is part of the retransmission stream, because the receiver
     /// requests no packets that are missing there.
     pub(super) fn padding(&mut self, now: Timestamp, size: DataSize) -> Packet {
-        let header = RtpHeader {
-            marker: false,
-            payload_type: RTX_PAYLOAD_TYPE,
-            sequence_number: self.next_rtx,
-            timestamp: rtp_timestamp(now),
-            ssrc: self.ssrcs.rtx,
-            transport_sequence_number: Some((EXTENSION_ID, 0)),
-            abs_send_time: None,
-        };
+        let timestamp = rtp_timestamp(now);
+        let header = RtpHeader::new(self.ssrcs.rtx, RTX_PAYLOAD_TYPE, self.next_rtx, timestamp)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
         self.next_rtx = self.next_rtx.wrapping_add(1);
         Packet { kind: Kind::Rtx, size, header, csrc: None, payload: Vec::new() }
     }
 
     /// Creates the parity packet of a group [RFC8627 §4.2].
     pub(super) fn fec(&mut self, now: Timestamp, group: &Group) -> Packet {
-        let header = RtpHeader {
-            marker: false,
-            payload_type: FEC_PAYLOAD_TYPE,
-            sequence_number: self.next_fec,
-            timestamp: rtp_timestamp(now),
-            ssrc: self.ssrcs.fec,
-            transport_sequence_number: Some((EXTENSION_ID, 0)),
-            abs_send_time: None,
-        };
+        let timestamp = rtp_timestamp(now);
+        let header = RtpHeader::new(self.ssrcs.fec, FEC_PAYLOAD_TYPE, self.next_fec, timestamp)
+            .with_transport_sequence_number(Some((EXTENSION_ID, 0)));
         self.next_fec = self.next_fec.wrapping_add(1);
         let fec = fec_header(group);
         let mut payload = vec![0; fec.size() + BODY];
@@ -246,7 +228,7 @@ impl Reader {
         if header.ssrc == self.ssrcs.rtx {
             let rtx = Rtx::parse(view.payload()).expect("a retransmission says of what");
             let start = *rtx.payload.first_chunk().expect("media packets begin a payload");
-            let original = RtpHeader { payload_type: PAYLOAD_TYPE, ..header };
+            let original = header.with_payload_type(PAYLOAD_TYPE);
             let packet = Parity::of(&original, start, length(size.saturating_sub(RTX_OVERHEAD)));
             let number = self.numbers.peek(rtx.sequence_number.into());
             return Arrived::Media(Kind::Rtx, number, packet);

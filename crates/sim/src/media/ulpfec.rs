@@ -240,15 +240,8 @@ mod tests {
     }
 
     fn packet(number: i64, is_last: bool) -> Parity {
-        let header = RtpHeader {
-            marker: is_last,
-            payload_type: PAYLOAD_TYPE,
-            sequence_number: number as u16,
-            timestamp: 3_000 * number as u32,
-            ssrc: 1,
-            transport_sequence_number: None,
-            abs_send_time: None,
-        };
+        let header = RtpHeader::new(1, PAYLOAD_TYPE, number as u16, 3_000 * number as u32)
+            .with_marker(is_last);
         Parity::of(&header, [number as u8, 1], 900 + number as u16)
     }
 

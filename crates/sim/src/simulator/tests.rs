@@ -46,7 +46,7 @@ fn link(kbps: u64) -> LinkConfig {
 
 fn one_mbps(flows: Vec<FlowConfig>) -> Config {
     let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
-    let hops = vec![Hop { up: link(1_000), down }];
+    let hops = vec![Hop::new(link(1_000), down)];
     Config::wired(TimeDelta::from_secs(20), hops, flows)
 }
 
@@ -127,7 +127,7 @@ fn several_hops_carry_what_the_narrowest_does_and_each_flow_only_its_own() {
             ..flow("media-2", Algorithm::Nada, 0, 20)
         },
     ]);
-    config.hops.push(Hop { up: link(400), down: link(600) });
+    config.hops.push(Hop::new(link(400), link(600)));
     let trace = run(&config, Seed::new(1));
     let capacity = |flow| trace.rows.iter().find(|row| row.flow == flow).unwrap().capacity.unwrap();
     assert_eq!((capacity(0), capacity(1)), (Bitrate::from_kbps(400), Bitrate::from_kbps(600)));
@@ -347,7 +347,7 @@ fn flows_of_one_sender_share_by_priority_and_take_over_what_a_flow_that_ends_had
             coupled("media-3", 1.0, 20, 70),
         ];
         let down = LinkConfig::unlimited(TimeDelta::from_millis(25));
-        let hops = vec![Hop { up: link(3_500), down }];
+        let hops = vec![Hop::new(link(3_500), down)];
         let config = Config::wired(TimeDelta::from_secs(90), hops, flows);
         let trace = run(&config, Seed::new(1));
         let mbps = |flow: usize, from: i64, to: i64| {

@@ -81,7 +81,7 @@ impl TcpEnds {
     }
 
     /// Time at which a timer fires that is due at `at`, in view of stalls.
-    fn when_awake(&self, at: Timestamp) -> Timestamp {
+    fn after_stall(&self, at: Timestamp) -> Timestamp {
         let stalls = &self.config.timer_stalls;
         let next = stalls.partition_point(|stall| stall.end <= at);
         stalls.get(next).filter(|stall| stall.start <= at).map_or(at, |stall| stall.end)
@@ -142,7 +142,7 @@ impl TcpEnds {
     }
 
     /// A segment arrived at the sending end.
-    fn hear(&mut self, now: Timestamp, segment: &Segment, out: &mut Outbox) {
+    fn on_segment(&mut self, now: Timestamp, segment: &Segment, out: &mut Outbox) {
         match (segment, &mut self.stage) {
             (Segment::SynAck, Stage::Opening { .. }) => self.on_connected(now, out),
             (Segment::Ack(ack), Stage::Open(sender)) => {
@@ -210,7 +210,7 @@ impl Ends for TcpEnds {
             }
             End::Receiver => self.receiver.next_deadline(),
         };
-        at.map(|at| self.when_awake(at))
+        at.map(|at| self.after_stall(at))
     }
 
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
@@ -240,7 +240,9 @@ impl Ends for TcpEnds {
             unreachable!("no {:?} goes to a TCP flow", packet.body);
         };
         match end {
-            End::Sender if tcp.connection == self.connection => self.hear(now, &tcp.segment, out),
+            End::Sender if tcp.connection == self.connection => {
+                self.on_segment(now, &tcp.segment, out)
+            }
             // Belongs to an earlier connection.
             End::Sender => {}
             End::Receiver => self.take(now, tcp, packet.ecn == Ecn::Ce, out),

@@ -44,6 +44,7 @@ const SMALL_QUEUE: DataSize = DataSize::from_bytes(128 << 10);
 
 /// Data over TCP.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Tcp {
     /// Its congestion control.
     pub congestion: Congestion,
@@ -79,12 +80,22 @@ impl Tcp {
             timer_stalls: Vec::new(),
         }
     }
+
+    with! {
+        with_short: short: Option<ShortTransfers>,
+        with_ecn: ecn: bool,
+        with_receive_window: receive_window: DataSize,
+        with_send_buffer: send_buffer: DataSize,
+        with_small_queue: small_queue: DataSize,
+        with_timer_stalls: timer_stalls: Vec<Range<Timestamp>>,
+    }
 }
 
 /// Short transfers, as for web pages [RFC8868 §4.4].
 ///
 /// [RFC8868 §4.4]: https://www.rfc-editor.org/rfc/rfc8868#section-4.4
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ShortTransfers {
     /// Minimum size of a transfer. Sizes have a uniform distribution.
     pub min_size: DataSize,
@@ -94,6 +105,18 @@ pub struct ShortTransfers {
     pub mean_idle: TimeDelta,
     /// Whether the flow starts with an idle time.
     pub starts_idle: bool,
+}
+
+impl ShortTransfers {
+    /// Transfers of these sizes with this mean idle time between them. The first one starts at
+    /// once.
+    pub const fn new(min_size: DataSize, max_size: DataSize, mean_idle: TimeDelta) -> Self {
+        Self { min_size, max_size, mean_idle, starts_idle: false }
+    }
+
+    with! {
+        with_starts_idle: starts_idle: bool,
+    }
 }
 
 #[cfg(test)]

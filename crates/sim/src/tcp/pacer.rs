@@ -64,14 +64,14 @@ impl Pacer {
     }
 
     /// Lets the next burst leave now.
-    pub(super) fn hurry(&mut self, now: Timestamp) {
+    pub(super) fn end_wait(&mut self, now: Timestamp) {
         self.next_departure = now;
     }
 
     /// Whether a segment leaves now. A burst occupies its time at the pacing rate, which counts
     /// payload as the delivery rate does. If a burst is late, the time to the next one is shortened
     /// by the delay, at most by half.
-    pub(super) fn lets(&mut self, now: Timestamp, pacing: Pacing, of: &Connection) -> bool {
+    pub(super) fn may_send(&mut self, now: Timestamp, pacing: Pacing, of: &Connection) -> bool {
         if self.burst_left == 0 {
             if now < self.next_departure {
                 return false;
@@ -134,7 +134,7 @@ mod tests {
     fn leave(pacer: &mut Pacer, now: Timestamp, of: &Connection) -> u64 {
         let mut of = *of;
         let mut count = 0;
-        while of.room > 0 && pacer.lets(now, PAIRS, &of) {
+        while of.room > 0 && pacer.may_send(now, PAIRS, &of) {
             (of.sent, of.room, count) = (of.sent + 1, of.room - 1, count + 1);
         }
         count

@@ -182,7 +182,7 @@ mod tests {
     }
 
     /// A segment arrives alone. Returns the acknowledgement of that moment, if any.
-    fn hear(receiver: &mut Receiver, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
+    fn receive(receiver: &mut Receiver, now: Timestamp, data: &Data, marked: bool) -> Option<Ack> {
         let due = |receiver: &Receiver| receiver.next_deadline() == Some(now);
         receiver
             .on_data(now, data, marked)
@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// The acknowledged data and the SACK blocks, in segments.
-    fn told(ack: Option<Ack>) -> Option<(u64, Vec<(u64, u64)>)> {
+    fn acknowledged(ack: Option<Ack>) -> Option<(u64, Vec<(u64, u64)>)> {
         let ack = ack?;
         let blocks = ack.blocks.as_slice().iter();
         Some((ack.next / MSS, blocks.map(|part| (part.start / MSS, part.end / MSS)).collect()))
@@ -202,10 +202,13 @@ mod tests {
         let mut receiver = receiver();
         assert_eq!(receiver.on_data(at(100), &segment(0), false), None);
         assert_eq!(receiver.next_deadline(), Some(at(144)));
-        assert_eq!(told(hear(&mut receiver, at(110), &segment(1), false)), Some((2, vec![])));
+        assert_eq!(
+            acknowledged(receive(&mut receiver, at(110), &segment(1), false)),
+            Some((2, vec![]))
+        );
         assert_eq!(receiver.next_deadline(), None);
         assert_eq!(receiver.on_data(at(120), &segment(2), false), None);
-        assert_eq!(told(Some(receiver.on_deadline(at(164)))), Some((3, vec![])));
+        assert_eq!(acknowledged(Some(receiver.on_deadline(at(164)))), Some((3, vec![])));
     }
 
     #[test]
@@ -215,18 +218,18 @@ mod tests {
             assert_eq!(receiver.on_data(at(100), &segment(number), false), None);
         }
         assert_eq!(receiver.next_deadline(), Some(at(100)));
-        assert_eq!(told(Some(receiver.on_deadline(at(100)))), Some((10, vec![])));
+        assert_eq!(acknowledged(Some(receiver.on_deadline(at(100)))), Some((10, vec![])));
         for number in [11, 13] {
             assert_eq!(receiver.on_data(at(101), &segment(number), false), None);
         }
         let holes = vec![(13, 14), (11, 12)];
-        assert_eq!(told(Some(receiver.on_deadline(at(101)))), Some((10, holes)));
+        assert_eq!(acknowledged(Some(receiver.on_deadline(at(101)))), Some((10, holes)));
     }
 
     #[test]
     fn the_first_segments_of_a_connection_are_acknowledged_one_by_one() {
         let mut receiver = Receiver::new(1 << 20, Timers::FROM_ZERO);
-        let answers = (0..20).map(|number| hear(&mut receiver, at(0), &segment(number), false));
+        let answers = (0..20).map(|number| receive(&mut receiver, at(0), &segment(number), false));
         let answered: Vec<bool> = answers.map(|ack| ack.is_some()).collect();
         assert!(answered[..16].iter().all(|answered| *answered));
         assert_eq!(answered[16..], [false, true, false, true]);
@@ -236,50 +239,51 @@ mod tests {
     #[test]
     fn the_first_block_is_the_one_that_changed_last_and_a_filled_hole_is_told_at_once() {
         let mut receiver = receiver();
-        let mut hear = |number| told(hear(&mut receiver, at(0), &segment(number), false));
-        assert_eq!(hear(1), Some((0, vec![(1, 2)])));
-        assert_eq!(hear(3), Some((0, vec![(3, 4), (1, 2)])));
-        assert_eq!(hear(5), Some((0, vec![(5, 6), (3, 4), (1, 2)])));
-        assert_eq!(hear(2), Some((0, vec![(1, 4), (5, 6)])));
-        assert_eq!(hear(7), Some((0, vec![(7, 8), (1, 4), (5, 6)])));
-        assert_eq!(hear(9), Some((0, vec![(9, 10), (7, 8), (1, 4)])));
-        assert_eq!(hear(0), Some((4, vec![(9, 10), (7, 8), (5, 6)])));
+        let mut receive =
+            |number| acknowledged(receive(&mut receiver, at(0), &segment(number), false));
+        assert_eq!(receive(1), Some((0, vec![(1, 2)])));
+        assert_eq!(receive(3), Some((0, vec![(3, 4), (1, 2)])));
+        assert_eq!(receive(5), Some((0, vec![(5, 6), (3, 4), (1, 2)])));
+        assert_eq!(receive(2), Some((0, vec![(1, 4), (5, 6)])));
+        assert_eq!(receive(7), Some((0, vec![(7, 8), (1, 4), (5, 6)])));
+        assert_eq!(receive(9), Some((0, vec![(9, 10), (7, 8), (1, 4)])));
+        assert_eq!(receive(0), Some((4, vec![(9, 10), (7, 8), (5, 6)])));
     }
 
     // [RFC2883 §4]
     #[test]
     fn what_arrives_twice_is_told_once_in_front() {
         let mut receiver = receiver();
-        hear(&mut receiver, at(0), &segment(0), false);
-        hear(&mut receiver, at(0), &segment(2), false);
-        let ack = hear(&mut receiver, at(0), &segment(0), false).unwrap();
+        receive(&mut receiver, at(0), &segment(0), false);
+        receive(&mut receiver, at(0), &segment(2), false);
+        let ack = receive(&mut receiver, at(0), &segment(0), false).unwrap();
         assert_eq!(ack.duplicate, Some(0..MSS));
-        assert_eq!(told(Some(ack)), Some((1, vec![(2, 3)])));
-        let ack = hear(&mut receiver, at(0), &segment(2), false).unwrap();
+        assert_eq!(acknowledged(Some(ack)), Some((1, vec![(2, 3)])));
+        let ack = receive(&mut receiver, at(0), &segment(2), false).unwrap();
         assert_eq!(ack.duplicate, Some(2 * MSS..3 * MSS));
-        assert_eq!(hear(&mut receiver, at(0), &segment(1), false).unwrap().duplicate, None);
+        assert_eq!(receive(&mut receiver, at(0), &segment(1), false).unwrap().duplicate, None);
     }
 
     // [RFC7323 §4.3]
     #[test]
     fn the_echo_is_the_time_of_the_oldest_segment_that_was_not_answered() {
         let mut receiver = receiver();
-        hear(&mut receiver, at(50), &segment(0), false);
-        assert_eq!(hear(&mut receiver, at(51), &segment(1), false).unwrap().echo, at(0));
+        receive(&mut receiver, at(50), &segment(0), false);
+        assert_eq!(receive(&mut receiver, at(51), &segment(1), false).unwrap().echo, at(0));
         // Segment 2 is missing, so later segments do not change the echo.
-        assert_eq!(hear(&mut receiver, at(53), &segment(3), false).unwrap().echo, at(0));
+        assert_eq!(receive(&mut receiver, at(53), &segment(3), false).unwrap().echo, at(0));
         let again = Data { sent_at: at(99), ..segment(2) };
-        assert_eq!(hear(&mut receiver, at(150), &again, false).unwrap().echo, at(99));
+        assert_eq!(receive(&mut receiver, at(150), &again, false).unwrap().echo, at(99));
     }
 
     // [RFC3168 §6.1.3]
     #[test]
     fn a_mark_is_echoed_until_the_sender_has_reduced_its_window() {
         let mut receiver = receiver();
-        assert!(hear(&mut receiver, at(0), &segment(0), true).unwrap().ece);
-        assert!(hear(&mut receiver, at(0), &segment(1), false).unwrap().ece);
-        hear(&mut receiver, at(0), &segment(2), false);
+        assert!(receive(&mut receiver, at(0), &segment(0), true).unwrap().ece);
+        assert!(receive(&mut receiver, at(0), &segment(1), false).unwrap().ece);
+        receive(&mut receiver, at(0), &segment(2), false);
         let reduced = Data { cwr: true, ..segment(3) };
-        assert!(!hear(&mut receiver, at(0), &reduced, false).unwrap().ece);
+        assert!(!receive(&mut receiver, at(0), &reduced, false).unwrap().ece);
     }
 }

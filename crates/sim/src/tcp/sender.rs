@@ -385,7 +385,7 @@ impl Sender {
         self.phase = Phase::Timeout { until: self.next };
         // One segment leaves [RFC5681 §3.1].
         self.window.congestion = (self.board.in_flight() + 1) as f64;
-        self.pacer.hurry(now);
+        self.pacer.end_wait(now);
     }
 
     /// Restores the window if the acknowledgement is for data that was sent before the first
@@ -543,9 +543,9 @@ impl Sender {
             smoothed_rtt: self.rtt.smoothed().unwrap_or_default(),
             is_urgent: is_probe || self.repair() != Repair::None,
         };
-        let lets = self.pacer.lets(now, pacing, &connection);
+        let may_send = self.pacer.may_send(now, pacing, &connection);
         self.is_window_limited |= self.pacer.is_deferred();
-        lets
+        may_send
     }
 }
 

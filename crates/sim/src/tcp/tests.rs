@@ -37,7 +37,7 @@ fn config(secs: i64, queue: TimeDelta, loss: LossModel, flows: &[Tcp]) -> Config
         traffic: FlowKind::Tcp(tcp.clone()),
     };
     let flows = flows.iter().enumerate().map(flow).collect();
-    Config::wired(TimeDelta::from_secs(secs), vec![Hop { up, down }], flows)
+    Config::wired(TimeDelta::from_secs(secs), vec![Hop::new(up, down)], flows)
 }
 
 fn endless(secs: i64, queue: TimeDelta, loss: LossModel, controls: &[Congestion]) -> Trace {

@@ -44,11 +44,11 @@ fn run(receiver: &mut dyn ReceiverEstimator, arrivals: &[Arrival]) -> Vec<(Times
             assert!(receiver.next_timeout().is_none_or(|next| next > due), "{due}");
             limits.extend(receiver.take_limit().map(|limit| (due, limit)));
         }
-        let packet = ReceivedPacket {
-            send_time: send_times.unwrap(arrival.send_time),
-            rtp_timestamp: arrival.rtp_timestamp,
-            size: DataSize::from_bytes(arrival.bytes),
-        };
+        let packet = ReceivedPacket::new(
+            send_times.unwrap(arrival.send_time),
+            arrival.rtp_timestamp,
+            DataSize::from_bytes(arrival.bytes),
+        );
         receiver.on_packet(now, &packet);
         limits.extend(receiver.take_limit().map(|limit| (now, limit)));
         assert_eq!(receiver.take_limit(), None, "a limit is handed out once");

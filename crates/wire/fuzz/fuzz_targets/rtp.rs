@@ -12,10 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
 
     let elements: Vec<Element<'_>> = view.elements().collect();
     for pair in elements.windows(2) {
-        let ids = ExtensionIds {
-            transport_sequence_number: Some(pair[0].id()),
-            abs_send_time: Some(pair[1].id()),
-        };
+        let ids = ExtensionIds::NONE
+            .with_transport_sequence_number(Some(pair[0].id()))
+            .with_abs_send_time(Some(pair[1].id()));
         let header = view.header(ids);
         let mut again = [0; RtpHeader::MAX_SIZE];
         let size = header.emit(&mut again);

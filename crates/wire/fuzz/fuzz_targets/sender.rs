@@ -11,15 +11,8 @@ const SSRC: u32 = 7;
 const ID: ExtensionId = ExtensionId::new(1).unwrap();
 
 fn packet(number: u16) -> Vec<u8> {
-    let header = RtpHeader {
-        marker: false,
-        payload_type: PayloadType::new(96).unwrap(),
-        sequence_number: number,
-        timestamp: 0,
-        ssrc: SSRC,
-        transport_sequence_number: Some((ID, 0)),
-        abs_send_time: None,
-    };
+    let header = RtpHeader::new(SSRC, PayloadType::new(96).unwrap(), number, 0)
+        .with_transport_sequence_number(Some((ID, 0)));
     let mut bytes = vec![0; header.size() + 100];
     header.emit(&mut bytes);
     bytes

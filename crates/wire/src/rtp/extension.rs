@@ -296,9 +296,12 @@ impl AbsSendTime {
 
     /// The last tick at or before a time in nanoseconds since any origin.
     pub const fn from_nanos(nanos: i64) -> Self {
-        const NANOS_PER_SECOND: i128 = 1_000_000_000;
-        let ticks = nanos as i128 * Self::TICKS_PER_SECOND as i128;
-        Self::from_ticks(ticks.div_euclid(NANOS_PER_SECOND) as i64)
+        const NANOS_PER_SECOND: i64 = 1_000_000_000;
+        // Whole seconds apart, so that 64 bits are enough.
+        let (seconds, rest) =
+            (nanos.div_euclid(NANOS_PER_SECOND), nanos.rem_euclid(NANOS_PER_SECOND));
+        let ticks_of_rest = rest * Self::TICKS_PER_SECOND / NANOS_PER_SECOND;
+        Self::from_ticks(seconds * Self::TICKS_PER_SECOND + ticks_of_rest)
     }
 
     /// The 24 bits as on the wire.

@@ -72,6 +72,7 @@ impl PayloadType {
 
 /// Extension ids, as agreed in signalling, for the extensions of [`RtpHeader`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExtensionIds {
     /// For [`RtpHeader::transport_sequence_number`].
     pub transport_sequence_number: Option<ExtensionId>,
@@ -79,8 +80,19 @@ pub struct ExtensionIds {
     pub abs_send_time: Option<ExtensionId>,
 }
 
+impl ExtensionIds {
+    /// No extensions.
+    pub const NONE: Self = Self { transport_sequence_number: None, abs_send_time: None };
+
+    with! {
+        with_transport_sequence_number: transport_sequence_number: Option<ExtensionId>,
+        with_abs_send_time: abs_send_time: Option<ExtensionId>,
+    }
+}
+
 /// The header of an RTP packet of a congestion-controlled flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RtpHeader {
     /// For video: this packet is the last of its frame.
     pub marker: bool,
@@ -103,6 +115,34 @@ impl RtpHeader {
     pub const MAX_SIZE: usize = field::CSRCS + 16;
     /// Size in bytes of one CSRC.
     pub const CSRC_SIZE: usize = CSRC_SIZE;
+
+    /// A header without marker and extensions.
+    pub const fn new(
+        ssrc: u32,
+        payload_type: PayloadType,
+        sequence_number: u16,
+        timestamp: u32,
+    ) -> Self {
+        Self {
+            marker: false,
+            payload_type,
+            sequence_number,
+            timestamp,
+            ssrc,
+            transport_sequence_number: None,
+            abs_send_time: None,
+        }
+    }
+
+    with! {
+        with_marker: marker: bool,
+        with_payload_type: payload_type: PayloadType,
+        with_sequence_number: sequence_number: u16,
+        with_timestamp: timestamp: u32,
+        with_ssrc: ssrc: u32,
+        with_transport_sequence_number: transport_sequence_number: Option<(ExtensionId, u16)>,
+        with_abs_send_time: abs_send_time: Option<(ExtensionId, AbsSendTime)>,
+    }
 
     /// Size in bytes of the header.
     pub fn size(&self) -> usize {

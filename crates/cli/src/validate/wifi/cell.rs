@@ -205,12 +205,11 @@ struct Losses {
 
 /// The retry extension, always active regardless of congestion, as in the Monte-Carlo simulation.
 const fn extended(extension: u32, reset_window: bool) -> RetryPolicy {
-    RetryPolicy::CongestionAware(CongestionAware {
-        level_threshold: f64::INFINITY,
-        queue_threshold: DataSize::MAX,
-        reset_window,
-        ..CongestionAware::new(extension)
-    })
+    let mut policy = CongestionAware::new(extension);
+    policy.level_threshold = f64::INFINITY;
+    policy.queue_threshold = DataSize::MAX;
+    policy.reset_window = reset_window;
+    RetryPolicy::CongestionAware(policy)
 }
 
 /// Measured with ns-3 for 60 s, or by a Monte-Carlo simulation of the station alone for 300 s.
@@ -262,7 +261,7 @@ fn beside_hidden(frames: u32, mbps: f64, retry: RetryPolicy) -> CellConfig {
     let link =
         Link::new(RateControl::Fixed(rate(7))).with_load(StationLoad::new(bursts, HIDDEN_PACKET));
     let mut config = CellConfig::new(BAND, vec![station]);
-    config.neighbours.push(Neighbour { node: NodeConfig::new("hidden"), link });
+    config.neighbours.push(Neighbour::new(NodeConfig::new("hidden"), link));
     config.powers.hide(NodeId::station(0), NodeId::station(1));
     config
 }

@@ -1,7 +1,7 @@
 //! The signal of a terminal: a constant, steps, a trace, or its place; fading; handovers and DRX.
 
 use weir::units::{TimeDelta, Timestamp};
-use weir_net::cellular::fading::{Fading, Profile};
+use weir_net::cellular::fading::{Fading, Origin, Profile};
 use weir_net::cellular::{Directions, Drx, Handover, MovingTerminal, SignalChange};
 
 use super::Result;
@@ -155,6 +155,7 @@ pub(super) fn fading(item: &Item) -> Result<Fading> {
         profile: table.require("profile", "\"EPA\"")?.choice(&profiles)?,
         speed_kmh: within(&table.require("speed", "3")?, 0.0..=SPEED_MAX)?,
         carrier_hz: or(&table, "carrier", CARRIER_HZ, frequency)?,
+        origin: Origin::Own,
     })
 }
 

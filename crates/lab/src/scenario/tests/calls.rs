@@ -87,9 +87,9 @@ fn a_published_value_may_be_one_of_the_calls_and_then_has_neither_flow_nor_secti
     let since = parse("x", &paper("published = \"1\"\nsince = \"Faster now.\""), None).unwrap();
     assert_eq!(since.paper[0].since, "Faster now.");
     for (rest, wanted) in [
-        ("published = \"1\"\nsection = \"s\"", "calls.b.setup_ms is of all calls"),
-        ("published = \"1\"\nflow = \"media-1\"", "calls.b.setup_ms is of all calls"),
-        ("published = [\"1\"]", "calls.b.setup_ms has no sections"),
+        ("published = \"1\"\nsection = \"s\"", "calls.b.setup_ms is a metric of all calls"),
+        ("published = \"1\"\nflow = \"media-1\"", "calls.b.setup_ms is a metric of all calls"),
+        ("published = [\"1\"]", "calls.b.setup_ms is not measured by section"),
     ] {
         let message = error(&paper(rest));
         assert!(message.contains(wanted), "{message}");

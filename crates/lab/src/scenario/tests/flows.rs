@@ -15,17 +15,13 @@ fn traffic_of_every_kind_is_read_and_counted_by_kind() {
     let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!(names, ["media-1", "tcp-1", "tcp-2", "tcp-3", "udp-1", "audio-1"]);
     assert_eq!(flows[1].traffic, Traffic::Tcp(Tcp::new(Congestion::Reno)));
-    let short = ShortTransfers {
-        min_size: DataSize::from_bytes(30_000),
-        max_size: DataSize::from_bytes(50_000),
-        mean_idle: TimeDelta::from_secs(10),
-        starts_idle: true,
-    };
+    let kb = |kb: u64| DataSize::from_bytes(1_000 * kb);
+    let short = ShortTransfers::new(kb(30), kb(50), TimeDelta::from_secs(10));
     let cubic = Congestion::Cubic(Cubic::Rfc9438);
-    let tcp = Traffic::Tcp(Tcp { short: Some(short), ..Tcp::new(cubic) });
+    let tcp = Traffic::Tcp(Tcp::new(cubic).with_short(Some(short.with_starts_idle(true))));
     assert_eq!((&flows[2].traffic, &flows[3].traffic), (&tcp, &tcp));
     let rate = Schedule::new(kbps(&[(0, 3000), (40, 1500)])).unwrap();
-    let udp = Udp { rate, packet: DataSize::from_bytes(1500) };
+    let udp = Udp::new(rate, DataSize::from_bytes(1500));
     assert_eq!(flows[4].traffic, Traffic::Udp(udp));
     assert_eq!(flows[5].kind(), "audio");
 }
@@ -106,6 +102,6 @@ fn flows_that_would_fill_the_memory_with_rows_are_refused() {
     let error = day(5).unwrap_err().to_string();
     assert_eq!(
         error,
-        "x:1: the flows last 120.0 h together; write fewer or shorter ones, of at most 100 h"
+        "x:1: the flows last 120.0 h in total; write fewer or shorter ones, of at most 100 h"
     );
 }

@@ -7,11 +7,14 @@ use weir_sim::trace::Trace;
 
 use super::*;
 
-/// 2 Mbit/s with an outage from 20 s to 24 s, as steps and as a trace of 60 s.
+/// 2 Mbit/s with an outage from 20 s to 24 s, as steps, as a trace of 60 s, and as rates recorded
+/// for 90 s.
 const STEPS: &str = "[[\"0s\", \"2Mbps\"], [\"20s\", \"0bps\"], [\"24s\", \"2Mbps\"]]";
 const TRACE: &str = "{ trace = \"tunnel.mahi\" }";
-/// Queue limits in bytes: 75 kB for the steps; 70 kB for the trace, whose mean rate is 1.87 Mbit/s.
-const LIMITS: [(&str, f64); 2] = [(STEPS, 75e3), (TRACE, 70e3)];
+const RATES: &str = "{ trace = \"tunnel.txt\" }";
+/// Queue limits in bytes: 75 kB for the steps; 70 kB for the trace, whose mean rate is 1.87 Mbit/s;
+/// 71.7 kB for the rates, whose mean is 1.91 Mbit/s.
+const LIMITS: [(&str, f64); 3] = [(STEPS, 75e3), (TRACE, 70e3), (RATES, 71_667.0)];
 
 /// A run of 40 s with one flow.
 fn run(capacity: &str, more: &str, flow: &str, algorithm: Algorithm) -> Trace {
@@ -19,6 +22,7 @@ fn run(capacity: &str, more: &str, flow: &str, algorithm: Algorithm) -> Trace {
     let lines = (1..=10_000).map(|line| line * 6).filter(|at| !(20_000..24_000).contains(at));
     let lines: Vec<String> = lines.map(|at| at.to_string()).collect();
     fs::write(folder.path().join("tunnel.mahi"), lines.join("\n")).unwrap();
+    fs::write(folder.path().join("tunnel.txt"), "0 2\n20 0\n24 2\n30 2\n60 2\n").unwrap();
     let text = format!(
         "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"40s\"\n[network.up]\n\
          capacity = {capacity}\ndelay = \"25ms\"\n{more}\n[network.down]\ndelay = \"25ms\"\n\
@@ -43,7 +47,7 @@ const UDP: &str = "kind = \"udp\"\nrate = \"200kbps\"";
 #[test]
 fn what_a_tunnel_holds_up_arrives_at_its_end_with_or_without_jitter_in_order() {
     let jitter = "jitter = { kind = \"netem\", amount = \"10ms\", reorder = false }";
-    for (capacity, more) in [STEPS, TRACE].map(|c| [(c, ""), (c, jitter)]).concat() {
+    for (capacity, more) in [STEPS, TRACE, RATES].map(|c| [(c, ""), (c, jitter)]).concat() {
         let trace = run(capacity, more, UDP, Algorithm::Gcc);
         let gap: Vec<i64> = arrivals(&trace).filter(|at| (20_101..=24_100).contains(at)).collect();
         assert_eq!(gap, [24_050, 24_100], "{capacity} {more}");
@@ -75,7 +79,7 @@ fn udp_loses_in_a_tunnel_what_exceeds_the_queue_and_no_more() {
 
 #[test]
 fn tcp_loses_nothing_in_a_tunnel_whose_queue_has_room() {
-    for capacity in [STEPS, TRACE] {
+    for capacity in [STEPS, TRACE, RATES] {
         let trace = run(capacity, "queue = \"2s\"", "kind = \"tcp\"", Algorithm::Gcc);
         let tunnel = trace.rows.iter().filter(|row| (20_001..=24_100).contains(&ms(row.time)));
         assert_eq!(tunnel.map(|row| row.lost_packets).sum::<u64>(), 0, "{capacity}");
@@ -86,7 +90,7 @@ fn tcp_loses_nothing_in_a_tunnel_whose_queue_has_room() {
 
 #[test]
 fn media_comes_back_from_a_tunnel_under_every_controller() {
-    for capacity in [STEPS, TRACE] {
+    for capacity in [STEPS, TRACE, RATES] {
         for algorithm in Algorithm::all() {
             let trace = run(capacity, "", "", algorithm);
             let late = trace.rows.iter().filter(|row| ms(row.time) > 35_000);

@@ -24,10 +24,10 @@ fn cell(network: &str) -> CellConfig {
 }
 
 fn config(scenario: &Scenario) -> CellConfig {
-    match &scenario.access.as_ref().unwrap().config {
-        AccessConfig::Wifi(config) => config.clone(),
-        other => panic!("a {}", other.title()),
-    }
+    let AccessConfig::Wifi(config) = &scenario.access.as_ref().unwrap().config else {
+        panic!("it is a cell")
+    };
+    config.clone()
 }
 
 fn complaint(network: &str, flows: &str) -> String {
@@ -94,12 +94,11 @@ fn loads_and_neighbours_and_who_is_hidden_are_read() {
          packet = \"1186B\" }] }",
     );
     let packet = DataSize::from_bytes(1_186);
-    let constant = StationLoad {
-        category: AccessCategory::Video,
-        start: Timestamp::from_secs(10),
-        stop: Timestamp::from_secs(20),
-        ..StationLoad::new(Arrivals::Constant(Bitrate::from_kbps(2_000)), packet)
-    };
+    let rate = Arrivals::Constant(Bitrate::from_kbps(2_000));
+    let constant = StationLoad::new(rate, packet)
+        .with_category(AccessCategory::Video)
+        .with_start(Timestamp::from_secs(10))
+        .with_stop(Timestamp::from_secs(20));
     assert_eq!(cell.stations[0].up.loads, [constant]);
     assert_eq!(cell.stations[0].down.loads, []);
     let bursts = Arrivals::Bursts { period: TimeDelta::from_millis(33), packets: 32 };
@@ -151,7 +150,7 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
             "[[flow]]\nstation = \"labtop\"\n",
             "there is no station 'labtop'; write one such as \"laptop\"",
         ),
-        (LAPTOP, "[[flow]]\n", "it crosses nothing; write the station that it is at"),
+        (LAPTOP, "[[flow]]\n", "it crosses no network; write the station at which it ends"),
         ("station.laptop = { rate = 7, queue = \"300ms\" }", FLOW, "write packets or bytes"),
         (
             "station.laptop = { rate = 7, place = [1, 2] }\nstation.b.rate = 7",
@@ -161,7 +160,7 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
         (
             "station.laptop = { rate = 7, place = [1, 2], power = -60 }",
             FLOW,
-            "leave one of the two",
+            "leave out one of the two",
         ),
         ("propagation.power = 20\nstation.laptop.rate = 7", FLOW, "no node has a place"),
         ("station.ap.rate = 7", "[[flow]]\nstation = \"ap\"\n", "two nodes are called 'ap'"),
@@ -177,7 +176,12 @@ fn a_mistake_in_a_cell_is_one_line_that_says_what_to_write() {
         assert_eq!(complaint.lines().count(), 1);
     }
     let wired = error(&small("station = \"laptop\""));
-    assert!(wired.contains("there is no cell; write kind = \"wifi\" in [network]"), "{wired}");
+    assert!(
+        wired.contains(
+            "only a flow in a Wi-Fi cell has this key; write kind = \"wifi\" in [network]"
+        ),
+        "{wired}"
+    );
 }
 
 #[test]

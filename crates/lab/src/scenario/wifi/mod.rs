@@ -51,7 +51,7 @@ const POWERS: std::ops::RangeInclusive<f64> = -100.0..=0.0;
 const LOAD: &[&str] = &["kind", "rate", "packet", "period", "packets", "category", "start", "stop"];
 const QUEUE: &[&str] = &["kind", "limit", "target", "interval", "ecn"];
 const AGGREGATION: &[&str] = &["mpdus", "bytes", "duration"];
-const CATEGORIES: [(&str, AccessCategory); AccessCategory::COUNT] = [
+const CATEGORIES: &[(&str, AccessCategory)] = &[
     ("background", AccessCategory::Background),
     ("best-effort", AccessCategory::BestEffort),
     ("video", AccessCategory::Video),
@@ -76,10 +76,10 @@ const PACKETS: Range<u64> = 28..2_305;
 pub(super) const KIND: Kind = Kind {
     name: "wifi",
     keys: &["band", "access_point", "station", "neighbour", "hidden", "propagation"],
-    refusal: "only a cell has it; write kind = \"wifi\"",
+    refusal: "only a Wi-Fi cell has this key; write kind = \"wifi\"",
     place_keys: &["station"],
     class_keys: &["category"],
-    flow_refusal: "there is no cell; write kind = \"wifi\" in [network]",
+    flow_refusal: "only a flow in a Wi-Fi cell has this key; write kind = \"wifi\" in [network]",
     has_hop: false,
     access: |network, duration, _| cell(network, duration).map(Some),
     attachments,
@@ -108,7 +108,7 @@ fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
 }
 
 fn category(table: &Table) -> Result<AccessCategory> {
-    table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(&CATEGORIES))
+    table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(CATEGORIES))
 }
 
 /// Reads the cell from the `[network]` table.
@@ -135,7 +135,7 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
         let own = place(&table)?;
         places.extend(std::iter::repeat_n(own, count));
         if own.is_some() {
-            table.refuse("power", "it follows from the place; leave one of the two out")?;
+            table.refuse("power", "the power follows from the place; leave out one of the two")?;
         }
         if let Some(item) = table.get("power") {
             powers.push((first..first + count, power(&item)?));
@@ -156,7 +156,7 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
     if stations.is_empty() {
         return Err(network.error("a cell needs a station; write [network.station.laptop]"));
     }
-    let mut config = CellConfig { access_point, ..CellConfig::new(band, stations) };
+    let mut config = CellConfig::new(band, stations).with_access_point(access_point);
     for (nodes, dbm) in powers {
         let ways =
             |node| [(NodeId(node), NodeId::ACCESS_POINT), (NodeId::ACCESS_POINT, NodeId(node))];
@@ -170,7 +170,7 @@ fn cell(network: &Table, duration: TimeDelta) -> Result<Access> {
             let table = item.table(NEIGHBOUR)?;
             places.push(place(&table)?);
             let link = link(&table, None, duration)?;
-            config.neighbours.push(Neighbour { node: node(name, &table)?, link });
+            config.neighbours.push(Neighbour::new(node(name, &table)?, link));
         }
     }
     config.powers.placement = placement(network, band, places)?;
@@ -226,16 +226,20 @@ fn pairs_of(a: Range<usize>, b: &Range<usize>) -> Vec<(usize, usize)> {
 }
 
 fn node(name: &str, table: &Table) -> Result<NodeConfig> {
-    let default = NodeConfig::new(name);
-    Ok(NodeConfig {
-        name: name.into(),
-        edca: table.get("edca").map_or(Ok(default.edca), |item| edca(&item))?,
-        aggregation: table
-            .get("aggregation")
-            .map_or(Ok(default.aggregation), |item| aggregation(&item))?,
-        queue: table.get("queue").map_or(Ok(default.queue), |item| queue(&item))?,
-        retry: table.get("retry").map_or(Ok(default.retry), |item| retry(&item))?,
-    })
+    let mut node = NodeConfig::new(name);
+    if let Some(item) = table.get("edca") {
+        node.edca = edca(&item)?;
+    }
+    if let Some(item) = table.get("aggregation") {
+        node.aggregation = aggregation(&item)?;
+    }
+    if let Some(item) = table.get("queue") {
+        node.queue = queue(&item)?;
+    }
+    if let Some(item) = table.get("retry") {
+        node.retry = retry(&item)?;
+    }
+    Ok(node)
 }
 
 fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
@@ -248,12 +252,12 @@ fn station(name: &str, table: &Table, duration: TimeDelta) -> Result<Station> {
     };
     let (mut up, down) = (direction("up")?, direction("down")?);
     up.loads.extend(loads(table, duration)?);
-    Ok(Station { node: node(name, table)?, up, down })
+    Ok(Station::from_parts(node(name, table)?, up, down))
 }
 
 /// Reads one direction. Keys that it omits are taken from the station's table.
 fn link(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
-    Ok(Link { loads: loads(own, duration)?, ..link_without_load(own, station, duration)? })
+    Ok(link_without_load(own, station, duration)?.with_loads(loads(own, duration)?))
 }
 
 fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) -> Result<Link> {
@@ -266,7 +270,7 @@ fn link_without_load(own: &Table, station: Option<&Table>, duration: TimeDelta) 
     };
     let errors = own.get("errors").or_else(|| from_station("errors"));
     let errors = errors.map_or(Ok(Errors::NONE), |item| errors_of(&item))?;
-    Ok(Link { errors, ..Link::new(rate) })
+    Ok(Link::new(rate).with_errors(errors))
 }
 
 /// Reads `15`, `{ mcs = 15, guard = "short" }`, steps of either, or `{ control = "minstrel" }`.
@@ -283,9 +287,9 @@ fn rate(item: &Item, duration: TimeDelta) -> Result<RateControl> {
     let control = if item.is_table() { item.table(RATE)?.get("control") } else { None };
     let Some(control) = control else { return fixed_rate(item).map(RateControl::Fixed) };
     let table = item.table(RATE)?;
-    table.refuse("mcs", "a rate control chooses it; leave it out")?;
+    table.refuse("mcs", "the rate control chooses the MCS; leave it out")?;
     let streams = table.get("streams").map_or(Ok(1), |item| item.whole(2.0))? as u8;
-    let set = RateSet { streams, guard: guard(&table)? };
+    let set = RateSet::new(streams, guard(&table)?);
     Ok(if control.choice(&[("ideal", true), ("minstrel", false)])? {
         RateControl::Ideal(set)
     } else {
@@ -299,7 +303,7 @@ fn fixed_rate(item: &Item) -> Result<DataRate> {
     }
     let table = item.table(RATE)?;
     for key in ["control", "streams"] {
-        table.refuse(key, "a fixed rate has an mcs alone")?;
+        table.refuse(key, "a fixed rate has only an mcs")?;
     }
     Ok(DataRate { mcs: mcs(&table.require("mcs", "15")?)?, guard: guard(&table)? })
 }
@@ -350,10 +354,8 @@ fn noise(table: &Table) -> Result<Noise> {
     if coherence.is_none() {
         table.refuse("k_factor", "only fading has one; write coherence = \"50ms\"")?;
     }
-    Ok(Noise {
-        figure_db: table.require("noise_figure", "7")?.number()?,
-        fading: coherence.map(|coherence| Fading { k_factor, coherence }),
-    })
+    let fading = coherence.map(|coherence| Fading::new(k_factor, coherence));
+    Ok(Noise::new(table.require("noise_figure", "7")?.number()?).with_fading(fading))
 }
 
 fn positive(item: &Item) -> Result<TimeDelta> {
@@ -412,7 +414,8 @@ fn load(table: &Table, duration: TimeDelta) -> Result<StationLoad> {
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    Ok(StationLoad { arrivals, size, category: category(table)?, start, stop })
+    let load = StationLoad::new(arrivals, size).with_category(category(table)?);
+    Ok(load.with_start(start).with_stop(stop))
 }
 
 /// Reads `"2000packets"`, `"64KB"`, or `{ kind = "fq-codel", limit = "1000packets" }`.
@@ -424,11 +427,10 @@ fn queue(item: &Item) -> Result<NodeQueue> {
     table.require("kind", "\"fq-codel\"")?.choice(&[("fq-codel", ())])?;
     let default = CoDelConfig::default();
     let time = |key, default| table.get(key).map_or(Ok(default), |item| positive(&item));
-    let codel = CoDelConfig {
-        target: time("target", default.target)?,
-        interval: time("interval", default.interval)?,
-        ecn: table.get("ecn").map_or(Ok(default.ecn), |item| item.boolean())?,
-    };
+    let codel = default
+        .with_target(time("target", default.target)?)
+        .with_interval(time("interval", default.interval)?)
+        .with_ecn(table.get("ecn").map_or(Ok(default.ecn), |item| item.boolean())?);
     Ok(NodeQueue::FairCoDel { limit: limit(&table.require("limit", "\"1000packets\"")?)?, codel })
 }
 
@@ -437,7 +439,7 @@ fn limit(item: &Item) -> Result<WaitLimit> {
         QueueLimit::Packets(packets) => Ok(WaitLimit::Packets(packets)),
         QueueLimit::Bytes(bytes) => Ok(WaitLimit::Bytes(bytes)),
         QueueLimit::Time(_) => {
-            Err(item.error("a node has no capacity to reckon with; write packets or bytes"))
+            Err(item.error("a limit in time needs a fixed capacity, which a node does not have; write packets or bytes"))
         }
     }
 }
@@ -445,16 +447,18 @@ fn limit(item: &Item) -> Result<WaitLimit> {
 /// Reads the maximum number of MPDUs per frame, or a table of limits. Omitted limits are the
 /// standard's.
 fn aggregation(item: &Item) -> Result<Aggregation> {
-    let Aggregation { mpdus, bytes, duration } = Aggregation::STANDARD;
+    let standard = Aggregation::STANDARD;
+    let mpdus = |item: &Item| item.whole(standard.mpdus as f64);
     if !item.is_table() {
-        return Ok(Aggregation { mpdus: item.whole(mpdus as f64)?, bytes, duration });
+        return Ok(standard.with_mpdus(mpdus(item)?));
     }
     let table = item.table(AGGREGATION)?;
-    Ok(Aggregation {
-        mpdus: table.get("mpdus").map_or(Ok(mpdus), |item| item.whole(mpdus as f64))?,
-        bytes: table.get("bytes").map_or(Ok(bytes), |item| item.size())?,
-        duration: table.get("duration").map_or(Ok(duration), |item| positive(&item))?,
-    })
+    Ok(standard
+        .with_mpdus(table.get("mpdus").map_or(Ok(standard.mpdus), |item| mpdus(&item))?)
+        .with_bytes(table.get("bytes").map_or(Ok(standard.bytes), |item| item.size())?)
+        .with_duration(
+            table.get("duration").map_or(Ok(standard.duration), |item| positive(&item))?,
+        ))
 }
 
 /// Reads `"station"`, `"access-point"`, or a table of categories that differ from a station's.
@@ -464,7 +468,7 @@ fn edca(item: &Item) -> Result<Edca> {
     }
     let table = item.table(EDCA)?;
     let mut edca = Edca::STATION;
-    for (name, category) in CATEGORIES {
+    for &(name, category) in CATEGORIES {
         let key = EDCA.iter().find(|key| **key == name).expect("both list the categories");
         if let Some(item) = table.get(key) {
             let parameters = parameters(&item.table(PARAMETERS)?, edca.of(category))?;

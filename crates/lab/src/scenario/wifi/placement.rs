@@ -41,22 +41,18 @@ pub(super) fn placement(
     };
     let default = Propagation::indoor(band);
     let Some(item) = network.get("propagation") else {
-        return Ok(Some(Placement { places, sent_dbm: SENT_DBM, propagation: default }));
+        return Ok(Some(Placement::new(places, SENT_DBM, default)));
     };
     let table = item.table(PROPAGATION)?;
     let number = |key, default, range: std::ops::RangeInclusive<f64>| match table.get(key) {
         None => Ok(default),
         Some(item) => within(&item, range),
     };
-    Ok(Some(Placement {
-        places,
-        sent_dbm: number("power", SENT_DBM, -20.0..=36.0)?,
-        propagation: Propagation {
-            exponent: number("exponent", default.exponent, 1.0..=6.0)?,
-            shadowing_db: number("shadowing", default.shadowing_db, 0.0..=20.0)?,
-            ..default
-        },
-    }))
+    let sent_dbm = number("power", SENT_DBM, -20.0..=36.0)?;
+    let propagation = default
+        .with_exponent(number("exponent", default.exponent, 1.0..=6.0)?)
+        .with_shadowing_db(number("shadowing", default.shadowing_db, 0.0..=20.0)?);
+    Ok(Some(Placement::new(places, sent_dbm, propagation)))
 }
 
 fn within(item: &Item, range: std::ops::RangeInclusive<f64>) -> Result<f64> {

@@ -31,15 +31,14 @@ pub(super) fn retry(item: &Item) -> Result<RetryPolicy> {
         let level = item.number()?;
         if level > 0.0 { Ok(level) } else { Err(item.error("must be above zero")) }
     })?;
-    Ok(RetryPolicy::CongestionAware(CongestionAware {
-        limit,
-        extension,
-        level_threshold,
-        queue_threshold: table
-            .get("queue")
-            .map_or(Ok(default.queue_threshold), |item| item.size())?,
-        reset_window: table
-            .get("reset_window")
-            .map_or(Ok(default.reset_window), |item| item.boolean())?,
-    }))
+    let queue_threshold =
+        table.get("queue").map_or(Ok(default.queue_threshold), |item| item.size())?;
+    let reset_window =
+        table.get("reset_window").map_or(Ok(default.reset_window), |item| item.boolean())?;
+    let policy = default
+        .with_limit(limit)
+        .with_level_threshold(level_threshold)
+        .with_queue_threshold(queue_threshold)
+        .with_reset_window(reset_window);
+    Ok(RetryPolicy::CongestionAware(policy))
 }

@@ -31,6 +31,7 @@ pub enum Congestion {
 
 /// Variant of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cubic {
     /// CUBIC of RFC 9438, with HyStart++ of RFC 9406.
     Rfc9438,

@@ -93,7 +93,7 @@ pub struct Gcc {
     arrival_times: Option<ArrivalTimes>,
     rtt: Option<TimeDelta>,
     /// Round-trip time last passed to the rate control, in whole ms.
-    told_rtt_ms: Option<i64>,
+    reported_rtt_ms: Option<i64>,
     /// Earliest time at which feedback may update the round-trip time.
     rtt_due: Timestamp,
     /// State at the last update of the probe controller.
@@ -161,7 +161,7 @@ impl Gcc {
             receiver_limit: None,
             arrival_times: None,
             rtt: None,
-            told_rtt_ms: None,
+            reported_rtt_ms: None,
             rtt_due: Timestamp::ZERO,
             seen: None,
             estimate: start,
@@ -182,7 +182,7 @@ impl Gcc {
         self.collect_arrivals(report);
         if self.arrivals.is_empty() {
             self.on_losses(now, report);
-            self.settle(now);
+            self.update_target(now);
             return;
         }
         let longest_rtt = self.measure_rtt(now);
@@ -202,7 +202,7 @@ impl Gcc {
             self.cause = reason;
         }
         self.on_losses(now, report);
-        self.settle(now);
+        self.update_target(now);
         if outcome.recovered {
             self.probes.on_recovered(now, self.alr.since().is_some());
         }
@@ -227,7 +227,7 @@ impl Gcc {
                 self.cause = reason;
             }
         }
-        self.settle(now);
+        self.update_target(now);
         self.window.on_rtt(rtt, self.estimate);
     }
 
@@ -271,13 +271,13 @@ impl Gcc {
         self.rtt_backoff.on_rtt(now, rtt);
         if now >= self.rtt_due {
             self.rtt_due = now + RTT_INTERVAL;
-            self.tell_rtt(rtt);
+            self.set_reported_rtt(rtt);
         }
         longest
     }
 
-    fn tell_rtt(&mut self, rtt: TimeDelta) {
-        self.told_rtt_ms = Some(libm::round(rtt.as_millis_f64()) as i64);
+    fn set_reported_rtt(&mut self, rtt: TimeDelta) {
+        self.reported_rtt_ms = Some(libm::round(rtt.as_millis_f64()) as i64);
         self.delay_based.set_rtt(rtt);
     }
 
@@ -346,7 +346,7 @@ impl Gcc {
     }
 
     /// Derives the target from the estimate and passes it to the parts that depend on it.
-    fn settle(&mut self, now: Timestamp) {
+    fn update_target(&mut self, now: Timestamp) {
         let target = self.limits.cap(self.estimate, self.receiver_limit);
         self.alr.set_estimate(target);
         self.window.update();
@@ -354,7 +354,7 @@ impl Gcc {
             target,
             source_bitrate: self.window.push_back(target),
             loss_state: self.loss_based.state(),
-            rtt_ms: self.told_rtt_ms,
+            rtt_ms: self.reported_rtt_ms,
             in_alr: self.alr.since().is_some(),
         };
         if self.seen != Some(seen) {
@@ -396,7 +396,7 @@ impl Controller for Gcc {
         }
         self.probes.on_packet_sent(now, packet);
         self.back_off(now);
-        self.settle(now);
+        self.update_target(now);
         self.probes.process(now, self.alr.since());
     }
 
@@ -415,14 +415,14 @@ impl Controller for Gcc {
 
     fn on_round_trip_time(&mut self, now: Timestamp, rtt: TimeDelta) {
         self.rtt_due = now + REPORT_TIMEOUT;
-        self.tell_rtt(rtt.clamp(TimeDelta::ZERO, MAX_RTT));
-        self.settle(now);
+        self.set_reported_rtt(rtt.clamp(TimeDelta::ZERO, MAX_RTT));
+        self.update_target(now);
     }
 
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
         self.cause = Reason::ReceiverLimit;
-        self.settle(now);
+        self.update_target(now);
     }
 
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
@@ -430,7 +430,7 @@ impl Controller for Gcc {
         self.delay_limit = self.delay_limit.map(|_| self.delay_based.estimate());
         self.estimate = self.limits.clamp(share);
         self.cause = Reason::Coupled;
-        self.settle(now);
+        self.update_target(now);
     }
 
     fn on_timeout(&mut self, _now: Timestamp) {}

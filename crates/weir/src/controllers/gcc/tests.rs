@@ -286,17 +286,17 @@ fn what_limits_the_estimate_is_asked_when_something_changes_and_the_answer_stand
 // [LIBWEBRTC §GoogCcNetworkController]
 #[test]
 fn where_receiver_reports_tell_the_round_trip_time_feedback_does_not() {
-    let told = |path: &Loop| path.gcc.told_rtt_ms;
+    let reported_rtt = |path: &Loop| path.gcc.reported_rtt_ms;
     let mut path = Loop::new(controller(100, 900, 1_500));
     path.run(0, 3_000, 10, free);
-    assert_eq!(told(&path), Some(60), "of the last packet of each report");
+    assert_eq!(reported_rtt(&path), Some(60), "of the last packet of each report");
     path.gcc.on_round_trip_time(at(3_000), TimeDelta::from_millis(50));
     path.run(3_000, 7_900, 10, free);
-    assert_eq!(told(&path), Some(50));
+    assert_eq!(reported_rtt(&path), Some(50));
     path.run(7_900, 8_000, 10, free);
-    assert_eq!(told(&path), Some(60), "no report for 5 s");
+    assert_eq!(reported_rtt(&path), Some(60), "no report for 5 s");
     path.gcc.on_round_trip_time(at(8_100), TimeDelta::from_secs(11));
-    assert_eq!(told(&path), Some(10_000), "no round trip is taken to be longer");
+    assert_eq!(reported_rtt(&path), Some(10_000), "no round trip is taken to be longer");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::super::gcc_draft::acknowledged_bitrate::AcknowledgedBitrate;
 use super::arrival_time_filter::ArrivalTimeFilter;
 use super::frames::{Arrival, Frames, Framing};
-use super::overuse_detector::{OveruseDetector, bears};
+use super::overuse_detector::{OveruseDetector, is_within_threshold};
 use super::remote_rate::{RemoteRate, Update};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -40,7 +40,7 @@ impl DelayBased {
         match self.frames.on_packet(packet) {
             Framing::Pending => {}
             Framing::Complete(delta) => {
-                let steady = bears(self.filter.scaled_offset_ms());
+                let steady = is_within_threshold(self.filter.scaled_offset_ms());
                 self.filter.update(&delta, self.detector.usage(), steady);
                 if self.detector.on_frame(&self.filter, delta.departure) && self.may_cut(now) {
                     self.update(now);

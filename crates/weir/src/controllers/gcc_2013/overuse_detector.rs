@@ -33,8 +33,8 @@ impl OveruseDetector {
     /// if this frame signals over-use, for the first time or again.
     pub(super) fn on_frame(&mut self, filter: &ArrivalTimeFilter, elapsed: TimeDelta) -> bool {
         let offset_ms = filter.scaled_offset_ms();
-        if !filter.has_samples() || bears(offset_ms) || offset_ms < 0.0 {
-            let below = filter.has_samples() && !bears(offset_ms);
+        if !filter.has_samples() || is_within_threshold(offset_ms) || offset_ms < 0.0 {
+            let below = filter.has_samples() && !is_within_threshold(offset_ms);
             self.usage = if below { BandwidthUsage::Underuse } else { BandwidthUsage::Normal };
             (self.above_for, self.above_frames) = (None, 0);
             return false;
@@ -59,7 +59,7 @@ impl OveruseDetector {
 }
 
 /// True if the offset is within the threshold.
-pub(super) fn bears(scaled_offset_ms: f64) -> bool {
+pub(super) fn is_within_threshold(scaled_offset_ms: f64) -> bool {
     scaled_offset_ms.abs() <= THRESHOLD_MS
 }
 
@@ -106,7 +106,7 @@ mod tests {
             let delta = FrameDelta { departure: PERIOD, arrival, size_bytes: 0.0 };
             filter.update(&delta, BandwidthUsage::Normal, false);
         }
-        assert!(!bears(filter.scaled_offset_ms()) && filter.is_rising());
+        assert!(!is_within_threshold(filter.scaled_offset_ms()) && filter.is_rising());
         let mut detector = OveruseDetector::new();
         let second = TimeDelta::from_secs(1);
         let signalled = [0; 2].map(|_| detector.on_frame(&filter, second));
@@ -140,6 +140,11 @@ mod tests {
     // [LW2013 §overuse_detector], BARI-D8
     #[test]
     fn the_threshold_is_25_ms() {
-        assert!(bears(25.0) && bears(-25.0) && !bears(25.1) && !bears(-25.1));
+        assert!(
+            is_within_threshold(25.0)
+                && is_within_threshold(-25.0)
+                && !is_within_threshold(25.1)
+                && !is_within_threshold(-25.1)
+        );
     }
 }

@@ -54,37 +54,37 @@ impl SendHistory {
             return;
         }
         let before = stream.receiver_report.replace((highest, block.cumulative_lost));
-        let untold = self.untold_up_to(block.ssrc, highest);
+        let unreported = self.unreported_up_to(block.ssrc, highest);
         let lost = match before {
             Some((_, before)) => i64::from(block.cumulative_lost) - i64::from(before),
             // The first report after another format, which already reported the losses before. The
             // fraction on the wire is rounded down, so round up here.
-            None => (i64::from(block.fraction_lost) * untold + 255) / 256,
+            None => (i64::from(block.fraction_lost) * unreported + 255) / 256,
         };
         // The highest packet was received, so it is not among the lost ones.
-        let share = Share { lost: lost.clamp(0, (untold - 1).max(0)), of: untold - 1 };
-        for index in 0..untold {
-            let number = self.transport_number(block.ssrc, highest - untold + 1 + index);
+        let share = Share { lost: lost.clamp(0, (unreported - 1).max(0)), of: unreported - 1 };
+        for index in 0..unreported {
+            let number = self.transport_number(block.ssrc, highest - unreported + 1 + index);
             self.judge_by_round_trip(number, rtt, share.is_lost(index));
         }
-        self.take_back(block.ssrc, highest, rtt, -lost);
+        self.report_recovered(block.ssrc, highest, rtt, -lost);
     }
 
     /// Number of consecutive packets of a stream, up to this one, whose fate is unknown.
-    fn untold_up_to(&mut self, ssrc: u32, highest: i64) -> i64 {
-        let mut untold = 0;
+    fn unreported_up_to(&mut self, ssrc: u32, highest: i64) -> i64 {
+        let mut unreported = 0;
         while self
-            .transport_number(ssrc, highest - untold)
+            .transport_number(ssrc, highest - unreported)
             .and_then(|number| self.entry(number))
             .is_some_and(|entry| entry.fate == Fate::Unknown)
         {
-            untold += 1;
+            unreported += 1;
         }
-        untold
+        unreported
     }
 
     /// Reports the newest `count` packets that were called lost as recovered.
-    fn take_back(&mut self, ssrc: u32, highest: i64, rtt: TimeDelta, mut count: i64) {
+    fn report_recovered(&mut self, ssrc: u32, highest: i64, rtt: TimeDelta, mut count: i64) {
         let mut rtp_number = highest;
         while count > 0 {
             let number = self.transport_number(ssrc, rtp_number);

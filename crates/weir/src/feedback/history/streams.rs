@@ -70,11 +70,12 @@ impl Streams {
             self.0.len() - 1
         });
         let stream = &mut self.0[index];
-        let number = stream.unwrap(rtp.sequence_number);
+        let mut number = stream.unwrap(rtp.sequence_number);
         if number != stream.next_number() {
             *stream = Stream { receiver_report: None, ..Stream::new(rtp) };
+            number = stream.unwrap(rtp.sequence_number);
         }
-        stream.unwrapper.set_last(stream.unwrap(rtp.sequence_number));
+        stream.unwrapper.set_last(number);
         stream.numbers.push_back(transport_number);
     }
 

@@ -14,17 +14,17 @@ use crate::scenario::Access;
 const ACCESS_POINT: &str = "ap";
 
 impl NodeMetrics {
-    fn names(cell: &Access) -> impl Iterator<Item = (String, Range<usize>)> {
-        let access_point = cell.is_wifi().then(|| (ACCESS_POINT.to_string(), 0..1));
-        let groups = cell.groups.iter().filter(|_| cell.is_wifi());
-        let groups = groups.map(|group| (group.name.clone(), group.nodes.clone()));
-        access_point.into_iter().chain(groups)
+    /// Names and nodes of the groups that are measured; none without a Wi-Fi cell.
+    fn groups(access: Option<&Access>) -> Vec<(String, Range<usize>)> {
+        let Some(cell) = access.filter(|access| access.is_wifi()) else { return Vec::new() };
+        let groups = cell.groups.iter().map(|group| (group.name.clone(), group.nodes.clone()));
+        std::iter::once((ACCESS_POINT.to_string(), 0..1)).chain(groups).collect()
     }
 
     /// Filled metrics for every group, used to list the metric paths that exist.
-    pub(crate) fn full(cell: &Access) -> BTreeMap<String, Self> {
+    pub(crate) fn full(access: Option<&Access>) -> BTreeMap<String, Self> {
         let full: Self = Shape::full();
-        Self::names(cell).map(|(name, _)| (name, full.clone())).collect()
+        Self::groups(access).into_iter().map(|(name, _)| (name, full.clone())).collect()
     }
 }
 
@@ -37,9 +37,8 @@ pub(crate) struct CellMeter {
 }
 
 impl CellMeter {
-    /// Without a cell there are no groups.
-    pub(crate) fn new(cell: Option<&Access>, part: Range<Timestamp>) -> Self {
-        let groups = cell.into_iter().flat_map(NodeMetrics::names);
+    pub(crate) fn new(access: Option<&Access>, part: Range<Timestamp>) -> Self {
+        let groups = NodeMetrics::groups(access).into_iter();
         let groups = groups.map(|(name, nodes)| (name, nodes, NodeMeter::default())).collect();
         Self { part, groups }
     }
@@ -127,18 +126,15 @@ mod tests {
 
     #[test]
     fn nodes_of_one_table_are_measured_together() {
-        let row = |node, ms, delivered, lost| NodeRow {
-            time: Timestamp::from_millis(ms),
-            node,
-            delivered: DataSize::from_bytes(delivered),
-            delivered_packets: 3,
-            lost_packets: lost,
-            attempts: 6,
-            failures: 3,
-            airtime: TimeDelta::from_millis(50),
-            excess: Some(Bitrate::from_kbps(100)),
-            capacity: (lost > 0).then(|| Bitrate::from_kbps(1_000)),
-            ..NodeRow::default()
+        let row = |node, ms, delivered, lost| {
+            let mut row = NodeRow::default();
+            (row.time, row.node) = (Timestamp::from_millis(ms), node);
+            (row.delivered, row.delivered_packets) = (DataSize::from_bytes(delivered), 3);
+            (row.lost_packets, row.attempts, row.failures) = (lost, 6, 3);
+            row.airtime = TimeDelta::from_millis(50);
+            row.excess = Some(Bitrate::from_kbps(100));
+            row.capacity = (lost > 0).then(|| Bitrate::from_kbps(1_000));
+            row
         };
         let rows = [row(1, 500, 62_500, 0), row(2, 500, 125_000, 2)];
         let mut meter = NodeMeter::default();

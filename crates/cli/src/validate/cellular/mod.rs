@@ -1,0 +1,202 @@
+//! `weir validate cellular`: compares the cellular cell with runs of the LTE module of ns-3 3.37.
+//!
+//! `reference.csv` has the runs with their conditions. Each one is repeated with the model for
+//! several seeds, because start phases, block errors and the places in the fading recording are
+//! random: the reference is one draw, or the mean of eight for runs with fading. A value is within
+//! its limit if the range of the model's values, widened by the limit, contains the reference.
+
+mod reference;
+mod run;
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Result;
+
+use self::reference::{Results, Row};
+use crate::output;
+use crate::table;
+
+/// Seeds of a run without fading.
+const SEEDS: RangeInclusive<u64> = 1..=10;
+/// Seeds of a run with fading.
+const FADING_SEEDS: RangeInclusive<u64> = 1..=4;
+/// Seeds of a run with `--quick`.
+const QUICK_SEEDS: RangeInclusive<u64> = 1..=2;
+
+/// Values outside their limits whose cause is known. ns-3 sends again only whole parts of RLC, and
+/// after `t-PollRetransmit` all that are not acknowledged; so a deep fade stalls it. The model cuts
+/// what it sends again to the block, as 3GPP TS 36.322 §5.2.1 has it.
+const KNOWN_MISSES: [(&str, &str); 2] =
+    [("harqAM-dl-cqi40-s10", "p95, ms"), ("harqAM-ul-s20", "p95, ms")];
+
+/// A value of a run and its reference.
+struct Check {
+    run: String,
+    what: &'static str,
+    reference: f64,
+    /// The model's values, one for each seed.
+    measured: Vec<f64>,
+    limit: Limit,
+}
+
+/// Largest allowed distance between the reference and the range of the model's values.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// As a share of the reference.
+    Share(f64),
+    /// In the unit of the value.
+    Plain(f64),
+}
+
+impl Limit {
+    fn allowed(self, reference: f64) -> f64 {
+        match self {
+            // Rates of the reference have three decimals.
+            Self::Share(share) => share * reference.abs() + 0.001,
+            Self::Plain(plain) => plain,
+        }
+    }
+}
+
+impl Check {
+    fn range(&self) -> (f64, f64) {
+        let fold =
+            |start, pick: fn(f64, f64) -> f64| self.measured.iter().copied().fold(start, pick);
+        (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    fn is_within(&self) -> bool {
+        let (least, most) = self.range();
+        let allowed = self.limit.allowed(self.reference);
+        (least - allowed..=most + allowed).contains(&self.reference)
+    }
+
+    fn is_known_miss(&self) -> bool {
+        KNOWN_MISSES.contains(&(self.run.as_str(), self.what))
+    }
+
+    /// Whether it is as expected: within its limit, or a known miss.
+    fn is_expected(&self) -> bool {
+        self.is_within() != self.is_known_miss()
+    }
+
+    fn row(&self) -> Vec<String> {
+        let (least, most) = self.range();
+        let limit = match self.limit {
+            Limit::Share(share) => format!("{} %", share * 100.0),
+            Limit::Plain(plain) => plain.to_string(),
+        };
+        let number = |value: f64| format!("{value:.3}");
+        vec![
+            self.run.clone(),
+            self.what.into(),
+            number(self.reference),
+            number(least),
+            number(most),
+            limit,
+            match (self.is_within(), self.is_known_miss()) {
+                (true, false) => "within",
+                (false, true) => "known miss",
+                (true, true) => "WITHIN, but listed as a known miss",
+                (false, false) => "MISS",
+            }
+            .into(),
+        ]
+    }
+}
+
+const HEAD: [&str; 7] = ["run", "value", "ns-3", "least", "most", "limit", "verdict"];
+
+/// Measures and prints the table. Returns whether all values are within the limits.
+pub fn validate(is_quick: bool) -> Result<bool> {
+    let rows = reference::rows()?;
+    let runs = reference::runs(&rows);
+    let results = measure(&runs, is_quick)?;
+    let checks: Vec<Check> =
+        runs.iter().zip(&results).flat_map(|(run, results)| checks(run, results)).collect();
+    let lines: Vec<Vec<String>> = checks.iter().map(Check::row).collect();
+    output::print(&table::aligned(&HEAD, &lines, 2))?;
+    let within = checks.iter().filter(|check| check.is_within()).count();
+    let known = checks.iter().filter(|check| !check.is_within() && check.is_known_miss()).count();
+    output::line(&format!(
+        "{} runs, {} values: {within} within, {known} known misses, {} missed",
+        runs.len(),
+        checks.len(),
+        checks.len() - within - known
+    ))?;
+    Ok(checks.iter().all(Check::is_expected))
+}
+
+/// Results of all runs: by run, by seed, by row.
+fn measure(runs: &[&[Row]], is_quick: bool) -> Result<Vec<Vec<Vec<Results>>>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(rows) = runs.get(index) else { return done };
+            let seeds = match rows[0].fading.as_str() {
+                _ if is_quick => QUICK_SEEDS,
+                "none" => SEEDS,
+                _ => FADING_SEEDS,
+            };
+            let results: Result<Vec<_>> = seeds.map(|seed| run::run(rows, seed)).collect();
+            done.push((index, results));
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut all: Vec<_> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
+            handle.join().expect("a worker does not panic")
+        };
+        handles.into_iter().flat_map(join).collect()
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, results)| results).collect()
+}
+
+/// The checks of a run: those of its rows, one after another.
+fn checks(rows: &[Row], results: &[Vec<Results>]) -> Vec<Check> {
+    rows.iter().enumerate().flat_map(|(index, row)| of_row(row, index, results)).collect()
+}
+
+/// The checks of a row: rate, then MCS or delays, with the limits of its kind.
+fn of_row(row: &Row, index: usize, results: &[Vec<Results>]) -> Vec<Check> {
+    let is_fading = row.fading != "none";
+    let is_saturated = row.load == "sat";
+    let run = match row.terminal.as_str() {
+        "1" | "all" if row.flow == 1 => row.id.clone(),
+        terminal => format!("{} ({terminal}/{})", row.id, row.flow),
+    };
+    let check = |what, of: fn(&Results) -> Option<f64>, limit| {
+        let measured: Option<Vec<f64>> = results.iter().map(|rows| of(&rows[index])).collect();
+        let reference = of(&row.results)?;
+        Some(Check { run: run.clone(), what, reference, measured: measured?, limit })
+    };
+    let share = if is_fading { 0.1 } else { 0.02 };
+    let mut checks = Vec::new();
+    if row.id.starts_with("same") && !is_saturated {
+        // Which share of its packets finds room in the full queue depends on the phase of the
+        // saturating load, which the reference does not give.
+        checks.push(check("loss", |it| it.loss, Limit::Plain(0.1)));
+        return checks.into_iter().flatten().collect();
+    }
+    checks.push(check("rate, Mbit/s", |it| it.mbps, Limit::Share(share)));
+    if is_fading {
+        checks.push(check("p95, ms", |it| it.p95_ms, Limit::Share(0.25)));
+    } else {
+        // ns-3 counts grants that were not used among the blocks of the uplink, so the mean over
+        // different terminals is not exact.
+        let limit = if row.id.starts_with("other") { 0.3 } else { 0.05 };
+        checks.push(check("MCS", |it| it.mcs, Limit::Plain(limit)));
+        if is_saturated {
+            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Share(0.02)));
+        } else {
+            checks.push(check("p50, ms", |it| it.p50_ms, Limit::Plain(0.5)));
+            checks.push(check("p99, ms", |it| it.p99_ms, Limit::Plain(1.5)));
+        }
+    }
+    checks.into_iter().flatten().collect()
+}
