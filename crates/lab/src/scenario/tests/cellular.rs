@@ -332,7 +332,7 @@ fn a_mistake_in_a_terminal_is_one_line_that_says_what_to_write() {
 #[test]
 fn a_mistake_in_a_flow_or_a_name_says_what_to_write() {
     for (network, flows, wanted) in [
-        (PHONE, "[[flow]]\n", "it crosses nothing; write the terminal that it is at"),
+        (PHONE, "[[flow]]\n", "it crosses no network; write the terminal at which it ends"),
         (
             PHONE,
             "[[flow]]\nterminal = \"fone\"\n",
