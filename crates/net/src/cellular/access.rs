@@ -1,16 +1,15 @@
 //! The cell as an access network: how packets cross it, what it logs, and what a user may change.
 
 use std::any::Any;
-use std::fmt::{self, Debug, Display};
+use std::fmt::Debug;
 use std::ops::Range;
 
 use weir::units::{DataSize, Timestamp};
 
 use super::cell::Cell;
-use super::config::{
-    BearerConfig, BearerRef, CellularConfig, Guarantee, Load, SignalChange, Terminal,
-};
+use super::config::{CellularConfig, Load, SignalChange, Terminal};
 use super::log::CellularLog;
+use super::service::BearerChange;
 use crate::packet::{Fate, Header};
 use crate::path::{AccessChange, AccessKind, AccessNetwork, Attachment, Crossing, Network, Way};
 use crate::seed::Seed;
@@ -18,64 +17,6 @@ use crate::seed::Seed;
 /// The class of an attachment whose packets the filters sort into bearers. Any other class is the
 /// number of a bearer.
 pub const FILTERED: usize = usize::MAX;
-
-/// A change of a terminal's bearers during a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BearerChange {
-    /// Adds a bearer, if its guarantee fits.
-    Add {
-        /// Number of the terminal in the configuration.
-        terminal: usize,
-        /// The bearer.
-        bearer: BearerConfig,
-    },
-    /// Gives a bearer another guarantee, or none, if it fits.
-    Guarantee {
-        /// The bearer.
-        bearer: BearerRef,
-        /// The new guarantee.
-        guarantee: Option<Guarantee>,
-    },
-    /// Removes a bearer. Its packets are dropped, and later ones use another bearer.
-    Remove(BearerRef),
-}
-
-impl BearerChange {
-    /// Number of the terminal in the configuration.
-    pub fn terminal(&self) -> usize {
-        match self {
-            Self::Add { terminal, .. } => *terminal,
-            Self::Guarantee { bearer, .. } | Self::Remove(bearer) => bearer.terminal,
-        }
-    }
-
-    /// Name of the bearer.
-    pub fn bearer(&self) -> &str {
-        match self {
-            Self::Add { bearer, .. } => &bearer.name,
-            Self::Guarantee { bearer, .. } | Self::Remove(bearer) => &bearer.bearer,
-        }
-    }
-}
-
-impl Display for BearerChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, node) = (self.bearer(), self.terminal() + 1);
-        match self {
-            Self::Add { .. } => write!(f, "bearer {name} of terminal {node} added"),
-            Self::Guarantee { guarantee: Some(guarantee), .. } => write!(
-                f,
-                "bearer {name} of terminal {node} guaranteed {} kbit/s up, {} kbit/s down",
-                guarantee.rate.up.as_kbps_f64(),
-                guarantee.rate.down.as_kbps_f64()
-            ),
-            Self::Guarantee { guarantee: None, .. } => {
-                write!(f, "bearer {name} of terminal {node} without a guarantee")
-            }
-            Self::Remove(_) => write!(f, "bearer {name} of terminal {node} removed"),
-        }
-    }
-}
 
 impl AccessChange for BearerChange {}
 

@@ -4,12 +4,11 @@ use std::fmt::Debug;
 
 use weir::units::Timestamp;
 
-use super::access::BearerChange;
 use super::bearer::Bearer;
 use super::block::Grant;
 use super::cell::Cell;
-use super::config::{BearerConfig, BearerRef, Guarantee, Priority};
-use super::log::{BearerEvent, BearerEventKind};
+use super::event::{BearerEvent, BearerEventKind};
+use super::service::{BearerChange, BearerConfig, BearerRef, Guarantee, Priority};
 use crate::path::Way;
 
 impl<T: Debug + Send + 'static> Cell<T> {

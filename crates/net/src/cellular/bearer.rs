@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::config::{BearerConfig, Directions};
+use super::directions::Directions;
 use super::rlc::{Channel, Fates};
+use super::service::BearerConfig;
 use crate::path::Way;
 use crate::seed::Seed;
 
@@ -59,7 +60,7 @@ impl<T: Debug + Send + 'static> Bearer<T> {
     }
 
     /// Gives the bearer another guarantee, or none, from now on.
-    pub(super) fn set_guarantee(&mut self, guarantee: Option<super::config::Guarantee>) {
+    pub(super) fn set_guarantee(&mut self, guarantee: Option<super::service::Guarantee>) {
         self.config.guarantee = guarantee;
         for way in [Way::Up, Way::Down] {
             self.guarantees.of_mut(way).rate = guarantee.map(|it| *it.rate.of(way));

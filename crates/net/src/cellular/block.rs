@@ -55,6 +55,25 @@ impl Grant {
     }
 }
 
+/// A grant that its terminal has not read yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingGrant {
+    pub(super) fill: Tti,
+    pub(super) decided: Tti,
+    pub(super) terminal: usize,
+    pub(super) grant: Grant,
+    pub(super) mcs: u8,
+    pub(super) bytes: u32,
+}
+
+/// A report that has not reached the scheduler yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingReport {
+    pub(super) arrives: Tti,
+    pub(super) terminal: usize,
+    pub(super) bytes: u64,
+}
+
 /// A transport block in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Block {

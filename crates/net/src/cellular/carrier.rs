@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::config::Directions;
+use super::directions::Directions;
 use super::errors::{Modulation, Scheme};
 use crate::path::Way;
 

@@ -6,20 +6,18 @@ use std::ops::Range;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
-use super::access::BearerChange;
 use super::adaptation::Chooser;
-use super::block::{Block, BlockRecord};
+use super::block::{Block, BlockRecord, PendingGrant, PendingReport};
 use super::carrier::{Carrier, Tti};
-use super::config::{
-    Admission, CellularConfig, Directions, Harq, Scheduler, Sharing, Timing, UplinkAccess,
-};
+use super::config::{Admission, CellularConfig, Harq, Scheduler, Sharing, Timing, UplinkAccess};
+use super::directions::Directions;
 use super::errors::control_error;
-use super::log::BearerEvent;
+use super::event::BearerEvent;
 use super::rlc::Fates;
 use super::scheduler::Rotation;
+use super::service::BearerChange;
 use super::source::LoadSource;
 use super::terminal::Terminal;
-use super::uplink::{PendingGrant, PendingReport};
 use crate::packet::{Delivery, DropCause, Dropped, Fate, Header};
 use crate::path::Way;
 use crate::seed::Seed;
@@ -293,6 +291,44 @@ impl<T: Debug + Send + 'static> Cell<T> {
             state.active_at = now;
         }
         self.wake(now);
+    }
+
+    /// Packets of a load arrive.
+    pub(super) fn on_arrival(&mut self, now: Timestamp, index: usize) {
+        let LoadSource { terminal, bearer, way, source } = &mut self.sources[index];
+        let (terminal, bearer, way) = (*terminal, *bearer, *way);
+        let packets = source.arrive();
+        let header = source.header();
+        for _ in 0..packets {
+            self.admit(now, (terminal, way), Some(bearer), header, None);
+        }
+        if self.sources[index].source.is_saturating(now) {
+            self.wake(now);
+        }
+    }
+
+    /// Refills the queues of a terminal that its saturating loads must keep from emptying. Each
+    /// keeps enough for two of the largest blocks.
+    pub(super) fn top_up(&mut self, now: Timestamp, terminal: usize, way: Way) {
+        for index in 0..self.terminals[terminal].saturating.len() {
+            let number = self.terminals[terminal].saturating[index];
+            let load = &self.sources[number];
+            if load.way != way || !load.source.is_saturating(now) {
+                continue;
+            }
+            let (bearer, header) = (load.bearer, load.source.header());
+            let enough = 2 * u64::from(*self.largest_block.of(way)) + header.size.as_bytes();
+            let lacks = |cell: &Self| {
+                let bearer = &cell.terminals[terminal].bearers[bearer];
+                bearer.channels.of(way).holds_less_than(enough)
+            };
+            // A queue that is shorter than that drops packets; it is full then.
+            let mut left = enough / header.size.as_bytes().max(1) + 1;
+            while lacks(self) && left > 0 {
+                self.admit(now, (terminal, way), Some(bearer), header, None);
+                left -= 1;
+            }
+        }
     }
 
     /// Makes sure that the next TTI is handled.

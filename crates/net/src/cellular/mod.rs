@@ -24,27 +24,35 @@ mod block;
 pub mod carrier;
 mod cell;
 pub mod config;
+mod directions;
 mod downlink;
 pub mod errors;
+mod event;
 pub mod fading;
 mod log;
 mod radio;
 mod rlc;
 mod scheduler;
+pub mod service;
 mod source;
 mod terminal;
 mod uplink;
 
-pub use access::{BearerChange, FILTERED};
+pub use access::FILTERED;
 pub use carrier::{Carrier, Duplex, SlotKind, Technology};
 pub use cell::Cell;
 pub use config::{
-    Adaptation, Admission, BearerConfig, BearerQueue, BearerRef, CellularConfig, Directions, Drx,
-    Estimate, Guarantee, Handover, Harq, Load, MovingTerminal, OuterLoop, PacketFilter, Priority,
-    Qci, RlcMode, Scheduler, SchedulingRequest, Sharing, Signal, SignalChange, Terminal, Timing,
+    Adaptation, Admission, CellularConfig, Drx, Estimate, Handover, Harq, Load, MovingTerminal,
+    OuterLoop, Scheduler, SchedulingRequest, Sharing, Signal, SignalChange, Terminal, Timing,
     UplinkAccess,
 };
-pub use log::{BearerEvent, BearerEventKind, BearerRow, BlockRecord, CellularNotes};
+pub use directions::Directions;
+pub use event::{BearerEvent, BearerEventKind};
+pub use log::{BearerRow, BlockRecord, CellularNotes};
+pub use service::{
+    BearerChange, BearerConfig, BearerQueue, BearerRef, Guarantee, PacketFilter, Priority, Qci,
+    RlcMode,
+};
 
 #[cfg(test)]
 mod tests;

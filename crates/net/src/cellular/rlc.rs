@@ -12,7 +12,7 @@ use std::fmt::Debug;
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 
-use super::config::{BearerQueue, RlcMode};
+use super::service::{BearerQueue, RlcMode};
 use crate::capacity::Capacity;
 use crate::packet::{Delivery, DropCause, Dropped, Header, Waiting};
 use crate::queue::{Discipline, Log, Queue, QueueLimit, Room};

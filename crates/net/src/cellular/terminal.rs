@@ -8,8 +8,10 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 use super::adaptation::Known;
 use super::bearer::{Bearer, Bucket};
 use super::carrier::{Carrier, Technology, Tti};
-use super::config::{self, Directions, Drx, Handover};
+use super::config::{self, Drx, Handover};
+use super::directions::Directions;
 use super::radio::Channel;
+use super::service::BearerConfig;
 use crate::packet::FlowKey;
 use crate::path::Way;
 use crate::seed::{Seed, Stream};
@@ -89,7 +91,7 @@ impl<T: Debug + Send + 'static> Terminal<T> {
             let grid = (*carrier.prbs.of(way), spacing);
             Channel::new(config.signal.of(way), &config.handovers, grid, stream("signal", way))
         };
-        let bearer = |bearer: &config::BearerConfig| Bearer::new(bearer.clone(), name, seed);
+        let bearer = |bearer: &BearerConfig| Bearer::new(bearer.clone(), name, seed);
         Self {
             name: name.clone(),
             bearers: config.bearers.iter().map(bearer).collect(),

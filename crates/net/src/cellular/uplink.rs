@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use weir::units::{TimeDelta, Timestamp};
 
 use super::bearer::Bearer;
-use super::block::{Block, Grant, Part};
+use super::block::{Block, Grant, Part, PendingGrant, PendingReport};
 use super::carrier::Tti;
 use super::cell::{AVERAGE_TTIS, Cell};
 use super::config::{SchedulingRequest, UplinkAccess};
@@ -31,25 +31,6 @@ const REPORT_LEVELS: [u64; 63] = [
     22_624, 26_487, 31_009, 36_304, 42_502, 49_759, 58_255, 68_201, 79_846, 93_479, 109_439,
     128_125, 150_000,
 ];
-
-/// A grant that its terminal has not read yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingGrant {
-    pub(super) fill: Tti,
-    decided: Tti,
-    pub(super) terminal: usize,
-    grant: Grant,
-    mcs: u8,
-    bytes: u32,
-}
-
-/// A report that has not reached the scheduler yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingReport {
-    arrives: Tti,
-    pub(super) terminal: usize,
-    bytes: u64,
-}
 
 /// The level that a buffer report gives for a number of bytes.
 fn level(bytes: u64) -> u64 {
