@@ -344,7 +344,7 @@ fn a_mistake_in_a_flow_or_a_name_says_what_to_write() {
             "[[flow]]\nterminal = \"phone\"\nbearer = \"video\"\n",
             "phone has no bearer 'video'; it has default",
         ),
-        (PHONE, "[[flow]]\nstation = \"phone\"\n", "there is no cell; write kind = \"wifi\""),
+        (PHONE, "[[flow]]\nstation = \"phone\"\n", "only a flow in a Wi-Fi cell has this key"),
         ("bandwidth = \"5MHz\"\nterminal.\"a b\".sinr = 1", FLOW, "a name has up to 32 letters"),
         (
             "bandwidth = \"5MHz\"\nterminal.base-station.sinr = 1",
@@ -357,7 +357,7 @@ fn a_mistake_in_a_flow_or_a_name_says_what_to_write() {
         assert_eq!(error.lines().count(), 1);
     }
     let wired = error(&small("terminal = \"phone\""));
-    assert!(wired.contains("there is no cellular cell; write kind = \"cellular\""), "{wired}");
+    assert!(wired.contains("only a flow in a cellular cell has this key; write kind"), "{wired}");
 }
 
 #[test]
