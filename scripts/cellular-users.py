@@ -155,7 +155,7 @@ def users_flows(times, direction):
 
 
 def variant(name, title, keys):
-    lines = "".join(f"{key} = {value}\n" for key, value in keys)
+    lines = "expect = []\nknown_miss = []\n" + "".join(f"{key} = {value}\n" for key, value in keys)
     return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}'
 
 

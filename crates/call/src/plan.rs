@@ -571,7 +571,7 @@ mod tests {
         assert_eq!(config.network.access.unwrap().config.terminals().len(), 2);
         let apart = "[[flow]]\nstation = \"near\"\n\
                      [[flow]]\nstation = \"far\"\ndirection = \"down\"\n";
-        assert!(refusal(cell, apart).contains("differ in their terminal"));
+        assert!(refusal(cell, apart).contains("are at different stations"));
         let mesh = format!("[call]\ntopology = \"mesh\"\n{cell}");
         assert!(
             refusal(&mesh, "[[flow]]\nstation = \"near\"\n").contains("cannot have a Wi-Fi cell")

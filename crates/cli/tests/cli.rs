@@ -268,7 +268,7 @@ fn a_command_line_with_a_mistake_is_answered_in_one_line_with_the_usage() {
     assert!(refused(&["run", "lund/no-jitter", "--sed", "1"]).contains("'--seed'"));
     assert!(refused(&["run", "lund/no-jitter", "--seed", "-1"]).contains("'-1' for '--seed <K>'"));
     assert!(refused(&["run", "lund/no-jitter", "--seeds", "x"]).contains("'x' for '--seeds <N>'"));
-    assert!(refused(&["validate", "phone"]).contains("tcp, wifi, emulator"));
+    assert!(refused(&["validate", "phone"]).contains("tcp, wifi, cellular, emulator"));
 }
 
 #[test]

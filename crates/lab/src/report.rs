@@ -10,6 +10,7 @@
 
 mod airtime;
 mod boxes;
+mod call_format;
 mod calls;
 mod cellular;
 mod definitions;

@@ -3,9 +3,10 @@
 //!
 //! All of it comes from `call.json`. A missing member is a value that was not measured.
 
-use super::format::{
-    Calls, DelayPlot, ParticipantsRow, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
+use super::call_format::{
+    Calls, DelayPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
 };
+use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{

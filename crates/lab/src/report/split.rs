@@ -4,7 +4,7 @@
 //! For a simulated flow these are IP packets; for a real one, payload as counted by the receiver's
 //! getStats.
 
-use super::format::SplitRow;
+use super::call_format::SplitRow;
 use super::{Column, Run, rounded};
 use crate::calls::file::{CallFile, Interval, Peer};
 use crate::metrics::{Metrics, VideoMetrics, mean};

@@ -209,6 +209,16 @@ fn a_request_for_the_uplink_costs_its_period_and_two_rounds_of_grants() {
 }
 
 #[test]
+fn a_terminal_that_misses_its_grants_asks_again() {
+    // At -3 dB a terminal misses one grant in forty.
+    let signal = Directions { up: Signal::constant(10.0), down: Signal::constant(-3.0) };
+    let mut run = Run::new(&lte(vec![Terminal::new("ue", signal)]));
+    let packets = run.send((0, Way::Up), None, mbps(1), (secs(0.5), secs(30.0)));
+    run.until(secs(40.0));
+    assert_eq!(run.delays_ms(packets.clone()).len(), packets.len());
+}
+
+#[test]
 fn bearers_are_admitted_while_they_fit_and_the_less_important_one_goes() {
     let mut config = lte(vec![terminal("ue", 20.0)]);
     config.scheduler = Scheduler::QualityOfService;

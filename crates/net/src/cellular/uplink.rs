@@ -56,6 +56,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
             self.grants.pop_front();
             let index = grant.terminal;
             if self.misses_control(index, tti) {
+                // Nothing tells the base station; the terminal asks again.
+                let granted = &mut self.terminals[index].uplink.granted;
+                if let Some(missed) = granted.iter().position(|(fill, _)| *fill == grant.fill) {
+                    granted.remove(missed);
+                }
                 continue;
             }
             self.top_up(now, index, Way::Up);
@@ -171,7 +176,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 let is_occasion = tti % period == (index as Tti * 3) % period;
                 let has_grant = uplink.believed > 0
                     || uplink.has_requested
-                    || !uplink.granted.is_empty()
+                    || uplink.granted.iter().any(|(fill, _)| *fill >= tti)
                     || self.terminals[index].processes.up > 0;
                 if has_backlog && is_occasion && !has_grant {
                     self.terminals[index].uplink.has_requested = true;

@@ -1,0 +1,152 @@
+//! The report's data on real calls, as the page reads it. See [`format`](super::format).
+
+use serde::Serialize;
+
+use crate::calls::file::Agreement;
+use crate::run::Engine;
+
+/// Real calls. Tables cover all runs; plots, `streams` and `agreement` only the first one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct Calls {
+    /// Of the first run.
+    pub seed: String,
+    pub tried: usize,
+    pub succeeded: usize,
+    /// Why the other calls failed.
+    pub failures: Vec<String>,
+    /// Runs that the machine disturbed. No other member includes them.
+    pub left_out: Vec<String>,
+    /// Whether the machine disturbed all runs.
+    pub disturbed: bool,
+    pub setup: Vec<SetupRow>,
+    pub peers: Vec<PeerRow>,
+    pub streams: Vec<StreamRow>,
+    pub agreement: Vec<Agreement>,
+    /// Over all runs.
+    pub compared: usize,
+    pub agreed: usize,
+    /// Of the first call.
+    pub rates: Vec<RatePlot>,
+    pub errors: Vec<StreamErrorRow>,
+    pub delays: Vec<DelayPlot>,
+}
+
+/// The steps of a peer's set-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct SetupRow {
+    pub seed: String,
+    pub peer: String,
+    /// From opening the page until the lab has sent its configuration.
+    pub page_ms: f64,
+    pub camera_ms: Option<f64>,
+    /// Time waiting for the other peer.
+    pub waiting_ms: f64,
+    /// From then until both session descriptions are there.
+    pub signalling_ms: Option<f64>,
+    /// From then until a path is found.
+    pub ice_ms: Option<f64>,
+    pub dtls_ms: Option<f64>,
+    /// From the moment when both are ready until media can flow.
+    pub total_ms: f64,
+    /// From then until the first frame of the other peer is shown.
+    pub first_frame_ms: Option<f64>,
+    pub path: String,
+}
+
+/// A peer's program and the video it showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct PeerRow {
+    pub seed: String,
+    pub controller: String,
+    pub peer: String,
+    /// In percent of one core.
+    pub cpu_percent: Option<f64>,
+    pub memory_mb: Option<f64>,
+    pub encode_ms: Option<f64>,
+    pub decode_ms: Option<f64>,
+    pub frame_rate: Option<f64>,
+    pub frame_size: Option<String>,
+    pub freezes: Option<f64>,
+    pub frozen_s: Option<f64>,
+    /// What limited the quality, with shares of the time.
+    pub limited: Option<String>,
+}
+
+/// Rate of a flow, split into video and repair; means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct SplitRow {
+    pub controller: String,
+    pub engine: Engine,
+    /// The flow; for media from a forwarding server, the receiver.
+    pub flow: String,
+    pub capacity_mbps: Option<f64>,
+    /// Of all IP packets.
+    pub rate_mbps: Option<f64>,
+    pub video_mbps: f64,
+    pub retransmission_mbps: Option<f64>,
+    pub fec_mbps: Option<f64>,
+}
+
+/// A stream as the captures of both ends saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct StreamRow {
+    pub call: usize,
+    pub from: String,
+    pub to: String,
+    pub role: String,
+    pub ssrc: String,
+    pub packets: u64,
+    /// IP packets that arrived, over the call.
+    pub received_mbps: Option<f64>,
+    pub lost_percent: f64,
+    pub reordered: u64,
+    pub duplicates: u64,
+    pub mean_delay_ms: Option<f64>,
+    pub p50_delay_ms: Option<f64>,
+    pub p95_delay_ms: Option<f64>,
+    pub max_delay_ms: Option<f64>,
+}
+
+/// The payload of a stream over time, as a peer reported it and as its host's capture saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct RatePlot {
+    pub peer: String,
+    /// Direction (sent or received) and kind of the stream.
+    pub what: String,
+    pub time_s: Vec<f64>,
+    pub reported_kbps: Vec<f64>,
+    pub captured_kbps: Vec<f64>,
+    pub error_percent: Option<f64>,
+    pub interval_error_percent: Option<f64>,
+}
+
+/// Counts of a stream by a peer and by the capture at its host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct StreamErrorRow {
+    pub peer: String,
+    pub what: String,
+    /// The media section of the session description.
+    pub mid: Option<String>,
+    pub ssrcs: String,
+    pub reported_packets: u64,
+    pub captured_packets: u64,
+    /// Payload over the whole call: reported minus captured.
+    pub error_percent: Option<f64>,
+    /// Mean difference of the report intervals.
+    pub interval_error_percent: Option<f64>,
+}
+
+/// Packets of a stream by their one-way delay, in bins of 10 ms; the last is all from 300 ms on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct DelayPlot {
+    pub stream: String,
+    pub counts: Vec<u64>,
+}
