@@ -396,16 +396,16 @@ impl<T: Debug + Send + 'static> Cell<T> {
             if block.is_decoded {
                 self.take_report(&block);
             }
-            let terminal = &mut self.terminals[block.terminal];
             for part in &block.parts {
-                let channel = terminal.bearers[part.bearer].channels.of_mut(way);
+                let bearer = &mut self.terminals[block.terminal].bearers[part.bearer];
+                let channel = bearer.channels.of_mut(way);
                 if block.is_decoded {
                     channel.receive(now, part.span, &mut self.fates);
                 } else {
                     channel.lose(now, part.span);
                 }
+                self.count_fates((block.terminal, part.bearer), way);
             }
-            self.count_fates(block.terminal, &block, way);
         }
     }
 
@@ -418,11 +418,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// Counts what the last block delivered, before the fates leave.
-    fn count_fates(&mut self, terminal: usize, block: &Block, way: Way) {
-        // A block of several bearers is rare; its packets count for the first one.
-        let Some(part) = block.parts.first() else { return };
-        let totals = self.terminals[terminal].bearers[part.bearer].totals.of_mut(way);
+    /// Counts what was delivered and lost for a bearer, before the fates leave.
+    fn count_fates(&mut self, (terminal, bearer): (usize, usize), way: Way) {
+        let totals = self.terminals[terminal].bearers[bearer].totals.of_mut(way);
         for delivery in &self.fates.delivered {
             totals.delivered += delivery.size;
             totals.delivered_packets += 1;
@@ -472,10 +470,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
                         self.terminals[index].uplink.claims[bearer] = claim;
                         self.terminals[index].uplink.is_fresh = true;
                     }
-                    let part = super::block::Part { bearer, span: super::rlc::Span::default() };
-                    let mut block = Block::new(index, super::block::Grant::Groups(0), (0, 0), 0);
-                    block.parts.push(part);
-                    self.count_fates(index, &block, way);
+                    self.count_fates((index, bearer), way);
                 }
             }
         }

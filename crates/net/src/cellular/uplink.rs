@@ -32,6 +32,10 @@ const REPORT_LEVELS: [u64; 63] = [
     128_125, 150_000,
 ];
 
+/// TTIs after which no report can arrive any more that was made before a grant was read: more than
+/// all transmissions of a block take.
+const REPORT_AGE: Tti = 256;
+
 /// The level that a buffer report gives for a number of bytes.
 fn level(bytes: u64) -> u64 {
     let index = REPORT_LEVELS.partition_point(|level| *level < bytes);
@@ -350,7 +354,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let terminal = &mut self.terminals[index];
         let carried = u64::from(bytes).saturating_sub(HEADERS);
         terminal.uplink.believed = terminal.uplink.believed.saturating_sub(carried);
-        terminal.uplink.granted.push_back((fill, carried));
+        let granted = &mut terminal.uplink.granted;
+        granted.push_back((fill, carried));
+        while granted.front().is_some_and(|(fill, _)| fill + REPORT_AGE < tti) {
+            granted.pop_front();
+        }
         terminal.uplink.granted_rate += rate;
         let decided = tti;
         self.grants.push_back(PendingGrant { fill, decided, terminal: index, grant, mcs, bytes });
