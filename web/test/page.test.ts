@@ -162,7 +162,7 @@ const AXES: [title: RegExp, names: string[]][] = [
   [/^getStats beside/, ["Rate (kbit/s)", "Rate (kbit/s)", "Time (s)"]],
   [/^One-way delay/, ["Packets (%)", "One-way delay (ms)"]],
   [/^Bearers/, ["Rate (Mbit/s)", "Queue (kB)", "Share (%)", "SINR (dB)", "HARQ (%)", "Time (s)"]],
-  [/^Lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
+  [/^Release lateness/, ["Lateness (µs)", "Packets (count, log scale)"]],
 ];
 
 /** A column of a CSV file: words and counts, or a name that ends with its unit. */
@@ -465,7 +465,7 @@ describe.skipIf(!available)("the page", () => {
     const captions = page.locator("figure.plot", { hasText: "against queuing delay" });
     const texts = await captions.locator("figcaption").allInnerTexts();
     expect(texts.length).toBe(1 + 6);
-    for (const text of texts) expect(text).toContain("A dot is one media flow in one run.");
+    for (const text of texts) expect(text).toContain("Each dot is one media flow in one run.");
     const series = await captions.first().locator(".surface").getAttribute("aria-label");
     expect(series).toContain("gcc-draft, simulated, 35 dots: mean");
     await page.close();
@@ -644,7 +644,7 @@ describe.skipIf(!available)("the page", () => {
     const notes = await page.locator("section.scenario").first().locator(".empty").allInnerTexts();
     expect(notes).toEqual([
       "No values over time were recorded.",
-      "No box: each controller ran with one seed, or nothing was measured.",
+      "There are no boxes, because each controller ran with only one seed or nothing was measured.",
       "No media flow has both a throughput and a queuing delay.",
     ]);
     expect(await page.locator("main").innerText()).not.toMatch(/\b(null|NaN|undefined)\b/);
