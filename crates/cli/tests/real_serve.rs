@@ -101,7 +101,7 @@ impl Lab {
             format!("{here}{rest}")
         };
         let urls = names.iter().map(url).collect();
-        let named = after("weir: a browser gives this page its camera", &mut stderr);
+        let named = after("weir: to let this page use the camera", &mut stderr);
         let option = named.rsplit(' ').next().unwrap_or_default().to_owned();
         Served { weir, stderr, urls, option }
     }
@@ -264,7 +264,7 @@ fn strangers_are_dropped_with_their_cause_and_the_call_of_the_others_goes_on() {
     let mut intruder = lab.intrude(&served.urls[2]);
     intruder.send(Message::text("\u{1b}[2J garbage")).unwrap();
     assert!(dismissal(&mut intruder).contains("not part of the protocol"));
-    assert!(dismissal(&mut lab.intrude(&served.urls[2])).contains("joined this call already"));
+    assert!(dismissal(&mut lab.intrude(&served.urls[2])).contains("has already joined this call"));
     let mut flood = lab.intrude(&served.urls[3]);
     // The lab closes the connection at some point.
     while flood.send(Message::text(r#"{"type":"stats","report":{}}"#)).is_ok() {}
