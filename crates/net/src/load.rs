@@ -88,7 +88,8 @@ fn before(time: Timestamp, stop: Timestamp) -> Timestamp {
     if time < stop { time } else { Timestamp::MAX }
 }
 
-/// Draws from the exponential distribution with this mean.
-pub(crate) fn exponential(mean: TimeDelta, stream: &mut Stream) -> TimeDelta {
-    mean * -libm::log(1.0 - stream.uniform())
+/// Draws from the exponential distribution with this mean; at least a nanosecond.
+pub(crate) fn exponential(mean: TimeDelta, chance: &mut Stream) -> TimeDelta {
+    let duration = mean * -libm::log(1.0 - chance.uniform());
+    duration.max(TimeDelta::from_nanos(1))
 }

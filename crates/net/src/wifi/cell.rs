@@ -5,12 +5,10 @@ use std::fmt::Debug;
 
 use weir::units::{DataSize, Timestamp};
 
-use super::config::{
-    AccessCategory, Arrivals, CellConfig, Link, Neighbour, NodeConfig, NodeId, Station,
-};
+use super::config::{AccessCategory, CellConfig, Link, Neighbour, NodeConfig, NodeId, Station};
 use super::contention::Contention;
 use super::link::LinkState;
-use super::load::Source;
+use super::load::LoadSource;
 use super::medium::Medium;
 use super::node::{Action, Category, Node};
 use super::phy::Band;
@@ -26,7 +24,7 @@ pub struct Cell<T> {
     pub(super) band: Band,
     pub(super) medium: Medium,
     pub(super) nodes: Vec<Node<T>>,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<LoadSource>,
     /// When each node will send if the channel stays as it is; `MAX` for never.
     pub(super) accesses: Vec<Timestamp>,
     /// When each node's planned action after a frame is due; `MAX` for never.
@@ -71,8 +69,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
             builder.sources(index, &links, &mut sources);
             nodes.push(builder.node(node, &links));
         }
-        for (source, Source { node, load, .. }) in sources.iter().enumerate() {
-            if load.arrivals == Arrivals::Saturated {
+        for (source, LoadSource { node, packets, .. }) in sources.iter().enumerate() {
+            if packets.is_saturated() {
                 nodes[*node].saturating.push(source);
             }
         }
@@ -219,7 +217,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         if let Some((time, node)) = first_before(earliest, self.actions.iter().copied()) {
             (earliest, next) = (time, Some(Step::Action { node }));
         }
-        if let Some((time, source)) = first_before(earliest, self.sources.iter().map(Source::next))
+        if let Some((time, source)) =
+            first_before(earliest, self.sources.iter().map(|it| it.packets.next()))
         {
             (earliest, next) = (time, Some(Step::Arrival { source }));
         }
@@ -232,9 +231,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// Packets of a load arrive.
     fn on_arrival(&mut self, now: Timestamp, source: usize) {
         let source = &mut self.sources[source];
-        let packets = source.arrive();
-        let (flow, category) = ((source.node, source.receiver), source.load.category);
-        let header = source.header();
+        let packets = source.packets.arrive();
+        let (flow, category) = ((source.node, source.receiver), source.category);
+        let header = source.packets.header();
         for _ in 0..packets {
             self.admit(now, flow, category, (header, None));
         }
@@ -245,11 +244,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
     pub(super) fn top_up(&mut self, now: Timestamp, node: usize) {
         for index in 0..self.nodes[node].saturating.len() {
             let source = &self.sources[self.nodes[node].saturating[index]];
-            if !source.is_saturating(now) {
+            if !source.packets.is_saturating(now) {
                 continue;
             }
             let (receiver, category, header) =
-                (source.receiver, source.load.category, source.header());
+                (source.receiver, source.category, source.packets.header());
             // Enough for one full frame, and for the next one.
             let enough = 2 * self.nodes[node].aggregation.mpdus.max(1);
             loop {
@@ -364,11 +363,11 @@ impl<'a> Builder<'a> {
         nodes
     }
 
-    fn sources(&self, node: usize, links: &[NamedLink<'_>], sources: &mut Vec<Source>) {
+    fn sources(&self, node: usize, links: &[NamedLink<'_>], sources: &mut Vec<LoadSource>) {
         for (receiver, NamedLink { link, name, .. }) in links.iter().enumerate() {
             for (number, &load) in link.loads.iter().enumerate() {
                 let chance = self.seed.stream(&format!("{name}/load/{number}"));
-                sources.push(Source::new((node, receiver), load, chance));
+                sources.push(LoadSource::new((node, receiver), load, chance));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Configuration of a cell: its nodes, their contention and queues, and which nodes hear each
 //! other.
 
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::phy::{A_MPDU_COUNT_LIMIT, A_MPDU_SIZE_LIMIT, Band, FRAME_TIME_LIMIT};
 use super::propagation::{Fading, Propagation, RadioPath};
 use super::rate::RateControl;
 use super::retry::RetryPolicy;
+use crate::load::Arrivals;
 use crate::queue::CoDelConfig;
 use crate::queue::QueueLimit;
 use crate::seed::Seed;
@@ -326,25 +327,6 @@ impl StationLoad {
         with_start: start: Timestamp,
         with_stop: stop: Timestamp,
     }
-}
-
-/// Arrival process of a load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arrivals {
-    /// There is always one more packet: the load refills the queue without overflowing it.
-    Saturated,
-    /// Equal intervals, at this bitrate of IP packets. The first packet arrives at a random time
-    /// within the first interval, so that the loads of several nodes are not synchronized.
-    Constant(Bitrate),
-    /// Exponentially distributed intervals, at this mean bitrate of IP packets.
-    Poisson(Bitrate),
-    /// A burst at the start and after each period.
-    Bursts {
-        /// Time from burst to burst.
-        period: TimeDelta,
-        /// Number of packets in a burst.
-        packets: u32,
-    },
 }
 
 /// A station of the cell.

@@ -1,12 +1,13 @@
 //! One direction between a sender and a receiver: its rate control and its errors.
 
-use weir::units::{DataSize, TimeDelta, Timestamp};
+use weir::units::{DataSize, Timestamp};
 
 use super::config::{Bursts, Errors, Link, Noise};
 use super::error_rate::{control_error_rate, error_rate, noise_dbm};
 use super::phy::{ControlRate, Mcs};
 use super::propagation::{Propagation, RadioPath};
 use super::rate::RateSelector;
+use crate::load::exponential;
 use crate::seed::{Seed, Stream};
 
 /// How much stronger than all overlapping frames a frame must be to survive. Used where errors do
@@ -163,10 +164,4 @@ pub(super) fn to_mw(dbm: f64) -> f64 {
 
 fn to_dbm(mw: f64) -> f64 {
     10.0 * libm::log10(mw)
-}
-
-/// Draws an exponentially distributed duration. At least one nanosecond, so that time advances.
-pub(super) fn exponential(mean: TimeDelta, chance: &mut Stream) -> TimeDelta {
-    let duration = mean * -libm::log(1.0 - chance.uniform());
-    duration.max(TimeDelta::from_nanos(1))
 }

@@ -32,11 +32,12 @@ pub mod retry;
 mod send_queue;
 pub mod theory;
 
+pub use crate::load::Arrivals;
 pub use cell::Cell;
 pub use config::{
-    AccessCategory, Aggregation, Arrivals, Association, Bursts, CellConfig, Edca, EdcaParameters,
-    Errors, Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station,
-    StationLoad, WaitLimit,
+    AccessCategory, Aggregation, Association, Bursts, CellConfig, Edca, EdcaParameters, Errors,
+    Link, Neighbour, NodeConfig, NodeId, NodeQueue, Noise, Placement, Powers, Station, StationLoad,
+    WaitLimit,
 };
 pub use log::{CellLog, CellNotes, NODE_INTERVAL, NodeRow};
 pub use phy::{Band, DataRate, GuardInterval, Mcs};
