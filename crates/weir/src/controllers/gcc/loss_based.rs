@@ -210,8 +210,7 @@ impl LossBased {
         let mut found = (f64::NEG_INFINITY, best);
         for bandwidth in factors.chain(acknowledged).chain(delay_based) {
             let candidate = search.fit(Channel { bandwidth: bandwidth.min(most), ..best });
-            let objective = search.objective(&candidate);
-            if objective > found.0 {
+            if let Some(objective) = search.objective_above(found.0, &candidate) {
                 found = (objective, candidate);
             }
         }

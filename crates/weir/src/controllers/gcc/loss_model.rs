@@ -147,11 +147,7 @@ impl LossModel {
                 worst = Some((weight, sample));
             }
         }
-        let is_spike = || {
-            worst.is_some_and(|(_, worst)| {
-                worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
-            })
-        };
+        let is_spike = || worst.is_some_and(|(_, worst)| self.is_spike(worst.observation.send_rate));
         if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
             // If all loss ratios are equal, the first one is both extremes and is subtracted twice.
             // That does not change the ratio.
@@ -164,13 +160,14 @@ impl LossModel {
         if sent > 0.0 { (lost / sent).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    fn median_send_rate(&self) -> Bitrate {
-        let mut rates = [Bitrate::MAX; WINDOW];
-        for (slot, sample) in rates.iter_mut().zip(&self.samples) {
-            *slot = sample.observation.send_rate;
-        }
-        rates.sort_unstable();
-        rates[self.len() / 2]
+    /// True if this send rate is at least a multiple of the median send rate. That is so if it is at
+    /// least this multiple of more than half of the rates, which needs no sorting.
+    fn is_spike(&self, send_rate: Bitrate) -> bool {
+        let exceeded = self
+            .samples
+            .iter()
+            .filter(|sample| sample.observation.send_rate * SPIKE_FACTOR <= send_rate);
+        exceeded.count() > self.len() / 2
     }
 
     /// Starts a comparison of channels.
@@ -218,6 +215,12 @@ fn derivatives(weight: f64, sample: &Sample, p: f64) -> Derivatives {
     (first, weight * (curvature + received / ((1.0 - p) * (1.0 - p))))
 }
 
+/// Upper bound of `log(1 - p)`: the first two terms of its series. For `p` of at least
+/// `MIN_INHERENT_LOSS`, what is left out (`p^3 / 3` and more) is far above the rounding errors.
+fn log_of_arrival_bound(p: f64) -> f64 {
+    -p - p * p / 2.0
+}
+
 impl Search<'_> {
     /// The channel of this bandwidth after a Newton step of its inherent loss to a higher
     /// likelihood.
@@ -253,9 +256,29 @@ impl Search<'_> {
         Channel { inherent_loss, ..channel }.feasible()
     }
 
-    /// Log-likelihood of the observations on this channel, plus the bias for higher bandwidth.
-    pub(super) fn objective(&mut self, channel: &Channel) -> f64 {
+    /// The objective of a fitted channel, if it is above `least`: the log-likelihood of the
+    /// observations on this channel, plus the bias for higher bandwidth.
+    ///
+    /// Most channels lie below the best one so far. An upper bound that needs no logarithm of an
+    /// observation shows that.
+    pub(super) fn objective_above(&mut self, least: f64, channel: &Channel) -> Option<f64> {
         let bias = self.model.bias(channel.bandwidth);
+        if self.objective(channel, bias, log_of_arrival_bound) <= least {
+            return None;
+        }
+        let objective = self.objective(channel, bias, |p| libm::log(1.0 - p));
+        (objective > least).then_some(objective)
+    }
+
+    /// The objective, with this logarithm of the probability that a packet arrives which was sent
+    /// above the bandwidth. Sums and products of floating-point numbers are monotone, so a bound of
+    /// the logarithm gives a bound of the objective.
+    fn objective(
+        &mut self,
+        channel: &Channel,
+        bias: f64,
+        log_of_arrival: impl Fn(f64) -> f64,
+    ) -> f64 {
         let probability = channel.loss_probability(Bitrate::ZERO);
         let within = match &mut self.logarithms {
             Some(kept) if kept.probability == probability => kept,
@@ -274,7 +297,7 @@ impl Search<'_> {
                 (of_loss, within.of_arrival)
             } else {
                 let p = channel.loss_probability(observation.send_rate);
-                (if lost == 0.0 { 0.0 } else { libm::log(p) }, libm::log(1.0 - p))
+                (if lost == 0.0 { 0.0 } else { libm::log(p) }, log_of_arrival(p))
             };
             weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
         });
@@ -292,7 +315,7 @@ mod tests {
         }
 
         fn objective(&self, channel: &Channel) -> f64 {
-            self.search().objective(channel)
+            self.search().objective_above(f64::NEG_INFINITY, channel).unwrap()
         }
     }
 
@@ -304,7 +327,10 @@ mod tests {
             for inherent_loss in [0.02, 0.02, 0.5] {
                 let fitted = search.fit(channel(kbps, inherent_loss));
                 assert_eq!(fitted, model.fit(channel(kbps, inherent_loss)));
-                assert_eq!(search.objective(&fitted), model.objective(&fitted));
+                let objective = model.objective(&fitted);
+                let below = objective - 1e-9;
+                assert_eq!(search.objective_above(below, &fitted), Some(objective));
+                assert_eq!(search.objective_above(objective, &fitted), None);
             }
         }
     }
