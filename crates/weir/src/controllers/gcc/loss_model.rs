@@ -147,7 +147,8 @@ impl LossModel {
                 worst = Some((weight, sample));
             }
         }
-        let is_spike = || worst.is_some_and(|(_, worst)| self.is_spike(worst.observation.send_rate));
+        let is_spike =
+            || worst.is_some_and(|(_, worst)| self.is_spike(worst.observation.send_rate));
         if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
             // If all loss ratios are equal, the first one is both extremes and is subtracted twice.
             // That does not change the ratio.
