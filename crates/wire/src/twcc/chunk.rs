@@ -130,8 +130,8 @@ impl Chunk {
 
 /// The symbols of a chunk in packet order.
 ///
-/// This is a shift register with the next symbol in its top bits. The kinds of chunks differ only in
-/// two numbers, so there is no branch on the kind for each packet.
+/// This is a shift register with the next symbol in its top bits. The kinds of chunks differ only
+/// in two numbers, so there is no branch on the kind for each packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbols {
     bits: u16,

@@ -161,8 +161,8 @@ impl LossModel {
         if sent > 0.0 { (lost / sent).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// True if this send rate is at least a multiple of the median send rate. That is so if it is at
-    /// least this multiple of more than half of the rates, which needs no sorting.
+    /// True if this send rate is at least a multiple of the median send rate. That is so if it is
+    /// at least this multiple of more than half of the rates, which needs no sorting.
     fn is_spike(&self, send_rate: Bitrate) -> bool {
         let spike = send_rate.as_bps_f64();
         let exceeded = self

@@ -16,8 +16,8 @@ const SMOOTHING: f64 = 0.9;
 /// Capacity of `points`. When it is full, the last points move to the front.
 const STORED: usize = 4 * WINDOW;
 
-/// Arrival since the first arrival, and smoothed delay, both in ms; also sums of both. Aligned, so that
-/// no point lies in two cache lines.
+/// Arrival since the first arrival, and smoothed delay, both in ms; also sums of both. The
+/// alignment keeps each point within one cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(16))]
 struct Point(f64, f64);
@@ -118,7 +118,7 @@ impl Trendline {
     fn means<const STEPS: usize>(&mut self, new: [Point; STEPS]) -> [Point; STEPS] {
         let windows: [usize; STEPS] = core::array::from_fn(|index| (self.oldest + index) % WINDOW);
         self.oldest = (self.oldest + STEPS) % WINDOW;
-        // The window that ends with a point is the one that begins after the next one to begin.
+        // A window that ends with a point has the slot of the one that begins with the next.
         let means = core::array::from_fn(|index| {
             let window = windows.get(index + 1).copied().unwrap_or(self.oldest);
             let sum = new[..=index].iter().fold(self.sums[window], |sum, point| sum + *point);
