@@ -5,11 +5,16 @@
 //! made in advance on both sides, as a host has them from its RTP stack. The C functions are called
 //! through pointers that the compiler cannot see through, as a C program calls a library.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use std::ffi::CString;
 use std::hint::black_box;
 use std::ptr::null_mut;
 
+use common::{ok, raw_report, raw_settings, sized};
 use criterion::{BatchSize, Criterion, Throughput};
+use weir::controller::Settings;
 use weir::feedback::SentPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir::{Algorithm, Controller, FeedbackReport, PacketReport, RateLimits};
@@ -35,33 +40,20 @@ fn reports() -> Vec<FeedbackReport> {
     (0..PACKETS / BATCH).map(report).collect()
 }
 
-fn raw(report: &FeedbackReport) -> Vec<weir_packet_report> {
-    let packet = |packet: &PacketReport| weir_packet_report {
-        sequence_number: packet.sequence_number,
-        size_bytes: packet.size.as_bytes(),
-        send_time_ns: packet.send_time.as_nanos(),
-        arrival_time_ns: packet.arrival_time.map_or(WEIR_NO_TIME, Timestamp::as_nanos),
-        probe_id: WEIR_NO_PROBE,
-        ecn: 0,
-        is_recovered: 0,
-        reserved: [0; 6],
-    };
-    report.packets.iter().map(packet).collect()
-}
-
 /// Sends all packets and reports them, from Rust.
 fn run_rust(controller: &mut (dyn Controller + Send), reports: &[FeedbackReport]) {
-    for report in reports {
+    for (index, report) in reports.iter().enumerate() {
         for packet in &report.packets {
             let sent = SentPacket::new(packet.sequence_number, packet.size);
             controller.on_packet_sent(packet.send_time, &sent);
             black_box(controller.target());
         }
-        let now = report.packets[report.packets.len() - 1].send_time + TimeDelta::from_millis(50);
+        // A batch takes 50 ms. Then the feedback on the one before it arrives.
+        let now = report.packets[report.packets.len() - 1].send_time;
         if controller.next_timeout().is_some_and(|due| due <= now) {
             controller.on_timeout(now);
         }
-        controller.on_feedback(now, report);
+        controller.on_feedback(now, &reports[index.saturating_sub(1)]);
         black_box(controller.target());
     }
 }
@@ -77,20 +69,15 @@ struct Functions {
 }
 
 /// The same as [`run_rust`], through the border.
-fn run_c(functions: &Functions, controller: *mut weir_controller, reports: &[Vec<weir_packet_report>]) {
-    let mut sent = weir_sent_packet {
-        struct_size: size_of::<weir_sent_packet>(),
-        sequence_number: 0,
-        size_bytes: SIZE.as_bytes(),
-        queued_bytes: 0,
-        probe_id: WEIR_NO_PROBE,
-        is_padding: 0,
-        reserved: [0; 7],
-    };
-    // SAFETY: all integers may be zero.
-    let mut target: weir_target = unsafe { std::mem::zeroed() };
-    target.struct_size = size_of::<weir_target>();
-    for report in reports {
+fn run_c(
+    functions: &Functions,
+    controller: *mut weir_controller,
+    reports: &[Vec<weir_packet_report>],
+) {
+    let mut sent: weir_sent_packet = sized();
+    sent.size_bytes = SIZE.as_bytes();
+    let mut target: weir_target = sized();
+    for (index, report) in reports.iter().enumerate() {
         for packet in report {
             sent.sequence_number = packet.sequence_number;
             // SAFETY: the handle and the structs live.
@@ -100,21 +87,15 @@ fn run_c(functions: &Functions, controller: *mut weir_controller, reports: &[Vec
             }
             black_box(&target);
         }
-        let feedback = weir_feedback {
-            struct_size: size_of::<weir_feedback>(),
-            packets: report.as_ptr(),
-            packet_count: report.len(),
-            missing_feedback: 0,
-            arrival_times: weir_arrival_times::Measured as u32,
-            is_new_clock: 0,
-            reserved: [0; 7],
-        };
-        let now_ns = report[report.len() - 1].send_time_ns + 50_000_000;
+        let mut feedback: weir_feedback = sized();
+        let before = &reports[index.saturating_sub(1)];
+        feedback.packets = before.as_ptr();
+        feedback.packet_count = before.len();
+        let now_ns = report[report.len() - 1].send_time_ns;
         // SAFETY: the handle, the array and the structs live.
         unsafe {
             (functions.on_timeout)(controller, now_ns);
-            let status = (functions.on_feedback)(controller, now_ns, &feedback);
-            assert_eq!(status, weir_status::Ok);
+            ok((functions.on_feedback)(controller, now_ns, &feedback));
             (functions.target)(controller, &mut target);
         }
         black_box(&target);
@@ -125,17 +106,12 @@ fn run_c(functions: &Functions, controller: *mut weir_controller, reports: &[Vec
 struct Handle(*mut weir_controller);
 
 impl Handle {
-    fn new(algorithm: Algorithm) -> Self {
+    fn new(algorithm: Algorithm, limits: RateLimits) -> Self {
         let name = CString::new(algorithm.name()).expect("names have no NUL");
         let mut controller = null_mut();
-        // SAFETY: all integers may be zero; the init function fills them.
-        let mut settings: weir_settings = unsafe { std::mem::zeroed() };
+        let settings = raw_settings(&Settings::new(limits));
         // SAFETY: all pointers are valid.
-        let status = unsafe {
-            weir_settings_init(&mut settings, size_of::<weir_settings>());
-            weir_controller_new(name.as_ptr(), &settings, &mut controller)
-        };
-        assert_eq!(status, weir_status::Ok);
+        ok(unsafe { weir_controller_new(name.as_ptr(), &settings, &mut controller) });
         Self(controller)
     }
 }
@@ -150,7 +126,8 @@ impl Drop for Handle {
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let reports = reports();
-    let raw_reports: Vec<_> = reports.iter().map(raw).collect();
+    let raw = |report: &FeedbackReport| report.packets.iter().map(raw_report).collect();
+    let raw_reports: Vec<Vec<weir_packet_report>> = reports.iter().map(raw).collect();
     let kbps = Bitrate::from_kbps;
     let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("in order");
     let functions = black_box(Functions {
@@ -163,12 +140,13 @@ fn main() {
     group.throughput(Throughput::Elements(PACKETS as u64));
     for algorithm in Algorithm::all() {
         group.bench_function(format!("{algorithm}/Rust"), |bencher| {
-            let run = |controller: &mut Box<dyn Controller + Send>| run_rust(&mut **controller, &reports);
+            let run =
+                |controller: &mut Box<dyn Controller + Send>| run_rust(&mut **controller, &reports);
             bencher.iter_batched_ref(|| algorithm.build(limits), run, BatchSize::SmallInput);
         });
         group.bench_function(format!("{algorithm}/C"), |bencher| {
             let run = |handle: &mut Handle| run_c(&functions, handle.0, &raw_reports);
-            bencher.iter_batched_ref(|| Handle::new(algorithm), run, BatchSize::SmallInput);
+            bencher.iter_batched_ref(|| Handle::new(algorithm, limits), run, BatchSize::SmallInput);
         });
     }
     group.finish();

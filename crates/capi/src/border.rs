@@ -35,6 +35,14 @@ impl Guard {
         Self { broken: Cell::new(false), latest: Timestamp::from_nanos(i64::MIN) }
     }
 
+    /// Remembers whether the call panicked. Returns its status.
+    fn note(&self, status: weir_status) -> weir_status {
+        if status == weir_status::Internal {
+            self.broken.set(true);
+        }
+        status
+    }
+
     /// Converts a time of the caller. If it lies before that of an earlier call, the earlier call's
     /// time is used.
     pub(crate) fn now(&mut self, now_ns: i64) -> Timestamp {
@@ -64,10 +72,7 @@ pub(crate) unsafe fn change<H: Handle>(
         return weir_status::Internal;
     }
     let status = contain(|| body(handle));
-    if status == weir_status::Internal {
-        handle.guard().broken.set(true);
-    }
-    status
+    handle.guard().note(status)
 }
 
 /// Runs the body of a function that only reads the object.
@@ -83,7 +88,7 @@ pub(crate) unsafe fn read<H: Handle>(
     if handle.guard().broken.get() {
         return weir_status::Internal;
     }
-    contain(|| body(handle))
+    handle.guard().note(contain(|| body(handle)))
 }
 
 /// Runs a body without a handle. A panic ends here: it must not reach the caller's frames.
@@ -178,5 +183,53 @@ pub(crate) fn switch(value: u8) -> Outcome<bool> {
         0 => Ok(false),
         1 => Ok(true),
         _ => Err(weir_status::InvalidArgument),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fragile(Guard);
+
+    impl Handle for Fragile {
+        fn guard(&self) -> &Guard {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_at_the_border_and_the_handle_can_only_be_freed() {
+        let mut handle = core::ptr::null_mut();
+        // SAFETY: the pointers are valid, and the handle is freed once.
+        unsafe {
+            assert_eq!(create(&mut handle, || Ok(Fragile(Guard::new()))), weir_status::Ok);
+            assert_eq!(change(handle, |_| Err(weir_status::NotRtp)), weir_status::NotRtp);
+            assert_eq!(change(handle, |_| panic!("a defect")), weir_status::Internal);
+            assert_eq!(change(handle, |_| Ok(())), weir_status::Internal);
+            assert_eq!(read(handle, |_| Ok(())), weir_status::Internal);
+            free(handle);
+        }
+    }
+
+    #[test]
+    fn time_never_runs_backwards() {
+        let mut guard = Guard::new();
+        assert_eq!(guard.now(-5).as_nanos(), -5);
+        assert_eq!(guard.now(9).as_nanos(), 9);
+        assert_eq!(guard.now(i64::MIN).as_nanos(), 9);
+    }
+
+    #[test]
+    fn arrays_are_checked_before_they_are_read() {
+        // SAFETY: nothing is read from the false pointers.
+        unsafe {
+            let misaligned = core::ptr::without_provenance::<u64>(9);
+            assert_eq!(array(misaligned, 1), Err(weir_status::InvalidArgument));
+            assert_eq!(array(misaligned, usize::MAX), Err(weir_status::InvalidArgument));
+            assert_eq!(array::<u64>(core::ptr::null(), 1), Err(weir_status::NullPointer));
+            assert_eq!(array::<u64>(core::ptr::null(), 0), Ok(&[][..]));
+            assert_eq!(packet(core::ptr::null(), 70_000), Err(weir_status::InvalidArgument));
+        }
     }
 }

@@ -133,7 +133,11 @@ pub unsafe extern "C" fn weir_controller_new(
     unsafe {
         border::create(controller, || {
             let controller = build(name, settings)?;
-            Ok(weir_controller { guard: Guard::new(), controller, report: FeedbackReport::default() })
+            Ok(weir_controller {
+                guard: Guard::new(),
+                controller,
+                report: FeedbackReport::default(),
+            })
         })
     }
 }
@@ -301,9 +305,7 @@ pub unsafe extern "C" fn weir_controller_target(
     target: *mut weir_target,
 ) -> weir_status {
     // SAFETY: as this function requires.
-    unsafe {
-        border::read(controller, |handle| set(target, &(&handle.controller.target()).into()))
-    }
+    unsafe { border::read(controller, |handle| set(target, &(&handle.controller.target()).into())) }
 }
 
 /// Writes the internal signals, for traces and reports.

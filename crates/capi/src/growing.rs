@@ -29,8 +29,7 @@ macro_rules! growing {
     ($type:ident, $last:ident: $last_type:ty, $defaults:expr) => {
         // SAFETY: the macro is used only for structs that satisfy the trait's conditions.
         unsafe impl $crate::growing::Growing for $type {
-            const FIRST_SIZE: usize =
-                core::mem::offset_of!($type, $last) + size_of::<$last_type>();
+            const FIRST_SIZE: usize = core::mem::offset_of!($type, $last) + size_of::<$last_type>();
 
             fn defaults() -> Self {
                 $defaults
@@ -69,9 +68,8 @@ pub(crate) unsafe fn get<T: Growing>(pointer: *const T) -> Outcome<T> {
         core::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut value).cast(), known);
     }
     // SAFETY: the caller's struct has `size` bytes.
-    let unknown = unsafe {
-        core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known)
-    };
+    let unknown =
+        unsafe { core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if unknown.iter().any(|&byte| byte != 0) { Err(weir_status::StructSize) } else { Ok(value) }
 }
 
@@ -106,4 +104,72 @@ pub(crate) unsafe fn init<T: Growing>(pointer: *mut T, size: usize) -> Outcome {
     unsafe { pointer.cast::<usize>().write(size) };
     // SAFETY: `struct_size` is set.
     unsafe { set(pointer, &T::defaults()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A struct of the second version: `added` is new.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Second {
+        struct_size: usize,
+        first: u64,
+        added: u64,
+    }
+
+    const FIRST_SIZE: usize = core::mem::offset_of!(Second, added);
+
+    // SAFETY: it is `repr(C)`, begins with its size, and consists of integers.
+    unsafe impl Growing for Second {
+        const FIRST_SIZE: usize = FIRST_SIZE;
+
+        fn defaults() -> Self {
+            Self { struct_size: size_of::<Self>(), first: 1, added: 2 }
+        }
+    }
+
+    /// The struct of a third version, which this library does not know.
+    #[repr(C)]
+    struct Third {
+        known: Second,
+        unknown: u64,
+    }
+
+    #[test]
+    fn an_older_program_gets_defaults_for_what_it_does_not_know() {
+        let mut old = Second { struct_size: FIRST_SIZE, first: 7, added: 99 };
+        // SAFETY: the struct lives.
+        unsafe {
+            assert_eq!(get(&old), Ok(Second { struct_size: FIRST_SIZE, first: 7, added: 2 }));
+            assert_eq!(set(&mut old, &Second { struct_size: 0, first: 8, added: 9 }), Ok(()));
+        }
+        assert_eq!(old, Second { struct_size: FIRST_SIZE, first: 8, added: 99 });
+    }
+
+    #[test]
+    fn a_newer_program_may_not_use_what_the_library_lacks() {
+        let mut new = Third { known: Second::defaults(), unknown: 5 };
+        new.known.struct_size = size_of::<Third>();
+        let pointer = (&raw mut new).cast::<Second>();
+        // SAFETY: the struct lives and has as many bytes as it says.
+        unsafe {
+            assert_eq!(get(pointer), Err(weir_status::StructSize));
+            assert_eq!(init(pointer, size_of::<Third>()), Ok(()));
+            assert_eq!(get(pointer).map(|value| value.added), Ok(2));
+        }
+        assert_eq!((new.unknown, new.known.struct_size), (0, size_of::<Third>()));
+    }
+
+    #[test]
+    fn a_size_that_no_version_has_is_an_error() {
+        for size in [0, FIRST_SIZE - 1, LARGEST + 1, usize::MAX] {
+            let garbage = Second { struct_size: size, first: 0, added: 0 };
+            // SAFETY: the struct lives, and nothing beyond its size is read.
+            assert_eq!(unsafe { get(&garbage) }, Err(weir_status::StructSize), "{size}");
+        }
+        // SAFETY: nothing is read.
+        assert_eq!(unsafe { get::<Second>(core::ptr::null()) }, Err(weir_status::NullPointer));
+    }
 }

@@ -26,9 +26,7 @@ pub use controller::*;
 pub use metrics::{weir_metrics, weir_reason, weir_signal};
 pub use receiver::*;
 pub use sender::*;
-pub use settings::{
-    weir_algorithm_name, weir_ecn_mode, weir_settings, weir_settings_init,
-};
+pub use settings::{weir_algorithm_name, weir_ecn_mode, weir_settings, weir_settings_init};
 pub use status::{weir_status, weir_status_text};
 pub use target::{weir_burst, weir_target};
 pub use version::{weir_is_rtcp, weir_version};

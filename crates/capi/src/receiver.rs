@@ -95,10 +95,14 @@ impl weir_receiver_config {
         }
         let extensions = extensions(self.transport_sequence_number_id, self.abs_send_time_id)?;
         let has_sequence_number = extensions.transport_sequence_number.is_some();
-        Ok(ReceiverConfig::new(self.ssrc, extensions, feedback(self.feedback, has_sequence_number)?)
-            .with_interval(interval)
-            .with_clock_rate(self.clock_rate_hz)
-            .with_overhead(DataSize::from_bytes(self.overhead_bytes.into())))
+        Ok(ReceiverConfig::new(
+            self.ssrc,
+            extensions,
+            feedback(self.feedback, has_sequence_number)?,
+        )
+        .with_interval(interval)
+        .with_clock_rate(self.clock_rate_hz)
+        .with_overhead(DataSize::from_bytes(self.overhead_bytes.into())))
     }
 }
 
@@ -135,8 +139,7 @@ pub unsafe extern "C" fn weir_receiver_new(
             let raw = get(config)?;
             let config = raw.checked()?;
             let mut guard = Guard::new();
-            let mut receiver =
-                Receiver::new(guard.now(now_ns), config, random(raw.random_seed));
+            let mut receiver = Receiver::new(guard.now(now_ns), config, random(raw.random_seed));
             if !raw.estimator.is_null()
                 && let Some(estimator) = algorithm(raw.estimator)?.build_receiver()
             {

@@ -189,7 +189,8 @@ pub unsafe extern "C" fn weir_sender_enqueue(
     count: usize,
 ) -> weir_status {
     // SAFETY: as this function requires.
-    unsafe { enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
+    unsafe {
+        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
             sender.enqueue(now, packets)
         })
     }
@@ -205,14 +206,14 @@ pub unsafe extern "C" fn weir_sender_enqueue_urgent(
     count: usize,
 ) -> weir_status {
     // SAFETY: as this function requires.
-    unsafe { enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
+    unsafe {
+        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
             sender.enqueue_urgent(now, packets)
         })
     }
 }
 
-type Enqueue =
-    fn(&mut Sender, Timestamp, std::vec::Drain<'_, Vec<u8>>) -> Result<(), EnqueueError>;
+type Enqueue = fn(&mut Sender, Timestamp, std::vec::Drain<'_, Vec<u8>>) -> Result<(), EnqueueError>;
 
 unsafe fn enqueue_with(
     sender: *mut weir_sender,

@@ -55,8 +55,12 @@ impl weir_status {
             Self::Ok => c"success",
             Self::None => c"nothing to return",
             Self::NullPointer => c"a required pointer is NULL",
-            Self::InvalidArgument => c"a number is outside its range, or a reserved byte is not zero",
-            Self::StructSize => c"struct_size is wrong: set it to sizeof, or call the init function",
+            Self::InvalidArgument => {
+                c"a number is outside its range, or a reserved byte is not zero"
+            }
+            Self::StructSize => {
+                c"struct_size is wrong: set it to sizeof, or call the init function"
+            }
             Self::UnknownAlgorithm => {
                 c"no controller has this name: weir_algorithm_name lists the names"
             }

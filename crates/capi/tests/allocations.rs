@@ -4,10 +4,10 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{raw_report, raw_settings, sized};
 use weir::controller::Settings;
@@ -16,14 +16,21 @@ use weir::{Algorithm, PacketReport, RateLimits};
 use weir_capi::*;
 use weir_wire::rtp::{AbsSendTime, ExtensionId, PayloadType, RtpHeader};
 
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Only those of the test's thread count: the harness has threads of its own.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn allocations() -> usize {
+    ALLOCATIONS.get()
+}
 
 struct Counting;
 
 // SAFETY: every call is passed on to the system's allocator unchanged; only a counter is updated.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller keeps the contract of `alloc`, which is the same as this one's.
         unsafe { System.alloc(layout) }
     }
@@ -193,9 +200,9 @@ fn of_a_flow(algorithm: Algorithm, format: weir_feedback_format) -> usize {
         }
     };
     run_to(&mut ends, WARM_UP);
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations();
     run_to(&mut ends, WARM_UP + COUNTED);
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    allocations() - before
 }
 
 /// Allocations of a controller alone during `COUNTED` packets.
@@ -211,7 +218,7 @@ fn of_a_controller(algorithm: Algorithm) -> usize {
     let size = DataSize::from_bytes(1_250);
     for number in 0..(WARM_UP + COUNTED) as i64 {
         if number == WARM_UP as i64 {
-            before = ALLOCATIONS.load(Ordering::Relaxed);
+            before = allocations();
         }
         let now = Timestamp::from_millis(5 * number);
         let mut sent: weir_sent_packet = sized();
@@ -219,7 +226,8 @@ fn of_a_controller(algorithm: Algorithm) -> usize {
         sent.size_bytes = size.as_bytes();
         let arrival = now + TimeDelta::from_millis(25);
         let report = PacketReport::new(number, size, now);
-        reports.push(raw_report(&report.with_arrival_time((number % 100 != 37).then_some(arrival))));
+        reports
+            .push(raw_report(&report.with_arrival_time((number % 100 != 37).then_some(arrival))));
         // SAFETY: the handle, the array and the structs live.
         unsafe {
             weir_controller_on_packet_sent(controller, now.as_nanos(), &sent);
@@ -237,10 +245,9 @@ fn of_a_controller(algorithm: Algorithm) -> usize {
     }
     // SAFETY: it came from `weir_controller_new` and is freed once.
     unsafe { weir_controller_free(controller) };
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    allocations() - before
 }
 
-// The only test in this program, because allocations of other tests would count too.
 #[test]
 fn after_some_time_no_packet_costs_an_allocation() {
     for algorithm in Algorithm::all() {

@@ -19,7 +19,8 @@ fn library() -> PathBuf {
         name.starts_with("libweir_capi") && name.ends_with(".a")
     };
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let newest = files.filter(is_library).max_by_key(|path| path.metadata().unwrap().modified().unwrap());
+    let newest =
+        files.filter(is_library).max_by_key(|path| path.metadata().unwrap().modified().unwrap());
     newest.expect("cargo built the library beside this test")
 }
 
@@ -90,6 +91,8 @@ fn valgrind_finds_no_error_and_no_leak() {
     let program = compile(folder.path(), &["-g"]);
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
+    let suppressions = source().join("tests/c/valgrind.supp");
+    valgrind.arg(format!("--suppressions={}", suppressions.display()));
     succeed(valgrind.arg("--errors-for-leak-kinds=definite,indirect,possible").arg(program));
 }
 

@@ -1,11 +1,14 @@
 //! The harness of all controllers, run through the C functions; and bytes and numbers of any kind.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod foreign;
 
 use std::ffi::CString;
 use std::ptr::null_mut;
 
-use common::{Foreign, raw_settings, sized};
+use common::{raw_settings, sized};
+use foreign::Foreign;
 use proptest::prelude::*;
 use weir::controller::{EcnMode, Settings};
 use weir::testing::{Driver, Feedback, Op, check_controller};
