@@ -577,6 +577,10 @@ weir_status weir_receiver_set_feedback(weir_receiver *receiver,
                                        int64_t now_ns,
                                        uint32_t format);
 
+// Whether a datagram on a port that carries both RTP and RTCP is RTCP: 1 if it is, 0 if it is RTP,
+// anything else or NULL.
+int32_t weir_is_rtcp(const uint8_t *data, size_t length);
+
 // Fills the configuration with the defaults. `size` is `sizeof(weir_sender_config)`.
 weir_status weir_sender_config_init(weir_sender_config *config, size_t size);
 
@@ -669,10 +673,6 @@ const char *weir_status_text(int32_t status);
 
 // The version of the library at run time, such as `0.1.0`. The text lives for ever.
 const char *weir_version(void);
-
-// Whether a datagram on a port that carries both RTP and RTCP is RTCP: 1 if it is, 0 if it is RTP,
-// anything else or NULL.
-int32_t weir_is_rtcp(const uint8_t *data, size_t length);
 
 #ifdef __cplusplus
 }  // extern "C"

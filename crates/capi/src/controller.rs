@@ -3,12 +3,13 @@
 use core::ffi::c_char;
 
 use weir::controller::Controller;
-use weir::feedback::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, ProbeId, SentPacket};
+use weir::feedback::{ArrivalTimes, FeedbackReport, PacketReport, ProbeId, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use crate::border::{self, Guard, Handle, Outcome, array, put, switch};
 use crate::growing::{get, growing, set};
 use crate::metrics::weir_metrics;
+use crate::rtp::ecn;
 use crate::settings::{build, weir_settings};
 use crate::status::weir_status;
 use crate::target::weir_target;
@@ -329,17 +330,6 @@ fn probe(number: u64) -> Outcome<Option<ProbeId>> {
 /// An error unless all bytes are zero.
 fn check_reserved(bytes: &[u8]) -> Outcome {
     if bytes.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(weir_status::InvalidArgument) }
-}
-
-/// The two ECN bits of the IP header.
-pub(crate) fn ecn(bits: u8) -> Outcome<Ecn> {
-    match bits {
-        0 => Ok(Ecn::NotEct),
-        1 => Ok(Ecn::Ect1),
-        2 => Ok(Ecn::Ect0),
-        3 => Ok(Ecn::Ce),
-        _ => Err(weir_status::InvalidArgument),
-    }
 }
 
 impl weir_sent_packet {

@@ -15,6 +15,7 @@ mod metrics;
 mod outbox;
 mod random;
 mod receiver;
+mod rtp;
 mod sender;
 mod settings;
 mod status;
@@ -25,11 +26,12 @@ pub use border::weir_bytes;
 pub use controller::*;
 pub use metrics::{weir_metrics, weir_reason, weir_signal};
 pub use receiver::*;
+pub use rtp::weir_is_rtcp;
 pub use sender::*;
 pub use settings::{weir_algorithm_name, weir_ecn_mode, weir_settings, weir_settings_init};
 pub use status::{weir_status, weir_status_text};
 pub use target::{weir_burst, weir_target};
-pub use version::{weir_is_rtcp, weir_version};
+pub use version::weir_version;
 
 /// A time that does not exist: a packet that has not arrived, a delay not measured yet.
 pub const WEIR_NO_TIME: i64 = i64::MIN;

@@ -6,11 +6,10 @@ use weir::units::{DataSize, TimeDelta};
 use weir_rtcp::{Feedback, Ignored, Receiver, ReceiverConfig};
 
 use crate::border::{self, Guard, Handle, Outcome, packet, put, weir_bytes};
-use crate::controller::ecn;
 use crate::growing::{get, growing, init};
 use crate::outbox::Outbox;
 use crate::random::random;
-use crate::sender::extensions;
+use crate::rtp::{ecn, extensions};
 use crate::settings::algorithm;
 use crate::status::weir_status;
 

@@ -4,13 +4,14 @@ use core::ffi::c_char;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_rtcp::{EnqueueError, Ignored, Sender, SenderConfig};
-use weir_wire::rtp::{ExtensionId, ExtensionIds, PayloadType};
+use weir_wire::rtp::PayloadType;
 
 use crate::border::{self, Guard, Handle, Outcome, array, packet, put, switch, weir_bytes};
 use crate::growing::{get, growing, init, set};
 use crate::metrics::weir_metrics;
 use crate::outbox::Outbox;
 use crate::random::random;
+use crate::rtp::extensions;
 use crate::settings::{build, weir_settings};
 use crate::status::weir_status;
 use crate::target::{number_of, weir_target};
@@ -93,16 +94,6 @@ impl weir_sender_config {
             .with_clock_rate(self.clock_rate_hz)
             .with_sender_reports(switch(self.sender_reports)?))
     }
-}
-
-/// The ids of the header extensions. Zero means that there is none; they must differ.
-pub(crate) fn extensions(sequence_number: u8, send_time: u8) -> Outcome<ExtensionIds> {
-    if sequence_number != 0 && sequence_number == send_time {
-        return Err(weir_status::InvalidArgument);
-    }
-    Ok(ExtensionIds::NONE
-        .with_transport_sequence_number(ExtensionId::new(sequence_number))
-        .with_abs_send_time(ExtensionId::new(send_time)))
 }
 
 /// A packet to be sent now. Set `struct_size` to `sizeof(weir_packet)`.
