@@ -2,7 +2,7 @@
 //!
 //! # The border
 //!
-//! Each exported function goes through [`border`], which checks the pointers, keeps panics inside
+//! Each exported function goes through `border`, which checks the pointers, keeps panics inside
 //! and returns a [`weir_status`]. Numbers are checked where they become typed values. The header
 //! `include/weir.h` is generated from this crate by cbindgen; its names are those of C.
 // The names are those of the header, which also has the rules that make a call safe.
