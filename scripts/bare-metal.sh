@@ -2,19 +2,25 @@
 # Builds examples/bare-metal for a Cortex-M4 and prints a Markdown table: code, memory and instructions of each
 # controller. qemu executes the programs; scripts/count-instructions.c counts.
 #
-# It needs the target thumbv7em-none-eabihf (rustup target add), qemu-user, binutils and a C compiler.
+# It needs the target thumbv7em-none-eabihf, qemu-system-arm, binutils and a C compiler. With --missing it only
+# prints what this machine lacks, or nothing.
 set -eu
 . "$(dirname "$0")/usage.sh"
-accept '' "$@"
+accept --missing "$@"
 cd "$(dirname "$0")/.."
 
 target=thumbv7em-none-eabihf
+missing=
 if ! rustup target list --installed 2> /dev/null | grep -qx "$target"; then
-    echo "bare-metal: no $target: rustup target add $target" >&2
-    exit 2
+    missing="no $target: rustup target add $target"
+elif ! command -v qemu-system-arm > /dev/null; then
+    missing='no qemu-system-arm: apt-get install qemu-system-arm'
 fi
-if ! command -v qemu-system-arm > /dev/null; then
-    echo 'bare-metal: no qemu-system-arm: apt-get install qemu-system-arm' >&2
+if [ "${1:-}" = --missing ]; then
+    [ -z "$missing" ] || echo "$missing"
+    exit
+elif [ -n "$missing" ]; then
+    echo "bare-metal: $missing" >&2
     exit 2
 fi
 

@@ -39,7 +39,8 @@ fn path() -> Hop {
 
 fn main() {
     let kbps = Bitrate::from_kbps;
-    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("the limits are in order");
+    let limits =
+        RateLimits::new(kbps(150), kbps(300), kbps(2_500)).expect("the limits are in order");
     for algorithm in Algorithm::all() {
         let source = Source::Filler { fps: 30.0, cap: None };
         let media = Media::new(algorithm, Settings::from(limits), source);
