@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use weir::{Algorithm, Timestamp};
+use weir::{Algorithm, Bitrate, RateLimits, Timestamp};
 
-use crate::camera::{Camera, Resolution};
+use crate::camera::Camera;
+use crate::source::{Resolution, Source};
 
 mod camera;
 mod encoder;
@@ -15,6 +16,7 @@ mod packetizer;
 mod picture;
 mod progress;
 mod simulated;
+mod source;
 
 const USAGE: &str = "\
 A generated camera with a real encoder and a congestion controller.
@@ -39,10 +41,10 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["live", address, resolution, controller, seconds] => {
             start(resolution, controller, seconds)
-                .and_then(|(camera, end)| live::run(address, camera, end))
+                .and_then(|(camera, source, end)| live::run(address, camera, source, end))
         }
         ["simulated", resolution, controller, seconds] => start(resolution, controller, seconds)
-            .and_then(|(camera, end)| simulated::run(camera, end)),
+            .and_then(|(camera, source, end)| simulated::run(camera, source, end)),
         _ => Err("unknown arguments; see camera --help".into()),
     };
     match result {
@@ -54,12 +56,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The camera and the end of the run.
+/// The camera, its media source, and the end of the run.
 fn start(
     resolution: &str,
     controller: &str,
     seconds: &str,
-) -> Result<(Camera, Timestamp), Box<dyn Error>> {
+) -> Result<(Camera, Source, Timestamp), Box<dyn Error + Send + Sync>> {
     let resolution = Resolution::find(resolution)
         .ok_or_else(|| format!("no resolution '{resolution}': use 480p, 720p or 1080p"))?;
     let algorithm: Algorithm = controller.parse()?;
@@ -68,6 +70,9 @@ fn start(
         .ok()
         .filter(|seconds| (1..=86_400).contains(seconds))
         .ok_or_else(|| format!("'{seconds}' is no number of seconds from 1 to 86400"))?;
-    let camera = Camera::new(Timestamp::ZERO, resolution, algorithm)?;
-    Ok((camera, Timestamp::from_secs(seconds)))
+    // The limits of the scenarios lund/*.
+    let kbps = Bitrate::from_kbps;
+    let limits = RateLimits::new(kbps(150), kbps(300), kbps(2_500))?;
+    let camera = Camera::new(Timestamp::ZERO, limits, algorithm);
+    Ok((camera, Source::new(resolution, limits)?, Timestamp::from_secs(seconds)))
 }

@@ -13,6 +13,7 @@ use weir_rtcp::{Feedback, Receiver, ReceiverConfig, is_rtcp};
 
 use crate::camera::{Camera, packet_size};
 use crate::progress::Progress;
+use crate::source::{FRAME_INTERVAL, Source};
 
 /// Capacity in kbit/s, queue, delay and feedback of the scenario lund/camera. Each step takes 20 s.
 const STEPS: [u64; 10] = [2_000, 1_500, 1_000, 500, 1_000, 1_500, 2_000, 1_500, 1_000, 500];
@@ -29,7 +30,7 @@ struct Path {
 }
 
 impl Path {
-    fn new() -> Result<Self, Box<dyn Error>> {
+    fn new() -> Result<Self, Box<dyn Error + Send + Sync>> {
         let step = |(index, &kbps): (usize, &u64)| {
             (Timestamp::ZERO + STEP * index as i64, Bitrate::from_kbps(kbps))
         };
@@ -85,17 +86,29 @@ impl Path {
 ///
 /// # Errors
 /// If the encoder fails.
-pub fn run(mut camera: Camera, end: Timestamp) -> Result<(), Box<dyn Error>> {
+pub fn run(
+    mut camera: Camera,
+    mut source: Source,
+    end: Timestamp,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut path = Path::new()?;
     let mut progress = Progress::default();
-    let mut now = Timestamp::ZERO;
+    let (mut now, mut next_picture) = (Timestamp::ZERO, Timestamp::ZERO);
     while now < end {
         for rtcp in path.advance(now) {
-            camera.on_rtcp(now, &rtcp);
+            if camera.on_rtcp(now, &rtcp) {
+                source.force_key_frame();
+            }
         }
-        camera.on_timeout(now, |datagram| path.send(now, datagram))?;
+        if next_picture <= now {
+            next_picture += FRAME_INTERVAL;
+            let packets = source.take_picture(now, camera.source_bitrate())?;
+            camera.on_picture(now, packets, 0)?;
+        }
+        camera.on_timeout(now, |datagram| path.send(now, datagram));
         progress.on_time(now, &camera);
-        now = path.next_event().min(camera.next_timeout()).max(now);
+        let due = path.next_event().min(next_picture);
+        now = camera.next_timeout().map_or(due, |timeout| timeout.min(due)).max(now);
     }
     progress.finish(end, &camera);
     Ok(())
