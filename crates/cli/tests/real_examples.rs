@@ -160,6 +160,19 @@ fn the_rate_of_the_udp_example_follows_the_capacity() {
 }
 
 #[test]
+fn a_camera_with_a_real_encoder_follows_the_capacity_and_misses_few_pictures() {
+    let (Some(udp), Some(camera)) = (build("udp"), build("camera")) else { return };
+    let address = "10.45.0.2:5004";
+    let receiver = format!("{} {address} nada", udp.join("receiver").display());
+    let camera = camera.join("camera").display().to_string();
+    let seconds = END_S.to_string();
+    let lines = link(&receiver, &[&camera, "live", address, "480p", "nada", &seconds]);
+    assert_follows_the_capacity(&lines, "sent_kbps");
+    let pictures = mean(&lines, "pictures", SETTLING_S, END_S);
+    assert!(pictures >= 25.0, "{pictures} pictures a second of 30");
+}
+
+#[test]
 fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
     if !has("chromium") || !has("ffmpeg") {
         return;

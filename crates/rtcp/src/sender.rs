@@ -43,6 +43,10 @@ pub struct SenderConfig {
     pub clock_rate: u32,
     /// Whether to send sender reports. Set it to false if the host sends its own.
     pub sender_reports: bool,
+    /// The most packets that the send history keeps, whose memory is then taken at the start: see
+    /// [`SendHistory::set_capacity`](weir::SendHistory::set_capacity). The default is `None`: the
+    /// memory grows as far as 10 s of packets need.
+    pub history_capacity: Option<usize>,
 }
 
 impl SenderConfig {
@@ -55,6 +59,7 @@ impl SenderConfig {
             padding: (ssrc.wrapping_add(1), PayloadType::new(127).unwrap()),
             clock_rate: 90_000,
             sender_reports: true,
+            history_capacity: None,
         }
     }
 
@@ -69,6 +74,7 @@ impl SenderConfig {
         with_padding: padding: (u32, PayloadType),
         with_clock_rate: clock_rate: u32,
         with_sender_reports: sender_reports: bool,
+        with_history_capacity: history_capacity: Option<usize>,
     }
 }
 
@@ -119,6 +125,9 @@ impl<C: Controller> Sender<C> {
         let padding =
             DataSize::from_bytes((header_size(&config) + usize::from(PADDING.get())) as u64);
         media.set_padding_size(padding + config.overhead);
+        if let Some(packets) = config.history_capacity {
+            media.set_history_capacity(packets);
+        }
         Self {
             media,
             config,
