@@ -3,7 +3,7 @@
 //! Implements [SCREAM §4.1.2.4] and [SCREAMV2 §4.2.1.1]. The bounds of the window are SCREAM-D5 and
 //! SCREAMV2-D3.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 
 use crate::feedback::FeedbackReport;
 use crate::units::{TimeDelta, Timestamp};
@@ -17,8 +17,7 @@ const PERSIST: u32 = 16;
 /// Distinguishes lost packets from late ones.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct LostPackets {
-    /// Sequence number of each missing packet, and when feedback first reported it missing.
-    missing: BTreeMap<i64, Timestamp>,
+    missing: Missing,
     /// Missing packets not declared lost yet, ordered by that time.
     waiting: VecDeque<(Timestamp, i64)>,
     reordering_window: TimeDelta,
@@ -34,16 +33,13 @@ impl LostPackets {
                 self.missing.insert(packet.sequence_number, now);
                 self.waiting.push_back((now, packet.sequence_number));
             } else if packet.recovered
-                && let Some(since) = self.missing.remove(&packet.sequence_number)
+                && let Some(since) = self.missing.remove(packet.sequence_number)
             {
                 // Reordering delay: time between the report that lacked the packet and the one that
                 // contains it. SCREAM-D5: at most one round trip, as in [RFC8985 §6.2].
                 self.reordering_window = self.reordering_window.max(now - since).min(rtt);
                 self.losses = 0;
             }
-        }
-        while self.missing.len() > MAX_MISSING {
-            self.missing.pop_first();
         }
     }
 
@@ -54,7 +50,7 @@ impl LostPackets {
             && (since + self.reordering_window <= now || self.waiting.len() > MAX_MISSING)
         {
             self.waiting.pop_front();
-            if self.missing.get(&number) == Some(&since) {
+            if self.missing.since(number) == Some(since) {
                 lost += 1;
                 self.losses += 1;
             }
@@ -65,6 +61,40 @@ impl LostPackets {
             self.losses = 0;
         }
         lost
+    }
+}
+
+/// Sequence number of each missing packet, in order, and when feedback last reported it missing. New
+/// packets go to the end nearly always, and the memory stays when the queue is empty.
+#[derive(Clone, Debug, Default)]
+struct Missing(VecDeque<(i64, Timestamp)>);
+
+impl Missing {
+    /// The index of a packet, or where it belongs.
+    fn find(&self, number: i64) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, |(number, _)| *number)
+    }
+
+    fn since(&self, number: i64) -> Option<Timestamp> {
+        self.find(number).ok().map(|index| self.0[index].1)
+    }
+
+    /// Adds a packet. Where there are too many, the one with the lowest number is forgotten.
+    fn insert(&mut self, number: i64, since: Timestamp) {
+        match self.find(number) {
+            Ok(index) => self.0[index].1 = since,
+            Err(index) if self.0.len() < MAX_MISSING => self.0.insert(index, (number, since)),
+            Err(0) => {}
+            Err(index) => {
+                self.0.pop_front();
+                self.0.insert(index - 1, (number, since));
+            }
+        }
+    }
+
+    fn remove(&mut self, number: i64) -> Option<Timestamp> {
+        let index = self.find(number).ok()?;
+        self.0.remove(index).map(|(_, since)| since)
     }
 }
 
@@ -145,6 +175,6 @@ mod tests {
             lost.on_report(at(0), &report([packet(number, false, false)]), RTT);
             lost.take_lost(at(0));
         }
-        assert!(lost.missing.len() <= MAX_MISSING && lost.waiting.len() <= MAX_MISSING);
+        assert!(lost.missing.0.len() <= MAX_MISSING && lost.waiting.len() <= MAX_MISSING);
     }
 }
