@@ -126,17 +126,34 @@ type Complex = (f64, f64);
 /// Steps after which the waves are computed anew, to bound the rounding errors of turning them.
 const ANCHOR_STEPS: i64 = 64;
 
-/// The fading of one link.
+/// The fading of one link. Real and imaginary parts lie in arrays of their own, so that the compiler
+/// computes several waves, or several resource blocks, at once.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
     /// The step for which the waves of the taps are turned.
     turned: Option<i64>,
     /// Turns of each tap's phase at each resource block, because of its delay.
-    rotations: Vec<Vec<Complex>>,
+    rotations: Vec<Parts>,
+    /// The sum of the taps at each resource block.
+    sums: Parts,
     step: TimeDelta,
     /// Random number that decides where the windows of a recording begin.
     windows: Option<u64>,
+}
+
+/// Real and imaginary parts of complex numbers.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    re: Vec<f64>,
+    im: Vec<f64>,
+}
+
+impl FromIterator<Complex> for Parts {
+    fn from_iter<I: IntoIterator<Item = Complex>>(numbers: I) -> Self {
+        let (re, im) = numbers.into_iter().unzip();
+        Self { re, im }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -145,8 +162,35 @@ struct Tap {
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
     /// Each wave now, and by what it turns in a step.
-    now: [Complex; WAVES],
-    turns: [Complex; WAVES],
+    now: Waves,
+    turns: Waves,
+}
+
+/// Real and imaginary parts of the waves of a tap.
+#[derive(Clone, Debug)]
+struct Waves {
+    re: [f64; WAVES],
+    im: [f64; WAVES],
+}
+
+impl Waves {
+    /// Waves of length one with these angles.
+    fn of(angles: [f64; WAVES]) -> Self {
+        let (mut re, mut im) = ([0.0; WAVES], [0.0; WAVES]);
+        for wave in 0..WAVES {
+            (im[wave], re[wave]) = libm::sincos(angles[wave]);
+        }
+        Self { re, im }
+    }
+
+    /// Turns each wave once.
+    fn turn(&mut self, turns: &Self) {
+        for wave in 0..WAVES {
+            let (re, im) = (self.re[wave], self.im[wave]);
+            self.re[wave] = re * turns.re[wave] - im * turns.im[wave];
+            self.im[wave] = re * turns.im[wave] + im * turns.re[wave];
+        }
+    }
 }
 
 impl Multipath {
@@ -169,6 +213,7 @@ impl Multipath {
                 taps: taps(profile, (shift_hz, step), stream),
                 turned: None,
                 rotations: profile.iter().map(of_tap).collect(),
+                sums: Parts::default(),
                 step,
                 windows: None,
             };
@@ -178,6 +223,7 @@ impl Multipath {
             taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
             turned: None,
             rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
+            sums: Parts::default(),
             step: RECORDING_STEP,
             windows: Some(stream.bits()),
         }
@@ -196,23 +242,23 @@ impl Multipath {
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
     pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
         self.turn_to(step);
-        let sums = self.taps.iter().map(|tap| {
-            let sum = |sum: Complex, wave: &Complex| (sum.0 + wave.0, sum.1 + wave.1);
-            let (re, im) = tap.now.iter().fold((0.0, 0.0), sum);
-            (tap.amplitude * re, tap.amplitude * im)
-        });
-        let taps: Vec<Complex> = sums.collect();
-        let count = self.rotations.first().map_or(0, Vec::len);
-        gains.clear();
-        gains.extend((0..count).map(|prb| {
-            let (mut re, mut im) = (0.0, 0.0);
-            for (tap, rotations) in taps.iter().zip(&self.rotations) {
-                let (cos, sin) = rotations[prb];
-                re += tap.0 * cos - tap.1 * sin;
-                im += tap.0 * sin + tap.1 * cos;
+        let count = self.rotations.first().map_or(0, |rotations| rotations.re.len());
+        let Parts { re, im } = &mut self.sums;
+        for part in [&mut *re, &mut *im] {
+            part.clear();
+            part.resize(count, 0.0);
+        }
+        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
+            let sum = |part: &[f64; WAVES]| tap.amplitude * part.iter().sum::<f64>();
+            let (tap_re, tap_im) = (sum(&tap.now.re), sum(&tap.now.im));
+            let turned = rotations.re.iter().zip(&rotations.im);
+            for ((re, im), (cos, sin)) in re.iter_mut().zip(im.iter_mut()).zip(turned) {
+                *re += tap_re * cos - tap_im * sin;
+                *im += tap_re * sin + tap_im * cos;
             }
-            re * re + im * im
-        }));
+        }
+        gains.clear();
+        gains.extend(re.iter().zip(im).map(|(re, im)| *re * *re + *im * *im));
     }
 
     /// Turns the waves to a step: from the last anchor before it, step by step. So the result does
@@ -224,19 +270,14 @@ impl Multipath {
             _ => {
                 let seconds = (self.step * anchor).as_secs_f64();
                 for tap in &mut self.taps {
-                    for (now, (speed, phase)) in tap.now.iter_mut().zip(tap.waves) {
-                        let (sin, cos) = libm::sincos(speed * seconds + phase);
-                        *now = (cos, sin);
-                    }
+                    tap.now = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
                 }
                 anchor
             }
         };
         for tap in &mut self.taps {
-            for (now, turn) in tap.now.iter_mut().zip(&tap.turns) {
-                for _ in from..step {
-                    *now = (now.0 * turn.0 - now.1 * turn.1, now.0 * turn.1 + now.1 * turn.0);
-                }
+            for _ in from..step {
+                tap.now.turn(&tap.turns);
             }
         }
         self.turned = Some(step);
@@ -258,19 +299,16 @@ fn taps(
             let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
             (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
         });
-        let turns = waves.map(|(speed, _): (f64, f64)| {
-            let (sin, cos) = libm::sincos(speed * step.as_secs_f64());
-            (cos, sin)
-        });
+        let turns = Waves::of(waves.map(|(speed, _): (f64, f64)| speed * step.as_secs_f64()));
         let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
-        Tap { amplitude, waves, now: [(0.0, 0.0); WAVES], turns }
+        Tap { amplitude, waves, now: turns.clone(), turns }
     };
     profile.iter().map(tap).collect()
 }
 
 /// Turns of a tap at each resource block of a recording: its delay is interpolated between the
 /// samples of a grid, by a filter that ends a few samples beyond the taps.
-fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Vec<Complex> {
+fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Parts {
     let samples = |delay_ns: f64| delay_ns * 1e-9 * SAMPLING_HZ;
     let longest = profile.iter().map(|(delay, _)| samples(*delay)).fold(0.0, f64::max);
     let last = libm::ceil(longest) as i32 + FILTER_MARGIN;
