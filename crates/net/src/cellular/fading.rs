@@ -12,8 +12,6 @@ use crate::seed::{Seed, Stream};
 const WAVES: usize = 16;
 /// The gain is computed this many times in the time that a wave takes for one turn.
 const STEPS_PER_TURN: f64 = 64.0;
-/// Shortest time between two values of the gain.
-const STEP_MIN: TimeDelta = TimeDelta::from_micros(250);
 /// Longest time between two values of the gain, for a terminal that stands still.
 const STEP_MAX: TimeDelta = TimeDelta::from_secs(10);
 /// Speed of light in metres a second.
@@ -123,16 +121,29 @@ const FILTER_MARGIN: i32 = 4;
 /// A complex number.
 type Complex = (f64, f64);
 
-/// Steps after which the waves are computed anew, to bound the rounding errors of turning them.
-const ANCHOR_STEPS: i64 = 64;
+/// Steps after which the waves are computed anew. It bounds the rounding errors of turning them, and
+/// what it costs to go back.
+const ANCHOR_STEPS: i64 = 32;
+
+/// The resource blocks and the time intervals of a carrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Number of resource blocks.
+    pub(super) prbs: u16,
+    /// Bandwidth of a resource block in hertz.
+    pub(super) prb_hz: f64,
+    /// Transmission time interval. Within it the signal does not change.
+    pub(super) tti: TimeDelta,
+}
 
 /// The fading of one link. Real and imaginary parts lie in arrays of their own, so that the compiler
 /// computes several waves, or several resource blocks, at once.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
-    /// The step for which the waves of the taps are turned.
-    turned: Option<i64>,
+    /// The step for which the waves of the taps were computed, and the one to which they are turned.
+    anchor: Option<i64>,
+    turned: i64,
     /// Turns of each tap's phase at each resource block, because of its delay.
     rotations: Vec<Parts>,
     /// The sum of the taps at each resource block.
@@ -161,7 +172,8 @@ struct Tap {
     amplitude: f64,
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
-    /// Each wave now, and by what it turns in a step.
+    /// Each wave at the anchor and now, and by what it turns in a step.
+    anchor: Waves,
     now: Waves,
     turns: Waves,
 }
@@ -194,9 +206,9 @@ impl Waves {
 }
 
 impl Multipath {
-    /// The fading of a link with this many resource blocks of this bandwidth. The stream must not
-    /// be shared with another link.
-    pub(super) fn new(fading: &Fading, prbs: u16, prb_hz: f64, stream: &mut Stream) -> Self {
+    /// The fading of a link. The stream must not be shared with another link.
+    pub(super) fn new(fading: &Fading, grid: Grid, stream: &mut Stream) -> Self {
+        let Grid { prbs, prb_hz, tti } = grid;
         let shift_hz = fading.speed_kmh / 3.6 / LIGHT_MPS * fading.carrier_hz;
         let profile = fading.profile.taps();
         let turn = |prb: u16, hz: f64, seconds: f64| {
@@ -208,10 +220,11 @@ impl Multipath {
                 (0..prbs).map(|prb| turn(prb, prb_hz, delay_ns * 1e-9)).collect()
             };
             let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
-            let step = step.clamp(STEP_MIN, STEP_MAX);
+            let step = step.min(STEP_MAX).max(tti);
             return Self {
                 taps: taps(profile, (shift_hz, step), stream),
-                turned: None,
+                anchor: None,
+                turned: 0,
                 rotations: profile.iter().map(of_tap).collect(),
                 sums: Parts::default(),
                 step,
@@ -221,7 +234,8 @@ impl Multipath {
         let mut recorded = Seed::new(seed).stream("cellular/recording");
         Self {
             taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
-            turned: None,
+            anchor: None,
+            turned: 0,
             rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
             sums: Parts::default(),
             step: RECORDING_STEP,
@@ -265,22 +279,23 @@ impl Multipath {
     /// not depend on which steps were asked for before.
     fn turn_to(&mut self, step: i64) {
         let anchor = step - step.rem_euclid(ANCHOR_STEPS);
-        let from = match self.turned {
-            Some(turned) if (anchor..=step).contains(&turned) => turned,
-            _ => {
-                let seconds = (self.step * anchor).as_secs_f64();
-                for tap in &mut self.taps {
-                    tap.now = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
-                }
-                anchor
-            }
-        };
+        let seconds = (self.step * anchor).as_secs_f64();
+        let is_new = self.anchor != Some(anchor);
+        for tap in self.taps.iter_mut().filter(|_| is_new) {
+            tap.anchor = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
+        }
+        let goes_back = is_new || step < self.turned;
+        let from = if goes_back { anchor } else { self.turned };
         for tap in &mut self.taps {
+            if goes_back {
+                tap.now.clone_from(&tap.anchor);
+            }
             for _ in from..step {
                 tap.now.turn(&tap.turns);
             }
         }
-        self.turned = Some(step);
+        self.anchor = Some(anchor);
+        self.turned = step;
     }
 }
 
@@ -301,7 +316,7 @@ fn taps(
         });
         let turns = Waves::of(waves.map(|(speed, _): (f64, f64)| speed * step.as_secs_f64()));
         let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
-        Tap { amplitude, waves, now: turns.clone(), turns }
+        Tap { amplitude, waves, anchor: turns.clone(), now: turns.clone(), turns }
     };
     profile.iter().map(tap).collect()
 }
@@ -335,11 +350,10 @@ const fn mixed(bits: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const PRB_HZ: f64 = 180e3;
-
     fn multipath(profile: Profile, seed: u64) -> Multipath {
         let fading = Fading { profile, speed_kmh: 3.0, carrier_hz: 1.93e9, origin: Origin::Own };
-        Multipath::new(&fading, 50, PRB_HZ, &mut Seed::new(seed).stream("fading"))
+        let grid = Grid { prbs: 50, prb_hz: 180e3, tti: TimeDelta::from_millis(1) };
+        Multipath::new(&fading, grid, &mut Seed::new(seed).stream("fading"))
     }
 
     /// Gains of all resource blocks at many independent times and seeds.

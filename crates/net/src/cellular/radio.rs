@@ -8,13 +8,18 @@ use weir::units::{TimeDelta, Timestamp};
 use super::adaptation::db_to_factor;
 use super::config::{Handover, MovingTerminal, Signal, SignalChange};
 use super::errors::{CONTROL_SAFE_DB, Modulation, control_error};
-use super::fading::Multipath;
+use super::fading::{Grid, Multipath};
 use crate::seed::Stream;
 
 /// Waves that make up the shadowing.
 const SHADOW_WAVES: usize = 32;
 /// Values kept: those since the last report, and those of the blocks that are prepared.
 const KEPT: usize = 16;
+/// Time for which a moving terminal's distance and shadowing count as unchanged. At 120 km/h it
+/// moves by 0.3 m meanwhile, and shadowing changes over tens of metres.
+const MEAN_STEP: TimeDelta = TimeDelta::from_millis(10);
+/// Means kept: that of the last report and that of the blocks that are prepared.
+const KEPT_MEANS: usize = 4;
 
 /// SINR of the resource blocks at one time, as factors.
 #[derive(Clone, Copy, Debug)]
@@ -112,23 +117,22 @@ pub(super) struct Channel {
     shifts: Vec<(Timestamp, f64)>,
     /// Gains of the latest steps of the fading, each at the place of its step modulo their number.
     gains: [(Option<i64>, Vec<f64>); KEPT],
-    /// The mean in decibels at the latest times, and the place of the next one.
-    means: [Option<(Timestamp, f64)>; KEPT],
-    oldest: usize,
+    /// Mean of a moving terminal at the latest steps, each at the place of its step modulo their
+    /// number.
+    means: [Option<(i64, f64)>; KEPT_MEANS],
     /// The last mean in decibels, and as a factor.
     factor: (f64, f64),
 }
 
 impl Channel {
-    /// The signal of a link with this many resource blocks of this bandwidth.
+    /// The signal of a link.
     pub(super) fn new(
         signal: &Signal,
         handovers: &[Handover],
-        (prbs, prb_hz): (u16, f64),
+        grid: Grid,
         mut stream: Stream,
     ) -> Self {
-        let multipath =
-            signal.fading.map(|fading| Multipath::new(&fading, prbs, prb_hz, &mut stream));
+        let multipath = signal.fading.map(|fading| Multipath::new(&fading, grid, &mut stream));
         let shadowing = match &signal.mean {
             SignalChange::Moving(moving) => shadow_waves(moving, &mut stream),
             SignalChange::Constant(_) | SignalChange::Trace { .. } => Vec::new(),
@@ -144,34 +148,36 @@ impl Channel {
             multipath,
             shifts: shifts.collect(),
             gains: [const { (None, Vec::new()) }; KEPT],
-            means: [None; KEPT],
-            oldest: 0,
+            means: [None; KEPT_MEANS],
             factor: (0.0, 1.0),
         }
     }
 
     /// The mean SINR at a time, in decibels.
     pub(super) fn mean_db(&self, at: Timestamp) -> f64 {
+        let db = match &self.mean {
+            SignalChange::Constant(db) => *db,
+            SignalChange::Trace { values, period } => traced(values, *period, at),
+            SignalChange::Moving(moving) => self.moving_db(moving, mean_step(at)),
+        };
+        self.shift_db(at) + db
+    }
+
+    /// What handovers have changed by a time, in decibels.
+    fn shift_db(&self, at: Timestamp) -> f64 {
         let shifts = self.shifts.partition_point(|(from, _)| *from <= at);
-        let shift = shifts.checked_sub(1).map_or(0.0, |last| self.shifts[last].1);
-        shift
-            + match &self.mean {
-                SignalChange::Constant(db) => *db,
-                SignalChange::Trace { values, period } => traced(values, *period, at),
-                SignalChange::Moving(moving) => {
-                    let seconds = (at - Timestamp::ZERO).as_secs_f64();
-                    let travelled = moving.speed_mps.abs() * seconds;
-                    let shadow: f64 = self
-                        .shadowing
-                        .iter()
-                        .map(|(k, phase)| libm::cos(k * travelled + phase))
-                        .sum();
-                    let spread = libm::sqrt(2.0 / SHADOW_WAVES as f64) * moving.shadowing_db;
-                    let kilometres = (distance_m(moving, seconds) / 1e3).max(1e-3);
-                    moving.sinr_at_1_km_db - moving.slope_db * libm::log10(kilometres)
-                        + spread * shadow
-                }
-            }
+        shifts.checked_sub(1).map_or(0.0, |last| self.shifts[last].1)
+    }
+
+    /// The mean of a moving terminal in a step, in decibels.
+    fn moving_db(&self, moving: &MovingTerminal, step: i64) -> f64 {
+        let seconds = (MEAN_STEP * step).as_secs_f64();
+        let travelled = moving.speed_mps.abs() * seconds;
+        let waves = self.shadowing.iter();
+        let shadow: f64 = waves.map(|(k, phase)| libm::cos(k * travelled + phase)).sum();
+        let spread = libm::sqrt(2.0 / SHADOW_WAVES as f64) * moving.shadowing_db;
+        let kilometres = (distance_m(moving, seconds) / 1e3).max(1e-3);
+        moving.sinr_at_1_km_db - moving.slope_db * libm::log10(kilometres) + spread * shadow
     }
 
     /// The SINR at a time.
@@ -189,18 +195,27 @@ impl Channel {
 
     /// The mean SINR at a time, as a factor.
     fn mean_at(&mut self, at: Timestamp) -> f64 {
-        let known = self.means.iter().flatten().find(|(of, _)| *of == at);
-        let mean_db = known.map(|(_, db)| *db).unwrap_or_else(|| {
-            let mean_db = self.mean_db(at);
-            self.means[self.oldest] = Some((at, mean_db));
-            self.oldest = (self.oldest + 1) % KEPT;
-            mean_db
-        });
+        let mean_db = match &self.mean {
+            SignalChange::Moving(moving) => {
+                let step = mean_step(at);
+                let place = step.rem_euclid(KEPT_MEANS as i64) as usize;
+                let known = self.means[place].filter(|(of, _)| *of == step);
+                let (_, db) = known.unwrap_or_else(|| (step, self.moving_db(moving, step)));
+                self.means[place] = Some((step, db));
+                self.shift_db(at) + db
+            }
+            SignalChange::Constant(_) | SignalChange::Trace { .. } => self.mean_db(at),
+        };
         if mean_db.to_bits() != self.factor.0.to_bits() {
             self.factor = (mean_db, db_to_factor(mean_db));
         }
         self.factor.1
     }
+}
+
+/// Number of the step of the mean that holds at a time.
+fn mean_step(at: Timestamp) -> i64 {
+    (at - Timestamp::ZERO).as_nanos() / MEAN_STEP.as_nanos()
 }
 
 /// The value of a trace at a time.
@@ -258,9 +273,11 @@ mod tests {
         correlation_m: 50.0,
     };
 
+    const GRID: Grid = Grid { prbs: 25, prb_hz: 180e3, tti: TimeDelta::from_millis(1) };
+
     fn channel(mean: SignalChange, seed: u64) -> Channel {
         let stream = Seed::new(seed).stream("channel");
-        Channel::new(&Signal::new(mean, None), &[], (25, 180e3), stream)
+        Channel::new(&Signal::new(mean, None), &[], GRID, stream)
     }
 
     #[test]
@@ -300,7 +317,7 @@ mod tests {
         let handover =
             Handover { at: Timestamp::from_secs(1), gap: TimeDelta::ZERO, change_db: -3.0 };
         let stream = Seed::new(1).stream("channel");
-        let channel = Channel::new(&Signal::constant(10.0), &[handover], (25, 180e3), stream);
+        let channel = Channel::new(&Signal::constant(10.0), &[handover], GRID, stream);
         assert_eq!(channel.mean_db(Timestamp::ZERO), 10.0);
         assert_eq!(channel.mean_db(Timestamp::from_secs(1)), 7.0);
     }
