@@ -1,6 +1,8 @@
 //! Link adaptation: what the scheduler knows of a terminal's signal, and which modulation and
 //! coding scheme (MCS) it takes.
 
+use std::ops::Range;
+
 use super::block::{Grant, modulation_index, power_factor};
 use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
 use super::config::{Adaptation, Estimate};
@@ -54,9 +56,10 @@ const CORRECTION_STEP_DB: f64 = 0.25;
 /// What the scheduler knows of one terminal's signal in one direction.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// TTI of the report.
+    /// TTI of the report, and its signal: the mean and the gains of [`Sinr`].
     measured: Option<Tti>,
-    sinr: Sinr,
+    mean: f64,
+    gains: Vec<f64>,
     /// MCS of each group, one entry if all are equal; `None` where no scheme works.
     groups: Vec<Option<u8>>,
     /// MCS for the whole carrier.
@@ -71,7 +74,8 @@ impl Default for Known {
     fn default() -> Self {
         Self {
             measured: None,
-            sinr: Sinr::default(),
+            mean: 0.0,
+            gains: Vec::new(),
             groups: Vec::new(),
             wide: None,
             correction_db: 0.0,
@@ -82,6 +86,11 @@ impl Default for Known {
 }
 
 impl Known {
+    /// The signal of the report.
+    fn sinr(&self) -> Sinr<'_> {
+        Sinr { mean: self.mean, gains: &self.gains }
+    }
+
     /// MCS of a group.
     pub(super) fn of(&self, group: u16) -> Option<u8> {
         self.groups.get(usize::from(group)).or(self.groups.first()).copied().flatten()
@@ -133,14 +142,17 @@ impl Chooser {
     }
 
     /// Takes a report, unless it is known.
-    pub(super) fn learn(&self, carrier: &Carrier, at: Tti, sinr: &Sinr, known: &mut Known) {
-        let is_known = known.measured.is_some() && known.sinr.is_flat_and_equals(sinr);
+    pub(super) fn learn(&self, carrier: &Carrier, at: Tti, sinr: Sinr<'_>, known: &mut Known) {
+        let same_mean = known.mean.to_bits() == sinr.mean.to_bits();
+        let is_known = known.measured.is_some() && sinr.is_flat() && same_mean;
         if known.measured == Some(at) || is_known {
             known.measured = Some(at);
             return;
         }
         known.measured = Some(at);
-        known.sinr.clone_from(sinr);
+        known.mean = sinr.mean;
+        known.gains.clear();
+        known.gains.extend_from_slice(sinr.gains);
         self.choose(carrier, known);
     }
 
@@ -152,15 +164,13 @@ impl Chooser {
             return;
         }
         let factor = known.factor;
-        let groups = if known.sinr.is_flat() { 1 } else { carrier.groups() };
-        let sinr = &known.sinr;
+        let sinr = Sinr { mean: known.mean, gains: &known.gains };
+        let groups = if sinr.is_flat() { 1 } else { carrier.groups() };
+        let fastest =
+            |least, prbs| self.fastest(carrier, least, sinr, (std::iter::once(prbs), factor));
         known.groups.clear();
-        known.groups.extend(
-            (0..groups).map(|group| {
-                self.fastest(carrier, &self.group, sinr, (carrier.group(group), factor))
-            }),
-        );
-        known.wide = self.fastest(carrier, &self.wide, sinr, (0..carrier.prbs.down, factor));
+        known.groups.extend((0..groups).map(|group| fastest(&self.group, carrier.group(group))));
+        known.wide = fastest(&self.wide, 0..carrier.prbs.down);
     }
 
     /// The fastest scheme that works, and all slower ones too, with all signals scaled by a factor.
@@ -168,23 +178,25 @@ impl Chooser {
         &self,
         carrier: &Carrier,
         least: &Least,
-        sinr: &Sinr,
-        (prbs, factor): (impl Iterator<Item = u16> + Clone, f64),
+        sinr: Sinr<'_>,
+        (prbs, factor): (impl Iterator<Item = Range<u16>> + Clone, f64),
     ) -> Option<u8> {
-        let feasible = if sinr.is_flat() {
-            least.flat.partition_point(|least| *least <= sinr.mean * factor)
-        } else {
-            let mut known = [None; Modulation::COUNT];
-            let schemes = carrier.schemes(self.way).iter().zip(&least.information);
-            let works = |(scheme, least): &(&Scheme, &f64)| {
-                let entry = &mut known[modulation_index(scheme.modulation)];
-                let information = *entry.get_or_insert_with(|| {
-                    sinr.information(scheme.modulation, prbs.clone(), factor)
-                });
-                information >= **least
-            };
-            schemes.take_while(works).count()
+        // What works at the worst resource block works at all of them, and what does not work at
+        // the best one does not work at all. Only the schemes in between need a closer look.
+        let (worst, best) = sinr.bounds(prbs.clone());
+        let flat = |sinr: f64| least.flat.partition_point(|least| *least <= sinr * factor);
+        let (all, some) = (flat(worst), if sinr.is_flat() { 0 } else { flat(best) });
+        let between = all..some.max(all);
+        let mut known = [None; Modulation::COUNT];
+        let schemes = &carrier.schemes(self.way)[between.clone()];
+        let works = |(scheme, least): &(&Scheme, &f64)| {
+            let entry = &mut known[modulation_index(scheme.modulation)];
+            let information = *entry
+                .get_or_insert_with(|| sinr.information(scheme.modulation, prbs.clone(), factor));
+            information >= **least
         };
+        let feasible =
+            all + schemes.iter().zip(&least.information[between]).take_while(works).count();
         let mcs = feasible.checked_sub(1)? as u8;
         self.by_index(mcs)
     }
@@ -202,17 +214,17 @@ impl Chooser {
         if self.way == Way::Down {
             return grant.groups().map(|group| known.of(group)).min().flatten();
         }
-        let prbs = grant.each(carrier);
+        let prbs = grant.ranges(carrier);
         match self.adaptation.estimate {
             Estimate::Efficiency => {
-                let worst_db = 10.0 * libm::log10(known.sinr.worst(prbs));
+                let worst_db = 10.0 * libm::log10(known.sinr().bounds(prbs).0);
                 let noted_db =
                     libm::trunc((worst_db - NOTED_MARGIN_DB) * NOTED_STEPS) / NOTED_STEPS;
                 self.by_efficiency(carrier, db_to_factor(noted_db) * known.factor)
             }
             Estimate::BlockErrors => {
                 let factor = known.factor * power_factor(carrier, self.way, grant.prbs(carrier));
-                self.fastest(carrier, &self.wide, &known.sinr, (prbs, factor))
+                self.fastest(carrier, &self.wide, known.sinr(), (prbs, factor))
             }
         }
     }

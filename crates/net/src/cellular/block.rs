@@ -48,10 +48,11 @@ impl Grant {
         })
     }
 
-    /// Its resource blocks.
-    pub(super) fn each(self, carrier: &Carrier) -> impl Iterator<Item = u16> + Clone {
-        let row = if let Self::Row { first, count } = self { first..first + count } else { 0..0 };
-        self.groups().flat_map(|group| carrier.group(group)).chain(row)
+    /// Its resource blocks, as ranges in increasing order.
+    pub(super) fn ranges(self, carrier: &Carrier) -> impl Iterator<Item = Range<u16>> + Clone {
+        let row =
+            if let Self::Row { first, count } = self { Some(first..first + count) } else { None };
+        self.groups().map(|group| carrier.group(group)).chain(row)
     }
 }
 
@@ -119,10 +120,16 @@ impl Block {
     }
 
     /// Probability that this transmission cannot be decoded at this signal.
-    pub(super) fn error(&mut self, carrier: &Carrier, harq: &Harq, way: Way, sinr: &Sinr) -> f64 {
+    pub(super) fn error(
+        &mut self,
+        carrier: &Carrier,
+        harq: &Harq,
+        way: Way,
+        sinr: Sinr<'_>,
+    ) -> f64 {
         let scheme = carrier.schemes(way)[usize::from(self.mcs)];
         let factor = power_factor(carrier, way, self.grant.prbs(carrier));
-        let heard = sinr.information(scheme.modulation, self.grant.each(carrier), factor);
+        let heard = sinr.information(scheme.modulation, self.grant.ranges(carrier), factor);
         let bits = f64::from(self.bytes) * 8.0;
         let coded_bits = bits / scheme.rate;
         if !harq.combining {

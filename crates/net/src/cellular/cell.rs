@@ -11,7 +11,6 @@ use super::block::{Block, BlockRecord, PendingGrant, PendingReport};
 use super::carrier::{Carrier, Tti};
 use super::config::{Admission, CellularConfig, Harq, Scheduler, Sharing, Timing, UplinkAccess};
 use super::directions::Directions;
-use super::errors::control_error;
 use super::event::BearerEvent;
 use super::rlc::Fates;
 use super::scheduler::Rotation;
@@ -507,10 +506,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
     fn record(&mut self, block: &Block, way: Way, start: Timestamp) {
         let Some(blocks) = &mut self.blocks else { return };
         let mut prbs: Vec<Range<u16>> = Vec::new();
-        for prb in block.grant.each(&self.carrier) {
-            match prbs.last_mut().filter(|last| last.end == prb) {
-                Some(last) => last.end += 1,
-                None => prbs.push(prb..prb + 1),
+        for range in block.grant.ranges(&self.carrier) {
+            match prbs.last_mut().filter(|last| last.end == range.start) {
+                Some(last) => last.end = range.end,
+                None => prbs.push(range),
             }
         }
         blocks.push(BlockRecord {
@@ -532,8 +531,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
         let start = self.carrier.start(at);
         let terminal = &mut self.terminals[terminal];
-        let sinr = terminal.channels.down.at(start);
-        let error = control_error(sinr.effective_db(self.carrier.prbs.down));
+        let error = terminal.channels.down.at(start).control_error(self.carrier.prbs.down);
         error > 0.0 && terminal.chances.down.chance(error)
     }
 

@@ -41,10 +41,13 @@ impl Modulation {
     /// uses: the next point above counts, and beyond its end the information is 1. 256-QAM, which
     /// the source lacks, is a sum of exponentials fitted to the capacity with Gray mapping.
     pub fn mutual_information(self, sinr: f64) -> f64 {
+        self.information().at(sinr)
+    }
+
+    /// The curve of [`Modulation::mutual_information`], to be read several times.
+    pub(super) fn information(self) -> Information {
         let Grid { start, step, .. } = self.grid();
-        // A cast of a negative number or of NaN gives zero.
-        let point = ((sinr - start) / step + 1.0) as usize;
-        INFORMATION[self as usize].get(point).copied().unwrap_or(1.0)
+        Information { start, step, points: &INFORMATION[self as usize] }
     }
 
     /// The mutual information at a point of the grid.
@@ -84,6 +87,23 @@ static INFORMATION: LazyLock<[Vec<f64>; Modulation::COUNT]> = LazyLock::new(|| {
         (0..points).map(|point| modulation.computed(start + step * f64::from(point))).collect()
     })
 });
+
+/// The curve of a modulation's mutual information.
+#[derive(Clone, Copy)]
+pub(super) struct Information {
+    start: f64,
+    step: f64,
+    points: &'static [f64],
+}
+
+impl Information {
+    /// The mutual information at a signal-to-noise ratio (as a factor).
+    pub(super) fn at(self, sinr: f64) -> f64 {
+        // A cast of a negative number or of NaN gives zero.
+        let point = ((sinr - self.start) / self.step + 1.0) as usize;
+        self.points.get(point).copied().unwrap_or(1.0)
+    }
+}
 
 /// Where a curve of mutual information is read.
 struct Grid {
@@ -284,7 +304,7 @@ pub(super) fn information_for(scheme: Scheme, bytes: u32, target: f64) -> f64 {
 }
 
 /// SINR in dB from which the control channel never fails.
-const CONTROL_SAFE_DB: f64 = -1.0;
+pub(super) const CONTROL_SAFE_DB: f64 = -1.0;
 /// SINR in dB of the first value below.
 const CONTROL_START_DB: f64 = -10.0;
 

@@ -12,8 +12,6 @@ use crate::seed::{Seed, Stream};
 const WAVES: usize = 16;
 /// The gain is computed this many times in the time that a wave takes for one turn.
 const STEPS_PER_TURN: f64 = 64.0;
-/// Shortest time between two values of the gain.
-const STEP_MIN: TimeDelta = TimeDelta::from_micros(250);
 /// Longest time between two values of the gain, for a terminal that stands still.
 const STEP_MAX: TimeDelta = TimeDelta::from_secs(10);
 /// Speed of light in metres a second.
@@ -123,20 +121,50 @@ const FILTER_MARGIN: i32 = 4;
 /// A complex number.
 type Complex = (f64, f64);
 
-/// Steps after which the waves are computed anew, to bound the rounding errors of turning them.
-const ANCHOR_STEPS: i64 = 64;
+/// Steps after which the waves are computed anew. It bounds the rounding errors of turning them, and
+/// what it costs to go back.
+const ANCHOR_STEPS: i64 = 32;
 
-/// The fading of one link.
+/// The resource blocks and the time intervals of a carrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Number of resource blocks.
+    pub(super) prbs: u16,
+    /// Bandwidth of a resource block in hertz.
+    pub(super) prb_hz: f64,
+    /// Transmission time interval. Within it the signal does not change.
+    pub(super) tti: TimeDelta,
+}
+
+/// The fading of one link. Real and imaginary parts lie in arrays of their own, so that the compiler
+/// computes several waves, or several resource blocks, at once.
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
-    /// The step for which the waves of the taps are turned.
-    turned: Option<i64>,
+    /// The step for which the waves of the taps were computed, and the one to which they are turned.
+    anchor: Option<i64>,
+    turned: i64,
     /// Turns of each tap's phase at each resource block, because of its delay.
-    rotations: Vec<Vec<Complex>>,
+    rotations: Vec<Parts>,
+    /// The sum of the taps at each resource block.
+    sums: Parts,
     step: TimeDelta,
     /// Random number that decides where the windows of a recording begin.
     windows: Option<u64>,
+}
+
+/// Real and imaginary parts of complex numbers.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    re: Vec<f64>,
+    im: Vec<f64>,
+}
+
+impl FromIterator<Complex> for Parts {
+    fn from_iter<I: IntoIterator<Item = Complex>>(numbers: I) -> Self {
+        let (re, im) = numbers.into_iter().unzip();
+        Self { re, im }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -144,15 +172,43 @@ struct Tap {
     amplitude: f64,
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
-    /// Each wave now, and by what it turns in a step.
-    now: [Complex; WAVES],
-    turns: [Complex; WAVES],
+    /// Each wave at the anchor and now, and by what it turns in a step.
+    anchor: Waves,
+    now: Waves,
+    turns: Waves,
+}
+
+/// Real and imaginary parts of the waves of a tap.
+#[derive(Clone, Debug)]
+struct Waves {
+    re: [f64; WAVES],
+    im: [f64; WAVES],
+}
+
+impl Waves {
+    /// Waves of length one with these angles.
+    fn of(angles: [f64; WAVES]) -> Self {
+        let (mut re, mut im) = ([0.0; WAVES], [0.0; WAVES]);
+        for wave in 0..WAVES {
+            (im[wave], re[wave]) = libm::sincos(angles[wave]);
+        }
+        Self { re, im }
+    }
+
+    /// Turns each wave once.
+    fn turn(&mut self, turns: &Self) {
+        for wave in 0..WAVES {
+            let (re, im) = (self.re[wave], self.im[wave]);
+            self.re[wave] = re * turns.re[wave] - im * turns.im[wave];
+            self.im[wave] = re * turns.im[wave] + im * turns.re[wave];
+        }
+    }
 }
 
 impl Multipath {
-    /// The fading of a link with this many resource blocks of this bandwidth. The stream must not
-    /// be shared with another link.
-    pub(super) fn new(fading: &Fading, prbs: u16, prb_hz: f64, stream: &mut Stream) -> Self {
+    /// The fading of a link. The stream must not be shared with another link.
+    pub(super) fn new(fading: &Fading, grid: Grid, stream: &mut Stream) -> Self {
+        let Grid { prbs, prb_hz, tti } = grid;
         let shift_hz = fading.speed_kmh / 3.6 / LIGHT_MPS * fading.carrier_hz;
         let profile = fading.profile.taps();
         let turn = |prb: u16, hz: f64, seconds: f64| {
@@ -164,11 +220,13 @@ impl Multipath {
                 (0..prbs).map(|prb| turn(prb, prb_hz, delay_ns * 1e-9)).collect()
             };
             let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
-            let step = step.clamp(STEP_MIN, STEP_MAX);
+            let step = step.min(STEP_MAX).max(tti);
             return Self {
                 taps: taps(profile, (shift_hz, step), stream),
-                turned: None,
+                anchor: None,
+                turned: 0,
                 rotations: profile.iter().map(of_tap).collect(),
+                sums: Parts::default(),
                 step,
                 windows: None,
             };
@@ -176,8 +234,10 @@ impl Multipath {
         let mut recorded = Seed::new(seed).stream("cellular/recording");
         Self {
             taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
-            turned: None,
+            anchor: None,
+            turned: 0,
             rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
+            sums: Parts::default(),
             step: RECORDING_STEP,
             windows: Some(stream.bits()),
         }
@@ -196,50 +256,46 @@ impl Multipath {
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
     pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
         self.turn_to(step);
-        let sums = self.taps.iter().map(|tap| {
-            let sum = |sum: Complex, wave: &Complex| (sum.0 + wave.0, sum.1 + wave.1);
-            let (re, im) = tap.now.iter().fold((0.0, 0.0), sum);
-            (tap.amplitude * re, tap.amplitude * im)
-        });
-        let taps: Vec<Complex> = sums.collect();
-        let count = self.rotations.first().map_or(0, Vec::len);
-        gains.clear();
-        gains.extend((0..count).map(|prb| {
-            let (mut re, mut im) = (0.0, 0.0);
-            for (tap, rotations) in taps.iter().zip(&self.rotations) {
-                let (cos, sin) = rotations[prb];
-                re += tap.0 * cos - tap.1 * sin;
-                im += tap.0 * sin + tap.1 * cos;
+        let count = self.rotations.first().map_or(0, |rotations| rotations.re.len());
+        let Parts { re, im } = &mut self.sums;
+        for part in [&mut *re, &mut *im] {
+            part.clear();
+            part.resize(count, 0.0);
+        }
+        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
+            let sum = |part: &[f64; WAVES]| tap.amplitude * part.iter().sum::<f64>();
+            let (tap_re, tap_im) = (sum(&tap.now.re), sum(&tap.now.im));
+            let turned = rotations.re.iter().zip(&rotations.im);
+            for ((re, im), (cos, sin)) in re.iter_mut().zip(im.iter_mut()).zip(turned) {
+                *re += tap_re * cos - tap_im * sin;
+                *im += tap_re * sin + tap_im * cos;
             }
-            re * re + im * im
-        }));
+        }
+        gains.clear();
+        gains.extend(re.iter().zip(im).map(|(re, im)| *re * *re + *im * *im));
     }
 
     /// Turns the waves to a step: from the last anchor before it, step by step. So the result does
     /// not depend on which steps were asked for before.
     fn turn_to(&mut self, step: i64) {
         let anchor = step - step.rem_euclid(ANCHOR_STEPS);
-        let from = match self.turned {
-            Some(turned) if (anchor..=step).contains(&turned) => turned,
-            _ => {
-                let seconds = (self.step * anchor).as_secs_f64();
-                for tap in &mut self.taps {
-                    for (now, (speed, phase)) in tap.now.iter_mut().zip(tap.waves) {
-                        let (sin, cos) = libm::sincos(speed * seconds + phase);
-                        *now = (cos, sin);
-                    }
-                }
-                anchor
-            }
-        };
+        let seconds = (self.step * anchor).as_secs_f64();
+        let is_new = self.anchor != Some(anchor);
+        for tap in self.taps.iter_mut().filter(|_| is_new) {
+            tap.anchor = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
+        }
+        let goes_back = is_new || step < self.turned;
+        let from = if goes_back { anchor } else { self.turned };
         for tap in &mut self.taps {
-            for (now, turn) in tap.now.iter_mut().zip(&tap.turns) {
-                for _ in from..step {
-                    *now = (now.0 * turn.0 - now.1 * turn.1, now.0 * turn.1 + now.1 * turn.0);
-                }
+            if goes_back {
+                tap.now.clone_from(&tap.anchor);
+            }
+            for _ in from..step {
+                tap.now.turn(&tap.turns);
             }
         }
-        self.turned = Some(step);
+        self.anchor = Some(anchor);
+        self.turned = step;
     }
 }
 
@@ -258,19 +314,16 @@ fn taps(
             let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
             (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
         });
-        let turns = waves.map(|(speed, _): (f64, f64)| {
-            let (sin, cos) = libm::sincos(speed * step.as_secs_f64());
-            (cos, sin)
-        });
+        let turns = Waves::of(waves.map(|(speed, _): (f64, f64)| speed * step.as_secs_f64()));
         let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
-        Tap { amplitude, waves, now: [(0.0, 0.0); WAVES], turns }
+        Tap { amplitude, waves, anchor: turns.clone(), now: turns.clone(), turns }
     };
     profile.iter().map(tap).collect()
 }
 
 /// Turns of a tap at each resource block of a recording: its delay is interpolated between the
 /// samples of a grid, by a filter that ends a few samples beyond the taps.
-fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Vec<Complex> {
+fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Parts {
     let samples = |delay_ns: f64| delay_ns * 1e-9 * SAMPLING_HZ;
     let longest = profile.iter().map(|(delay, _)| samples(*delay)).fold(0.0, f64::max);
     let last = libm::ceil(longest) as i32 + FILTER_MARGIN;
@@ -297,11 +350,10 @@ const fn mixed(bits: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const PRB_HZ: f64 = 180e3;
-
     fn multipath(profile: Profile, seed: u64) -> Multipath {
         let fading = Fading { profile, speed_kmh: 3.0, carrier_hz: 1.93e9, origin: Origin::Own };
-        Multipath::new(&fading, 50, PRB_HZ, &mut Seed::new(seed).stream("fading"))
+        let grid = Grid { prbs: 50, prb_hz: 180e3, tti: TimeDelta::from_millis(1) };
+        Multipath::new(&fading, grid, &mut Seed::new(seed).stream("fading"))
     }
 
     /// Gains of all resource blocks at many independent times and seeds.

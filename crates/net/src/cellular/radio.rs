@@ -1,89 +1,111 @@
 //! The signal of a terminal in one direction, as a function of time.
 
+use std::ops::Range;
+use std::sync::LazyLock;
+
 use weir::units::{TimeDelta, Timestamp};
 
+use super::adaptation::db_to_factor;
 use super::config::{Handover, MovingTerminal, Signal, SignalChange};
-use super::errors::Modulation;
-use super::fading::Multipath;
+use super::errors::{CONTROL_SAFE_DB, Modulation, control_error};
+use super::fading::{Grid, Multipath};
 use crate::seed::Stream;
 
 /// Waves that make up the shadowing.
 const SHADOW_WAVES: usize = 32;
-/// Values kept: those of the last report, of the blocks on the air, and of the current TTI.
-const KEPT: usize = 4;
+/// Values kept: those since the last report, and those of the blocks that are prepared.
+const KEPT: usize = 16;
+/// Time for which a moving terminal's distance and shadowing count as unchanged. At 120 km/h it
+/// moves by 0.3 m meanwhile, and shadowing changes over tens of metres.
+const MEAN_STEP: TimeDelta = TimeDelta::from_millis(10);
+/// Means kept: that of the last report and that of the blocks that are prepared.
+const KEPT_MEANS: usize = 4;
 
 /// SINR of the resource blocks at one time, as factors.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sinr {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sinr<'a> {
     /// The mean over the carrier, without fading.
     pub(super) mean: f64,
     /// Factor of each resource block; empty without fading.
-    gains: Vec<f64>,
+    pub(super) gains: &'a [f64],
 }
 
-impl Sinr {
-    /// SINR of a resource block.
-    pub(super) fn of(&self, prb: u16) -> f64 {
-        self.mean * self.gains.get(usize::from(prb)).copied().unwrap_or(1.0)
-    }
-
+impl Sinr<'_> {
     /// Whether all resource blocks are equal.
     pub(super) fn is_flat(&self) -> bool {
         self.gains.is_empty()
     }
 
-    /// Whether both are the same, known without a look at each resource block.
-    pub(super) fn is_flat_and_equals(&self, other: &Self) -> bool {
-        self.is_flat() && other.is_flat() && self.mean.to_bits() == other.mean.to_bits()
-    }
-
-    /// Smallest SINR of these resource blocks.
-    pub(super) fn worst(&self, prbs: impl Iterator<Item = u16>) -> f64 {
+    /// Smallest and largest SINR of these resource blocks.
+    pub(super) fn bounds(&self, prbs: impl Iterator<Item = Range<u16>>) -> (f64, f64) {
         if self.is_flat() {
-            return self.mean;
+            return (self.mean, self.mean);
         }
-        prbs.map(|prb| self.of(prb)).fold(f64::INFINITY, f64::min)
-    }
-
-    /// The SINR in decibels of a flat signal that would give QPSK the same mutual information over
-    /// the first `prbs` resource blocks.
-    pub(super) fn effective_db(&self, prbs: u16) -> f64 {
-        if self.is_flat() {
-            return 10.0 * libm::log10(self.mean);
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for gain in prbs.flat_map(|range| self.gains_of(range)) {
+            least = least.min(*gain);
+            most = most.max(*gain);
         }
-        let information = self.information(Modulation::Qpsk, 0..prbs, 1.0);
-        // Between -20 dB and 5 dB, to 0.001 dB.
-        let (mut low, mut high) = (-20.0, 5.0);
-        for _ in 0..15 {
-            let middle = 0.5 * (low + high);
-            let factor = libm::pow(10.0, middle / 10.0);
-            if Modulation::Qpsk.mutual_information(factor) < information {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        high
+        (self.mean * least, self.mean * most)
     }
 
     /// Mean mutual information over these resource blocks, with all signals scaled by a factor.
     pub(super) fn information(
         &self,
         modulation: Modulation,
-        prbs: impl Iterator<Item = u16>,
+        prbs: impl Iterator<Item = Range<u16>>,
         factor: f64,
     ) -> f64 {
+        let curve = modulation.information();
         if self.is_flat() {
-            return modulation.mutual_information(self.mean * factor);
+            return curve.at(self.mean * factor);
         }
-        let (mut sum, mut count) = (0.0, 0_u32);
-        for prb in prbs {
-            sum += modulation.mutual_information(self.of(prb) * factor);
-            count += 1;
+        let (mut sum, mut count) = (0.0, 0);
+        for range in prbs {
+            let gains = self.gains_of(range);
+            count += gains.len();
+            for gain in gains {
+                sum += curve.at(self.mean * gain * factor);
+            }
         }
-        sum / f64::from(count.max(1))
+        sum / count.max(1) as f64
+    }
+
+    fn gains_of(&self, range: Range<u16>) -> &[f64] {
+        &self.gains[usize::from(range.start)..usize::from(range.end)]
+    }
+
+    /// Probability that a terminal misses the control channel, which is spread over the first
+    /// `prbs` resource blocks.
+    pub(super) fn control_error(&self, prbs: u16) -> f64 {
+        if self.is_flat() {
+            return control_error(10.0 * libm::log10(self.mean));
+        }
+        let all = || std::iter::once(0..prbs);
+        if self.bounds(all()).0 > *CONTROL_SAFE {
+            return 0.0;
+        }
+        let information = self.information(Modulation::Qpsk, all(), 1.0);
+        let curve = Modulation::Qpsk.information();
+        if information > curve.at(*CONTROL_SAFE) {
+            return 0.0;
+        }
+        // The flat signal that would give QPSK the same mutual information, to 0.001 dB.
+        let (mut low, mut high) = (-20.0, 5.0);
+        for _ in 0..15 {
+            let middle = 0.5 * (low + high);
+            if curve.at(db_to_factor(middle)) < information {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        control_error(high)
     }
 }
+
+/// The SINR, as a factor, from which the control channel never fails.
+static CONTROL_SAFE: LazyLock<f64> = LazyLock::new(|| db_to_factor(CONTROL_SAFE_DB));
 
 /// The signal of a link.
 #[derive(Debug)]
@@ -93,23 +115,24 @@ pub(super) struct Channel {
     multipath: Option<Multipath>,
     /// Times from which the mean differs, and the sums of the changes in decibels.
     shifts: Vec<(Timestamp, f64)>,
-    kept: [Option<(Key, Sinr)>; KEPT],
-    oldest: usize,
+    /// Gains of the latest steps of the fading, each at the place of its step modulo their number.
+    gains: [(Option<i64>, Vec<f64>); KEPT],
+    /// Mean of a moving terminal at the latest steps, each at the place of its step modulo their
+    /// number.
+    means: [Option<(i64, f64)>; KEPT_MEANS],
+    /// The last mean in decibels, and as a factor.
+    factor: (f64, f64),
 }
 
-/// What a value of the signal depends on: the mean's bits and the step of the fading.
-type Key = (u64, i64);
-
 impl Channel {
-    /// The signal of a link with this many resource blocks of this bandwidth.
+    /// The signal of a link.
     pub(super) fn new(
         signal: &Signal,
         handovers: &[Handover],
-        (prbs, prb_hz): (u16, f64),
+        grid: Grid,
         mut stream: Stream,
     ) -> Self {
-        let multipath =
-            signal.fading.map(|fading| Multipath::new(&fading, prbs, prb_hz, &mut stream));
+        let multipath = signal.fading.map(|fading| Multipath::new(&fading, grid, &mut stream));
         let shadowing = match &signal.mean {
             SignalChange::Moving(moving) => shadow_waves(moving, &mut stream),
             SignalChange::Constant(_) | SignalChange::Trace { .. } => Vec::new(),
@@ -124,54 +147,75 @@ impl Channel {
             shadowing,
             multipath,
             shifts: shifts.collect(),
-            kept: [const { None }; KEPT],
-            oldest: 0,
+            gains: [const { (None, Vec::new()) }; KEPT],
+            means: [None; KEPT_MEANS],
+            factor: (0.0, 1.0),
         }
     }
 
     /// The mean SINR at a time, in decibels.
     pub(super) fn mean_db(&self, at: Timestamp) -> f64 {
+        let db = match &self.mean {
+            SignalChange::Constant(db) => *db,
+            SignalChange::Trace { values, period } => traced(values, *period, at),
+            SignalChange::Moving(moving) => self.moving_db(moving, mean_step(at)),
+        };
+        self.shift_db(at) + db
+    }
+
+    /// What handovers have changed by a time, in decibels.
+    fn shift_db(&self, at: Timestamp) -> f64 {
         let shifts = self.shifts.partition_point(|(from, _)| *from <= at);
-        let shift = shifts.checked_sub(1).map_or(0.0, |last| self.shifts[last].1);
-        shift
-            + match &self.mean {
-                SignalChange::Constant(db) => *db,
-                SignalChange::Trace { values, period } => traced(values, *period, at),
-                SignalChange::Moving(moving) => {
-                    let seconds = (at - Timestamp::ZERO).as_secs_f64();
-                    let travelled = moving.speed_mps.abs() * seconds;
-                    let shadow: f64 = self
-                        .shadowing
-                        .iter()
-                        .map(|(k, phase)| libm::cos(k * travelled + phase))
-                        .sum();
-                    let spread = libm::sqrt(2.0 / SHADOW_WAVES as f64) * moving.shadowing_db;
-                    let kilometres = (distance_m(moving, seconds) / 1e3).max(1e-3);
-                    moving.sinr_at_1_km_db - moving.slope_db * libm::log10(kilometres)
-                        + spread * shadow
-                }
-            }
+        shifts.checked_sub(1).map_or(0.0, |last| self.shifts[last].1)
+    }
+
+    /// The mean of a moving terminal in a step, in decibels.
+    fn moving_db(&self, moving: &MovingTerminal, step: i64) -> f64 {
+        let seconds = (MEAN_STEP * step).as_secs_f64();
+        let travelled = moving.speed_mps.abs() * seconds;
+        let waves = self.shadowing.iter();
+        let shadow: f64 = waves.map(|(k, phase)| libm::cos(k * travelled + phase)).sum();
+        let spread = libm::sqrt(2.0 / SHADOW_WAVES as f64) * moving.shadowing_db;
+        let kilometres = (distance_m(moving, seconds) / 1e3).max(1e-3);
+        moving.sinr_at_1_km_db - moving.slope_db * libm::log10(kilometres) + spread * shadow
     }
 
     /// The SINR at a time.
-    pub(super) fn at(&mut self, at: Timestamp) -> &Sinr {
-        let mean_db = self.mean_db(at);
-        let step = self.multipath.as_ref().map_or(0, |multipath| multipath.step(at));
-        let key = (mean_db.to_bits(), step);
-        let known = |kept: &Option<(Key, Sinr)>| kept.as_ref().is_some_and(|(of, _)| *of == key);
-        let index = self.kept.iter().position(known).unwrap_or_else(|| {
-            let index = self.oldest;
-            self.oldest = (index + 1) % KEPT;
-            let mut sinr = self.kept[index].take().map_or_else(Sinr::default, |(_, sinr)| sinr);
-            sinr.mean = libm::pow(10.0, mean_db / 10.0);
-            if let Some(multipath) = &mut self.multipath {
-                multipath.gains(step, &mut sinr.gains);
-            }
-            self.kept[index] = Some((key, sinr));
-            index
-        });
-        &self.kept[index].as_ref().expect("it is known or was just computed").1
+    pub(super) fn at(&mut self, at: Timestamp) -> Sinr<'_> {
+        let mean = self.mean_at(at);
+        let Some(multipath) = &mut self.multipath else { return Sinr { mean, gains: &[] } };
+        let step = multipath.step(at);
+        let (of, gains) = &mut self.gains[step.rem_euclid(KEPT as i64) as usize];
+        if *of != Some(step) {
+            multipath.gains(step, gains);
+            *of = Some(step);
+        }
+        Sinr { mean, gains }
     }
+
+    /// The mean SINR at a time, as a factor.
+    fn mean_at(&mut self, at: Timestamp) -> f64 {
+        let mean_db = match &self.mean {
+            SignalChange::Moving(moving) => {
+                let step = mean_step(at);
+                let place = step.rem_euclid(KEPT_MEANS as i64) as usize;
+                let known = self.means[place].filter(|(of, _)| *of == step);
+                let (_, db) = known.unwrap_or_else(|| (step, self.moving_db(moving, step)));
+                self.means[place] = Some((step, db));
+                self.shift_db(at) + db
+            }
+            SignalChange::Constant(_) | SignalChange::Trace { .. } => self.mean_db(at),
+        };
+        if mean_db.to_bits() != self.factor.0.to_bits() {
+            self.factor = (mean_db, db_to_factor(mean_db));
+        }
+        self.factor.1
+    }
+}
+
+/// Number of the step of the mean that holds at a time.
+fn mean_step(at: Timestamp) -> i64 {
+    (at - Timestamp::ZERO).as_nanos() / MEAN_STEP.as_nanos()
 }
 
 /// The value of a trace at a time.
@@ -229,9 +273,11 @@ mod tests {
         correlation_m: 50.0,
     };
 
+    const GRID: Grid = Grid { prbs: 25, prb_hz: 180e3, tti: TimeDelta::from_millis(1) };
+
     fn channel(mean: SignalChange, seed: u64) -> Channel {
         let stream = Seed::new(seed).stream("channel");
-        Channel::new(&Signal::new(mean, None), &[], (25, 180e3), stream)
+        Channel::new(&Signal::new(mean, None), &[], GRID, stream)
     }
 
     #[test]
@@ -271,7 +317,7 @@ mod tests {
         let handover =
             Handover { at: Timestamp::from_secs(1), gap: TimeDelta::ZERO, change_db: -3.0 };
         let stream = Seed::new(1).stream("channel");
-        let channel = Channel::new(&Signal::constant(10.0), &[handover], (25, 180e3), stream);
+        let channel = Channel::new(&Signal::constant(10.0), &[handover], GRID, stream);
         assert_eq!(channel.mean_db(Timestamp::ZERO), 10.0);
         assert_eq!(channel.mean_db(Timestamp::from_secs(1)), 7.0);
     }

@@ -10,6 +10,7 @@ use super::bearer::{Bearer, Bucket};
 use super::carrier::{Carrier, Technology, Tti};
 use super::config::{self, Drx, Handover};
 use super::directions::Directions;
+use super::fading::Grid;
 use super::radio::Channel;
 use super::service::BearerConfig;
 use crate::packet::FlowKey;
@@ -88,7 +89,7 @@ impl<T: Debug + Send + 'static> Terminal<T> {
             Technology::Nr { numerology } => PRB_HZ * f64::from(1_u32 << numerology),
         };
         let channel = |way: Way| {
-            let grid = (*carrier.prbs.of(way), spacing);
+            let grid = Grid { prbs: *carrier.prbs.of(way), prb_hz: spacing, tti: carrier.tti() };
             Channel::new(config.signal.of(way), &config.handovers, grid, stream("signal", way))
         };
         let bearer = |bearer: &BearerConfig| Bearer::new(bearer.clone(), name, seed);
