@@ -1,0 +1,39 @@
+//! The share of packets marked Congestion Experienced.
+
+/// Share of a new round trip in the smoothed ratio under L4S, as in [SCREAMV2 §4.2.1.3].
+///
+/// [SCREAMV2 §4.2.1.3]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.3
+const GAIN: f64 = 1.0 / 16.0;
+
+/// Marks since the last look, and their smoothed share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    marked: u64,
+    received: u64,
+    alpha: f64,
+}
+
+impl Marks {
+    /// Counts the packets of a report.
+    pub(super) fn on_report(&mut self, marked: u64, received: u64) {
+        self.marked += marked;
+        self.received += received;
+    }
+
+    /// Whether a packet was marked since the last round trip.
+    pub(super) fn any(&self) -> bool {
+        self.marked > 0
+    }
+
+    /// A round trip is over: smooths its share. Returns the smoothed share if a packet was marked.
+    pub(super) fn take(&mut self) -> Option<f64> {
+        if self.received == 0 {
+            return None;
+        }
+        let share = self.marked as f64 / self.received as f64;
+        self.alpha += GAIN * (share - self.alpha);
+        let any = self.any();
+        (self.marked, self.received) = (0, 0);
+        any.then_some(self.alpha)
+    }
+}

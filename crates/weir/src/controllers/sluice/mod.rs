@@ -1,0 +1,467 @@
+//! `sluice`: Weir's own controller.
+//!
+//! ```text
+//! report -+-> queue ------> standing queue, delay noise -> reference delay -+
+//!         +-> rate meter -> delivered rate, sent rate ----------------------+-> law -> rate
+//!         +-> losses -----> congestive or inherent --------------------------+    |
+//!         +-> marks ------> share ------------------------------------------+    v
+//!                                                    base test --------> target, pacing rate
+//! ```
+//!
+//! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
+//! standing, and follows the delivered rate. Without a queue it grows, faster the longer none
+//! shows.
+
+mod losses;
+mod marks;
+mod parameters;
+mod queue;
+mod rate_meter;
+
+pub use parameters::Parameters;
+
+use self::losses::Losses;
+use self::marks::Marks;
+use self::queue::Queue;
+use self::rate_meter::RateMeter;
+use crate::controller::{
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
+use crate::controllers::silence::Silence;
+use crate::feedback::{Ecn, FeedbackReport, SentPacket};
+use crate::units::{Bitrate, TimeDelta, Timestamp};
+
+/// Longest time between two reports that counts for growth.
+const STEP_MAX: TimeDelta = TimeDelta::from_millis(200);
+/// Share of a new round-trip time in the smoothed one.
+const RTT_GAIN: f64 = 1.0 / 8.0;
+/// Share of a new packet in the mean size.
+const SIZE_GAIN: f64 = 1.0 / 64.0;
+/// Growth of the scale of the reference delay after congestive losses, per second.
+const SCALE_GROWTH: f64 = 0.02;
+/// Smallest scale of the reference delay.
+const SCALE_MIN: f64 = 0.1;
+
+/// What the controller does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The capacity is unknown: fast growth.
+    Start,
+    /// The queue is at or below the reference delay.
+    Track,
+    /// The queue is too long.
+    Drain,
+    /// A rival keeps the queue full.
+    Compete,
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Track => "track",
+            Self::Drain => "drain",
+            Self::Compete => "compete",
+        }
+    }
+}
+
+/// What a report said.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    now: Timestamp,
+    /// Seconds since the last report.
+    step: f64,
+    /// The standing queue.
+    queue: TimeDelta,
+    /// The reference delay.
+    reference: TimeDelta,
+    /// Delivered rates over the long and the short window, in bit/s.
+    delivered: f64,
+    delivered_soon: f64,
+    /// Rate of the packets reported on, received or not, in bit/s.
+    sent: f64,
+    /// A queue drops or marks packets.
+    congestion: Option<Reason>,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Sluice {
+    p: Parameters,
+    limits: RateLimits,
+    ecn: EcnMode,
+    receiver_limit: Option<Bitrate>,
+    queue: Queue,
+    delivered: RateMeter,
+    sent: RateMeter,
+    losses: Losses,
+    marks: Marks,
+    silence: Silence,
+    rtt: Option<TimeDelta>,
+    packet_size: f64,
+    state: State,
+    /// The capacity as far as it is known, in bit/s.
+    level: f64,
+    /// Scale of the reference delay: below 1 after losses at a standing queue.
+    scale: f64,
+    last_report: Option<Timestamp>,
+    /// Since when no queue stands.
+    calm_since: Option<Timestamp>,
+    /// Since when the queue stands above the reference by `Q_RIVAL`.
+    crowded_since: Option<Timestamp>,
+    /// Last response to losses or marks.
+    responded: Timestamp,
+    /// Last sight of the empty path.
+    empty_at: Timestamp,
+    test_until: Option<Timestamp>,
+    /// The rate, in bit/s, before the limits.
+    rate: f64,
+    target: Target,
+    reason: Reason,
+}
+
+impl Sluice {
+    /// A controller with the documented constants.
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        Self::with_parameters(settings, Parameters::DEFAULT)
+    }
+
+    /// A controller with other constants, for experiments.
+    pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
+        let Settings { limits, ecn, .. } = settings.into();
+        let start = limits.start();
+        Self {
+            p: parameters,
+            limits,
+            ecn,
+            receiver_limit: None,
+            queue: Queue::new(),
+            delivered: RateMeter::default(),
+            sent: RateMeter::default(),
+            losses: Losses::default(),
+            marks: Marks::default(),
+            silence: Silence::default(),
+            rtt: None,
+            packet_size: 1_200.0,
+            state: State::Start,
+            level: start.as_bps_f64(),
+            scale: 1.0,
+            last_report: None,
+            calm_since: None,
+            crowded_since: None,
+            responded: Timestamp::ZERO,
+            empty_at: Timestamp::ZERO,
+            test_until: None,
+            rate: start.as_bps_f64(),
+            target: Target::new(start, start * parameters.pacing),
+            reason: Reason::Start,
+        }
+    }
+
+    fn rtt(&self) -> TimeDelta {
+        self.rtt.unwrap_or(TimeDelta::from_millis(100))
+    }
+
+    /// Time of one packet at the current rate.
+    fn packet_time(&self) -> TimeDelta {
+        TimeDelta::from_secs_f64(self.packet_size * 8.0 / self.rate.max(1.0))
+    }
+
+    fn reference(&self) -> TimeDelta {
+        let p = &self.p;
+        let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max);
+        path * self.scale + (self.packet_time() * p.k_packet).min(p.q_max)
+    }
+
+    /// Takes the packets of a report into the measurements. Returns whether any arrived.
+    fn measure(&mut self, now: Timestamp, report: &FeedbackReport) -> bool {
+        if report.new_clock {
+            self.queue.on_new_clock();
+            self.delivered = RateMeter::default();
+        }
+        let (mut received, mut lost, mut marked) = (0, 0, 0);
+        for packet in &report.packets {
+            self.sent.add(packet.send_time, packet.size);
+            let Some(arrival) = packet.arrival_time else {
+                lost += 1;
+                continue;
+            };
+            received += 1;
+            marked += u64::from(packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off);
+            self.queue.on_packet(arrival - packet.send_time);
+            self.delivered.add(arrival, packet.size);
+            self.packet_size += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_size);
+        }
+        self.queue.on_report(now);
+        let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
+        self.losses.on_report(lost, received, standing > self.reference() / 2);
+        self.marks.on_report(marked, received);
+        if let Some(rtt) = report.rtt(now) {
+            let rtt = rtt.clamp(TimeDelta::ZERO, TimeDelta::from_secs(2));
+            self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * RTT_GAIN));
+        }
+        received > 0
+    }
+
+    /// The response to losses and marks is due at most once per round trip.
+    fn congestion(&mut self, now: Timestamp) -> Option<Reason> {
+        if now - self.responded < self.rtt() {
+            return None;
+        }
+        let lost = self.losses.is_congestion(self.p.loss_excess, self.p.loss_max);
+        let share = self.marks.take();
+        let reason = match (lost, share) {
+            (true, _) => Reason::Loss,
+            (false, Some(_)) => Reason::Ecn,
+            (false, None) => return None,
+        };
+        self.responded = now;
+        self.losses.forget_congestion();
+        let factor = match (share, self.ecn) {
+            (Some(alpha), EcnMode::L4s) if !lost => 1.0 - alpha / 2.0,
+            _ => self.p.b_loss,
+        };
+        self.level *= factor;
+        self.rate = self.rate.min(self.level);
+        if self.ecn != EcnMode::L4s {
+            self.scale = (self.scale * self.p.b_loss).max(SCALE_MIN);
+        }
+        self.calm_since = None;
+        Some(reason)
+    }
+
+    fn seen(&mut self, now: Timestamp) -> Seen {
+        let p = self.p;
+        let last = self.last_report.replace(now).unwrap_or(now);
+        let rate = |rate: Option<Bitrate>| rate.map(Bitrate::as_bps_f64);
+        let sent = rate(self.sent.rate(p.w_level)).unwrap_or(self.rate);
+        let delivered = rate(self.delivered.rate(p.w_level)).unwrap_or(self.rate);
+        Seen {
+            now,
+            step: (now - last).min(STEP_MAX).as_secs_f64(),
+            queue: self.queue.standing().unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO),
+            reference: self.reference(),
+            delivered,
+            delivered_soon: rate(self.delivered.rate(p.w_drain)).unwrap_or(delivered),
+            sent,
+            congestion: self.congestion(now),
+        }
+    }
+
+    /// The law: one step of the rate.
+    fn update(&mut self, now: Timestamp) {
+        let seen = self.seen(now);
+        self.scale = (self.scale * (1.0 + SCALE_GROWTH * seen.step)).min(1.0);
+        self.watch(&seen);
+        let reason = match self.state {
+            State::Compete => self.compete(&seen),
+            _ if self.is_crowded(now) => self.enter_competition(&seen),
+            _ if seen.queue > seen.reference + self.p.margin => self.drain(&seen),
+            State::Start if seen.congestion.is_none() => self.start(&seen),
+            State::Start => self.leave_start(&seen),
+            State::Track | State::Drain => self.track(&seen),
+        };
+        let floor = self.limits.min().as_bps_f64();
+        let most = self.limits.max().as_bps_f64();
+        self.level = self.level.clamp(floor, most * 1.1);
+        self.rate = self.rate.clamp(floor, most);
+        self.retarget(seen.congestion.unwrap_or(reason));
+        self.test_base(&seen);
+    }
+
+    /// Keeps the times since when the queue is empty or crowded.
+    fn watch(&mut self, seen: &Seen) {
+        if seen.queue > seen.reference / 2 {
+            self.calm_since = None;
+        } else {
+            self.calm_since.get_or_insert(seen.now);
+        }
+        if seen.queue > seen.reference + self.p.q_rival {
+            self.crowded_since.get_or_insert(seen.now);
+        } else {
+            self.crowded_since = None;
+        }
+        if seen.queue <= (seen.reference / 4).max(TimeDelta::from_millis(3)) {
+            self.empty_at = seen.now;
+        }
+    }
+
+    /// The largest rate to which the source's own rate allows to grow.
+    fn ceiling(&self, seen: &Seen) -> f64 {
+        (seen.sent * self.p.limited).max(self.limits.start().as_bps_f64())
+    }
+
+    fn start(&mut self, seen: &Seen) -> Reason {
+        let grown = self.rate * libm::exp(self.p.g_start * seen.step);
+        self.rate = grown.min(self.ceiling(seen)).max(self.rate);
+        self.level = self.rate;
+        Reason::RampUp
+    }
+
+    fn leave_start(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Track;
+        self.level = self.level.min(seen.delivered_soon);
+        self.rate = self.rate.min(self.level);
+        Reason::Loss
+    }
+
+    fn drain(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Drain;
+        let over = (seen.queue - seen.reference) / self.p.t_queue;
+        let goal = seen.delivered_soon * (1.0 - over.min(self.p.cut_max));
+        self.level = self.level.min(seen.delivered_soon);
+        self.approach(goal, seen);
+        Reason::QueuingDelay
+    }
+
+    fn track(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Track;
+        let p = &self.p;
+        let mut reason = Reason::Increase;
+        if let Some(calm) = self.calm_since {
+            let doublings = ((seen.now - calm) / p.t_double).min(16.0);
+            let growth = (p.g_track * libm::exp2(doublings)).min(p.g_climb);
+            if growth >= p.g_climb {
+                reason = Reason::RampUp;
+            }
+            let grown = self.level * libm::exp(growth * seen.step);
+            self.level = grown.min(self.ceiling(seen)).max(self.level);
+        } else if seen.congestion.is_none() {
+            let share = (seen.step / p.t_level.as_secs_f64()).min(1.0);
+            self.level += (seen.delivered - self.level) * share;
+        }
+        let short = (seen.reference - seen.queue) / p.t_queue;
+        self.approach(self.level * (1.0 + short), seen);
+        if short < 0.0 { Reason::QueuingDelay } else { reason }
+    }
+
+    /// Falls to the goal at once, and rises to it by steps that a source can follow.
+    fn approach(&mut self, goal: f64, seen: &Seen) {
+        let most = self.rate * libm::exp(self.p.g_climb * seen.step);
+        self.rate = goal.min(most);
+    }
+
+    /// Whether a queue stands that does not end, whatever is drained.
+    fn is_crowded(&self, now: Timestamp) -> bool {
+        self.crowded_since.is_some_and(|since| now - since > self.p.t_rival + self.rtt())
+    }
+
+    fn enter_competition(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Compete;
+        self.calm_since = None;
+        self.rate = self.rate.max(seen.delivered);
+        Reason::Competing
+    }
+
+    fn compete(&mut self, seen: &Seen) -> Reason {
+        let p = &self.p;
+        if seen.queue > seen.reference {
+            self.calm_since = None;
+        } else {
+            let calm = *self.calm_since.get_or_insert(seen.now);
+            if seen.now - calm > p.t_yield {
+                self.state = State::Track;
+                self.crowded_since = None;
+                self.level = seen.delivered;
+                return self.track(seen);
+            }
+        }
+        if seen.congestion.is_some() {
+            self.rate *= p.b_compete / p.b_loss;
+        } else {
+            let rtt = self.rtt().as_secs_f64().max(0.02);
+            self.rate += p.a_compete * self.packet_size * 8.0 / (rtt * rtt) * seen.step;
+            self.rate = self.rate.min(self.ceiling(seen)).max(self.limits.min().as_bps_f64());
+        }
+        self.level = self.rate;
+        Reason::Competing
+    }
+
+    /// Starts and ends base tests: the pacer sends less for a round trip, so that the queue drains.
+    fn test_base(&mut self, seen: &Seen) {
+        let now = seen.now;
+        if self.test_until.is_some_and(|until| until <= now) {
+            self.test_until = None;
+            self.retarget(self.reason);
+        }
+        let due = now - self.empty_at > self.p.t_base;
+        if due && self.test_until.is_none() && self.state == State::Track {
+            self.test_until = Some(now + self.rtt() + self.p.test_extra);
+            self.empty_at = now;
+            self.rate = self.rate.min(seen.delivered * self.p.test_rate);
+            self.retarget(Reason::BaseTest);
+        }
+    }
+
+    fn retarget(&mut self, reason: Reason) {
+        let p = &self.p;
+        let own = self.limits.clamp(Bitrate::from_bps_f64(self.rate));
+        let bitrate = self.limits.cap(own, self.receiver_limit);
+        if bitrate != self.target.bitrate {
+            self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
+        }
+        let drains = self.state == State::Drain || self.test_until.is_some();
+        let factor = if drains || self.ecn == EcnMode::L4s { p.pacing_drain } else { p.pacing };
+        self.target =
+            Target::new(bitrate, bitrate * factor).with_burst(Burst::Ahead(TimeDelta::ZERO));
+    }
+}
+
+impl Controller for Sluice {
+    fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        self.silence.on_packet_sent(now, self.rtt, self.p.patience);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.packets.is_empty() {
+            return;
+        }
+        self.silence.on_feedback();
+        if self.measure(now, report) {
+            self.update(now);
+        }
+    }
+
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.retarget(Reason::ReceiverLimit);
+    }
+
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        self.rate = share.as_bps_f64();
+        self.level = self.rate;
+        self.retarget(Reason::Coupled);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.silence.has_ended(now) {
+            self.rate = (self.rate / 2.0).max(self.limits.min().as_bps_f64());
+            self.level = self.rate;
+            self.retarget(Reason::FeedbackLost);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.silence.deadline()
+    }
+
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn metrics(&self) -> Metrics {
+        let standing = self.queue.standing();
+        Metrics::new(self.reason, self.state.as_str())
+            .with_rtt(self.rtt)
+            .with_queuing_delay(standing)
+            .with_loss_ratio(self.losses.ratio())
+            .with_acknowledged_bitrate(self.delivered.rate(self.p.w_level))
+            .with_signals(Signals::new([
+                ("reference_ms", self.reference().as_millis_f64()),
+                ("noise_ms", self.queue.noise().as_millis_f64()),
+                ("level_kbps", self.level / 1e3),
+                ("scale_ratio", self.scale),
+            ]))
+    }
+}

@@ -1,0 +1,99 @@
+//! The standing queue of the path, and the noise of its delay.
+//!
+//! The clocks of sender and receiver need not agree: the base delay and every sample contain the
+//! same offset, which cancels in their difference.
+
+use crate::units::{TimeDelta, Timestamp};
+
+/// Length of one of the two periods whose minima are the base delay.
+const BASE_PERIOD: TimeDelta = TimeDelta::from_secs(15);
+/// Time over which one minimum of the delay is taken.
+const BUCKET: TimeDelta = TimeDelta::from_millis(50);
+/// Buckets whose minimum is the standing queue.
+const STANDING: usize = 2;
+/// Share of a new difference in the delay noise: some 3 s of buckets.
+const NOISE_GAIN: f64 = 1.0 / 64.0;
+/// Largest difference of two buckets that counts as noise. More is a change of the path.
+const NOISE_STEP_MAX: TimeDelta = TimeDelta::from_millis(30);
+
+/// Standing queue, base delay and delay noise.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    /// Minima of the one-way delay in this period and in the one before.
+    base: [TimeDelta; 2],
+    period_end: Timestamp,
+    /// Minima of the newest complete buckets, newest first. Unused entries are `MAX`.
+    buckets: [TimeDelta; STANDING],
+    /// Minimum of the bucket that is being filled.
+    filling: TimeDelta,
+    bucket_end: Timestamp,
+    /// Mean difference of successive buckets, in milliseconds.
+    noise_ms: f64,
+}
+
+impl Queue {
+    pub(super) const fn new() -> Self {
+        Self {
+            base: [TimeDelta::MAX; 2],
+            period_end: Timestamp::ZERO,
+            buckets: [TimeDelta::MAX; STANDING],
+            filling: TimeDelta::MAX,
+            bucket_end: Timestamp::ZERO,
+            noise_ms: 0.0,
+        }
+    }
+
+    /// Adds the one-way delay of a packet.
+    pub(super) fn on_packet(&mut self, delay: TimeDelta) {
+        self.filling = self.filling.min(delay);
+    }
+
+    /// The packets of a report are complete.
+    pub(super) fn on_report(&mut self, now: Timestamp) {
+        if now < self.bucket_end || self.filling == TimeDelta::MAX {
+            return;
+        }
+        let min = core::mem::replace(&mut self.filling, TimeDelta::MAX);
+        self.bucket_end = now + BUCKET * 0.9;
+        if now >= self.period_end {
+            self.period_end = now + BASE_PERIOD;
+            self.base = [TimeDelta::MAX, self.base[0]];
+        }
+        self.base[0] = self.base[0].min(min);
+        if self.buckets[0] < TimeDelta::MAX {
+            let step = (min - self.buckets[0]).abs().min(NOISE_STEP_MAX).as_millis_f64();
+            self.noise_ms += NOISE_GAIN * (step - self.noise_ms);
+        }
+        self.buckets.rotate_right(1);
+        self.buckets[0] = min;
+    }
+
+    /// Delay of the empty path, with the offset of the clocks.
+    fn base(&self) -> TimeDelta {
+        self.base[0].min(self.base[1])
+    }
+
+    /// The queuing delay that every packet of the last moments had. `None` before the first report.
+    pub(super) fn standing(&self) -> Option<TimeDelta> {
+        let min = self.buckets.into_iter().fold(self.filling, TimeDelta::min);
+        (min < TimeDelta::MAX && self.base() < TimeDelta::MAX).then(|| min - self.base())
+    }
+
+    /// How much the delay varies from one bucket to the next.
+    pub(super) fn noise(&self) -> TimeDelta {
+        TimeDelta::from_millis_f64(self.noise_ms)
+    }
+
+    /// The path has another base delay than before: what stands now is the base.
+    pub(super) fn rebase(&mut self) {
+        let min = self.buckets.into_iter().fold(self.filling, TimeDelta::min);
+        self.base = [min, TimeDelta::MAX];
+    }
+
+    /// Later delays are on another clock. The standing queue is unknown until the next base test;
+    /// the newest value is the best guess, so it is kept.
+    pub(super) fn on_new_clock(&mut self) {
+        let noise_ms = self.noise_ms;
+        *self = Self { noise_ms, ..Self::new() };
+    }
+}
