@@ -39,6 +39,28 @@ const RTT_GAIN: f64 = 1.0 / 8.0;
 const SIZE_GAIN: f64 = 1.0 / 64.0;
 /// Growth of the scale of the reference delay after congestive losses, per second.
 const SCALE_GROWTH: f64 = 0.02;
+/// Time from the beginning of competition to the first test of the rival.
+const TEST_INTERVAL: TimeDelta = TimeDelta::from_secs(3);
+/// Longest time between two tests of the rival.
+const TEST_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(48);
+/// A rival that is back within this time is the same one.
+const SAME_RIVAL: TimeDelta = TimeDelta::from_secs(15);
+/// Range of round-trip times by which competition grows.
+const COMPETE_RTT: (TimeDelta, TimeDelta) =
+    (TimeDelta::from_millis(20), TimeDelta::from_millis(500));
+/// Size of a packet by which competition grows, in bits.
+const COMPETE_PACKET: f64 = 12_000.0;
+/// Share of the level before a drain up to which the level recovers fast.
+const RECOVERED: f64 = 0.9;
+/// A path change is believed within this time after a step of the delay.
+const STEPPED: TimeDelta = TimeDelta::from_secs(10);
+/// Seconds for which a delay must not change, and the change that is none, for another base delay.
+const FLAT_TIME: f64 = 0.8;
+const FLAT: TimeDelta = TimeDelta::from_millis(5);
+/// A queue that falls by this much in a second is being drained.
+const DRAINING: TimeDelta = TimeDelta::from_millis(20);
+/// Deviation of a queue that does not fall.
+const NEAR: TimeDelta = TimeDelta::from_millis(8);
 /// Smallest scale of the reference delay.
 const SCALE_MIN: f64 = 0.1;
 
@@ -85,12 +107,83 @@ struct Seen {
     congestion: Option<Reason>,
 }
 
+/// How long a queue stands that does not fall, whatever is drained.
+#[derive(Clone, Copy, Debug, Default)]
+struct Crowding {
+    /// In seconds; a queue that is short counts back.
+    time: f64,
+    /// The same since the queue last fell.
+    flat: f64,
+    /// The longest and the shortest queue of late.
+    most: TimeDelta,
+    least: TimeDelta,
+}
+
+impl Crowding {
+    fn update(&mut self, queue: TimeDelta, limit: TimeDelta, step: f64, relief: f64) {
+        if queue <= limit {
+            self.time = (self.time - relief * step).max(0.0);
+            (self.most, self.least) = (TimeDelta::ZERO, TimeDelta::MAX);
+            self.flat = 0.0;
+            return;
+        }
+        let slow = self.most - DRAINING * step;
+        if queue < slow - NEAR {
+            // It is being drained: nobody refills it.
+            self.most = slow;
+            (self.least, self.flat) = (queue, 0.0);
+        } else {
+            self.time += step;
+            self.flat += step;
+            self.most = slow.max(queue);
+            self.least = self.least.min(queue);
+        }
+    }
+
+    /// Whether the delay has stayed the same for some time, although less is sent.
+    fn is_flat(&self, noise: TimeDelta) -> bool {
+        self.flat > FLAT_TIME && self.most - self.least < FLAT + noise
+    }
+}
+
+/// What is known of the rival.
+#[derive(Clone, Copy, Debug)]
+struct Competition {
+    /// When the next test begins whether the rival is still there.
+    test_at: Timestamp,
+    /// The running test: its end, and the queue at its beginning.
+    test: Option<(Timestamp, TimeDelta)>,
+    /// Time between two tests. It doubles each time that the rival comes back.
+    interval: TimeDelta,
+    left_at: Timestamp,
+}
+
+impl Competition {
+    /// A test begins with a loss: all flows see it at once, so that their tests fall together.
+    fn is_due(&self, seen: &Seen) -> bool {
+        let late = seen.now > self.test_at + TEST_INTERVAL * 2;
+        seen.now > self.test_at && (seen.congestion.is_some() || late)
+    }
+}
+
+impl Default for Competition {
+    fn default() -> Self {
+        Self {
+            test_at: Timestamp::ZERO,
+            test: None,
+            interval: TEST_INTERVAL,
+            left_at: Timestamp::ZERO,
+        }
+    }
+}
+
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct Sluice {
     p: Parameters,
     limits: RateLimits,
     ecn: EcnMode,
+    priority: f64,
     receiver_limit: Option<Bitrate>,
     queue: Queue,
     delivered: RateMeter,
@@ -103,13 +196,15 @@ pub struct Sluice {
     state: State,
     /// The capacity as far as it is known, in bit/s.
     level: f64,
+    /// The level before the last drain, in bit/s.
+    anchor: f64,
     /// Scale of the reference delay: below 1 after losses at a standing queue.
     scale: f64,
     last_report: Option<Timestamp>,
     /// Since when no queue stands.
     calm_since: Option<Timestamp>,
-    /// Since when the queue stands above the reference by `Q_RIVAL`.
-    crowded_since: Option<Timestamp>,
+    crowding: Crowding,
+    competition: Competition,
     /// Last response to losses or marks.
     responded: Timestamp,
     /// Last sight of the empty path.
@@ -129,12 +224,13 @@ impl Sluice {
 
     /// A controller with other constants, for experiments.
     pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
-        let Settings { limits, ecn, .. } = settings.into();
+        let Settings { limits, ecn, priority, .. } = settings.into();
         let start = limits.start();
         Self {
             p: parameters,
             limits,
             ecn,
+            priority,
             receiver_limit: None,
             queue: Queue::new(),
             delivered: RateMeter::default(),
@@ -146,10 +242,12 @@ impl Sluice {
             packet_size: 1_200.0,
             state: State::Start,
             level: start.as_bps_f64(),
+            anchor: 0.0,
             scale: 1.0,
             last_report: None,
             calm_since: None,
-            crowded_since: None,
+            crowding: Crowding::default(),
+            competition: Competition::default(),
             responded: Timestamp::ZERO,
             empty_at: Timestamp::ZERO,
             test_until: None,
@@ -171,7 +269,7 @@ impl Sluice {
     fn reference(&self) -> TimeDelta {
         let p = &self.p;
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max);
-        path * self.scale + (self.packet_time() * p.k_packet).min(p.q_max)
+        path * self.scale + (self.packet_time() * p.k_packet * self.priority).min(p.q_packet)
     }
 
     /// Takes the packets of a report into the measurements. Returns whether any arrived.
@@ -256,7 +354,7 @@ impl Sluice {
         self.watch(&seen);
         let reason = match self.state {
             State::Compete => self.compete(&seen),
-            _ if self.is_crowded(now) => self.enter_competition(&seen),
+            _ if self.is_crowded() => self.enter_competition(&seen),
             _ if seen.queue > seen.reference + self.p.margin => self.drain(&seen),
             State::Start if seen.congestion.is_none() => self.start(&seen),
             State::Start => self.leave_start(&seen),
@@ -277,11 +375,7 @@ impl Sluice {
         } else {
             self.calm_since.get_or_insert(seen.now);
         }
-        if seen.queue > seen.reference + self.p.q_rival {
-            self.crowded_since.get_or_insert(seen.now);
-        } else {
-            self.crowded_since = None;
-        }
+        self.crowding.update(seen.queue, seen.reference + self.p.q_rival, seen.step, self.p.relief);
         if seen.queue <= (seen.reference / 4).max(TimeDelta::from_millis(3)) {
             self.empty_at = seen.now;
         }
@@ -307,9 +401,19 @@ impl Sluice {
     }
 
     fn drain(&mut self, seen: &Seen) -> Reason {
+        if self.state != State::Drain {
+            self.anchor = self.level;
+        }
         self.state = State::Drain;
         let over = (seen.queue - seen.reference) / self.p.t_queue;
         let goal = seen.delivered_soon * (1.0 - over.min(self.p.cut_max));
+        let stepped = self.queue.stepped_within(seen.now, STEPPED);
+        if stepped && self.crowding.is_flat(self.queue.noise()) && seen.congestion.is_none() {
+            // The path has become longer.
+            self.queue.rebase();
+            self.crowding = Crowding::default();
+            self.state = State::Track;
+        }
         self.level = self.level.min(seen.delivered_soon);
         self.approach(goal, seen);
         Reason::QueuingDelay
@@ -321,7 +425,8 @@ impl Sluice {
         let mut reason = Reason::Increase;
         if let Some(calm) = self.calm_since {
             let doublings = ((seen.now - calm) / p.t_double).min(16.0);
-            let growth = (p.g_track * libm::exp2(doublings)).min(p.g_climb);
+            let known = if self.level < RECOVERED * self.anchor { p.g_recover } else { 0.0 };
+            let growth = (p.g_track * libm::exp2(doublings)).max(known).min(p.g_climb);
             if growth >= p.g_climb {
                 reason = Reason::RampUp;
             }
@@ -343,35 +448,66 @@ impl Sluice {
     }
 
     /// Whether a queue stands that does not end, whatever is drained.
-    fn is_crowded(&self, now: Timestamp) -> bool {
-        self.crowded_since.is_some_and(|since| now - since > self.p.t_rival + self.rtt())
+    fn is_crowded(&self) -> bool {
+        self.crowding.time > (self.p.t_rival + self.rtt()).as_secs_f64()
     }
 
     fn enter_competition(&mut self, seen: &Seen) -> Reason {
         self.state = State::Compete;
         self.calm_since = None;
         self.rate = self.rate.max(seen.delivered);
+        let known = seen.now - self.competition.left_at < SAME_RIVAL;
+        let c = &mut self.competition;
+        c.interval = if known { (c.interval * 2).min(TEST_INTERVAL_MAX) } else { TEST_INTERVAL };
+        c.test_at = seen.now + c.interval;
+        c.test = None;
         Reason::Competing
     }
 
+    fn leave_competition(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Drain;
+        self.competition.left_at = seen.now;
+        (self.crowding, self.calm_since) = (Crowding::default(), None);
+        self.level = seen.delivered;
+        if seen.queue > seen.reference + self.p.margin {
+            self.drain(seen)
+        } else {
+            self.track(seen)
+        }
+    }
+
     fn compete(&mut self, seen: &Seen) -> Reason {
-        let p = &self.p;
+        let p = self.p;
         if seen.queue > seen.reference {
             self.calm_since = None;
         } else {
             let calm = *self.calm_since.get_or_insert(seen.now);
             if seen.now - calm > p.t_yield {
-                self.state = State::Track;
-                self.crowded_since = None;
-                self.level = seen.delivered;
-                return self.track(seen);
+                return self.leave_competition(seen);
             }
+        }
+        if let Some((until, queue)) = self.competition.test {
+            if seen.queue < queue / 2 {
+                return self.leave_competition(seen);
+            }
+            if seen.now < until {
+                return Reason::BaseTest;
+            }
+            self.competition.test = None;
+            self.competition.test_at = seen.now + self.competition.interval;
+            self.rate = self.level;
+        } else if self.competition.is_due(seen) {
+            let until = seen.now + self.rtt() + p.t_test;
+            self.competition.test = Some((until, seen.queue));
+            self.level = self.rate;
+            self.rate *= 1.0 - p.cut_max;
+            return Reason::BaseTest;
         }
         if seen.congestion.is_some() {
             self.rate *= p.b_compete / p.b_loss;
         } else {
-            let rtt = self.rtt().as_secs_f64().max(0.02);
-            self.rate += p.a_compete * self.packet_size * 8.0 / (rtt * rtt) * seen.step;
+            let rtt = self.rtt().clamp(COMPETE_RTT.0, COMPETE_RTT.1).as_secs_f64();
+            self.rate += p.a_compete * COMPETE_PACKET / (rtt * rtt) * seen.step;
             self.rate = self.rate.min(self.ceiling(seen)).max(self.limits.min().as_bps_f64());
         }
         self.level = self.rate;
@@ -459,6 +595,7 @@ impl Controller for Sluice {
             .with_acknowledged_bitrate(self.delivered.rate(self.p.w_level))
             .with_signals(Signals::new([
                 ("reference_ms", self.reference().as_millis_f64()),
+                ("queue_ms", standing.unwrap_or(TimeDelta::ZERO).as_millis_f64()),
                 ("noise_ms", self.queue.noise().as_millis_f64()),
                 ("level_kbps", self.level / 1e3),
                 ("scale_ratio", self.scale),

@@ -15,6 +15,8 @@ pub struct Parameters {
     /// `K_PACKET`: weight of the time of one packet at the current rate in the reference delay. It
     /// makes flows equal that share a queue.
     pub k_packet: f64,
+    /// `Q_PACKET`: largest part of the reference delay that comes from the time of a packet.
+    pub q_packet: TimeDelta,
     /// `MARGIN`: a standing queue this far above the reference delay is drained.
     pub margin: TimeDelta,
     /// `T_QUEUE`: time in which a deviation of the queue from the reference is corrected.
@@ -34,6 +36,8 @@ pub struct Parameters {
     pub g_climb: f64,
     /// `G_TRACK`: growth when the queue first falls below the reference, per second.
     pub g_track: f64,
+    /// `G_RECOVER`: least growth below the level before the last drain, per second.
+    pub g_recover: f64,
     /// `T_DOUBLE`: time without a queue in which the growth doubles.
     pub t_double: TimeDelta,
     /// `LIMITED`: the target grows no further than this multiple of the rate that is sent.
@@ -48,12 +52,16 @@ pub struct Parameters {
     pub t_rival: TimeDelta,
     /// `Q_RIVAL`: how far above the reference such a queue stands.
     pub q_rival: TimeDelta,
+    /// `RELIEF`: seconds of crowding that a second without takes back.
+    pub relief: f64,
     /// `A_COMPETE`: additive increase in competition, packets per round trip.
     pub a_compete: f64,
     /// `B_COMPETE`: factor after a loss in competition.
     pub b_compete: f64,
     /// `T_YIELD`: competition ends after this time without a standing queue.
     pub t_yield: TimeDelta,
+    /// `T_TEST`: a test of the rival lasts this long beyond a round trip.
+    pub t_test: TimeDelta,
     /// `LOSS_EXCESS`: loss at a standing queue that is no longer chance.
     pub loss_excess: f64,
     /// `LOSS_MAX`: loss above this ratio is congestion, whatever the queue.
@@ -74,9 +82,10 @@ impl Parameters {
         q_min: TimeDelta::from_millis(5),
         q_max: TimeDelta::from_millis(45),
         k_noise: 2.0,
-        k_packet: 1.0,
+        k_packet: 2.0,
+        q_packet: TimeDelta::from_millis(35),
         margin: TimeDelta::from_millis(10),
-        t_queue: TimeDelta::from_millis(500),
+        t_queue: TimeDelta::from_millis(300),
         cut_max: 0.5,
         t_level: TimeDelta::from_millis(300),
         w_level: TimeDelta::from_millis(500),
@@ -84,16 +93,19 @@ impl Parameters {
         g_start: 1.6,
         g_climb: 0.9,
         g_track: 0.03,
+        g_recover: 0.3,
         t_double: TimeDelta::from_millis(250),
         limited: 1.5,
         t_base: TimeDelta::from_secs(10),
         test_rate: 0.75,
         test_extra: TimeDelta::from_millis(100),
-        t_rival: TimeDelta::from_secs(2),
-        q_rival: TimeDelta::from_millis(30),
+        t_rival: TimeDelta::from_secs(3),
+        q_rival: TimeDelta::from_millis(25),
+        relief: 0.3,
         a_compete: 1.0,
         b_compete: 0.7,
         t_yield: TimeDelta::from_secs(1),
+        t_test: TimeDelta::from_millis(1_000),
         loss_excess: 0.02,
         loss_max: 0.12,
         b_loss: 0.85,

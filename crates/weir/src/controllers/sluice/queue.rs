@@ -29,6 +29,8 @@ pub(super) struct Queue {
     bucket_end: Timestamp,
     /// Mean difference of successive buckets, in milliseconds.
     noise_ms: f64,
+    /// When the delay last rose by [`NOISE_STEP_MAX`] or more at once.
+    stepped_at: Timestamp,
 }
 
 impl Queue {
@@ -40,6 +42,7 @@ impl Queue {
             filling: TimeDelta::MAX,
             bucket_end: Timestamp::ZERO,
             noise_ms: 0.0,
+            stepped_at: Timestamp::ZERO,
         }
     }
 
@@ -61,6 +64,9 @@ impl Queue {
         }
         self.base[0] = self.base[0].min(min);
         if self.buckets[0] < TimeDelta::MAX {
+            if min - self.buckets[0] >= NOISE_STEP_MAX {
+                self.stepped_at = now;
+            }
             let step = (min - self.buckets[0]).abs().min(NOISE_STEP_MAX).as_millis_f64();
             self.noise_ms += NOISE_GAIN * (step - self.noise_ms);
         }
@@ -82,6 +88,11 @@ impl Queue {
     /// How much the delay varies from one bucket to the next.
     pub(super) fn noise(&self) -> TimeDelta {
         TimeDelta::from_millis_f64(self.noise_ms)
+    }
+
+    /// Whether the delay has risen at once not longer ago than this.
+    pub(super) fn stepped_within(&self, now: Timestamp, time: TimeDelta) -> bool {
+        self.stepped_at > Timestamp::ZERO && now - self.stepped_at < time
     }
 
     /// The path has another base delay than before: what stands now is the base.
