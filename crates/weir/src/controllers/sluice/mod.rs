@@ -56,11 +56,11 @@ const RECOVERED: f64 = 0.9;
 const STEPPED: TimeDelta = TimeDelta::from_secs(10);
 /// Seconds for which a delay must not change, and the change that is none, for another base delay.
 const FLAT_TIME: f64 = 0.8;
-const FLAT: TimeDelta = TimeDelta::from_millis(5);
+const FLAT: TimeDelta = TimeDelta::from_millis(15);
 /// A queue that falls by this much in a second is being drained.
 const DRAINING: TimeDelta = TimeDelta::from_millis(20);
-/// Deviation of a queue that does not fall.
-const NEAR: TimeDelta = TimeDelta::from_millis(8);
+/// Deviation of a queue that does not fall, beside its noise.
+const NEAR: TimeDelta = TimeDelta::from_millis(6);
 /// Smallest scale of the reference delay.
 const SCALE_MIN: f64 = 0.1;
 
@@ -120,7 +120,14 @@ struct Crowding {
 }
 
 impl Crowding {
-    fn update(&mut self, queue: TimeDelta, limit: TimeDelta, step: f64, relief: f64) {
+    fn update(
+        &mut self,
+        queue: TimeDelta,
+        limit: TimeDelta,
+        near: TimeDelta,
+        step: f64,
+        relief: f64,
+    ) {
         if queue <= limit {
             self.time = (self.time - relief * step).max(0.0);
             (self.most, self.least) = (TimeDelta::ZERO, TimeDelta::MAX);
@@ -128,9 +135,9 @@ impl Crowding {
             return;
         }
         let slow = self.most - DRAINING * step;
-        if queue < slow - NEAR {
+        if queue < slow - near {
             // It is being drained: nobody refills it.
-            self.most = slow;
+            self.most = slow.min(queue + near * 2);
             (self.least, self.flat) = (queue, 0.0);
         } else {
             self.time += step;
@@ -318,6 +325,7 @@ impl Sluice {
         self.losses.forget_congestion();
         let factor = match (share, self.ecn) {
             (Some(alpha), EcnMode::L4s) if !lost => 1.0 - alpha / 2.0,
+            (Some(_), _) if !lost => self.p.b_mark,
             _ => self.p.b_loss,
         };
         self.level *= factor;
@@ -375,7 +383,13 @@ impl Sluice {
         } else {
             self.calm_since.get_or_insert(seen.now);
         }
-        self.crowding.update(seen.queue, seen.reference + self.p.q_rival, seen.step, self.p.relief);
+        self.crowding.update(
+            seen.queue,
+            seen.reference + self.p.q_rival,
+            NEAR + self.queue.noise(),
+            seen.step,
+            self.p.relief,
+        );
         if seen.queue <= (seen.reference / 4).max(TimeDelta::from_millis(3)) {
             self.empty_at = seen.now;
         }

@@ -68,6 +68,8 @@ pub struct Parameters {
     pub loss_max: f64,
     /// `B_LOSS`: factor of the reference delay and of the level after congestive loss.
     pub b_loss: f64,
+    /// `B_MARK`: factor of the level after a classic mark.
+    pub b_mark: f64,
     /// `PACING`: pacing rate relative to the target. Above 1, the packets of a frame are a train.
     pub pacing: f64,
     /// `PACING_DRAIN`: the same in a drain and under L4S.
@@ -81,7 +83,7 @@ impl Parameters {
     pub const DEFAULT: Self = Self {
         q_min: TimeDelta::from_millis(5),
         q_max: TimeDelta::from_millis(45),
-        k_noise: 2.0,
+        k_noise: 1.7,
         k_packet: 2.0,
         q_packet: TimeDelta::from_millis(35),
         margin: TimeDelta::from_millis(10),
@@ -102,13 +104,14 @@ impl Parameters {
         t_rival: TimeDelta::from_secs(3),
         q_rival: TimeDelta::from_millis(25),
         relief: 0.3,
-        a_compete: 1.0,
+        a_compete: 1.5,
         b_compete: 0.7,
         t_yield: TimeDelta::from_secs(1),
         t_test: TimeDelta::from_millis(1_000),
         loss_excess: 0.02,
         loss_max: 0.12,
         b_loss: 0.85,
+        b_mark: 0.85,
         pacing: 1.4,
         pacing_drain: 1.05,
         patience: TimeDelta::from_millis(500),
