@@ -36,28 +36,36 @@ impl Count {
 pub(super) struct Losses {
     idle: Count,
     standing: Count,
+    /// The same by the longest delay of the report: in its lower and in its upper half.
+    low: Count,
+    high: Count,
     all: Count,
 }
 
 impl Losses {
     /// Counts the packets of a report. `stands`: whether a queue stood.
-    pub(super) fn on_report(&mut self, lost: u64, received: u64, stands: bool) {
+    pub(super) fn on_report(&mut self, lost: u64, received: u64, stands: bool, at_top: bool) {
         let (lost, all) = (lost as f64, (lost + received) as f64);
         let part = if stands { &mut self.standing } else { &mut self.idle };
+        part.add(lost, all);
+        let part = if at_top { &mut self.high } else { &mut self.low };
         part.add(lost, all);
         self.all.add(lost, all);
     }
 
     /// Whether the losses say that a queue drops.
     pub(super) fn is_congestion(&self, excess: f64, most: f64) -> bool {
-        let inherent = self.idle.ratio();
-        let standing = self.standing.ratio();
-        standing > inherent * (1.0 + CHANCE) + excess || self.all.ratio() > most
+        let differ = |with: Count, without: Count| {
+            without.all >= ENOUGH && with.ratio() > without.ratio() * (1.0 + CHANCE) + excess
+        };
+        let standing = self.standing.ratio() > self.idle.ratio() * (1.0 + CHANCE) + excess;
+        standing || differ(self.high, self.low) || self.all.ratio() > most
     }
 
     /// The response to congestion has been made: only later losses ask for another.
     pub(super) fn forget_congestion(&mut self) {
         self.standing = Count::default();
+        self.high = Count::default();
         self.all = Count { lost: self.idle.ratio() * self.all.all, ..self.all };
     }
 

@@ -33,6 +33,12 @@ use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// Longest time between two reports that counts for growth.
 const STEP_MAX: TimeDelta = TimeDelta::from_millis(200);
+/// Time between two reports until it is known, and the longest that counts: receiver reports come
+/// about once a second.
+const REPORT_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+const REPORT_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(2);
+/// Feedback is missing after this many times the usual interval.
+const MISSED_REPORTS: f64 = 2.5;
 /// Share of a new round-trip time in the smoothed one.
 const RTT_GAIN: f64 = 1.0 / 8.0;
 /// Share of a new packet in the mean size.
@@ -208,10 +214,14 @@ pub struct Sluice {
     /// Scale of the reference delay: below 1 after losses at a standing queue.
     scale: f64,
     last_report: Option<Timestamp>,
+    /// Smoothed time between two reports.
+    report_interval: TimeDelta,
     /// Since when no queue stands.
     calm_since: Option<Timestamp>,
     crowding: Crowding,
     competition: Competition,
+    /// Last mark under L4S.
+    marked_at: Option<Timestamp>,
     /// Last response to losses or marks.
     responded: Timestamp,
     /// Last sight of the empty path.
@@ -252,9 +262,11 @@ impl Sluice {
             anchor: 0.0,
             scale: 1.0,
             last_report: None,
+            report_interval: REPORT_INTERVAL,
             calm_since: None,
             crowding: Crowding::default(),
             competition: Competition::default(),
+            marked_at: None,
             responded: Timestamp::ZERO,
             empty_at: Timestamp::ZERO,
             test_until: None,
@@ -276,7 +288,8 @@ impl Sluice {
     fn reference(&self) -> TimeDelta {
         let p = &self.p;
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max);
-        path * self.scale + (self.packet_time() * p.k_packet * self.priority).min(p.q_packet)
+        let packet = self.packet_time();
+        path * self.scale + (packet * p.k_packet * self.priority).min(p.q_packet.max(packet))
     }
 
     /// Takes the packets of a report into the measurements. Returns whether any arrived.
@@ -285,6 +298,7 @@ impl Sluice {
             self.queue.on_new_clock();
             self.delivered = RateMeter::default();
         }
+        self.queue.begin_report();
         let (mut received, mut lost, mut marked) = (0, 0, 0);
         for packet in &report.packets {
             self.sent.add(packet.send_time, packet.size);
@@ -300,7 +314,8 @@ impl Sluice {
         }
         self.queue.on_report(now);
         let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
-        self.losses.on_report(lost, received, standing > self.reference() / 2);
+        let stands = standing > self.reference() / 2;
+        self.losses.on_report(lost, received, stands, self.queue.is_at_top());
         self.marks.on_report(marked, received);
         if let Some(rtt) = report.rtt(now) {
             let rtt = rtt.clamp(TimeDelta::ZERO, TimeDelta::from_secs(2));
@@ -324,7 +339,10 @@ impl Sluice {
         self.responded = now;
         self.losses.forget_congestion();
         let factor = match (share, self.ecn) {
-            (Some(alpha), EcnMode::L4s) if !lost => 1.0 - alpha / 2.0,
+            (Some(alpha), EcnMode::L4s) if !lost => {
+                self.marked_at = Some(now);
+                1.0 - alpha / 2.0
+            }
             (Some(_), _) if !lost => self.p.b_mark,
             _ => self.p.b_loss,
         };
@@ -340,6 +358,8 @@ impl Sluice {
     fn seen(&mut self, now: Timestamp) -> Seen {
         let p = self.p;
         let last = self.last_report.replace(now).unwrap_or(now);
+        let interval = (now - last).min(REPORT_INTERVAL_MAX);
+        self.report_interval = self.report_interval + (interval - self.report_interval) * RTT_GAIN;
         let rate = |rate: Option<Bitrate>| rate.map(Bitrate::as_bps_f64);
         let sent = rate(self.sent.rate(p.w_level)).unwrap_or(self.rate);
         let delivered = rate(self.delivered.rate(p.w_level)).unwrap_or(self.rate);
@@ -444,6 +464,7 @@ impl Sluice {
             if growth >= p.g_climb {
                 reason = Reason::RampUp;
             }
+            let growth = if self.is_marked(seen.now) { self.additive(seen) } else { growth };
             let grown = self.level * libm::exp(growth * seen.step);
             self.level = grown.min(self.ceiling(seen)).max(self.level);
         } else if seen.congestion.is_none() {
@@ -453,6 +474,18 @@ impl Sluice {
         let short = (seen.reference - seen.queue) / p.t_queue;
         self.approach(self.level * (1.0 + short), seen);
         if short < 0.0 { Reason::QueuingDelay } else { reason }
+    }
+
+    /// Whether an L4S queue marked a packet lately: it marks long before a queue shows.
+    fn is_marked(&self, now: Timestamp) -> bool {
+        self.marked_at.is_some_and(|at| now - at < self.p.t_marked)
+    }
+
+    /// Growth per second that adds equal amounts to flows of any rate.
+    fn additive(&self, seen: &Seen) -> f64 {
+        let rtt = self.rtt().max(TimeDelta::from_millis(25)).as_secs_f64();
+        let _ = seen;
+        (self.p.a_marked * COMPETE_PACKET / (rtt * rtt) / self.level).min(self.p.g_climb)
     }
 
     /// Falls to the goal at once, and rises to it by steps that a source can follow.
@@ -552,7 +585,11 @@ impl Sluice {
             self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
         }
         let drains = self.state == State::Drain || self.test_until.is_some();
-        let factor = if drains || self.ecn == EcnMode::L4s { p.pacing_drain } else { p.pacing };
+        let factor = match self.ecn {
+            _ if drains => p.pacing_drain,
+            EcnMode::L4s => p.pacing_l4s,
+            EcnMode::Off | EcnMode::Classic => p.pacing,
+        };
         self.target =
             Target::new(bitrate, bitrate * factor).with_burst(Burst::Ahead(TimeDelta::ZERO));
     }
@@ -560,7 +597,8 @@ impl Sluice {
 
 impl Controller for Sluice {
     fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
-        self.silence.on_packet_sent(now, self.rtt, self.p.patience);
+        let patience = self.p.patience.max(self.report_interval * MISSED_REPORTS);
+        self.silence.on_packet_sent(now, self.rtt, patience);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {

@@ -74,6 +74,12 @@ pub struct Parameters {
     pub pacing: f64,
     /// `PACING_DRAIN`: the same in a drain and under L4S.
     pub pacing_drain: f64,
+    /// `PACING_L4S`: the same under L4S, where a burst is marked.
+    pub pacing_l4s: f64,
+    /// `A_MARKED`: additive increase after a mark under L4S, packets per round trip.
+    pub a_marked: f64,
+    /// `T_MARKED`: time after a mark for which the growth is additive.
+    pub t_marked: TimeDelta,
     /// `PATIENCE`: feedback is missing this long after it was due.
     pub patience: TimeDelta,
 }
@@ -83,7 +89,7 @@ impl Parameters {
     pub const DEFAULT: Self = Self {
         q_min: TimeDelta::from_millis(5),
         q_max: TimeDelta::from_millis(45),
-        k_noise: 1.7,
+        k_noise: 1.5,
         k_packet: 2.0,
         q_packet: TimeDelta::from_millis(35),
         margin: TimeDelta::from_millis(10),
@@ -103,17 +109,20 @@ impl Parameters {
         test_extra: TimeDelta::from_millis(100),
         t_rival: TimeDelta::from_secs(3),
         q_rival: TimeDelta::from_millis(25),
-        relief: 0.3,
+        relief: 0.4,
         a_compete: 1.5,
-        b_compete: 0.7,
+        b_compete: 0.8,
         t_yield: TimeDelta::from_secs(1),
         t_test: TimeDelta::from_millis(1_000),
         loss_excess: 0.02,
-        loss_max: 0.12,
+        loss_max: 0.2,
         b_loss: 0.85,
         b_mark: 0.85,
         pacing: 1.4,
         pacing_drain: 1.05,
+        pacing_l4s: 1.2,
+        a_marked: 0.5,
+        t_marked: TimeDelta::from_secs(2),
         patience: TimeDelta::from_millis(500),
     };
 }

@@ -16,6 +16,9 @@ const NOISE_GAIN: f64 = 1.0 / 64.0;
 /// Largest difference of two buckets that counts as noise. More is a change of the path.
 const NOISE_STEP_MAX: TimeDelta = TimeDelta::from_millis(30);
 
+/// Share of the longest delay of late that is left after another report.
+const TOP_DECAY: f64 = 0.995;
+
 /// Standing queue, base delay and delay noise.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
@@ -24,6 +27,9 @@ pub(super) struct Queue {
     period_end: Timestamp,
     /// Minima of the newest complete buckets, newest first. Unused entries are `MAX`.
     buckets: [TimeDelta; STANDING],
+    /// Longest delay of the report, and of late.
+    longest: TimeDelta,
+    top: TimeDelta,
     /// Minimum of the bucket that is being filled.
     filling: TimeDelta,
     bucket_end: Timestamp,
@@ -39,6 +45,8 @@ impl Queue {
             base: [TimeDelta::MAX; 2],
             period_end: Timestamp::ZERO,
             buckets: [TimeDelta::MAX; STANDING],
+            longest: TimeDelta::from_nanos(i64::MIN),
+            top: TimeDelta::ZERO,
             filling: TimeDelta::MAX,
             bucket_end: Timestamp::ZERO,
             noise_ms: 0.0,
@@ -46,13 +54,21 @@ impl Queue {
         }
     }
 
+    /// A report begins.
+    pub(super) fn begin_report(&mut self) {
+        self.longest = TimeDelta::from_nanos(i64::MIN);
+    }
+
     /// Adds the one-way delay of a packet.
     pub(super) fn on_packet(&mut self, delay: TimeDelta) {
         self.filling = self.filling.min(delay);
+        self.longest = self.longest.max(delay);
     }
 
     /// The packets of a report are complete.
     pub(super) fn on_report(&mut self, now: Timestamp) {
+        let above = self.longest - self.base();
+        self.top = (self.top * TOP_DECAY).max(above);
         if now < self.bucket_end || self.filling == TimeDelta::MAX {
             return;
         }
@@ -72,6 +88,11 @@ impl Queue {
         }
         self.buckets.rotate_right(1);
         self.buckets[0] = min;
+    }
+
+    /// Whether the longest delay of this report is in the upper half of those of late.
+    pub(super) fn is_at_top(&self) -> bool {
+        self.longest - self.base() > self.top / 2
     }
 
     /// Delay of the empty path, with the offset of the clocks.
