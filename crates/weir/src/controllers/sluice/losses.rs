@@ -62,8 +62,8 @@ impl Losses {
         standing || differ(self.high, self.low) || self.all.ratio() > most
     }
 
-    /// The response to congestion has been made: only later losses ask for another.
-    pub(super) fn forget_congestion(&mut self) {
+    /// The response to congestion has been made. Only later losses ask for another.
+    pub(super) fn on_response(&mut self) {
         self.standing = Count::default();
         self.high = Count::default();
         self.all = Count { lost: self.idle.ratio() * self.all.all, ..self.all };

@@ -20,11 +20,6 @@ impl Marks {
         self.received += received;
     }
 
-    /// Whether a packet was marked since the last round trip.
-    pub(super) fn any(&self) -> bool {
-        self.marked > 0
-    }
-
     /// A round trip is over: smooths its share. Returns the smoothed share if a packet was marked.
     pub(super) fn take(&mut self) -> Option<f64> {
         if self.received == 0 {
@@ -32,7 +27,7 @@ impl Marks {
         }
         let share = self.marked as f64 / self.received as f64;
         self.alpha += GAIN * (share - self.alpha);
-        let any = self.any();
+        let any = self.marked > 0;
         (self.marked, self.received) = (0, 0);
         any.then_some(self.alpha)
     }

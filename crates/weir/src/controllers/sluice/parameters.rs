@@ -56,6 +56,9 @@ pub struct Parameters {
     pub relief: f64,
     /// `A_COMPETE`: additive increase in competition, packets per round trip.
     pub a_compete: f64,
+    /// `G_COMPETE`: fastest growth in competition, per second: a narrow link does not have the
+    /// additive increase of a wide one.
+    pub g_compete: f64,
     /// `B_COMPETE`: factor after a loss in competition.
     pub b_compete: f64,
     /// `T_YIELD`: competition ends after this time without a standing queue.
@@ -68,8 +71,6 @@ pub struct Parameters {
     pub loss_max: f64,
     /// `B_LOSS`: factor of the reference delay and of the level after congestive loss.
     pub b_loss: f64,
-    /// `B_MARK`: factor of the level after a classic mark.
-    pub b_mark: f64,
     /// `PACING`: pacing rate relative to the target. Above 1, the packets of a frame are a train.
     pub pacing: f64,
     /// `PACING_DRAIN`: the same in a drain and under L4S.
@@ -111,13 +112,13 @@ impl Parameters {
         q_rival: TimeDelta::from_millis(25),
         relief: 0.4,
         a_compete: 1.5,
+        g_compete: 0.4,
         b_compete: 0.8,
         t_yield: TimeDelta::from_secs(1),
         t_test: TimeDelta::from_millis(1_000),
         loss_excess: 0.02,
         loss_max: 0.2,
         b_loss: 0.85,
-        b_mark: 0.85,
         pacing: 1.4,
         pacing_drain: 1.05,
         pacing_l4s: 1.2,

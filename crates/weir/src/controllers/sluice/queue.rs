@@ -65,8 +65,8 @@ impl Queue {
         self.longest = self.longest.max(delay);
     }
 
-    /// The packets of a report are complete.
-    pub(super) fn on_report(&mut self, now: Timestamp) {
+    /// A report is complete.
+    pub(super) fn end_report(&mut self, now: Timestamp) {
         let above = self.longest - self.base();
         self.top = (self.top * TOP_DECAY).max(above);
         if now < self.bucket_end || self.filling == TimeDelta::MAX {
