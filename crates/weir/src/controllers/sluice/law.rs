@@ -11,7 +11,7 @@ const RECOVERED: f64 = 0.9;
 const STEPPED: TimeDelta = TimeDelta::from_secs(10);
 /// Range of round-trip times by which competition grows (S-16).
 const COMPETE_RTT_MIN: TimeDelta = TimeDelta::from_millis(20);
-const COMPETE_RTT_MAX: TimeDelta = TimeDelta::from_millis(500);
+const COMPETE_RTT_MAX: TimeDelta = TimeDelta::from_millis(300);
 /// Size of the packets by which additive growth counts: those of TCP (S-8, S-16).
 const SEGMENT: DataSize = DataSize::from_bytes(1_500);
 /// Growth of the scale of the reference delay after congestive losses, per second (S-7).
@@ -130,7 +130,7 @@ impl Sluice {
         } else {
             self.calm_since.get_or_insert(seen.now);
         }
-        let limit = seen.reference + self.p.q_rival.max(self.packet_time());
+        let limit = seen.reference + self.p.q_rival;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
         if seen.queue <= (seen.reference / 4).max(EMPTY) {

@@ -158,8 +158,7 @@ impl Sluice {
     fn reference(&self) -> TimeDelta {
         let p = &self.p;
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
-        let packet = self.packet_time();
-        path + (packet * (p.k_packet * self.priority)).min(p.q_packet.max(packet))
+        path + (self.packet_time() * (p.k_packet * self.priority)).min(p.q_packet)
     }
 
     /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
