@@ -81,7 +81,8 @@ impl Sluice {
     pub(super) fn step(&mut self, seen: &Seen) -> Reason {
         self.scale = (self.scale * (1.0 + SCALE_GROWTH_PER_S * seen.step_s)).min(1.0);
         self.watch(seen);
-        let crowded = self.crowding.time() > self.p.t_rival + self.rtt();
+        let crowded =
+            self.crowding.time() > self.p.t_rival + self.rtt() && seen.queue < self.p.q_compete;
         let reason = match self.state {
             State::Compete => self.compete(seen),
             _ if crowded => self.enter_competition(seen),
@@ -240,6 +241,9 @@ impl Sluice {
     /// S-16 to S-18
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
+        if seen.queue > p.q_compete {
+            return self.leave_competition(seen);
+        }
         if seen.queue > seen.reference {
             self.calm_since = None;
         } else {

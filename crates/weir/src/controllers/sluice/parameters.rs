@@ -54,6 +54,8 @@ pub struct Parameters {
     pub q_rival: TimeDelta,
     /// `RELIEF`: seconds of crowding that a second without takes back.
     pub relief: f64,
+    /// `Q_COMPETE`: no rival is followed into a queue longer than this.
+    pub q_compete: TimeDelta,
     /// `A_COMPETE`: additive increase in competition, packets per round trip.
     pub a_compete: f64,
     /// `G_COMPETE`: fastest growth in competition, per second: a narrow link does not have the
@@ -111,6 +113,7 @@ impl Parameters {
         t_rival: TimeDelta::from_secs(3),
         q_rival: TimeDelta::from_millis(25),
         relief: 0.4,
+        q_compete: TimeDelta::from_millis(1_200),
         a_compete: 1.5,
         g_compete: 0.6,
         b_compete: 0.8,
