@@ -32,3 +32,22 @@ impl Marks {
         any.then_some(self.alpha)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S-8
+    #[test]
+    fn the_share_of_a_round_trip_moves_the_smoothed_one_by_a_sixteenth() {
+        let mut marks = Marks::default();
+        assert_eq!(marks.take(), None);
+        marks.on_report(5, 10);
+        assert_eq!(marks.take(), Some(1.0 / 32.0));
+        marks.on_report(0, 10);
+        assert_eq!(marks.take(), None, "no mark, no response");
+        marks.on_report(10, 10);
+        let expected = 1.0 / 32.0 * (15.0 / 16.0);
+        assert_eq!(marks.take(), Some(expected + GAIN * (1.0 - expected)));
+    }
+}

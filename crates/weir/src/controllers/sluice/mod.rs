@@ -183,7 +183,8 @@ impl Sluice {
             self.delivered.add(arrival, packet.size);
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
-        self.queue.end_report(now);
+        let response = report.rtt(now).unwrap_or(RTT_MAX);
+        self.queue.end_report(now, response);
         let stands = self.queue.standing() > Some(self.reference() / 2);
         self.losses.on_report(lost, received, stands, self.queue.is_at_top());
         self.marks.on_report(marked, received);

@@ -15,7 +15,6 @@ const STANDING: usize = 2;
 const NOISE_GAIN: f64 = 1.0 / 64.0;
 /// Largest difference of two buckets that counts as noise. More is a change of the path.
 const NOISE_STEP_MAX: TimeDelta = TimeDelta::from_millis(30);
-
 /// Share of the longest delay of late that is left after another report.
 const TOP_DECAY: f64 = 0.995;
 
@@ -65,8 +64,14 @@ impl Queue {
         self.longest = self.longest.max(delay);
     }
 
-    /// A report is complete.
-    pub(super) fn end_report(&mut self, now: Timestamp) {
+    /// A report is complete. The newest packet that it reports as received was sent `rtt` ago.
+    pub(super) fn end_report(&mut self, now: Timestamp, rtt: TimeDelta) {
+        if self.standing().is_some_and(|queue| queue > rtt) {
+            // No packet can queue for longer than its feedback took to return: the receiver's
+            // clock was stepped.
+            self.on_new_clock();
+            return;
+        }
         let above = self.longest - self.base();
         self.top = (self.top * TOP_DECAY).max(above);
         if now < self.bucket_end || self.filling == TimeDelta::MAX {
@@ -122,10 +127,75 @@ impl Queue {
         self.base = [min, TimeDelta::MAX];
     }
 
-    /// Later delays are on another clock. The standing queue is unknown until the next base test;
-    /// the newest value is the best guess, so it is kept.
+    /// Later delays are on another clock: the standing queue is unknown, and the next delay is the
+    /// base.
     pub(super) fn on_new_clock(&mut self) {
         let noise_ms = self.noise_ms;
         *self = Self { noise_ms, ..Self::new() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(400);
+
+    fn ms(ms: i64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    /// Feeds a report each 50 ms from `from` on, with these one-way delays of one packet each.
+    fn feed(queue: &mut Queue, from_ms: i64, delays_ms: impl IntoIterator<Item = i64>) {
+        for (step, delay) in delays_ms.into_iter().enumerate() {
+            queue.begin_report();
+            queue.on_packet(ms(delay));
+            queue.end_report(Timestamp::from_millis(from_ms + 50 * step as i64), RTT);
+        }
+    }
+
+    // S-1
+    #[test]
+    fn the_standing_queue_is_what_all_packets_of_two_buckets_waited() {
+        let mut queue = Queue::new();
+        assert_eq!(queue.standing(), None);
+        feed(&mut queue, 0, [-3_000, -2_900, -2_950]);
+        assert_eq!(queue.standing(), Some(ms(50)));
+        feed(&mut queue, 150, [-2_900]);
+        assert_eq!(queue.standing(), Some(ms(50)));
+        feed(&mut queue, 200, [-2_900]);
+        assert_eq!(queue.standing(), Some(ms(100)));
+    }
+
+    // S-2
+    #[test]
+    fn the_base_is_forgotten_after_15_to_30_s() {
+        let mut queue = Queue::new();
+        feed(&mut queue, 0, [20]);
+        feed(&mut queue, 50, [60; 298]);
+        assert_eq!(queue.standing(), Some(ms(40)));
+        feed(&mut queue, 15_000, [60; 500]);
+        assert_eq!(queue.standing(), Some(ms(0)));
+    }
+
+    // S-3
+    #[test]
+    fn the_noise_is_the_mean_difference_of_buckets_and_a_step_counts_30_ms_at_most() {
+        let mut queue = Queue::new();
+        feed(&mut queue, 0, (0..600).map(|step| 20 + step % 2 * 8));
+        assert!((queue.noise() - ms(8)).abs() < ms(1), "{}", queue.noise());
+        let mut queue = Queue::new();
+        feed(&mut queue, 0, [20, 320]);
+        assert!(queue.noise() < ms(1), "{}", queue.noise());
+        assert!(queue.stepped_within(Timestamp::from_millis(900), ms(1_000)));
+        assert!(!queue.stepped_within(Timestamp::from_millis(1_900), ms(1_000)));
+    }
+
+    // S-2
+    #[test]
+    fn a_queue_longer_than_the_round_trip_is_a_stepped_clock() {
+        let mut queue = Queue::new();
+        feed(&mut queue, 0, [20, 30, 5_030, 5_030, 5_040]);
+        assert!(queue.standing() < Some(ms(20)), "{:?}", queue.standing());
     }
 }

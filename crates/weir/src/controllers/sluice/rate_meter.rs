@@ -34,10 +34,11 @@ impl RateMeter {
             *self = Self::default();
             return self.add(at, size);
         }
-        (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
-        if from - to < BUCKETS as i64 {
-            self.sums[place(to)] += size.as_bytes();
+        if from - to >= BUCKETS as i64 {
+            return;
         }
+        (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
+        self.sums[place(to)] += size.as_bytes();
         self.span = Some((first.min(at), newest.max(at)));
     }
 
