@@ -1,8 +1,6 @@
 //! The share of packets marked Congestion Experienced.
 
-/// Share of a new round trip in the smoothed ratio under L4S, as in [SCREAMV2 §4.2.1.3].
-///
-/// [SCREAMV2 §4.2.1.3]: https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-rfc8298bis-screamv2-01#section-4.2.1.3
+/// Share of a new round trip in the smoothed ratio under L4S [SCREAMV2 §4.2.1.3].
 const GAIN: f64 = 1.0 / 16.0;
 
 /// Marks since the last look, and their smoothed share.
