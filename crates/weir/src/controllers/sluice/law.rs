@@ -120,17 +120,14 @@ impl Sluice {
         if self.ecn != EcnMode::L4s {
             self.scale = (self.scale * p.b_loss).max(SCALE_MIN);
         }
-        self.calm_since = None;
+        self.calm_s = None;
         Some(reason)
     }
 
     /// Keeps the times since when the queue is empty or crowded.
     fn watch(&mut self, seen: &Seen) {
-        if seen.queue > seen.reference / 2 {
-            self.calm_since = None;
-        } else {
-            self.calm_since.get_or_insert(seen.now);
-        }
+        let is_calm = seen.queue <= seen.reference / 2;
+        self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
         let limit = seen.reference + self.p.q_rival;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
@@ -180,8 +177,8 @@ impl Sluice {
         }
         self.state = State::Track;
         let mut reason = Reason::Increase;
-        if let Some(calm) = self.calm_since {
-            let growth = self.growth(seen, calm);
+        if let Some(calm_s) = self.calm_s {
+            let growth = self.growth(seen, calm_s);
             if growth >= self.p.g_climb {
                 reason = Reason::RampUp;
             }
@@ -196,13 +193,13 @@ impl Sluice {
         if excess > 0.0 { Reason::QueuingDelay } else { reason }
     }
 
-    /// Growth per second while no queue has stood since `calm` (S-8, S-11, S-12).
-    fn growth(&self, seen: &Seen, calm: Timestamp) -> f64 {
+    /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).
+    fn growth(&self, seen: &Seen, calm_s: f64) -> f64 {
         let p = &self.p;
         if self.marked.is_some_and(|at| seen.now - at < p.t_marked) {
             return self.additive(p.a_marked).min(p.g_climb);
         }
-        let doublings = ((seen.now - calm) / p.t_double).min(DOUBLINGS_MAX);
+        let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
         let is_known = self.level < self.anchor * RECOVERED;
         let least = if is_known { p.g_recover } else { 0.0 };
         (p.g_track * libm::exp2(doublings)).max(least).min(p.g_climb)
@@ -223,7 +220,7 @@ impl Sluice {
     /// S-15
     fn enter_competition(&mut self, seen: &Seen) -> Reason {
         self.state = State::Compete;
-        self.calm_since = None;
+        self.calm_s = None;
         self.rate = self.rate.max(seen.delivered);
         self.level = self.rate;
         self.rival_tests.on_enter(seen.now);
@@ -232,7 +229,7 @@ impl Sluice {
 
     fn leave_competition(&mut self, seen: &Seen) -> Reason {
         self.rival_tests.on_leave(seen.now);
-        (self.crowding, self.calm_since) = (Default::default(), None);
+        (self.crowding, self.calm_s) = (Default::default(), None);
         self.level = seen.delivered;
         self.state = State::Track;
         if seen.excess() > self.p.margin { self.drain(seen) } else { self.track(seen) }
@@ -241,16 +238,9 @@ impl Sluice {
     /// S-16 to S-18
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
-        if seen.queue > p.q_compete {
+        let is_calm = self.calm_s.is_some_and(|time| time > p.t_yield.as_secs_f64());
+        if is_calm || seen.queue > p.q_compete {
             return self.leave_competition(seen);
-        }
-        if seen.queue > seen.reference {
-            self.calm_since = None;
-        } else {
-            let calm = *self.calm_since.get_or_insert(seen.now);
-            if seen.now - calm > p.t_yield {
-                return self.leave_competition(seen);
-            }
         }
         match self.rival_tests.check(seen.now, seen.queue) {
             Test::RivalIsGone => return self.leave_competition(seen),

@@ -34,7 +34,7 @@ use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
 use crate::controllers::silence::Silence;
-use crate::feedback::{Ecn, FeedbackReport, SentPacket};
+use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Longest time between two reports that counts for a step of the rate.
@@ -70,6 +70,8 @@ pub struct Sluice {
     marks: Marks,
     silence: Silence,
     rtt: Option<TimeDelta>,
+    /// The delays are round-trip times of receiver reports.
+    is_round_trip: bool,
     /// Mean packet size in bytes.
     packet_bytes: f64,
     state: State,
@@ -82,8 +84,9 @@ pub struct Sluice {
     last_report: Option<Timestamp>,
     /// Smoothed time between two reports.
     report_interval: TimeDelta,
-    /// Since when no queue stands.
-    calm_since: Option<Timestamp>,
+    /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
+    /// [`STEP_MAX`]: rare reports do not make the growth fast.
+    calm_s: Option<f64>,
     crowding: Crowding,
     rival_tests: RivalTests,
     /// Last mark under L4S.
@@ -123,6 +126,7 @@ impl Sluice {
             marks: Marks::default(),
             silence: Silence::default(),
             rtt: None,
+            is_round_trip: false,
             packet_bytes: PACKET_SIZE.as_bytes() as f64,
             state: State::Start,
             level: start,
@@ -130,7 +134,7 @@ impl Sluice {
             scale: 1.0,
             last_report: None,
             report_interval: REPORT_INTERVAL,
-            calm_since: None,
+            calm_s: None,
             crowding: Crowding::default(),
             rival_tests: RivalTests::new(),
             marked: None,
@@ -158,7 +162,9 @@ impl Sluice {
     fn reference(&self) -> TimeDelta {
         let p = &self.p;
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
-        path + (self.packet_time() * (p.k_packet * self.priority)).min(p.q_packet)
+        // A round-trip time contains the wait for the packet that is reported on.
+        let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
+        path + (self.packet_time() * (p.k_packet * self.priority)).min(most)
     }
 
     /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
@@ -168,6 +174,7 @@ impl Sluice {
             self.queue.on_new_clock();
             self.delivered = RateMeter::default();
         }
+        self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
         let (mut received, mut lost, mut marked) = (0, 0, 0);
         self.queue.begin_report();
         for packet in &report.packets {

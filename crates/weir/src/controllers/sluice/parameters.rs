@@ -17,6 +17,8 @@ pub struct Parameters {
     pub k_packet: f64,
     /// `Q_PACKET`: largest part of the reference delay that comes from the time of a packet.
     pub q_packet: TimeDelta,
+    /// `Q_PACKET_RR`: the same where receiver reports alone give the delay.
+    pub q_packet_round_trip: TimeDelta,
     /// `MARGIN`: a standing queue this far above the reference delay is drained.
     pub margin: TimeDelta,
     /// `T_QUEUE`: time in which a deviation of the queue from the reference is corrected.
@@ -95,6 +97,7 @@ impl Parameters {
         k_noise: 1.5,
         k_packet: 2.0,
         q_packet: TimeDelta::from_millis(30),
+        q_packet_round_trip: TimeDelta::from_millis(150),
         margin: TimeDelta::from_millis(10),
         t_queue: TimeDelta::from_millis(300),
         cut_max: 0.5,

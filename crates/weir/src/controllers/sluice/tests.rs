@@ -135,6 +135,14 @@ fn the_packets_of_a_slow_flow_count_30_ms_at_most() {
     assert_eq!(sluice(50, 150, 1_000).reference(), ms(5 + 30));
 }
 
+// S-5: what a round-trip time contains beside the queue must not look like one.
+#[test]
+fn with_receiver_reports_alone_the_packets_of_a_slow_flow_count_150_ms_at_most() {
+    let mut sluice = sluice(50, 96, 1_000);
+    sluice.is_round_trip = true;
+    assert_eq!(sluice.reference(), ms(5 + 150));
+}
+
 // S-9
 #[test]
 fn the_start_grows_by_160_percent_a_second_in_the_exponent() {
