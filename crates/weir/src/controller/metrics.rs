@@ -61,6 +61,10 @@ reasons! {
     SendQueue = "send queue",
     /// The media source sends less than the target allows.
     ApplicationLimited = "application-limited",
+    /// A flow that does not react to delay keeps the queue full: the rate follows losses instead.
+    Competing = "competing",
+    /// The sender lets the queue drain for a moment, to measure the delay of the empty path.
+    BaseTest = "base test",
     /// No feedback arrives.
     FeedbackLost = "feedback lost",
 }

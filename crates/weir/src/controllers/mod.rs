@@ -8,6 +8,8 @@ pub mod nada;
 pub mod scream;
 mod scream_common;
 pub mod scream_v2;
+mod silence;
+pub mod sluice;
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -32,11 +34,20 @@ pub enum Algorithm {
     Scream,
     /// `scream-v2`: draft-ietf-ccwg-rfc8298bis-screamv2.
     ScreamV2,
+    /// `sluice`: Weir's own, described in `docs/reference/controllers/sluice.md`.
+    Sluice,
 }
 
 impl Algorithm {
-    const ALL: [Self; 6] =
-        [Self::Gcc, Self::GccDraft, Self::Gcc2013, Self::Nada, Self::Scream, Self::ScreamV2];
+    const ALL: [Self; 7] = [
+        Self::Gcc,
+        Self::GccDraft,
+        Self::Gcc2013,
+        Self::Nada,
+        Self::Scream,
+        Self::ScreamV2,
+        Self::Sluice,
+    ];
 
     /// All algorithms, in the order of reports.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
@@ -52,6 +63,7 @@ impl Algorithm {
             Self::Nada => "nada",
             Self::Scream => "scream",
             Self::ScreamV2 => "scream-v2",
+            Self::Sluice => "sluice",
         }
     }
 
@@ -81,6 +93,7 @@ impl Algorithm {
             Self::Nada => Box::new(nada::Nada::new(settings)),
             Self::Scream => Box::new(scream::Scream::new(settings)),
             Self::ScreamV2 => Box::new(scream_v2::ScreamV2::new(settings)),
+            Self::Sluice => Box::new(sluice::Sluice::new(settings)),
         }
     }
 
@@ -132,7 +145,8 @@ mod tests {
     #[test]
     fn l4s_is_for_controllers_whose_response_scales() {
         let l4s = Algorithm::ALL.into_iter().filter(|a| a.ecn_mode(EcnMode::L4s) == EcnMode::L4s);
-        assert_eq!(l4s.collect::<alloc::vec::Vec<_>>(), [Algorithm::Nada, Algorithm::ScreamV2]);
+        let scalable = [Algorithm::Nada, Algorithm::ScreamV2, Algorithm::Sluice];
+        assert_eq!(l4s.collect::<alloc::vec::Vec<_>>(), scalable);
         for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Gcc2013) {
             assert_eq!(algorithm.ecn_mode(EcnMode::Classic), EcnMode::Classic);
         }

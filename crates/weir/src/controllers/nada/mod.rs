@@ -28,7 +28,6 @@ mod parameters;
 mod receive_rate;
 mod reference_rate;
 mod shaping_buffer;
-mod silence;
 #[cfg(test)]
 mod tests;
 
@@ -42,10 +41,10 @@ use self::mode::Mode;
 use self::receive_rate::ReceiveRate;
 use self::reference_rate::{Input, ReferenceRate};
 use self::shaping_buffer::ShapingBuffer;
-use self::silence::Silence;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
+use crate::controllers::silence::Silence;
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 

@@ -1,7 +1,6 @@
-//! Detects missing feedback (NADA-D9).
+//! Detects missing feedback, for controllers whose document does not say how (NADA-D9, `sluice`).
 //!
-//! The standard does not specify what a sender does without feedback. [RFC8836 §2] asks to treat
-//! missing feedback as a sign of congestion.
+//! [RFC8836 §2] asks to treat missing feedback as a sign of congestion.
 
 use crate::units::{TimeDelta, Timestamp};
 
@@ -10,37 +9,37 @@ const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
 
 /// A timer that starts with the first packet sent after a report and stops at the next report.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Silence {
+pub(crate) struct Silence {
     deadline: Option<Timestamp>,
 }
 
 impl Silence {
     /// Starts the timer if it is not running. Feedback on this packet is due after a round-trip
-    /// time; if none has arrived `LOGWIN` later, the state of the path is unknown.
-    pub(super) fn on_packet_sent(
+    /// time; if none has arrived `patience` later, the state of the path is unknown.
+    pub(crate) fn on_packet_sent(
         &mut self,
         now: Timestamp,
         rtt: Option<TimeDelta>,
-        logwin: TimeDelta,
+        patience: TimeDelta,
     ) {
         if self.deadline.is_none() {
             let rtt = rtt.unwrap_or(RTT_UNKNOWN).max(TimeDelta::ZERO);
-            self.deadline = Some(now + rtt + logwin);
+            self.deadline = Some(now + rtt + patience);
         }
     }
 
     /// Stops the timer.
-    pub(super) fn on_feedback(&mut self) {
+    pub(crate) fn on_feedback(&mut self) {
         self.deadline = None;
     }
 
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
         self.deadline
     }
 
     /// Returns true once after the deadline has passed. The next packet sent sets a new deadline,
     /// so a source that pauses is not penalized for its own silence.
-    pub(super) fn has_ended(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn has_ended(&mut self, now: Timestamp) -> bool {
         self.deadline.take_if(|deadline| *deadline <= now).is_some()
     }
 }
@@ -49,7 +48,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    const LOGWIN: TimeDelta = TimeDelta::from_millis(500);
+    const PATIENCE: TimeDelta = TimeDelta::from_millis(500);
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -61,7 +60,7 @@ mod tests {
         let mut silence = Silence::default();
         assert_eq!(silence.deadline(), None);
         for sent in [0, 400] {
-            silence.on_packet_sent(at(sent), Some(TimeDelta::from_millis(100)), LOGWIN);
+            silence.on_packet_sent(at(sent), Some(TimeDelta::from_millis(100)), PATIENCE);
         }
         assert_eq!(silence.deadline(), Some(at(600)));
         assert!(!silence.has_ended(at(599)));
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn feedback_ends_the_watch_and_an_unknown_round_trip_time_counts_as_a_second() {
         let mut silence = Silence::default();
-        silence.on_packet_sent(at(0), None, LOGWIN);
+        silence.on_packet_sent(at(0), None, PATIENCE);
         assert_eq!(silence.deadline(), Some(at(1500)));
         silence.on_feedback();
         assert_eq!(silence.deadline(), None);

@@ -1,0 +1,282 @@
+//! The law of the rate: one step after each report, in one of four states.
+
+use super::Sluice;
+use super::competition::Test;
+use crate::controller::{EcnMode, Reason};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Share of the level before a drain up to which the level recovers fast (S-12).
+const RECOVERED: f64 = 0.9;
+/// A path change is believed within this time after a step of the delay (S-19).
+const STEPPED: TimeDelta = TimeDelta::from_secs(10);
+/// Range of round-trip times by which competition grows (S-16).
+const COMPETE_RTT_MIN: TimeDelta = TimeDelta::from_millis(20);
+const COMPETE_RTT_MAX: TimeDelta = TimeDelta::from_millis(300);
+/// Size of the packets by which additive growth counts: those of TCP (S-8, S-16).
+const SEGMENT: DataSize = DataSize::from_bytes(1_500);
+/// Growth of the scale of the reference delay after congestive losses, per second (S-7).
+const SCALE_GROWTH_PER_S: f64 = 0.02;
+/// Smallest scale of the reference delay (S-7).
+const SCALE_MIN: f64 = 0.1;
+/// A queue this short, or a quarter of the reference, is a sight of the empty path (S-20).
+const EMPTY: TimeDelta = TimeDelta::from_millis(3);
+/// The level may exceed the largest target by this factor.
+const LEVEL_MAX: f64 = 1.1;
+/// Doublings of the growth that are counted at most (S-11).
+const DOUBLINGS_MAX: f64 = 16.0;
+
+/// What the controller does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// The capacity is unknown: fast growth.
+    Start,
+    /// The queue is at or below the reference delay.
+    Track,
+    /// The queue is too long.
+    Drain,
+    /// A rival keeps the queue full.
+    Compete,
+}
+
+impl State {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Track => "track",
+            Self::Drain => "drain",
+            Self::Compete => "compete",
+        }
+    }
+}
+
+/// What a report said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) now: Timestamp,
+    /// Seconds since the last report.
+    pub(super) step_s: f64,
+    /// The standing queue.
+    pub(super) queue: TimeDelta,
+    /// The reference delay.
+    pub(super) reference: TimeDelta,
+    /// Delivered rate over the long window.
+    pub(super) delivered: Bitrate,
+    /// Delivered rate over the short window.
+    pub(super) delivered_soon: Bitrate,
+    /// Rate of the packets reported on, received or not.
+    pub(super) sent: Bitrate,
+    /// A queue drops or marks packets: the response has been made.
+    pub(super) congestion: Option<Reason>,
+}
+
+impl Seen {
+    /// How far the queue is above the reference.
+    fn excess(&self) -> TimeDelta {
+        self.queue - self.reference
+    }
+}
+
+impl Sluice {
+    /// One step of the rate. Returns its reason.
+    pub(super) fn step(&mut self, seen: &Seen) -> Reason {
+        self.scale = (self.scale * (1.0 + SCALE_GROWTH_PER_S * seen.step_s)).min(1.0);
+        self.watch(seen);
+        let crowded =
+            self.crowding.time() > self.p.t_rival + self.rtt() && seen.queue < self.p.q_compete;
+        let reason = match self.state {
+            State::Compete => self.compete(seen),
+            _ if crowded => self.enter_competition(seen),
+            _ if seen.excess() > self.p.margin => self.drain(seen),
+            State::Start if seen.congestion.is_none() => self.start(seen),
+            State::Start | State::Track | State::Drain => self.track(seen),
+        };
+        let (least, most) = (self.limits.min(), self.limits.max());
+        self.level = self.level.clamp(least, most * LEVEL_MAX);
+        self.rate = self.rate.clamp(least, most);
+        seen.congestion.unwrap_or(reason)
+    }
+
+    /// The response to losses and marks, at most once per round trip (S-7, S-8).
+    pub(super) fn respond(&mut self, now: Timestamp) -> Option<Reason> {
+        if self.responded.is_some_and(|last| now - last < self.rtt()) {
+            return None;
+        }
+        let p = self.p;
+        let lost = self.losses.is_congestion(p.loss_excess, p.loss_max);
+        let marked = self.marks.take();
+        let (reason, factor) = match (lost, marked, self.ecn) {
+            (true, ..) => (Reason::Loss, p.b_loss),
+            (false, Some(alpha), EcnMode::L4s) => {
+                self.marked = Some(now);
+                (Reason::Ecn, 1.0 - alpha / 2.0)
+            }
+            (false, Some(_), _) => (Reason::Ecn, p.b_loss),
+            (false, None, _) => return None,
+        };
+        self.responded = Some(now);
+        self.losses.on_response();
+        self.level = self.level * factor;
+        self.rate = self.rate.min(self.level);
+        if self.ecn != EcnMode::L4s {
+            self.scale = (self.scale * p.b_loss).max(SCALE_MIN);
+        }
+        self.calm_s = None;
+        Some(reason)
+    }
+
+    /// Keeps the times since when the queue is empty or crowded.
+    fn watch(&mut self, seen: &Seen) {
+        let is_calm = seen.queue <= seen.reference / 2;
+        self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
+        let limit = seen.reference + self.p.q_rival;
+        let noise = self.queue.noise();
+        self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
+        if seen.queue <= (seen.reference / 4).max(EMPTY) {
+            self.empty_at = seen.now;
+        }
+    }
+
+    /// The largest rate to which the source's own rate allows to grow (S-21).
+    fn ceiling(&self, seen: &Seen) -> Bitrate {
+        (seen.sent * self.p.limited).max(self.limits.start())
+    }
+
+    /// S-9
+    fn start(&mut self, seen: &Seen) -> Reason {
+        let grown = self.rate * libm::exp(self.p.g_start * seen.step_s);
+        self.rate = grown.min(self.ceiling(seen)).max(self.rate);
+        self.level = self.rate;
+        Reason::RampUp
+    }
+
+    /// S-14
+    fn drain(&mut self, seen: &Seen) -> Reason {
+        if self.state != State::Drain {
+            self.state = State::Drain;
+            self.anchor = self.level;
+        }
+        if self.queue.stepped_within(seen.now, STEPPED)
+            && self.crowding.is_flat(self.queue.noise())
+            && seen.congestion.is_none()
+        {
+            // S-19: less is sent, and the delay is the same. The path has become longer.
+            self.queue.rebase();
+            self.crowding = Default::default();
+            self.state = State::Track;
+        }
+        let cut = (seen.excess() / self.p.t_queue).min(self.p.cut_max);
+        self.level = self.level.min(seen.delivered_soon);
+        self.approach(seen.delivered_soon * (1.0 - cut), seen);
+        Reason::QueuingDelay
+    }
+
+    /// S-10 to S-13
+    fn track(&mut self, seen: &Seen) -> Reason {
+        if self.state == State::Start {
+            self.level = self.level.min(seen.delivered_soon);
+        }
+        self.state = State::Track;
+        let mut reason = Reason::Increase;
+        if let Some(calm_s) = self.calm_s {
+            let growth = self.growth(seen, calm_s);
+            if growth >= self.p.g_climb {
+                reason = Reason::RampUp;
+            }
+            let grown = self.level * libm::exp(growth * seen.step_s);
+            self.level = grown.min(self.ceiling(seen)).max(self.level);
+        } else if seen.congestion.is_none() {
+            let share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
+            self.level = self.level * (1.0 - share) + seen.delivered * share;
+        }
+        let excess = seen.excess() / self.p.t_queue;
+        self.approach(self.level * (1.0 - excess), seen);
+        if excess > 0.0 { Reason::QueuingDelay } else { reason }
+    }
+
+    /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).
+    fn growth(&self, seen: &Seen, calm_s: f64) -> f64 {
+        let p = &self.p;
+        if self.marked.is_some_and(|at| seen.now - at < p.t_marked) {
+            return self.additive(p.a_marked).min(p.g_climb);
+        }
+        let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
+        let is_known = self.level < self.anchor * RECOVERED;
+        let least = if is_known { p.g_recover } else { 0.0 };
+        (p.g_track * libm::exp2(doublings)).max(least).min(p.g_climb)
+    }
+
+    /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
+    /// flight: flows of different rates then come to the same rate.
+    fn additive(&self, packets: f64) -> f64 {
+        let rtt = self.rtt().clamp(COMPETE_RTT_MIN, COMPETE_RTT_MAX);
+        SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
+    }
+
+    /// Falls to the goal at once, and rises to it by steps that a source can follow (S-22).
+    fn approach(&mut self, goal: Bitrate, seen: &Seen) {
+        self.rate = goal.min(self.rate * libm::exp(self.p.g_climb * seen.step_s));
+    }
+
+    /// S-15
+    fn enter_competition(&mut self, seen: &Seen) -> Reason {
+        self.state = State::Compete;
+        self.calm_s = None;
+        self.rate = self.rate.max(seen.delivered);
+        self.level = self.rate;
+        self.rival_tests.on_enter(seen.now);
+        Reason::Competing
+    }
+
+    fn leave_competition(&mut self, seen: &Seen) -> Reason {
+        self.rival_tests.on_leave(seen.now);
+        (self.crowding, self.calm_s) = (Default::default(), None);
+        self.level = seen.delivered;
+        self.state = State::Track;
+        if seen.excess() > self.p.margin { self.drain(seen) } else { self.track(seen) }
+    }
+
+    /// S-16 to S-18
+    fn compete(&mut self, seen: &Seen) -> Reason {
+        let p = self.p;
+        let is_calm = self.calm_s.is_some_and(|time| time > p.t_yield.as_secs_f64());
+        if is_calm || seen.queue > p.q_compete {
+            return self.leave_competition(seen);
+        }
+        match self.rival_tests.check(seen.now, seen.queue) {
+            Test::RivalIsGone => return self.leave_competition(seen),
+            Test::Running => return Reason::BaseTest,
+            Test::RivalStays => self.rate = self.level,
+            Test::None if self.rival_tests.is_due(seen.now, seen.congestion.is_some()) => {
+                self.rival_tests.begin(seen.now + self.rtt() + p.t_test, seen.queue);
+                self.level = self.rate;
+                self.rate = self.rate * (1.0 - p.cut_max);
+                return Reason::BaseTest;
+            }
+            Test::None => {}
+        }
+        if seen.congestion.is_some() {
+            self.rate = self.rate * (p.b_compete / p.b_loss);
+        } else {
+            let growth = self.additive(p.a_compete).min(p.g_compete);
+            let grown = self.rate * (1.0 + growth * seen.step_s);
+            self.rate = grown.min(self.ceiling(seen));
+        }
+        self.level = self.rate;
+        Reason::Competing
+    }
+
+    /// Begins or ends a base test (S-20). Returns whether one begins.
+    pub(super) fn test_base(&mut self, seen: &Seen) -> bool {
+        if self.test_until.is_some_and(|until| until <= seen.now) {
+            self.test_until = None;
+        }
+        let is_due = seen.now - self.empty_at > self.p.t_base;
+        if !is_due || self.test_until.is_some() || self.state != State::Track {
+            return false;
+        }
+        self.test_until = Some(seen.now + self.rtt() + self.p.test_extra);
+        self.empty_at = seen.now;
+        self.rate = self.rate.min(seen.delivered * self.p.test_rate);
+        true
+    }
+}

@@ -1,0 +1,137 @@
+//! Which losses are congestion, and which belong to the path.
+//!
+//! A path that loses packets at random loses as many while its queue is empty. A queue that drops,
+//! at its end or by active management, drops while it stands. So losses are counted with and
+//! without a standing queue, and the difference counts. A queue too short to stand drops while the
+//! delay is at its longest, so losses are counted apart by that as well (S-6).
+
+/// Number of packets over which the ratios are taken.
+const WINDOW: f64 = 200.0;
+/// Packets that must have been seen before a ratio counts.
+const ENOUGH: f64 = 40.0;
+/// The ratios of a path that loses at random differ by up to this share of them, by chance.
+const CHANCE: f64 = 0.5;
+
+/// Lost and all packets, with a memory that fades.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    lost: f64,
+    all: f64,
+}
+
+impl Count {
+    fn add(&mut self, lost: f64, all: f64) {
+        let keep = WINDOW / (WINDOW + all);
+        self.lost = self.lost * keep + lost;
+        self.all = self.all * keep + all;
+    }
+
+    /// Zero while too few packets are known.
+    fn ratio(self) -> f64 {
+        if self.all < ENOUGH { 0.0 } else { (self.lost / self.all).clamp(0.0, 1.0) }
+    }
+}
+
+/// Loss ratios with and without a standing queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Losses {
+    idle: Count,
+    standing: Count,
+    /// The same by the longest delay of the report: in its lower and in its upper half.
+    low: Count,
+    high: Count,
+    all: Count,
+}
+
+impl Losses {
+    /// Counts the packets of a report. A queue stood, or not; the longest delay of the report was
+    /// in the upper half of those of late, or not.
+    pub(super) fn on_report(&mut self, lost: u64, received: u64, stands: bool, at_top: bool) {
+        let (lost, all) = (lost as f64, (lost + received) as f64);
+        let part = if stands { &mut self.standing } else { &mut self.idle };
+        part.add(lost, all);
+        let part = if at_top { &mut self.high } else { &mut self.low };
+        part.add(lost, all);
+        self.all.add(lost, all);
+    }
+
+    /// Whether the losses say that a queue drops.
+    pub(super) fn is_congestion(&self, excess: f64, most: f64) -> bool {
+        let differ = |with: Count, without: Count| {
+            without.all >= ENOUGH && with.ratio() > without.ratio() * (1.0 + CHANCE) + excess
+        };
+        let standing = self.standing.ratio() > self.idle.ratio() * (1.0 + CHANCE) + excess;
+        standing || differ(self.high, self.low) || self.all.ratio() > most
+    }
+
+    /// The response to congestion has been made. Only later losses ask for another.
+    pub(super) fn on_response(&mut self) {
+        self.standing = Count::default();
+        self.high = Count::default();
+        self.all = Count { lost: self.idle.ratio() * self.all.all, ..self.all };
+    }
+
+    /// Loss ratio of all packets.
+    pub(super) fn ratio(&self) -> f64 {
+        if self.all.all > 0.0 { (self.all.lost / self.all.all).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXCESS: f64 = 0.02;
+    const MOST: f64 = 0.2;
+
+    /// Counts a hundred reports of ten packets, half of them at a standing queue, with this many
+    /// losses per hundred packets without and with it.
+    fn losses(idle: u64, standing: u64) -> Losses {
+        let mut losses = Losses::default();
+        for report in 0..100 {
+            let stands = report % 2 == 0;
+            let share = if stands { standing } else { idle };
+            // Spread evenly: the n-th packet of a hundred is lost if a whole loss is due.
+            let due = |reports: u64| reports * 10 * share / 100;
+            let lost = due(report / 2 + 1) - due(report / 2);
+            losses.on_report(lost, 10 - lost, stands, stands);
+        }
+        losses
+    }
+
+    // S-6
+    #[test]
+    fn losses_that_do_not_depend_on_the_queue_are_no_congestion_up_to_a_fifth() {
+        assert!(!losses(0, 0).is_congestion(EXCESS, MOST));
+        assert!(!losses(5, 5).is_congestion(EXCESS, MOST));
+        assert!(!losses(10, 10).is_congestion(EXCESS, MOST));
+        assert!(losses(25, 25).is_congestion(EXCESS, MOST));
+    }
+
+    // S-6
+    #[test]
+    fn losses_at_a_standing_queue_are_congestion() {
+        assert!(losses(0, 3).is_congestion(EXCESS, MOST));
+        assert!(losses(5, 12).is_congestion(EXCESS, MOST));
+        assert!(!losses(0, 1).is_congestion(EXCESS, MOST));
+    }
+
+    // S-6
+    #[test]
+    fn losses_at_the_longest_delays_are_congestion_even_if_no_queue_stands() {
+        let mut losses = Losses::default();
+        for report in 0..100 {
+            let at_top = report % 4 == 0;
+            losses.on_report(u64::from(at_top), 10, false, at_top);
+        }
+        assert!(losses.is_congestion(EXCESS, MOST));
+    }
+
+    // S-7
+    #[test]
+    fn a_response_is_made_once() {
+        let mut losses = losses(0, 5);
+        losses.on_response();
+        assert!(!losses.is_congestion(EXCESS, MOST));
+    }
+}

@@ -1,0 +1,304 @@
+//! `sluice`: Weir's own controller.
+//!
+//! ```text
+//! report -+-> queue ------> standing queue, noise -> reference delay -+
+//!         +-> rate meter -> delivered rate, sent rate ----------------+-> law -> rate -> target,
+//!         +-> losses -----> inherent, or by a queue ------------------+    ^            pacing rate
+//!         +-> marks ------> share ------------------------------------+    |
+//!                           competition: crowding, tests of the rival -----+
+//! ```
+//!
+//! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
+//! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-25.
+
+mod competition;
+mod law;
+mod losses;
+mod marks;
+mod parameters;
+mod queue;
+mod rate_meter;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use self::competition::{Crowding, RivalTests};
+use self::law::{Seen, State};
+use self::losses::Losses;
+use self::marks::Marks;
+use self::queue::Queue;
+use self::rate_meter::RateMeter;
+use crate::controller::{
+    Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
+};
+use crate::controllers::silence::Silence;
+use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, SentPacket};
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Longest time between two reports that counts for a step of the rate.
+const STEP_MAX: TimeDelta = TimeDelta::from_millis(200);
+/// Share of a new value in the smoothed round-trip time and in that of the report interval.
+const TIME_GAIN: f64 = 1.0 / 8.0;
+/// Round-trip time until one is measured, and the longest that counts.
+const RTT_UNKNOWN: TimeDelta = TimeDelta::from_millis(100);
+const RTT_MAX: TimeDelta = TimeDelta::from_secs(2);
+/// Time between two reports until it is known, and the longest that counts. Receiver reports come
+/// about once a second.
+const REPORT_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+const REPORT_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(2);
+/// Feedback is missing after this many times the usual interval (S-23).
+const MISSED_REPORTS: f64 = 2.5;
+/// Size of a packet until some were sent.
+const PACKET_SIZE: DataSize = DataSize::from_bytes(1_200);
+/// Share of a new packet in the mean size.
+const SIZE_GAIN: f64 = 1.0 / 64.0;
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Sluice {
+    p: Parameters,
+    limits: RateLimits,
+    ecn: EcnMode,
+    priority: f64,
+    receiver_limit: Option<Bitrate>,
+    queue: Queue,
+    delivered: RateMeter,
+    sent: RateMeter,
+    losses: Losses,
+    marks: Marks,
+    silence: Silence,
+    rtt: Option<TimeDelta>,
+    /// The delays are round-trip times of receiver reports.
+    is_round_trip: bool,
+    /// Mean packet size in bytes.
+    packet_bytes: f64,
+    state: State,
+    /// The capacity as far as it is known.
+    level: Bitrate,
+    /// The level before the last drain.
+    anchor: Bitrate,
+    /// Scale of the reference delay: below 1 after losses at a standing queue.
+    scale: f64,
+    last_report: Option<Timestamp>,
+    /// Smoothed time between two reports.
+    report_interval: TimeDelta,
+    /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
+    /// [`STEP_MAX`]: rare reports do not make the growth fast.
+    calm_s: Option<f64>,
+    crowding: Crowding,
+    rival_tests: RivalTests,
+    /// Last mark under L4S.
+    marked: Option<Timestamp>,
+    /// Last response to losses or marks.
+    responded: Option<Timestamp>,
+    /// Last sight of the empty path.
+    empty_at: Timestamp,
+    /// End of the base test that runs.
+    test_until: Option<Timestamp>,
+    /// The rate before the limits of the receiver.
+    rate: Bitrate,
+    target: Target,
+    reason: Reason,
+}
+
+impl Sluice {
+    /// A controller with the documented constants.
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        Self::with_parameters(settings, Parameters::DEFAULT)
+    }
+
+    /// A controller with other constants, for experiments.
+    pub fn with_parameters(settings: impl Into<Settings>, parameters: Parameters) -> Self {
+        let Settings { limits, ecn, priority, .. } = settings.into();
+        let start = limits.start();
+        let mut sluice = Self {
+            p: parameters,
+            limits,
+            ecn,
+            priority,
+            receiver_limit: None,
+            queue: Queue::new(),
+            delivered: RateMeter::default(),
+            sent: RateMeter::default(),
+            losses: Losses::default(),
+            marks: Marks::default(),
+            silence: Silence::default(),
+            rtt: None,
+            is_round_trip: false,
+            packet_bytes: PACKET_SIZE.as_bytes() as f64,
+            state: State::Start,
+            level: start,
+            anchor: Bitrate::ZERO,
+            scale: 1.0,
+            last_report: None,
+            report_interval: REPORT_INTERVAL,
+            calm_s: None,
+            crowding: Crowding::default(),
+            rival_tests: RivalTests::new(),
+            marked: None,
+            responded: None,
+            empty_at: Timestamp::ZERO,
+            test_until: None,
+            rate: start,
+            target: Target::new(start, start),
+            reason: Reason::Start,
+        };
+        sluice.retarget(Reason::Start);
+        sluice
+    }
+
+    fn rtt(&self) -> TimeDelta {
+        self.rtt.unwrap_or(RTT_UNKNOWN)
+    }
+
+    /// Time of one packet at the current rate.
+    fn packet_time(&self) -> TimeDelta {
+        DataSize::from_bytes(self.packet_bytes as u64) / self.rate
+    }
+
+    /// The queuing delay that the controller keeps standing (S-5).
+    fn reference(&self) -> TimeDelta {
+        let p = &self.p;
+        let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
+        // A round-trip time contains the wait for the packet that is reported on.
+        let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
+        path + (self.packet_time() * (p.k_packet * self.priority)).min(most)
+    }
+
+    /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
+    /// arrived.
+    fn measure(&mut self, now: Timestamp, report: &FeedbackReport) -> bool {
+        if report.new_clock {
+            self.queue.on_new_clock();
+            self.delivered = RateMeter::default();
+        }
+        self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
+        let (mut received, mut lost, mut marked) = (0, 0, 0);
+        self.queue.begin_report();
+        for packet in &report.packets {
+            self.sent.add(packet.send_time, packet.size);
+            let Some(arrival) = packet.arrival_time else {
+                lost += 1;
+                continue;
+            };
+            received += 1;
+            // Marks count only if the sender uses ECN.
+            marked += u64::from(packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off);
+            self.queue.on_packet(arrival - packet.send_time);
+            self.delivered.add(arrival, packet.size);
+            self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
+        }
+        let response = report.rtt(now).unwrap_or(RTT_MAX);
+        self.queue.end_report(now, response);
+        let stands = self.queue.standing() > Some(self.reference() / 2);
+        self.losses.on_report(lost, received, stands, self.queue.is_at_top());
+        self.marks.on_report(marked, received);
+        if let Some(rtt) = report.rtt(now) {
+            let rtt = rtt.clamp(TimeDelta::ZERO, RTT_MAX);
+            self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) * TIME_GAIN));
+        }
+        received > 0
+    }
+
+    /// What the law needs to know, after the response to losses and marks.
+    fn see(&mut self, now: Timestamp) -> Seen {
+        let last = self.last_report.replace(now).unwrap_or(now);
+        let interval = (now - last).min(REPORT_INTERVAL_MAX);
+        self.report_interval += (interval - self.report_interval) * TIME_GAIN;
+        let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
+        Seen {
+            now,
+            step_s: (now - last).min(STEP_MAX).as_secs_f64(),
+            queue: self.queue.standing().unwrap_or(TimeDelta::ZERO).max(TimeDelta::ZERO),
+            reference: self.reference(),
+            delivered,
+            delivered_soon: self.delivered.rate(self.p.w_drain).unwrap_or(delivered),
+            sent: self.sent.rate(self.p.w_level).unwrap_or(self.rate),
+            congestion: self.respond(now),
+        }
+    }
+
+    /// Derives target and pacing rate from the rate (S-24, S-25).
+    fn retarget(&mut self, reason: Reason) {
+        let p = &self.p;
+        let own = self.limits.clamp(self.rate);
+        let bitrate = self.limits.cap(own, self.receiver_limit);
+        if bitrate != self.target.bitrate {
+            self.reason = if bitrate < own { Reason::ReceiverLimit } else { reason };
+        }
+        let drains = self.state == State::Drain || self.test_until.is_some();
+        let factor = match self.ecn {
+            _ if drains => p.pacing_drain,
+            EcnMode::L4s => p.pacing_l4s,
+            EcnMode::Off | EcnMode::Classic => p.pacing,
+        };
+        self.target =
+            Target::new(bitrate, bitrate * factor).with_burst(Burst::Ahead(TimeDelta::ZERO));
+    }
+}
+
+impl Controller for Sluice {
+    fn on_packet_sent(&mut self, now: Timestamp, _packet: &SentPacket) {
+        let patience = self.p.patience.max(self.report_interval * MISSED_REPORTS);
+        self.silence.on_packet_sent(now, self.rtt, patience);
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.packets.is_empty() {
+            return;
+        }
+        self.silence.on_feedback();
+        if !self.measure(now, report) {
+            return;
+        }
+        let seen = self.see(now);
+        let reason = self.step(&seen);
+        let tests = self.test_base(&seen);
+        self.retarget(if tests { Reason::BaseTest } else { reason });
+    }
+
+    fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
+        self.receiver_limit = limit;
+        self.retarget(Reason::ReceiverLimit);
+    }
+
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        (self.rate, self.level) = (share, share);
+        self.retarget(Reason::Coupled);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.silence.has_ended(now) {
+            self.rate = (self.rate * 0.5).max(self.limits.min());
+            self.level = self.rate;
+            self.retarget(Reason::FeedbackLost);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.silence.deadline()
+    }
+
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn metrics(&self) -> Metrics {
+        let standing = self.queue.standing();
+        Metrics::new(self.reason, self.state.as_str())
+            .with_rtt(self.rtt)
+            .with_queuing_delay(standing)
+            .with_loss_ratio(self.losses.ratio())
+            .with_acknowledged_bitrate(self.delivered.rate(self.p.w_level))
+            .with_signals(Signals::new([
+                ("queue_ms", standing.unwrap_or(TimeDelta::ZERO).as_millis_f64()),
+                ("reference_ms", self.reference().as_millis_f64()),
+                ("noise_ms", self.queue.noise().as_millis_f64()),
+                ("level_kbps", self.level.as_kbps_f64()),
+                ("scale_ratio", self.scale),
+                ("crowded_s", self.crowding.time().as_secs_f64()),
+            ]))
+    }
+}

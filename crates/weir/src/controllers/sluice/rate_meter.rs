@@ -1,0 +1,105 @@
+//! Rates over the last moments, from sums in a ring of buckets.
+
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Number of buckets. With [`BUCKET`] they span 800 ms, more than the longest window asked for.
+const BUCKETS: usize = 16;
+/// Length of a bucket.
+pub(super) const BUCKET: TimeDelta = TimeDelta::from_millis(50);
+
+/// Sums of the data at times that mostly increase. A packet costs one addition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RateMeter {
+    sums: [u64; BUCKETS],
+    /// First and newest time; `None` before the first packet.
+    span: Option<(Timestamp, Timestamp)>,
+}
+
+/// Number of the bucket that contains a time.
+fn bucket(time: Timestamp) -> i64 {
+    time.as_nanos().div_euclid(BUCKET.as_nanos())
+}
+
+fn place(bucket: i64) -> usize {
+    bucket.rem_euclid(BUCKETS as i64) as usize
+}
+
+impl RateMeter {
+    /// Adds data at a time. Data older than the ring is ignored.
+    pub(super) fn add(&mut self, at: Timestamp, size: DataSize) {
+        let (first, newest) = self.span.unwrap_or((at, at));
+        let (to, from) = (bucket(at), bucket(newest));
+        if to - from >= BUCKETS as i64 {
+            // Nothing that the ring holds is recent.
+            *self = Self::default();
+            return self.add(at, size);
+        }
+        if from - to >= BUCKETS as i64 {
+            return;
+        }
+        (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
+        self.sums[place(to)] += size.as_bytes();
+        self.span = Some((first.min(at), newest.max(at)));
+    }
+
+    /// The rate over about this time, which ends with the newest packet. `None` until the packets
+    /// span half of it.
+    pub(super) fn rate(&self, window: TimeDelta) -> Option<Bitrate> {
+        let (first, newest) = self.span?;
+        let count = (window.as_nanos() / BUCKET.as_nanos()).clamp(1, BUCKETS as i64 - 1);
+        let last = bucket(newest);
+        let begin = Timestamp::from_nanos((last - count) * BUCKET.as_nanos()).max(first);
+        let span = newest - begin;
+        if span < window / 2 {
+            return None;
+        }
+        let bytes = (last - count..=last).map(|index| self.sums[place(index)]).sum();
+        Some(DataSize::from_bytes(bytes) / span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: DataSize = DataSize::from_bytes(1_250);
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_window() {
+        let mut meter = RateMeter::default();
+        (0..100).for_each(|step| meter.add(at(step * 10), SIZE)); // 1 Mbit/s
+        (100..200).for_each(|step| meter.add(at(step * 10), SIZE * 2.0));
+        let rate = meter.rate(TimeDelta::from_millis(500)).unwrap();
+        assert!((rate.as_mbps_f64() - 2.0).abs() < 0.05, "{rate}");
+    }
+
+    #[test]
+    fn there_is_no_rate_before_half_of_the_window() {
+        let mut meter = RateMeter::default();
+        assert_eq!(meter.rate(TimeDelta::from_millis(500)), None);
+        meter.add(at(0), SIZE);
+        meter.add(at(240), SIZE);
+        assert_eq!(meter.rate(TimeDelta::from_millis(500)), None);
+        meter.add(at(260), SIZE);
+        assert!(meter.rate(TimeDelta::from_millis(500)).is_some());
+    }
+
+    #[test]
+    fn a_late_packet_counts_in_its_own_time_and_a_very_late_one_not_at_all() {
+        let mut meter = RateMeter::default();
+        meter.add(at(0), SIZE);
+        meter.add(at(500), SIZE);
+        let before = meter.rate(TimeDelta::from_millis(500)).unwrap();
+        meter.add(at(400), SIZE);
+        assert!(meter.rate(TimeDelta::from_millis(500)).unwrap() > before);
+        meter.add(at(2_000), SIZE);
+        meter.add(at(2_400), SIZE);
+        let before = meter.rate(TimeDelta::from_millis(500));
+        meter.add(at(0), SIZE);
+        assert_eq!(meter.rate(TimeDelta::from_millis(500)), before);
+    }
+}
