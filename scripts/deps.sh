@@ -51,9 +51,12 @@ if [ -n "$for_tests" ]; then
     need shfmt shfmt
     # Without this module Python cannot create the folder into which pip installs.
     python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
+    # The GStreamer plugin and its examples.
+    missing="$missing $(scripts/missing-for-gst.sh)"
+    need valgrind valgrind
 fi
 
-if [ -z "$missing" ]; then
+if [ -z "${missing# }" ]; then
     :
 elif ! command -v apt-get > /dev/null; then
     echo "deps: no apt-get here; real calls need these Debian packages or their like:$missing" >&2

@@ -1,0 +1,34 @@
+//! `weircc`: sends the RTP packets of a pipeline at the rate that a congestion controller allows.
+//!
+//! ```text
+//! payloader -> sink -> PacedSender (send history, pacer, controller) -> src -> rtpsession
+//!                         ^                  |
+//!       RTCP of the receiver                 +-> target bitrate -> encoders
+//! ```
+//!
+//! [`imp`] has the properties, the signals and the pads. [`sender`] has everything that works
+//! without a pipeline.
+
+mod adjustable;
+mod control;
+mod encoders;
+mod group;
+mod imp;
+mod properties;
+mod sender;
+mod session;
+mod streams;
+mod structures;
+
+use gst::glib;
+use gst::prelude::*;
+
+glib::wrapper! {
+    /// The element `weircc`.
+    pub struct WeirCc(ObjectSubclass<imp::WeirCc>) @extends gst::Element, gst::Object;
+}
+
+/// Adds the element to the plugin.
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "weircc", gst::Rank::NONE, WeirCc::static_type())
+}
