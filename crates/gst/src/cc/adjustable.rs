@@ -130,8 +130,9 @@ impl Controller for Adjustable {
 
     fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
         self.receiver_limit = limit;
+        self.adjusted(now);
         let limit = self.limit();
-        self.adjusted(now).on_receiver_limit(now, limit);
+        self.inner.on_receiver_limit(now, limit);
     }
 
     fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {

@@ -150,7 +150,7 @@ impl WeirCc {
         let added = lock(&self.encoders).add(encoder, priority, bitrate);
         if let Err(error) = &added {
             let text = format!("{}: {error}", encoder.name());
-            gst::element_imp_error!(self, gst::LibraryError::Settings, ["{}", text]);
+            gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", text));
         }
         added.is_ok()
     }

@@ -266,7 +266,7 @@ impl WeirCc {
         let name = lock(&self.settings).algorithm.clone();
         name.parse().map_err(|unknown| {
             let text = format!("algorithm={name}: {unknown}");
-            gst::element_imp_error!(self, gst::LibraryError::Settings, ["{}", text]);
+            gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", text));
             gst::StateChangeError
         })
     }
@@ -274,7 +274,7 @@ impl WeirCc {
     fn limits(&self) -> Result<RateLimits, gst::StateChangeError> {
         lock(&self.settings).limits().ok_or_else(|| {
             let text = "min-bitrate must be above 0 and at most max-bitrate";
-            gst::element_imp_error!(self, gst::LibraryError::Settings, ["{}", text]);
+            gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", text));
             gst::StateChangeError
         })
     }
