@@ -53,6 +53,8 @@ if [ -n "$for_tests" ]; then
     python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
     # The GStreamer plugin and its examples.
     missing="$missing $(scripts/missing-for-gst.sh)"
+    pkg-config gstreamer-webrtc-1.0 2> /dev/null ||
+        missing="$missing libgstreamer-plugins-bad1.0-dev"
     need valgrind valgrind
 fi
 

@@ -9,6 +9,7 @@ prints what the browser has received. It ends when the sender ends.
 import http.server
 import json
 import pathlib
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,13 @@ def write(path, content):
     part = path.with_suffix(".part")
     part.write_bytes(content)
     part.rename(path)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """The base class looks up the name of its host, which takes seconds on a host without DNS."""
+
+    def server_bind(self):
+        socketserver.TCPServer.server_bind(self)
 
 
 def handler(folder, start):
@@ -72,7 +80,7 @@ def main():
     address, port = sys.argv[1].rsplit(":", 1)
     with tempfile.TemporaryDirectory() as folder:
         pages = handler(pathlib.Path(folder), time.monotonic())
-        server = http.server.ThreadingHTTPServer((address, int(port)), pages)
+        server = Server((address, int(port)), pages)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         sys.exit(subprocess.run([*sys.argv[2:], folder], check=False).returncode)
 

@@ -17,10 +17,12 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC  # noqa: E402
 
 # Without this header extension the receiver sends no feedback per packet.
 TWCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+# With a buffer of one second instead of six, the encoder follows a lower target sooner.
 PIPELINE = f"""
     videotestsrc is-live=true ! video/x-raw,width=640,height=360,framerate=30/1
     ! videoconvert ! queue
     ! vp8enc name=encoder deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0
+        buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15
     ! rtpvp8pay mtu=1200 picture-id-mode=15-bit
     ! application/x-rtp,media=video,encoding-name=VP8,payload=96,clock-rate=90000,extmap-1=(string){TWCC}
     ! webrtcbin name=webrtc bundle-policy=max-bundle

@@ -11,11 +11,13 @@ use gst::glib;
 use gst::prelude::*;
 use gst_webrtc::{WebRTCICEGatheringState, WebRTCSDPType, WebRTCSessionDescription};
 
-// The header extension: without it the receiver sends no feedback per packet.
+// Without the header extension the receiver sends no feedback per packet. With a buffer of one
+// second instead of six, the encoder follows a lower target sooner.
 const PIPELINE: &str = "
     videotestsrc is-live=true ! video/x-raw,width=640,height=360,framerate=30/1
     ! videoconvert ! queue
     ! vp8enc name=encoder deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0
+        buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15
     ! rtpvp8pay mtu=1200 picture-id-mode=15-bit
     ! application/x-rtp,media=video,encoding-name=VP8,payload=96,clock-rate=90000,extmap-1=(string)\
       http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01

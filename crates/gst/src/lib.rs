@@ -4,25 +4,39 @@
 //! objects that the simulator tests. `docs/reference/gstreamer.md` describes the elements for
 //! users.
 
+mod adjustable;
 mod cc;
+mod pump;
+mod sender;
+mod shaper;
+mod streams;
 mod twcc_parse;
 
 use gst::glib;
 
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     cc::register(plugin)?;
+    shaper::register(plugin)?;
     twcc_parse::register(plugin)
 }
 
-gst::plugin_define!(
-    weir,
-    "Congestion control for RTP pipelines",
-    plugin_init,
-    env!("CARGO_PKG_VERSION"),
-    // The value that GStreamer defines for "MIT OR Apache-2.0".
-    "MIT/X11",
-    "weir",
-    "weir",
-    "https://crates.io/crates/weir-rtc",
-    "2026-11-22"
-);
+pub use definition::plugin_register_static;
+
+/// What GStreamer looks for in the library.
+#[allow(missing_docs)]
+mod definition {
+    use super::plugin_init;
+
+    gst::plugin_define!(
+        weir,
+        "Congestion control for RTP pipelines",
+        plugin_init,
+        env!("CARGO_PKG_VERSION"),
+        // GStreamer's word for this licence. Its list has none for a choice of two.
+        "MIT/X11",
+        "weir",
+        "weir",
+        "https://crates.io/crates/weir-rtc",
+        "2026-11-22"
+    );
+}

@@ -11,10 +11,11 @@ use weir_wire::report::compact_ntp_from_micros;
 
 use super::encoders::MAX_QUEUE_FOR_FRAMES;
 use super::group::Member;
-use super::imp::{CAT, Running, WeirCc, lock};
-use super::sender::Update;
+use super::imp::{CAT, WeirCc};
 use super::session::{self, Connection, Rtcp};
 use super::structures;
+use crate::pump::{Paced, Running, lock};
+use crate::sender::Update;
 
 /// From 1900, where NTP time begins, to 1970, in microseconds.
 const NTP_EPOCH_US: i64 = 2_208_988_800 * 1_000_000;
@@ -23,9 +24,9 @@ const NTP_EPOCH_US: i64 = 2_208_988_800 * 1_000_000;
 impl WeirCc {
     /// Looks for the session downstream, unless there is one already.
     pub(super) fn find_session(&self) {
-        if lock(&self.state).session.is_none()
+        if lock(&self.session).is_none()
             && !lock(&self.settings).local
-            && let Some(session) = session::downstream_session(&self.src)
+            && let Some(session) = session::downstream_session(self.pump.src())
         {
             self.connect(&session);
         }
@@ -45,7 +46,7 @@ impl WeirCc {
         });
         let Some(connected) = connected else { return false };
         gst::info!(CAT, imp = self, "feedback from {}", session.name());
-        let old = lock(&self.state).session.replace(connected);
+        let old = lock(&self.session).replace(connected);
         drop(old);
         true
     }
@@ -62,36 +63,22 @@ impl WeirCc {
         self.update(|running| running.sender.on_twcc_event(running.now(), packets));
     }
 
-    /// The application set new limits.
-    pub(super) fn apply(&self, limits: RateLimits) {
-        self.update(|running| {
-            running.limits.set(limits);
-            running.sender.on_new_limits(running.now());
-        });
-    }
-
     /// Changes the sender, if it is running, and tells of the result.
     fn update(&self, change: impl FnOnce(&mut Running)) {
-        let update = {
-            let mut state = lock(&self.state);
-            let Some(running) = &mut state.running else { return };
-            change(running);
-            let update = running.sender.take_update();
-            state.wake();
-            update
-        };
-        self.publish(update);
+        if let Some(((), update)) = self.pump.update(change) {
+            self.publish(update);
+        }
     }
 }
 
 /// Target.
 impl WeirCc {
     /// Tells the application, the encoders and the coupled elements what has changed.
-    pub(super) fn publish(&self, update: Update) {
+    pub(super) fn tell_all(&self, update: Update) {
         let target = update.change.as_ref().map(|change| change.to);
         self.tell(update);
         let Some(target) = target else { return };
-        let member = lock(&self.state).running.as_ref().and_then(|running| running.member.clone());
+        let member = lock(&self.member).clone();
         for (element, share) in member.iter().flat_map(|member| member.update(target)) {
             element.imp().on_shared_rate(share);
         }
@@ -99,7 +86,7 @@ impl WeirCc {
 
     fn tell(&self, update: Update) {
         if update.wants_key_frame {
-            self.request_key_frame();
+            self.pump.request_key_frame();
         }
         if let Some(change) = update.change {
             let now = Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64);
@@ -111,13 +98,12 @@ impl WeirCc {
     }
 
     fn on_shared_rate(&self, share: Bitrate) {
-        let (update, member, target) = {
-            let mut state = lock(&self.state);
-            let Some(running) = &mut state.running else { return };
+        let updated = self.pump.update(|running| {
             running.sender.on_shared_rate(running.now(), share);
-            let target = running.sender.target().bitrate;
-            (running.sender.take_update(), running.member.clone(), target)
-        };
+            running.sender.target().bitrate
+        });
+        let Some((target, update)) = updated else { return };
+        let member = lock(&self.member).clone();
         if let Some(member) = member {
             member.on_share_applied(target);
         }
@@ -128,12 +114,6 @@ impl WeirCc {
         let settings = lock(&self.settings).clone();
         let join = |name: &String| Member::join(name, settings.priority, limits, &self.obj());
         settings.group.as_ref().map(join).map(Arc::new)
-    }
-
-    fn request_key_frame(&self) {
-        let structure =
-            gst::Structure::builder("GstForceKeyUnit").field("all-headers", true).build();
-        self.sink.push_event(gst::event::CustomUpstream::new(structure));
     }
 
     pub(super) fn set_encoder(&self, encoder: Option<gst::Element>) {
@@ -161,37 +141,22 @@ impl WeirCc {
 
     /// What an encoder gets for its next frame; `None` to drop the frame.
     fn encoder_bitrate(&self, encoder: &gst::Element) -> Option<Bitrate> {
-        let target = {
-            let state = lock(&self.state);
-            let sender = state.running.as_ref().map(|running| &running.sender);
-            if sender.is_some_and(|sender| sender.queue_time() > MAX_QUEUE_FOR_FRAMES) {
-                return None;
-            }
-            sender.map(|sender| sender.target().source_bitrate)
-        };
+        let state = self.pump.read(|running| {
+            let sender = &running.sender;
+            (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, sender.target().source_bitrate)
+        });
         let start = || Bitrate::from_bps(lock(&self.settings).start_bitrate);
-        let target = target.unwrap_or_else(start);
-        lock(&self.encoders).part(encoder, target)
+        let (is_late, target) = state.unwrap_or_else(|| (false, start()));
+        if is_late { None } else { lock(&self.encoders).part(encoder, target) }
     }
 
     pub(super) fn target_bps(&self) -> u64 {
-        let state = lock(&self.state);
-        let target = state.running.as_ref().map(|running| running.sender.target().bitrate);
-        target.map_or_else(|| lock(&self.settings).start_bitrate, Bitrate::as_bps)
-    }
-
-    /// Time that the waiting packets take to leave.
-    pub(super) fn pacer_queue(&self) -> gst::ClockTime {
-        let state = lock(&self.state);
-        let time = state.running.as_ref().map_or(0, |running| running.sender.queue_time().as_nanos());
-        gst::ClockTime::from_nseconds(u64::try_from(time).unwrap_or(0))
+        let target = self.pump.read(|running| running.sender.target().bitrate.as_bps());
+        target.unwrap_or_else(|| lock(&self.settings).start_bitrate)
     }
 
     pub(super) fn stats(&self) -> gst::Structure {
-        let state = lock(&self.state);
-        match &state.running {
-            Some(running) => structures::stats(running.now(), &running.sender),
-            None => gst::Structure::new_empty("weir-stats"),
-        }
+        let stats = self.pump.read(|running| structures::stats(running.now(), &running.sender));
+        stats.unwrap_or_else(|| gst::Structure::new_empty("weir-stats"))
     }
 }

@@ -119,7 +119,7 @@ impl Encoders {
         let last = Mutex::new(None);
         let before_frame = move |_: &gst::Pad, _: &mut gst::PadProbeInfo<'_>| {
             let Some(encoder) = encoder.upgrade() else { return gst::PadProbeReturn::Remove };
-            let Some(bitrate) = bitrate(&encoder) else { return gst::PadProbeReturn::Drop };
+            let Some(bitrate) = bitrate(&encoder) else { return gst::PadProbeReturn::Handled };
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             if last.replace(bitrate) != Some(bitrate) {
                 adaptor.set(&encoder, bitrate);

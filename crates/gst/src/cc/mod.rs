@@ -6,18 +6,15 @@
 //!       RTCP of the receiver                 +-> target bitrate -> encoders
 //! ```
 //!
-//! [`imp`] has the properties, the signals and the pads. [`sender`] has everything that works
-//! without a pipeline.
+//! [`imp`] has the element, [`control`] what happens to feedback and target, [`properties`] the
+//! properties and signals. Everything that works without a pipeline is in [`crate::sender`].
 
-mod adjustable;
 mod control;
 mod encoders;
 mod group;
 mod imp;
 mod properties;
-mod sender;
 mod session;
-mod streams;
 mod structures;
 
 use gst::glib;

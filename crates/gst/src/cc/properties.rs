@@ -7,7 +7,7 @@ use weir::controller::RateLimits;
 use weir::units::Bitrate;
 
 use super::WeirCc;
-use super::sender::FeedbackKind;
+use crate::sender::FeedbackKind;
 use super::session::Rtcp;
 
 /// Which feedback drives the controller.

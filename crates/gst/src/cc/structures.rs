@@ -4,7 +4,7 @@ use weir::controller::Metrics;
 use weir::media_sender::TargetChange;
 use weir::units::Timestamp;
 
-use super::sender::PacedSender;
+use crate::sender::PacedSender;
 
 /// The structure of the signal `target-changed`.
 pub(super) fn target_change(now: Timestamp, change: &TargetChange) -> gst::Structure {

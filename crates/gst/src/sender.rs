@@ -6,17 +6,17 @@ use weir::controller::{Controller, Metrics, Target};
 use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
 use weir::media_sender::TargetChange;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Algorithm, MediaSender};
+use weir::{ControllerFactory, MediaSender, RateLimits};
 use weir_rtcp::{Message, read_compound};
 use weir_wire::report::ReportBlock;
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
-use super::adjustable::{Adjustable, Limits};
-use super::streams::Streams;
+use crate::adjustable::{Adjustable, Limits};
+use crate::streams::Streams;
 
 /// The kinds of feedback, from the least to the most precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FeedbackKind {
+pub(crate) enum FeedbackKind {
     /// RTCP receiver reports.
     Reports,
     /// Transport-wide feedback.
@@ -27,7 +27,7 @@ pub(super) enum FeedbackKind {
 
 impl FeedbackKind {
     /// The name of the kind in `stats`, as in the property `feedback`.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Reports => "rr",
             Self::Twcc => "twcc",
@@ -43,7 +43,7 @@ const ACCEPTED_QUEUE: TimeDelta = TimeDelta::from_secs(1);
 
 /// What the element does next.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Push this packet.
     Packet(gst::Buffer),
     /// Push this event.
@@ -54,49 +54,51 @@ pub(super) enum Step {
 
 /// What has changed at the sender, for the application.
 #[derive(Debug, Default)]
-pub(super) struct Update {
+pub(crate) struct Update {
     /// The change of the target bitrate.
-    pub(super) change: Option<TargetChange>,
+    pub(crate) change: Option<TargetChange>,
     /// Frames were discarded, so that the following ones cannot be decoded.
-    pub(super) wants_key_frame: bool,
+    pub(crate) wants_key_frame: bool,
 }
 
 /// Numbers since the start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// Packets that left, padding included.
-    pub(super) packets_sent: u64,
+    pub(crate) packets_sent: u64,
     /// Their bytes, with the layers below.
-    pub(super) bytes_sent: u64,
+    pub(crate) bytes_sent: u64,
     /// Padding packets that left.
-    pub(super) padding_packets_sent: u64,
+    pub(crate) padding_packets_sent: u64,
     /// Probes that were started.
-    pub(super) probes: u64,
+    pub(crate) probes: u64,
     /// Packets without the transport-wide number, which are neither paced nor counted above.
-    pub(super) unpaced_packets: u64,
+    pub(crate) unpaced_packets: u64,
     /// Feedback packets that had news for the controller.
-    pub(super) feedback_packets: u64,
+    pub(crate) feedback_packets: u64,
     /// Packets that feedback called lost.
-    pub(super) packets_lost: u64,
+    pub(crate) packets_lost: u64,
     /// Packets that were discarded because the queue was too long.
-    pub(super) packets_discarded: u64,
+    pub(crate) packets_discarded: u64,
 }
 
 /// Configuration of a [`PacedSender`].
 #[derive(Clone, Debug)]
-pub(super) struct Config {
-    pub(super) algorithm: Algorithm,
-    pub(super) limits: Limits,
+pub(crate) struct Config {
+    pub(crate) controller: ControllerFactory,
+    pub(crate) limits: RateLimits,
     /// The only kind of feedback to use; `None` takes the most precise kind that arrives.
-    pub(super) feedback: Option<FeedbackKind>,
+    pub(crate) feedback: Option<FeedbackKind>,
     /// Bytes of the layers below RTP, per packet.
-    pub(super) overhead: DataSize,
+    pub(crate) overhead: DataSize,
 }
 
 /// Send history, pacer and controller, with the events of the pipeline in their place between the
 /// packets.
-pub(super) struct PacedSender {
+pub(crate) struct PacedSender {
     media: MediaSender<gst::Buffer, Adjustable>,
+    /// Shared with the controller.
+    limits: Limits,
     config: Config,
     streams: Streams,
     /// Events, each with the number of packets that must leave before it.
@@ -121,10 +123,12 @@ pub(super) struct PacedSender {
 }
 
 impl PacedSender {
-    pub(super) fn new(config: Config) -> Self {
-        let controller = Adjustable::new(config.algorithm, config.limits.clone());
+    pub(crate) fn new(config: Config) -> Self {
+        let limits = Limits::new(config.limits);
+        let controller = Adjustable::new(config.controller.clone(), limits.clone());
         let mut sender = Self {
             media: MediaSender::new(controller),
+            limits,
             streams: Streams::default(),
             events: VecDeque::new(),
             unpaced: VecDeque::new(),
@@ -149,18 +153,18 @@ impl PacedSender {
     }
 
     /// The caps of the packets that follow.
-    pub(super) fn set_caps(&mut self, caps: &gst::Caps) {
+    pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
         self.streams.set_caps(caps);
         self.update_padding_size();
     }
 
     /// The streams as negotiated.
-    pub(super) fn streams(&mut self) -> &mut Streams {
+    pub(crate) fn streams(&mut self) -> &mut Streams {
         &mut self.streams
     }
 
     /// Queues the packets of one call of the payloader, usually a frame.
-    pub(super) fn enqueue(&mut self, now: Timestamp, buffers: impl Iterator<Item = gst::Buffer>) {
+    pub(crate) fn enqueue(&mut self, now: Timestamp, buffers: impl Iterator<Item = gst::Buffer>) {
         self.update_fullness();
         let (mut media, mut urgent) = (Vec::new(), Vec::new());
         for buffer in buffers {
@@ -201,12 +205,12 @@ impl PacedSender {
     }
 
     /// Queues an event, which leaves after the packets that wait now.
-    pub(super) fn enqueue_event(&mut self, event: gst::Event) {
+    pub(crate) fn enqueue_event(&mut self, event: gst::Event) {
         self.events.push_back((self.enqueued, event));
     }
 
     /// Discards all packets that wait, and all events but those that describe the stream.
-    pub(super) fn flush(&mut self, now: Timestamp) {
+    pub(crate) fn flush(&mut self, now: Timestamp) {
         self.media.clear_queue(now);
         self.unpaced.clear();
         self.released = self.enqueued;
@@ -215,7 +219,7 @@ impl PacedSender {
     }
 
     /// What to do at `now`. Call it until it says to wait.
-    pub(super) fn step(&mut self, now: Timestamp) -> Step {
+    pub(crate) fn step(&mut self, now: Timestamp) -> Step {
         self.media.on_timeout(now);
         if let Some(buffer) = self.unpaced.pop_front() {
             return Step::Packet(buffer);
@@ -262,13 +266,15 @@ impl PacedSender {
 
     /// An RTCP datagram of the receiver, compound or of reduced size. `compact_ntp` is the time of
     /// its arrival on the clock of this end's sender reports.
-    pub(super) fn on_rtcp(&mut self, now: Timestamp, compact_ntp: u32, bytes: &[u8]) {
+    pub(crate) fn on_rtcp(&mut self, now: Timestamp, compact_ntp: u32, bytes: &[u8]) {
         self.has_rtcp = true;
         read_compound(bytes, |message| self.on_message(now, compact_ntp, message), |_| ());
     }
 
-    /// The [`Limits`] have changed.
-    pub(super) fn on_new_limits(&mut self, now: Timestamp) {
+    /// Changes the range of the target bitrate.
+    pub(crate) fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.limits.set(limits);
+        // Any call lets the controller adopt them.
         self.media.on_receiver_limit(now, self.receiver_limit);
     }
 
@@ -325,7 +331,7 @@ impl PacedSender {
     /// Feedback as the events of an RTP session deliver it: the transport-wide numbers with the
     /// arrival times in ns, `None` for a lost packet. For use only if the RTCP itself does not
     /// arrive.
-    pub(super) fn on_twcc_event(&mut self, now: Timestamp, packets: &[(u16, Option<u64>)]) {
+    pub(crate) fn on_twcc_event(&mut self, now: Timestamp, packets: &[(u16, Option<u64>)]) {
         const TICK_NS: u64 = TICK_US as u64 * 1_000;
         const UNIT_NS: u64 = ReferenceTime::UNIT_US as u64 * 1_000;
         let arrivals = packets.iter().filter_map(|(_, arrival)| *arrival);
@@ -346,42 +352,42 @@ impl PacedSender {
     }
 
     /// The coupled flows gave this flow a new share of their rate.
-    pub(super) fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+    pub(crate) fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
         self.media.on_shared_rate(now, share);
     }
 
     /// What has changed since the last call.
-    pub(super) fn take_update(&mut self) -> Update {
+    pub(crate) fn take_update(&mut self) -> Update {
         Update {
             change: self.media.take_change(),
             wants_key_frame: std::mem::take(&mut self.wants_key_frame),
         }
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &Target {
         self.media.target()
     }
 
-    pub(super) fn metrics(&self) -> Metrics {
+    pub(crate) fn metrics(&self) -> Metrics {
         self.media.controller().metrics()
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 
     /// The kind of feedback that drives the controller; `None` before the first.
-    pub(super) fn feedback(&self) -> Option<FeedbackKind> {
+    pub(crate) fn feedback(&self) -> Option<FeedbackKind> {
         self.feedback
     }
 
     /// Bytes in the pacer.
-    pub(super) fn queued(&self) -> DataSize {
+    pub(crate) fn queued(&self) -> DataSize {
         self.media.queued()
     }
 
     /// How long the queue takes to leave at the pacing rate.
-    pub(super) fn queue_time(&self) -> TimeDelta {
+    pub(crate) fn queue_time(&self) -> TimeDelta {
         let rate = self.media.target().pacing_rate;
         if rate.as_bps() == 0 { TimeDelta::ZERO } else { self.media.queued() / rate }
     }

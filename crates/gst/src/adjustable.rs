@@ -7,20 +7,20 @@
 use weir::controller::{Controller, Metrics, Probe, ProbeId, Settings, Target};
 use weir::feedback::{FeedbackReport, PacketReport, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir::{Algorithm, RateLimits};
+use weir::{ControllerFactory, RateLimits};
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The limits that the application wants, shared with the controller that obeys them.
 #[derive(Clone, Debug)]
-pub(super) struct Limits(Arc<Mutex<RateLimits>>);
+pub(crate) struct Limits(Arc<Mutex<RateLimits>>);
 
 impl Limits {
-    pub(super) fn new(limits: RateLimits) -> Self {
+    pub(crate) fn new(limits: RateLimits) -> Self {
         Self(Arc::new(Mutex::new(limits)))
     }
 
-    pub(super) fn set(&self, limits: RateLimits) {
+    pub(crate) fn set(&self, limits: RateLimits) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
@@ -30,8 +30,8 @@ impl Limits {
 }
 
 /// A controller that follows changes of its [`Limits`].
-pub(super) struct Adjustable {
-    algorithm: Algorithm,
+pub(crate) struct Adjustable {
+    factory: ControllerFactory,
     inner: Box<dyn Controller + Send>,
     wanted: Limits,
     /// The limits that `inner` was built with.
@@ -47,11 +47,11 @@ pub(super) struct Adjustable {
 }
 
 impl Adjustable {
-    pub(super) fn new(algorithm: Algorithm, wanted: Limits) -> Self {
+    pub(crate) fn new(factory: ControllerFactory, wanted: Limits) -> Self {
         let limits = wanted.get();
         Self {
-            algorithm,
-            inner: algorithm.build(Settings::new(limits)),
+            inner: factory.build(Settings::new(limits)),
+            factory,
             wanted,
             built: limits,
             applied: limits,
@@ -78,7 +78,7 @@ impl Adjustable {
         let start = wanted.clamp(self.inner.target().bitrate);
         // The clamped start lies between the other two.
         self.built = RateLimits::new(wanted.min(), start, wanted.max()).unwrap_or(wanted);
-        self.inner = self.algorithm.build(Settings::new(self.built));
+        self.inner = self.factory.build(Settings::new(self.built));
         self.first_probe = self.next_probe;
     }
 

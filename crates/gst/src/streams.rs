@@ -22,10 +22,10 @@ const MAX_HEADER: usize = 256;
 
 /// What is known of an RTP packet in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PacketKind {
-    pub(super) ssrc: u32,
+pub(crate) struct PacketKind {
+    pub(crate) ssrc: u32,
     /// The packet has the extension for the transport-wide sequence number.
-    pub(super) is_numbered: bool,
+    pub(crate) is_numbered: bool,
 }
 
 /// The newest media packet that was sent.
@@ -48,7 +48,7 @@ struct Rtx {
 
 /// The streams of a sender.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     extensions: ExtensionIds,
     /// The newest caps.
     caps: Option<gst::Caps>,
@@ -64,7 +64,7 @@ pub(super) struct Streams {
 impl Streams {
     /// Reads the header extensions from the caps of the RTP stream. Ids that these caps do not
     /// mention stay, because a transport has one set of ids for all streams [RFC8843 §9.2].
-    pub(super) fn set_caps(&mut self, caps: &gst::Caps) {
+    pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
         let Some(structure) = caps.structure(0) else { return };
         self.set_extensions(structure);
         self.set_rtx(structure);
@@ -99,24 +99,24 @@ impl Streams {
     }
 
     /// The payload types of retransmissions, by that of the media.
-    pub(super) fn set_rtx_payload_types(&mut self, types: impl IntoIterator<Item = (u8, u8)>) {
+    pub(crate) fn set_rtx_payload_types(&mut self, types: impl IntoIterator<Item = (u8, u8)>) {
         self.rtx_payload_types.extend(types);
         if let Some(caps) = self.caps.take() {
             self.set_caps(&caps);
         }
     }
 
-    pub(super) fn is_rtx(&self, ssrc: u32) -> bool {
+    pub(crate) fn is_rtx(&self, ssrc: u32) -> bool {
         self.rtx.values().any(|rtx| rtx.ssrc == ssrc)
     }
 
     /// Whether transport-wide sequence numbers were negotiated.
-    pub(super) fn has_transport_numbers(&self) -> bool {
+    pub(crate) fn has_transport_numbers(&self) -> bool {
         self.extensions.transport_sequence_number.is_some()
     }
 
     /// Reads an RTP packet's header; `None` if it is not RTP.
-    pub(super) fn kind(&self, buffer: &gst::BufferRef) -> Option<PacketKind> {
+    pub(crate) fn kind(&self, buffer: &gst::BufferRef) -> Option<PacketKind> {
         with_header(buffer, |view| PacketKind {
             ssrc: view.ssrc(),
             is_numbered: (self.extensions.transport_sequence_number)
@@ -126,19 +126,19 @@ impl Streams {
 
     /// Whether a padding packet may be sent now. A retransmission stream can always carry padding.
     /// In a media stream, padding in the middle of a frame would break the frame at the receiver.
-    pub(super) fn can_pad(&self) -> bool {
+    pub(crate) fn can_pad(&self) -> bool {
         let is_possible = |media: &Media| media.marker || self.rtx.contains_key(&media.ssrc);
         self.last_media.as_ref().is_some_and(is_possible)
     }
 
     /// Size of a padding packet, without the layers below RTP.
-    pub(super) fn padding_size(&self) -> DataSize {
+    pub(crate) fn padding_size(&self) -> DataSize {
         let header = self.padding_header(0, PayloadType::new(0).expect("below 128"), 0, 0);
         DataSize::from_bytes((header.size() + usize::from(PADDING.get())) as u64)
     }
 
     /// A padding packet, if [`can_pad`](Self::can_pad).
-    pub(super) fn padding(&mut self) -> Option<(gst::Buffer, RtpNumber)> {
+    pub(crate) fn padding(&mut self) -> Option<(gst::Buffer, RtpNumber)> {
         let media = self.last_media?;
         let (ssrc, payload_type) = match self.rtx.get(&media.ssrc) {
             Some(rtx) => (rtx.ssrc, rtx.payload_type),
@@ -170,7 +170,7 @@ impl Streams {
 
     /// Prepares a media packet that leaves now, and returns its RTP number. Padding in its stream
     /// takes numbers, so the packets after it are renumbered.
-    pub(super) fn on_media_sent(&mut self, buffer: &mut gst::Buffer) -> Option<RtpNumber> {
+    pub(crate) fn on_media_sent(&mut self, buffer: &mut gst::Buffer) -> Option<RtpNumber> {
         let pts = buffer.pts();
         let (media, own) = with_header(buffer, |view| {
             let media = Media {
@@ -196,7 +196,7 @@ impl Streams {
     }
 
     /// Fills in the header extensions of a packet that leaves now.
-    pub(super) fn fill_extensions(&self, now: Timestamp, number: u16, buffer: &mut gst::Buffer) {
+    pub(crate) fn fill_extensions(&self, now: Timestamp, number: u16, buffer: &mut gst::Buffer) {
         let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.extensions;
         let mut header = [0; MAX_HEADER];
         let length = read(buffer, &mut header);
