@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let answer = Path::new(folder).join("answer.sdp");
     gst::init()?;
     let start = Instant::now();
-    let pipeline = gst::parse::launch(PIPELINE)?.downcast::<gst::Pipeline>().expect("several elements");
+    let pipeline =
+        gst::parse::launch(PIPELINE)?.downcast::<gst::Pipeline>().expect("several elements");
     let [webrtc, encoder] =
         ["webrtc", "encoder"].map(|name| pipeline.by_name(name).expect("named in the pipeline"));
     let weircc = gst::ElementFactory::make("weircc")
@@ -54,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             move |reply: Result<Option<&gst::StructureRef>, gst::PromiseError>| {
                 let offer = reply.ok().flatten().and_then(|reply| reply.value("offer").ok());
                 let offer = offer.and_then(|offer| offer.get::<WebRTCSessionDescription>().ok());
-                webrtc.emit_by_name::<()>("set-local-description", &[&offer, &None::<gst::Promise>]);
+                webrtc
+                    .emit_by_name::<()>("set-local-description", &[&offer, &None::<gst::Promise>]);
             }
         };
         let promise = gst::Promise::with_change_func(set_offer);

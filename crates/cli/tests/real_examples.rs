@@ -177,10 +177,12 @@ fn build_plugin() -> Option<PathBuf> {
 /// Compiler flags of C programs that use webrtcbin, or `None` with a line.
 fn flags_for_c() -> Option<String> {
     let output =
-        Command::new("pkg-config").args(["--cflags", "--libs", "gstreamer-webrtc-1.0"]).output();
+        Command::new("pkg-config").args(["--cflags", "--libs", "gstreamer-webrtc-1.0", "gstreamer-sdp-1.0"]).output();
     let output = output.ok().filter(|output| output.status.success());
     if output.is_none() {
-        println!("skipped: no headers of webrtcbin: apt-get install libgstreamer-plugins-bad1.0-dev");
+        println!(
+            "skipped: no headers of webrtcbin: apt-get install libgstreamer-plugins-bad1.0-dev"
+        );
     }
     output.map(|output| String::from_utf8(output.stdout).unwrap())
 }

@@ -96,28 +96,25 @@ impl Pump {
             .build();
         let src = gst::Pad::builder_from_template(src)
             .event_function(|pad, parent, event| {
-                T::catch_panic_pad_function(parent, || false, |imp| {
-                    if let gst::EventView::CustomUpstream(custom) = event.view() {
-                        imp.on_custom_upstream(custom);
-                    }
-                    gst::Pad::event_default(pad, parent, event)
-                })
+                T::catch_panic_pad_function(
+                    parent,
+                    || false,
+                    |imp| {
+                        if let gst::EventView::CustomUpstream(custom) = event.view() {
+                            imp.on_custom_upstream(custom);
+                        }
+                        gst::Pad::event_default(pad, parent, event)
+                    },
+                )
             })
             .activatemode_function(|pad, parent, mode, active| {
                 let failed = || Err(error("a panic in the element"));
-                T::catch_panic_pad_function(parent, failed, |imp| {
-                    activate(imp, pad, mode, active)
-                })
+                T::catch_panic_pad_function(parent, failed, |imp| activate(imp, pad, mode, active))
             })
             .flags(gst::PadFlags::PROXY_CAPS)
             .build();
-        let state =
-            State { running: None, flow: Err(gst::FlowError::Flushing), waiting: None };
+        let state = State { running: None, flow: Err(gst::FlowError::Flushing), waiting: None };
         Self { state: Mutex::new(state), sink, src }
-    }
-
-    pub(crate) fn sink(&self) -> &gst::Pad {
-        &self.sink
     }
 
     pub(crate) fn src(&self) -> &gst::Pad {
@@ -191,10 +188,11 @@ pub(crate) fn set_limits<T: Paced>(imp: &T, limits: RateLimits) {
 
 fn start_task<T: Paced>(imp: &T) -> Result<(), glib::BoolError> {
     lock(&imp.pump().state).flow = Ok(gst::FlowSuccess::Ok);
-    let element = imp.obj().downgrade();
+    let element = imp.obj().upcast_ref::<gst::Element>().downgrade();
     imp.pump().src.start_task(move || {
-        if let Some(element) = element.upgrade() {
-            run(T::from_obj(&element));
+        let Some(element) = element.upgrade() else { return };
+        if let Some(element) = element.downcast_ref::<T::Type>() {
+            run(T::from_obj(element));
         }
     })
 }

@@ -289,9 +289,8 @@ impl PacedSender {
             }
             _ => return,
         };
-        let rtt_of = |block: &ReportBlock| {
-            block.round_trip_time(compact_ntp).map(compact_ntp_to_time)
-        };
+        let rtt_of =
+            |block: &ReportBlock| block.round_trip_time(compact_ntp).map(compact_ntp_to_time);
         if self.uses(kind) {
             self.on_feedback(now, |history| message.join_with(history, rtt_of));
         }

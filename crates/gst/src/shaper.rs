@@ -5,10 +5,10 @@ use std::sync::{LazyLock, Mutex};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use weir::ControllerFactory;
 use weir::controller::{Controller, Metrics, RateLimits, Reason, Target};
 use weir::feedback::{FeedbackReport, SentPacket};
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir::ControllerFactory;
 
 use crate::pump::{Paced, Pump, lock, set_limits};
 use crate::sender::{Config, Update};

@@ -10,8 +10,7 @@ use weir_rtcp::write_element;
 use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
 
 /// URI of the transport-wide sequence number in `a=extmap`.
-const TWCC_URI: &str =
-    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+const TWCC_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 /// URI of the absolute send time in `a=extmap`.
 const ABS_SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 /// Bytes of padding in a padding packet: the maximum that its last byte can express

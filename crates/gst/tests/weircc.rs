@@ -228,12 +228,8 @@ fn a_probe_is_filled_with_padding_that_has_numbers_of_its_own() {
 fn packets_without_the_extension_are_not_paced() {
     let mut harness = harness(&[("start-bitrate", "100000")]);
     push_list(&harness, frame(0, 40, 0)).unwrap();
-    let audio = weir_wire::rtp::RtpHeader::new(
-        77,
-        weir_wire::rtp::PayloadType::new(111).unwrap(),
-        1,
-        0,
-    );
+    let audio =
+        weir_wire::rtp::RtpHeader::new(77, weir_wire::rtp::PayloadType::new(111).unwrap(), 1, 0);
     let mut bytes = vec![0; 100];
     audio.emit(&mut bytes);
     harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();

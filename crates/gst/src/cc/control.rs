@@ -126,7 +126,8 @@ impl WeirCc {
     /// The handler of the action signal `add-encoder`. A wrong encoder is an error on the bus.
     pub(super) fn add_encoder(&self, encoder: &gst::Element, priority: f64) -> bool {
         let element = self.obj().downgrade();
-        let bitrate = move |encoder: &gst::Element| element.upgrade()?.imp().encoder_bitrate(encoder);
+        let bitrate =
+            move |encoder: &gst::Element| element.upgrade()?.imp().encoder_bitrate(encoder);
         let added = lock(&self.encoders).add(encoder, priority, bitrate);
         if let Err(error) = &added {
             let text = format!("{}: {error}", encoder.name());

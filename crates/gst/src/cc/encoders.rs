@@ -89,7 +89,9 @@ impl std::fmt::Display for EncoderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown => {
-                f.write_str("this encoder is unknown; follow notify::target-bitrate, or use one of")?;
+                f.write_str(
+                    "this encoder is unknown; follow notify::target-bitrate, or use one of",
+                )?;
                 ADAPTORS.iter().try_for_each(|adaptor| write!(f, " {}", adaptor.factory))
             }
             Self::Priority => f.write_str("the priority of an encoder must be above 0"),

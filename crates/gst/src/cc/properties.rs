@@ -7,8 +7,8 @@ use weir::controller::RateLimits;
 use weir::units::Bitrate;
 
 use super::WeirCc;
-use crate::sender::FeedbackKind;
 use super::session::Rtcp;
+use crate::sender::FeedbackKind;
 
 /// Which feedback drives the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -151,7 +151,9 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
             .mutable_ready()
             .build(),
         glib::ParamSpecBoolean::builder("local")
-            .blurb("Take feedback only from rtcp_sink and feedback-rtcp, and look for no rtpsession")
+            .blurb(
+                "Take feedback only from rtcp_sink and feedback-rtcp, and look for no rtpsession",
+            )
             .mutable_ready()
             .build(),
         glib::ParamSpecObject::builder::<gst::Element>("encoder")
@@ -170,7 +172,9 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
             .mutable_ready()
             .build(),
         glib::ParamSpecUInt::builder("overhead")
-            .blurb("Bytes that the layers below add to each RTP packet; they count towards the rate")
+            .blurb(
+                "Bytes that the layers below add to each RTP packet; they count towards the rate",
+            )
             .default_value(defaults.overhead)
             .mutable_ready()
             .build(),
