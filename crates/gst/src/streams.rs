@@ -62,7 +62,7 @@ pub(crate) struct Streams {
 
 impl Streams {
     /// Reads the header extensions from the caps of the RTP stream. Ids that these caps do not
-    /// mention stay, because a transport has one set of ids for all streams [RFC8843 §9.2].
+    /// mention stay: streams of one transport (BUNDLE) share one set of ids.
     pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
         let Some(structure) = caps.structure(0) else { return };
         self.set_extensions(structure);

@@ -239,7 +239,7 @@ fn packets_without_the_extension_are_not_paced() {
 
 #[test]
 fn the_limits_can_be_changed_while_playing() {
-    let mut harness = harness(&[("algorithm", "nada"), ("start-bitrate", "1000000")]);
+    let harness = harness(&[("algorithm", "nada"), ("start-bitrate", "1000000")]);
     let element = harness.element().unwrap();
     push_list(&harness, frame(0, 1, 0)).unwrap();
     assert_eq!(target(&element), 1_000_000);
