@@ -176,8 +176,9 @@ fn build_plugin() -> Option<PathBuf> {
 
 /// Compiler flags of C programs that use webrtcbin, or `None` with a line.
 fn flags_for_c() -> Option<String> {
-    let output =
-        Command::new("pkg-config").args(["--cflags", "--libs", "gstreamer-webrtc-1.0", "gstreamer-sdp-1.0"]).output();
+    let output = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "gstreamer-webrtc-1.0", "gstreamer-sdp-1.0"])
+        .output();
     let output = output.ok().filter(|output| output.status.success());
     if output.is_none() {
         println!(
