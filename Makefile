@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build
 .PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall
-.PHONY: install-gst uninstall-gst clean
+.PHONY: c install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -39,6 +39,15 @@ install-gst: ## the GStreamer plugin, for which it installs the Debian packages 
 uninstall-gst: ## removes the GStreamer plugin
 	$(GST_PREFIX) scripts/install-gst.sh uninstall
 
+c: ## libweir for C programs, in target/release/c
+	scripts/c-library.sh build
+
+install-c: ## header, libweir.so, libweir.a and weir.pc, below PREFIX
+	scripts/c-library.sh install
+
+uninstall-c: ## removes what `make install-c` with the same PREFIX made
+	scripts/c-library.sh uninstall
+
 demo: deps build ## simulate, call, report; the last line is the report's path
 	scripts/demo.sh
 
@@ -66,6 +75,7 @@ third-party: web ## THIRD-PARTY.md: what the program and its reports carry of ot
 bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir-rtc --bench controllers
 	cargo bench --package weir-rtc --bench feedback
+	cargo bench --package weir-capi --bench border
 	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-net --bench cellular

@@ -49,6 +49,9 @@ if [ -n "$for_tests" ]; then
     need python3 python3
     need shellcheck shellcheck
     need shfmt shfmt
+    # For the tests of the C library.
+    need valgrind valgrind
+    need pkg-config pkg-config pkgconf
     # Without this module Python cannot create the folder into which pip installs.
     python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
     # The GStreamer plugin and its examples.
@@ -95,6 +98,10 @@ else
         get 'a target without std' rustup target add thumbv7em-none-eabi
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
+# One version, because another one may write the C header differently.
+cbindgen=0.29.4
+[ "$(cbindgen --version 2> /dev/null)" = "cbindgen $cbindgen" ] ||
+    get cbindgen cargo install cbindgen --version "$cbindgen" --locked
 
 # Python packages go to a folder of their own, because many systems forbid installing into their
 # Python.

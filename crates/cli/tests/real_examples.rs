@@ -19,11 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder of an example's programs, or `None` with a line that says what this machine lacks.
-fn build(example: &str) -> Option<PathBuf> {
-    can_emulate().then(|| build_in(&format!("examples/{example}")))?
-}
-
+/// Whether `weir link` can run here. If not, prints what is missing.
 fn can_emulate() -> bool {
     // SAFETY: geteuid reads a number of the calling process and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -35,6 +31,16 @@ fn can_emulate() -> bool {
         return false;
     }
     true
+}
+
+/// The folder for what the examples build, next to that of this build's own programs.
+fn target() -> PathBuf {
+    Path::new(WEIR).ancestors().nth(2).unwrap().join("examples")
+}
+
+/// The folder of an example's programs, or `None` with a line that says what this machine lacks.
+fn build(example: &str) -> Option<PathBuf> {
+    can_emulate().then(|| build_in(&format!("examples/{example}")))?
 }
 
 /// Builds a workspace of its own. Returns the folder of the result, or `None` with a line that says
@@ -51,8 +57,7 @@ fn build_in(workspace: &str) -> Option<PathBuf> {
         println!("skipped: what {workspace} depends on cannot be fetched");
         return None;
     }
-    // A folder next to that of this build's own programs.
-    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
+    let target = target();
     let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
     assert!(status.success(), "{workspace} does not build");
     Some(target.join("debug"))
@@ -110,6 +115,43 @@ fn assert_follows_the_capacity(lines: &[Line], rate: &str) {
     let after = mean(lines, rate, DROP_S + SETTLING_S, END_S);
     assert!((700.0..2_200.0).contains(&before), "{before} kbit/s of 2 Mbit/s");
     assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
+}
+
+/// The programs of `examples/c`, built with a library that the script installed, or `None` with a
+/// line that says what this machine lacks. The first value is the folder of the shared library.
+fn build_c(place: &Path) -> Option<(PathBuf, PathBuf)> {
+    if !can_emulate() || !["cc", "make", "pkg-config"].into_iter().all(has) {
+        return None;
+    }
+    let succeed = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let mut install = Command::new(root().join("scripts/c-library.sh"));
+    install.arg("install").env("PREFIX", place).env("PROFILE", "dev").env_remove("DESTDIR");
+    succeed(install.env("CARGO_TARGET_DIR", target()).env_remove("CARGO_BUILD_TARGET"));
+    let programs = place.join("c");
+    let copy = Command::new("cp").arg("-R").arg(root().join("examples/c")).arg(&programs).status();
+    assert!(copy.unwrap().success());
+    let mut make = Command::new("make");
+    make.arg("--always-make").current_dir(&programs);
+    succeed(make.env("PKG_CONFIG_PATH", place.join("lib/pkgconfig")));
+    Some((place.join("lib"), programs))
+}
+
+#[test]
+fn the_rate_of_the_c_example_follows_the_capacity() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((libraries, programs)) = build_c(place.path()) else { return };
+    let program = |name: &str| {
+        format!("env LD_LIBRARY_PATH={} {}", libraries.display(), programs.join(name).display())
+    };
+    let address = "10.45.0.2:5004";
+    let receiver = format!("{} {address} gcc", program("receiver"));
+    let (sender, seconds) = (program("sender"), END_S.to_string());
+    let mut command: Vec<&str> = sender.split(' ').collect();
+    command.extend([address, "gcc", &seconds]);
+    assert_follows_the_capacity(&link(&receiver, &command), "sent_kbps");
 }
 
 #[test]
