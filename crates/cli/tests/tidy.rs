@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 10] = [
+const DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("weir", &[]),
     ("wire", &[]),
     ("rtcp", &["weir", "weir-wire"]),
