@@ -9,7 +9,8 @@
 /* Without the header extension the receiver sends no feedback per packet. With a buffer of one second
  * instead of six, the encoder follows a lower target sooner. */
 #define PIPELINE \
-    "videotestsrc is-live=true ! video/x-raw,width=640,height=360,framerate=30/1 ! videoconvert ! queue" \
+    "videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1" \
+    " ! video/x-raw,width=640,height=360,framerate=30/1 ! videoconvert ! queue" \
     " ! vp8enc name=encoder deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0" \
     " buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15" \
     " ! rtpvp8pay mtu=1200 picture-id-mode=15-bit" \

@@ -19,7 +19,8 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 TWCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 # With a buffer of one second instead of six, the encoder follows a lower target sooner.
 PIPELINE = f"""
-    videotestsrc is-live=true ! video/x-raw,width=640,height=360,framerate=30/1
+    videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1
+    ! video/x-raw,width=640,height=360,framerate=30/1
     ! videoconvert ! queue
     ! vp8enc name=encoder deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0
         buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15
