@@ -1,10 +1,14 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall c install-c uninstall-c clean
+.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall
+.PHONY: c install-c uninstall-c install-gst uninstall-gst clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
+
+# GStreamer looks in a folder of its own, so only a PREFIX that the user wrote counts for its plugin.
+GST_PREFIX := $(if $(filter file,$(origin PREFIX)),env -u PREFIX)
 
 WEB_SOURCES := $(shell find web/src -type f) web/build.mjs web/licences.mjs web/tsconfig.json
 
@@ -28,6 +32,12 @@ install: $(if $(shell command -v cargo),build) ## program, manual pages, complet
 
 uninstall: ## removes what `make install` with the same PREFIX made, and nothing else
 	scripts/install-program.sh uninstall
+
+install-gst: ## the GStreamer plugin, for which it installs the Debian packages that are missing, if root
+	$(GST_PREFIX) scripts/install-gst.sh install
+
+uninstall-gst: ## removes the GStreamer plugin
+	$(GST_PREFIX) scripts/install-gst.sh uninstall
 
 c: ## libweir for C programs, in target/release/c
 	scripts/c-library.sh build
@@ -75,7 +85,7 @@ bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 
 clean: ## back to a fresh clone, but for records and reports that you made
 	cargo clean
-	rm -rf web/dist web/node_modules web/screenshots crates/wire/fuzz/target
+	rm -rf web/dist web/node_modules web/screenshots crates/wire/fuzz/target crates/gst/target
 
 web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run build

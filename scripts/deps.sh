@@ -59,9 +59,14 @@ if [ -n "$for_tests" ]; then
     need 'g++-arm-linux-gnueabihf libc6-dev-armhf-cross' arm-linux-gnueabihf-g++
     need qemu-user qemu-aarch64
     need qemu-system-arm qemu-system-arm
+    # The GStreamer plugin and its examples.
+    missing="$missing $(scripts/missing-for-gst.sh)"
+    pkg-config gstreamer-webrtc-1.0 2> /dev/null ||
+        missing="$missing libgstreamer-plugins-bad1.0-dev"
+    need valgrind valgrind
 fi
 
-if [ -z "$missing" ]; then
+if [ -z "${missing# }" ]; then
     :
 elif ! command -v apt-get > /dev/null; then
     echo "deps: no apt-get here; real calls need these Debian packages or their like:$missing" >&2

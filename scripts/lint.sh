@@ -9,6 +9,14 @@ cd "$(dirname "$0")/.."
 
 scripts/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
+# The GStreamer plugin and its example are workspaces of their own.
+missing=$(scripts/missing-for-gst.sh)
+if [ -z "$missing" ]; then
+    cargo clippy --manifest-path crates/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
+        --all-targets -- -D warnings
+else
+    echo "lint: skipped: the check of the GStreamer plugin: apt-get install $missing"
+fi
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 node scripts/third-party.mjs --check
 node scripts/check-links.mjs

@@ -11,6 +11,8 @@ set -u
 accept --check "$@"
 cd "$(dirname "$0")/.." || exit
 check=${1:-}
+profile=${check:+check}
+profile=${profile:-default}
 
 target=${CARGO_TARGET_DIR:-target}
 fuzz_seconds=${FUZZ_SECONDS:-10}
@@ -62,14 +64,13 @@ web() {
     for ((i = 0; i < s; i++)); do skip 'web: a page test: no Chromium (apt-get install chromium)'; done
 }
 
-# Tests of all crates. Test programs whose names begin with real_ run the emulator and browser
-# calls.
-rust() {
-    heading 'cargo nextest'
-    local profile=${check:+check} status=0 outcome name reason
-    local junit=$target/nextest/${profile:=default}/junit.xml
+# Runs the Rust tests that ARGUMENTS select, and reads their outcomes from the file JUNIT:
+# nextest JUNIT ARGUMENT...
+nextest() {
+    local junit=$1 status=0 outcome name reason
+    shift
     rm -f "$junit"
-    cargo nextest run --workspace --profile "$profile" || status=$?
+    cargo nextest run --profile "$profile" "$@" || status=$?
     if [ ! -f "$junit" ]; then
         fail 'cargo nextest: it is missing (scripts/deps.sh --test installs it), or the tests did not build'
         return
@@ -85,8 +86,35 @@ rust() {
     if [ "$status" -ne 0 ] && [ "$failed" -eq "$failed_before" ]; then
         fail "cargo nextest: exit code $status"
     fi
+}
+
+# Tests of all crates. Test programs whose names begin with real_ run the emulator and browser
+# calls.
+rust() {
+    heading 'cargo nextest'
+    nextest "$target/nextest/$profile/junit.xml" --workspace
     # nextest does not run the examples in the documentation.
     step 'examples in the documentation' cargo test --quiet --workspace --doc
+}
+
+# The GStreamer plugin is a workspace of its own, because it does not build without GStreamer.
+gstreamer() {
+    local missing
+    missing=$(scripts/missing-for-gst.sh)
+    if [ -n "$missing" ]; then
+        skip "the GStreamer plugin: apt-get install $missing"
+        return
+    fi
+    heading 'GStreamer plugin'
+    nextest "$target/gst/nextest/$profile/junit.xml" --manifest-path crates/gst/Cargo.toml \
+        --config-file .config/nextest.toml --target-dir "$target/gst"
+    if [ -n "$check" ]; then
+        :
+    elif command -v valgrind > /dev/null; then
+        step 'GStreamer plugin under valgrind' scripts/valgrind-gst.sh
+    else
+        skip 'GStreamer plugin under valgrind: apt-get install valgrind'
+    fi
 }
 
 # Runs each fuzz target for a few seconds from an empty corpus. A finding is a failure.
@@ -143,6 +171,7 @@ arm() {
 
 web
 rust
+gstreamer
 if [ -z "$check" ]; then
     fuzz
     emulator

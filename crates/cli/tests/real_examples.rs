@@ -1,6 +1,7 @@
 //! The example programs in the emulator: they build, and their rate follows the capacity.
 //!
-//! Needs root and the dependencies of the examples; the call also needs Chromium and ffmpeg.
+//! Needs root and the dependencies of the examples. The calls also need Chromium, and ffmpeg or
+//! GStreamer.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,10 +40,13 @@ fn target() -> PathBuf {
 
 /// The folder of an example's programs, or `None` with a line that says what this machine lacks.
 fn build(example: &str) -> Option<PathBuf> {
-    if !can_emulate() {
-        return None;
-    }
-    let manifest = root().join("examples").join(example).join("Cargo.toml");
+    can_emulate().then(|| build_in(&format!("examples/{example}")))?
+}
+
+/// Builds a workspace of its own. Returns the folder of the result, or `None` with a line that says
+/// what this machine lacks.
+fn build_in(workspace: &str) -> Option<PathBuf> {
+    let manifest = root().join(workspace).join("Cargo.toml");
     let cargo = |command: &str| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.arg(command).arg("--quiet").arg("--locked").arg("--manifest-path").arg(&manifest);
@@ -50,12 +54,12 @@ fn build(example: &str) -> Option<PathBuf> {
         cargo
     };
     if !cargo("fetch").status().unwrap().success() {
-        println!("skipped: what examples/{example} depends on cannot be fetched");
+        println!("skipped: what {workspace} depends on cannot be fetched");
         return None;
     }
     let target = target();
     let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
-    assert!(status.success(), "examples/{example} does not build");
+    assert!(status.success(), "{workspace} does not build");
     Some(target.join("debug"))
 }
 
@@ -77,8 +81,12 @@ impl Line {
         words.chunks(2).map(value).collect::<Option<_>>().map(Self)
     }
 
-    fn get(&self, name: &str) -> f64 {
-        self.0.iter().find(|(is, _)| is == name).unwrap_or_else(|| panic!("no {name}")).1
+    fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(is, _)| is == name).map(|(_, value)| *value)
+    }
+
+    fn time_s(&self) -> f64 {
+        self.get("time_s").expect("every line begins with the time")
     }
 }
 
@@ -91,13 +99,13 @@ fn link(peer: &str, command: &[&str]) -> Vec<Line> {
     println!("{stdout}");
     assert!(output.status.success(), "{}", output.status);
     // The program on host B writes to the same output.
-    stdout.lines().filter(|line| line.contains("target_kbps")).filter_map(Line::read).collect()
+    stdout.lines().filter(|line| line.starts_with("time_s ")).filter_map(Line::read).collect()
 }
 
 /// The mean of a value between two times.
 fn mean(lines: &[Line], name: &str, from_s: f64, to_s: f64) -> f64 {
-    let within = |line: &&Line| (from_s..to_s).contains(&line.get("time_s"));
-    let values: Vec<f64> = lines.iter().filter(within).map(|line| line.get(name)).collect();
+    let within = |line: &&Line| (from_s..to_s).contains(&line.time_s());
+    let values: Vec<f64> = lines.iter().filter(within).filter_map(|line| line.get(name)).collect();
     assert!(!values.is_empty(), "nothing between {from_s} and {to_s} s");
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -188,9 +196,85 @@ fn a_browser_decodes_video_of_webrtc_rs_whose_rate_follows_the_capacity() {
     let peer = format!("{browser} http://{address}/");
     let lines = link(&peer, &[&program, "gcc", address, &folder, &seconds]);
     assert_follows_the_capacity(&lines, "target_kbps");
+    assert_picture_moves(&lines);
+}
+
+/// Calls with a GStreamer sender: a command that gets controller, seconds and folder.
+fn call_from_gstreamer(sender: &[&str], controller: &str) {
+    if !has("chromium") || !can_emulate() {
+        return;
+    }
+    let Some(plugin) = build_plugin() else { return };
+    let folder = root().join("examples/gstreamer");
+    let program = |name: &str| folder.join(name).display().to_string();
+    let (address, seconds) = ("10.45.0.1:8000", END_S.to_string());
+    let path = format!("GST_PLUGIN_PATH={}", plugin.display());
+    let call = program("call.py");
+    let mut command = vec!["env", &path, &call, address];
+    command.extend(sender.iter().chain(&[controller, &seconds]));
+    let peer = format!("{} http://{address}/", program("browser.sh"));
+    let lines = link(&peer, &command);
+    assert_follows_the_capacity(&lines, "target_kbps");
+    assert_picture_moves(&lines);
+}
+
+/// The folder of the GStreamer plugin, or `None` with a line that says what this machine lacks.
+fn build_plugin() -> Option<PathBuf> {
+    let script = root().join("scripts/missing-for-gst.sh");
+    let missing = String::from_utf8(Command::new(script).output().unwrap().stdout).unwrap();
+    if !missing.is_empty() {
+        println!("skipped: no GStreamer: apt-get install {missing}");
+        return None;
+    }
+    build_in("crates/gst")
+}
+
+/// Compiler flags of C programs that use webrtcbin, or `None` with a line.
+fn flags_for_c() -> Option<String> {
+    let output = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "gstreamer-webrtc-1.0", "gstreamer-sdp-1.0"])
+        .output();
+    let output = output.ok().filter(|output| output.status.success());
+    if output.is_none() {
+        println!(
+            "skipped: no headers of webrtcbin: apt-get install libgstreamer-plugins-bad1.0-dev"
+        );
+    }
+    output.map(|output| String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_gstreamer_sender_in_python_follows_the_capacity() {
+    let sender = root().join("examples/gstreamer/sender.py").display().to_string();
+    call_from_gstreamer(&["/usr/bin/python3", &sender], "gcc");
+}
+
+#[test]
+fn the_gstreamer_sender_in_c_follows_the_capacity() {
+    let Some(flags) = flags_for_c() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let sender = place.path().join("sender");
+    let source = root().join("examples/gstreamer/sender.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Werror", "-o"]).arg(&sender).arg(source).args(flags.split_whitespace());
+    assert!(cc.status().unwrap().success());
+    call_from_gstreamer(&[&sender.display().to_string()], "nada");
+}
+
+#[test]
+fn the_gstreamer_sender_in_rust_follows_the_capacity() {
+    if flags_for_c().is_none() {
+        return;
+    }
+    let Some(programs) = build("gstreamer") else { return };
+    call_from_gstreamer(&[&programs.join("sender").display().to_string()], "scream-v2");
+}
+
+fn assert_picture_moves(lines: &[Line]) {
     let decoded = |line: &Line| line.get("frames_decoded");
-    let at_the_drop = lines.iter().rfind(|line| line.get("time_s") <= DROP_S).map_or(0.0, decoded);
-    let at_the_end = lines.last().map_or(0.0, decoded);
+    let before = lines.iter().filter(|line| line.time_s() <= DROP_S);
+    let at_the_drop = before.filter_map(decoded).last().unwrap_or(0.0);
+    let at_the_end = lines.iter().filter_map(decoded).last().unwrap_or(0.0);
     assert!(at_the_drop >= 100.0, "{at_the_drop} frames before the drop");
     // A frozen picture would add a handful. How many there are depends on how long the frames of the
     // old rate take to leave: 73 to 225 have been seen.

@@ -7,7 +7,7 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 10] = [
+const DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("weir", &[]),
     ("wire", &[]),
     ("rtcp", &["weir", "weir-wire"]),
@@ -17,6 +17,7 @@ const DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("emu", &["weir", "weir-net"]),
     ("lab", &["weir", "weir-net", "weir-sim"]),
     ("call", &["weir", "weir-emu", "weir-lab", "weir-net", "weir-sim", "weir-wire"]),
+    ("gst", &["weir", "weir-rtcp", "weir-wire"]),
     ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
 ];
 /// Crates below the drivers, which get the time as an argument.

@@ -52,6 +52,6 @@ pub use message::{Ignored, Message, read_compound, rtcp_from_fci};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use remb_reporter::RembReporter;
 pub use reporter::{Feedback, Reporter, ReporterConfig};
-pub use rtp_packet::is_rtcp;
+pub use rtp_packet::{is_rtcp, write_element};
 pub use sender::{EnqueueError, Sender, SenderConfig};
 pub use sender_reports::SenderReports;

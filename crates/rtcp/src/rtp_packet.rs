@@ -13,7 +13,7 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
 
 /// Overwrites the header extension element with this id. Returns `false` if the packet has no such
 /// element of the same length.
-pub(crate) fn write_element(packet: &mut [u8], id: ExtensionId, data: &[u8]) -> bool {
+pub fn write_element(packet: &mut [u8], id: ExtensionId, data: &[u8]) -> bool {
     let Some(at) = element_start(packet, id, data.len()) else { return false };
     packet[at..at + data.len()].copy_from_slice(data);
     true

@@ -1,0 +1,398 @@
+//! The sender without its element: packets, events and RTCP in; packets, events and a target out.
+
+use std::collections::VecDeque;
+
+use weir::controller::{Controller, Metrics, Target};
+use weir::feedback::{FeedbackReport, RtpNumber, SendHistory, TwccHeader};
+use weir::media_sender::TargetChange;
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::{ControllerFactory, MediaSender, RateLimits};
+use weir_rtcp::{Message, read_compound};
+use weir_wire::report::ReportBlock;
+use weir_wire::twcc::{ReferenceTime, TICK_US};
+
+use crate::adjustable::{Adjustable, Limits};
+use crate::streams::Streams;
+
+/// The kinds of feedback, from the least to the most precise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FeedbackKind {
+    /// RTCP receiver reports.
+    Reports,
+    /// Transport-wide feedback.
+    Twcc,
+    /// RFC 8888.
+    Ccfb,
+}
+
+impl FeedbackKind {
+    /// The name of the kind in `stats`, as in the property `feedback`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Reports => "rr",
+            Self::Twcc => "twcc",
+            Self::Ccfb => "ccfb",
+        }
+    }
+}
+
+/// Frames are discarded while the queue would take longer than this to leave.
+const MAX_QUEUE: TimeDelta = TimeDelta::from_secs(2);
+/// After that, frames are accepted again once the queue is this short.
+const ACCEPTED_QUEUE: TimeDelta = TimeDelta::from_secs(1);
+
+/// What the element does next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Push this packet.
+    Packet(gst::Buffer),
+    /// Push this event.
+    Event(gst::Event),
+    /// Wait until this time, or until something else happens.
+    Wait(Option<Timestamp>),
+}
+
+/// What has changed at the sender, for the application.
+#[derive(Debug, Default)]
+pub(crate) struct Update {
+    /// The change of the target bitrate.
+    pub(crate) change: Option<TargetChange>,
+    /// Frames were discarded, so that the following ones cannot be decoded.
+    pub(crate) wants_key_frame: bool,
+}
+
+/// Numbers since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Packets that left, padding included.
+    pub(crate) packets_sent: u64,
+    /// Their bytes, with the layers below.
+    pub(crate) bytes_sent: u64,
+    /// Padding packets that left.
+    pub(crate) padding_packets_sent: u64,
+    /// Probes that were started.
+    pub(crate) probes: u64,
+    /// Packets without the transport-wide number, which are neither paced nor counted above.
+    pub(crate) unpaced_packets: u64,
+    /// Feedback packets that had news for the controller.
+    pub(crate) feedback_packets: u64,
+    /// Packets that feedback called lost.
+    pub(crate) packets_lost: u64,
+    /// Packets that were discarded because the queue was too long.
+    pub(crate) packets_discarded: u64,
+}
+
+/// Configuration of a [`PacedSender`].
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) controller: ControllerFactory,
+    pub(crate) limits: RateLimits,
+    /// The only kind of feedback to use; `None` takes the most precise kind that arrives.
+    pub(crate) feedback: Option<FeedbackKind>,
+    /// Bytes of the layers below RTP, per packet.
+    pub(crate) overhead: DataSize,
+}
+
+/// Send history, pacer and controller, with the events of the pipeline in their place between the
+/// packets.
+pub(crate) struct PacedSender {
+    media: MediaSender<gst::Buffer, Adjustable>,
+    /// Shared with the controller.
+    limits: Limits,
+    config: Config,
+    streams: Streams,
+    /// Events, each with the number of packets that must leave before it.
+    events: VecDeque<(u64, gst::Event)>,
+    /// Packets that are not part of the congestion-controlled flow.
+    unpaced: VecDeque<gst::Buffer>,
+    enqueued: u64,
+    released: u64,
+    /// The most precise kind of feedback so far.
+    feedback: Option<FeedbackKind>,
+    /// RTCP arrives whole, so that the session's events are not needed.
+    has_rtcp: bool,
+    /// The receiver's limit (REMB).
+    receiver_limit: Option<Bitrate>,
+    last_probe: Option<u32>,
+    /// The queue is too long, and packets that arrive are discarded.
+    is_full: bool,
+    wants_key_frame: bool,
+    /// Count of the events with feedback, in place of the one in the packets.
+    twcc_events: u8,
+    counts: Counts,
+}
+
+impl PacedSender {
+    pub(crate) fn new(config: Config) -> Self {
+        let limits = Limits::new(config.limits);
+        let controller = Adjustable::new(config.controller.clone(), limits.clone());
+        let mut sender = Self {
+            media: MediaSender::new(controller),
+            limits,
+            streams: Streams::default(),
+            events: VecDeque::new(),
+            unpaced: VecDeque::new(),
+            enqueued: 0,
+            released: 0,
+            feedback: None,
+            has_rtcp: false,
+            receiver_limit: None,
+            last_probe: None,
+            is_full: false,
+            wants_key_frame: false,
+            twcc_events: 0,
+            counts: Counts::default(),
+            config,
+        };
+        sender.update_padding_size();
+        sender
+    }
+
+    fn update_padding_size(&mut self) {
+        self.media.set_padding_size(self.streams.padding_size() + self.config.overhead);
+    }
+
+    /// The caps of the packets that follow.
+    pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
+        self.streams.set_caps(caps);
+        self.update_padding_size();
+    }
+
+    /// The streams as negotiated.
+    pub(crate) fn streams(&mut self) -> &mut Streams {
+        &mut self.streams
+    }
+
+    /// Queues the packets of one call of the payloader, usually a frame.
+    pub(crate) fn enqueue(&mut self, now: Timestamp, buffers: impl Iterator<Item = gst::Buffer>) {
+        self.update_fullness();
+        let (mut media, mut urgent) = (Vec::new(), Vec::new());
+        for buffer in buffers {
+            let kind = self.streams.kind(&buffer);
+            let is_counted = |kind| !self.streams.has_transport_numbers() || kind;
+            if !kind.is_some_and(|kind| is_counted(kind.is_numbered)) {
+                self.counts.unpaced_packets += 1;
+                self.unpaced.push_back(buffer);
+                continue;
+            }
+            if self.is_full {
+                self.counts.packets_discarded += 1;
+                continue;
+            }
+            let size = DataSize::from_bytes(buffer.size() as u64) + self.config.overhead;
+            let is_rtx = kind.is_some_and(|kind| self.streams.is_rtx(kind.ssrc));
+            if is_rtx { &mut urgent } else { &mut media }.push((size, buffer));
+        }
+        self.enqueued += (media.len() + urgent.len()) as u64;
+        if !urgent.is_empty() {
+            // They overtake, so that all events wait for that many packets more.
+            self.events.iter_mut().for_each(|(after, _)| *after += urgent.len() as u64);
+            self.media.enqueue_urgent(now, urgent);
+        }
+        if !media.is_empty() {
+            self.media.enqueue(now, media);
+        }
+    }
+
+    fn update_fullness(&mut self) {
+        let time = self.queue_time();
+        if time > MAX_QUEUE {
+            self.is_full = true;
+        } else if self.is_full && time < ACCEPTED_QUEUE {
+            self.is_full = false;
+            self.wants_key_frame = true;
+        }
+    }
+
+    /// Queues an event, which leaves after the packets that wait now.
+    pub(crate) fn enqueue_event(&mut self, event: gst::Event) {
+        self.events.push_back((self.enqueued, event));
+    }
+
+    /// Discards all packets that wait, and all events but those that describe the stream.
+    pub(crate) fn flush(&mut self, now: Timestamp) {
+        self.media.clear_queue(now);
+        self.unpaced.clear();
+        self.released = self.enqueued;
+        self.events.retain(|(_, event)| event.is_sticky() && event.type_() != gst::EventType::Eos);
+        self.events.iter_mut().for_each(|(after, _)| *after = 0);
+    }
+
+    /// What to do at `now`. Call it until it says to wait.
+    pub(crate) fn step(&mut self, now: Timestamp) -> Step {
+        self.media.on_timeout(now);
+        if let Some(buffer) = self.unpaced.pop_front() {
+            return Step::Packet(buffer);
+        }
+        if let Some((_, event)) = self.events.pop_front_if(|(after, _)| *after <= self.released) {
+            return Step::Event(event);
+        }
+        // With an empty queue, the pacer would ask for padding, which takes a number at once.
+        if self.media.queued() == DataSize::ZERO && !self.streams.can_pad() {
+            return Step::Wait(self.controller_timeout());
+        }
+        self.next_packet(now).map_or_else(|| Step::Wait(self.media.next_timeout()), Step::Packet)
+    }
+
+    fn controller_timeout(&self) -> Option<Timestamp> {
+        self.media.controller().next_timeout()
+    }
+
+    fn next_packet(&mut self, now: Timestamp) -> Option<gst::Buffer> {
+        let (streams, released) = (&mut self.streams, &mut self.released);
+        let packet = self.media.next_packet_with(now, |release| match release.media {
+            Some(mut buffer) => {
+                *released += 1;
+                let number = streams.on_media_sent(&mut buffer);
+                (Some(buffer), number)
+            }
+            None => {
+                let padding: Option<(gst::Buffer, RtpNumber)> = streams.padding();
+                padding.map_or((None, None), |(buffer, number)| (Some(buffer), Some(number)))
+            }
+        })?;
+        let (sent, mut buffer) = (packet.sent, packet.content?);
+        self.streams.fill_extensions(now, sent.transport_sequence_number(), &mut buffer);
+        self.counts.packets_sent += 1;
+        self.counts.bytes_sent += packet.size.as_bytes();
+        self.counts.padding_packets_sent += u64::from(sent.padding);
+        let probe = sent.probe.map(|id| id.0);
+        if probe.is_some() && probe != self.last_probe {
+            self.last_probe = probe;
+            self.counts.probes += 1;
+        }
+        Some(buffer)
+    }
+
+    /// An RTCP datagram of the receiver, compound or of reduced size. `compact_ntp` is the time of
+    /// its arrival on the clock of this end's sender reports.
+    pub(crate) fn on_rtcp(&mut self, now: Timestamp, compact_ntp: u32, bytes: &[u8]) {
+        self.has_rtcp = true;
+        read_compound(bytes, |message| self.on_message(now, compact_ntp, message), |_| ());
+    }
+
+    /// Changes the range of the target bitrate.
+    pub(crate) fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.limits.set(limits);
+        // Any call lets the controller adopt them.
+        self.media.on_receiver_limit(now, self.receiver_limit);
+    }
+
+    fn on_message(&mut self, now: Timestamp, compact_ntp: u32, message: Message<'_>) {
+        let kind = match message {
+            Message::Twcc(_) => FeedbackKind::Twcc,
+            Message::Ccfb(_) => FeedbackKind::Ccfb,
+            Message::Report(_) => FeedbackKind::Reports,
+            Message::Remb(_) => {
+                self.receiver_limit = message.limit();
+                return self.media.on_receiver_limit(now, self.receiver_limit);
+            }
+            _ => return,
+        };
+        let rtt_of =
+            |block: &ReportBlock| block.round_trip_time(compact_ntp).map(compact_ntp_to_time);
+        if self.uses(kind) {
+            self.on_feedback(now, |history| message.join_with(history, rtt_of));
+        }
+        if let Message::Report(view) = message
+            && let Some(rtt) = view.blocks().filter_map(|block| rtt_of(&block)).min()
+        {
+            self.media.on_round_trip_time(now, rtt);
+        }
+    }
+
+    /// Whether feedback of this kind drives the controller: the configured kind, or the most
+    /// precise one so far. Two kinds at once would mix two clocks.
+    fn uses(&mut self, kind: FeedbackKind) -> bool {
+        let is_used = match self.config.feedback {
+            Some(configured) => kind == configured,
+            None => self.feedback.is_none_or(|best| best <= kind),
+        };
+        if is_used {
+            self.feedback = Some(kind);
+        }
+        is_used
+    }
+
+    fn on_feedback(
+        &mut self,
+        now: Timestamp,
+        join: impl FnOnce(&mut SendHistory) -> Option<&FeedbackReport>,
+    ) {
+        let report = self.media.on_feedback(now, join);
+        let counts = report.map(FeedbackReport::loss_counts);
+        if let Some(counts) = counts {
+            self.counts.feedback_packets += 1;
+            self.counts.packets_lost += counts.lost;
+        }
+    }
+
+    /// Feedback as the events of an RTP session deliver it: the transport-wide numbers with the
+    /// arrival times in ns, `None` for a lost packet. For use only if the RTCP itself does not
+    /// arrive.
+    pub(crate) fn on_twcc_event(&mut self, now: Timestamp, packets: &[(u16, Option<u64>)]) {
+        const TICK_NS: u64 = TICK_US as u64 * 1_000;
+        const UNIT_NS: u64 = ReferenceTime::UNIT_US as u64 * 1_000;
+        let arrivals = packets.iter().filter_map(|(_, arrival)| *arrival);
+        if self.feedback == Some(FeedbackKind::Ccfb) || self.has_rtcp {
+            return;
+        }
+        let unit = arrivals.min().unwrap_or(0) / UNIT_NS;
+        let ticks = |arrival: u64| i32::try_from((arrival - unit * UNIT_NS) / TICK_NS).ok();
+        let header = TwccHeader {
+            reference_time: ReferenceTime::from_units(unit as i64).units(),
+            feedback_count: self.twcc_events,
+        };
+        self.twcc_events = self.twcc_events.wrapping_add(1);
+        let packets = packets.iter().map(|&(number, arrival)| (number, arrival.and_then(ticks)));
+        if self.uses(FeedbackKind::Twcc) {
+            self.on_feedback(now, |history| history.on_twcc(header, packets));
+        }
+    }
+
+    /// The coupled flows gave this flow a new share of their rate.
+    pub(crate) fn on_shared_rate(&mut self, now: Timestamp, share: Bitrate) {
+        self.media.on_shared_rate(now, share);
+    }
+
+    /// What has changed since the last call.
+    pub(crate) fn take_update(&mut self) -> Update {
+        Update {
+            change: self.media.take_change(),
+            wants_key_frame: std::mem::take(&mut self.wants_key_frame),
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        self.media.target()
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.media.controller().metrics()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The kind of feedback that drives the controller; `None` before the first.
+    pub(crate) fn feedback(&self) -> Option<FeedbackKind> {
+        self.feedback
+    }
+
+    /// Bytes in the pacer.
+    pub(crate) fn queued(&self) -> DataSize {
+        self.media.queued()
+    }
+
+    /// How long the queue takes to leave at the pacing rate.
+    pub(crate) fn queue_time(&self) -> TimeDelta {
+        let rate = self.media.target().pacing_rate;
+        if rate.as_bps() == 0 { TimeDelta::ZERO } else { self.media.queued() / rate }
+    }
+}
+
+/// Converts a time in units of 1/65536 s.
+fn compact_ntp_to_time(units: u32) -> TimeDelta {
+    TimeDelta::from_micros((i64::from(units) * 1_000_000) >> 16)
+}

@@ -1,0 +1,239 @@
+//! The RTP streams of a sender as negotiated: header extensions, retransmission streams, and the
+//! stream that carries padding.
+
+use std::collections::HashMap;
+use std::num::NonZeroU8;
+
+use weir::feedback::RtpNumber;
+use weir::units::{DataSize, Timestamp};
+use weir_rtcp::write_element;
+use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
+
+/// URI of the transport-wide sequence number in `a=extmap`.
+const TWCC_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+/// URI of the absolute send time in `a=extmap`.
+const ABS_SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
+/// Bytes of padding in a padding packet: the maximum that its last byte can express
+/// [RFC3550 §5.1].
+const PADDING: NonZeroU8 = NonZeroU8::MAX;
+/// Longer headers are not read. The fixed part, 15 CSRCs and a usual extension block are shorter.
+const MAX_HEADER: usize = 256;
+
+/// What is known of an RTP packet in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketKind {
+    pub(crate) ssrc: u32,
+    /// The packet has the extension for the transport-wide sequence number.
+    pub(crate) is_numbered: bool,
+}
+
+/// The newest media packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Media {
+    ssrc: u32,
+    payload_type: PayloadType,
+    timestamp: u32,
+    pts: Option<gst::ClockTime>,
+    /// It was the last packet of its frame.
+    marker: bool,
+}
+
+/// A retransmission stream.
+#[derive(Clone, Copy, Debug)]
+struct Rtx {
+    ssrc: u32,
+    payload_type: PayloadType,
+}
+
+/// The streams of a sender.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    extensions: ExtensionIds,
+    /// The newest caps.
+    caps: Option<gst::Caps>,
+    /// By the payload type of the media.
+    rtx_payload_types: HashMap<u8, u8>,
+    /// By the SSRC of the media.
+    rtx: HashMap<u32, Rtx>,
+    /// Newest sequence number, by SSRC, of the streams that carry padding.
+    numbers: HashMap<u32, u16>,
+    last_media: Option<Media>,
+}
+
+impl Streams {
+    /// Reads the header extensions from the caps of the RTP stream. Ids that these caps do not
+    /// mention stay: streams of one transport (BUNDLE) share one set of ids.
+    pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
+        let Some(structure) = caps.structure(0) else { return };
+        self.set_extensions(structure);
+        self.set_rtx(structure);
+        self.caps = Some(caps.clone());
+    }
+
+    fn set_extensions(&mut self, structure: &gst::StructureRef) {
+        for (name, value) in structure.iter() {
+            let id = name.strip_prefix("extmap-").and_then(|id| id.parse().ok());
+            let Some(id) = id.and_then(ExtensionId::new) else { continue };
+            match extension_uri(value).as_deref() {
+                Some(TWCC_URI) => self.extensions.transport_sequence_number = Some(id),
+                Some(ABS_SEND_TIME_URI) => self.extensions.abs_send_time = Some(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads the retransmission stream of the media, which `rtprtxsend` adds to the caps. The
+    /// retransmissions' payload type is not there.
+    fn set_rtx(&mut self, structure: &gst::StructureRef) {
+        let media = structure.get::<u32>("ssrc").ok();
+        let ssrc = structure.get::<u32>("rtx-ssrc").ok();
+        let payload_type = structure.get::<i32>("payload").ok();
+        let payload_type = payload_type
+            .and_then(|number| u8::try_from(number).ok())
+            .and_then(|number| self.rtx_payload_types.get(&number))
+            .and_then(|&number| PayloadType::new(number));
+        if let (Some(media), Some(ssrc), Some(payload_type)) = (media, ssrc, payload_type) {
+            self.rtx.insert(media, Rtx { ssrc, payload_type });
+        }
+    }
+
+    /// The payload types of retransmissions, by that of the media.
+    pub(crate) fn set_rtx_payload_types(&mut self, types: impl IntoIterator<Item = (u8, u8)>) {
+        self.rtx_payload_types.extend(types);
+        if let Some(caps) = self.caps.take() {
+            self.set_caps(&caps);
+        }
+    }
+
+    pub(crate) fn is_rtx(&self, ssrc: u32) -> bool {
+        self.rtx.values().any(|rtx| rtx.ssrc == ssrc)
+    }
+
+    /// Whether transport-wide sequence numbers were negotiated.
+    pub(crate) fn has_transport_numbers(&self) -> bool {
+        self.extensions.transport_sequence_number.is_some()
+    }
+
+    /// Reads an RTP packet's header; `None` if it is not RTP.
+    pub(crate) fn kind(&self, buffer: &gst::BufferRef) -> Option<PacketKind> {
+        with_header(buffer, |view| PacketKind {
+            ssrc: view.ssrc(),
+            is_numbered: (self.extensions.transport_sequence_number)
+                .is_some_and(|id| view.transport_sequence_number(id).is_some()),
+        })
+    }
+
+    /// Whether a padding packet may be sent now. A retransmission stream can always carry padding.
+    /// In a media stream, padding in the middle of a frame would break the frame at the receiver.
+    pub(crate) fn can_pad(&self) -> bool {
+        let is_possible = |media: &Media| media.marker || self.rtx.contains_key(&media.ssrc);
+        self.last_media.as_ref().is_some_and(is_possible)
+    }
+
+    /// Size of a padding packet, without the layers below RTP.
+    pub(crate) fn padding_size(&self) -> DataSize {
+        let header = self.padding_header(0, PayloadType::new(0).expect("below 128"), 0, 0);
+        DataSize::from_bytes((header.size() + usize::from(PADDING.get())) as u64)
+    }
+
+    /// A padding packet, if [`can_pad`](Self::can_pad).
+    pub(crate) fn padding(&mut self) -> Option<(gst::Buffer, RtpNumber)> {
+        let media = self.last_media?;
+        let (ssrc, payload_type) = match self.rtx.get(&media.ssrc) {
+            Some(rtx) => (rtx.ssrc, rtx.payload_type),
+            None => (media.ssrc, media.payload_type),
+        };
+        let sequence_number = self.next_number(ssrc, 0);
+        let header = self.padding_header(ssrc, payload_type, sequence_number, media.timestamp);
+        let mut bytes = vec![0; header.size() + usize::from(PADDING.get())];
+        header.emit_padding(PADDING, &mut bytes);
+        let mut buffer = gst::Buffer::from_mut_slice(bytes);
+        buffer.get_mut().expect("a new buffer has one owner").set_pts(media.pts);
+        Some((buffer, RtpNumber { ssrc, sequence_number }))
+    }
+
+    fn padding_header(&self, ssrc: u32, kind: PayloadType, number: u16, time: u32) -> RtpHeader {
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.extensions;
+        RtpHeader::new(ssrc, kind, number, time)
+            .with_transport_sequence_number(transport_sequence_number.map(|id| (id, 0)))
+            .with_abs_send_time(abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))))
+    }
+
+    /// Continues the numbers of a stream that may contain padding. A stream without padding keeps
+    /// the payloader's numbers: `own` is the first one.
+    fn next_number(&mut self, ssrc: u32, own: u16) -> u16 {
+        let next = self.numbers.get(&ssrc).map_or(own, |number| number.wrapping_add(1));
+        self.numbers.insert(ssrc, next);
+        next
+    }
+
+    /// Prepares a media packet that leaves now, and returns its RTP number. Padding in its stream
+    /// takes numbers, so the packets after it are renumbered.
+    pub(crate) fn on_media_sent(&mut self, buffer: &mut gst::Buffer) -> Option<RtpNumber> {
+        let pts = buffer.pts();
+        let (media, own) = with_header(buffer, |view| {
+            let media = Media {
+                ssrc: view.ssrc(),
+                payload_type: view.payload_type(),
+                timestamp: view.timestamp(),
+                pts,
+                marker: view.marker(),
+            };
+            (media, view.sequence_number())
+        })?;
+        let ssrc = media.ssrc;
+        // If retransmissions exist, the receiver requests packets by the payloader's numbers.
+        let carries_padding = !self.rtx.contains_key(&ssrc);
+        if !self.is_rtx(ssrc) {
+            self.last_media = Some(media);
+        }
+        let sequence_number = if carries_padding { self.next_number(ssrc, own) } else { own };
+        if sequence_number != own {
+            let _ = buffer.make_mut().copy_from_slice(2, &sequence_number.to_be_bytes());
+        }
+        Some(RtpNumber { ssrc, sequence_number })
+    }
+
+    /// Fills in the header extensions of a packet that leaves now.
+    pub(crate) fn fill_extensions(&self, now: Timestamp, number: u16, buffer: &mut gst::Buffer) {
+        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.extensions;
+        let mut header = [0; MAX_HEADER];
+        let length = read(buffer, &mut header);
+        let header = &mut header[..length];
+        let mut is_changed = false;
+        if let Some(id) = transport_sequence_number {
+            is_changed |= write_element(header, id, &number.to_be_bytes());
+        }
+        if let Some(id) = abs_send_time {
+            let time = AbsSendTime::from_nanos(now.as_nanos());
+            is_changed |= write_element(header, id, &time.to_bytes());
+        }
+        if is_changed {
+            let _ = buffer.make_mut().copy_from_slice(0, header);
+        }
+    }
+}
+
+/// The URI of a header extension in caps: a string, or an array of direction, URI and attributes.
+fn extension_uri(value: &gst::glib::SendValue) -> Option<String> {
+    if let Ok(uri) = value.get::<String>() {
+        return Some(uri);
+    }
+    let array = value.get::<gst::Array>().ok()?;
+    array.as_slice().get(1)?.get::<String>().ok()
+}
+
+/// Copies the front of a packet, which may be spread over several memories.
+fn read(buffer: &gst::BufferRef, bytes: &mut [u8; MAX_HEADER]) -> usize {
+    let length = buffer.size().min(MAX_HEADER);
+    match buffer.copy_to_slice(0, &mut bytes[..length]) {
+        Ok(()) => length,
+        Err(copied) => copied,
+    }
+}
+
+fn with_header<T>(buffer: &gst::BufferRef, take: impl FnOnce(View<'_>) -> T) -> Option<T> {
+    let mut header = [0; MAX_HEADER];
+    let length = read(buffer, &mut header);
+    View::parse_header(&header[..length]).ok().map(take)
+}

@@ -1,0 +1,149 @@
+//! `weirtwccparse`: passes RTCP on, and reports the transport-wide feedback in it.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use weir_rtcp::{Message, read_compound};
+use weir_wire::twcc::{ReferenceTime, TICK_US, View};
+
+glib::wrapper! {
+    /// The element `weirtwccparse`.
+    pub struct TwccParse(ObjectSubclass<imp::TwccParse>) @extends gst::Element, gst::Object;
+}
+
+/// Adds the element to the plugin.
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    let kind = TwccParse::static_type();
+    gst::Element::register(Some(plugin), "weirtwccparse", gst::Rank::NONE, kind)
+}
+
+/// The structure of the signal `feedback`.
+fn structure(view: &View<'_>) -> gst::Structure {
+    let reference_us = i64::from(view.reference_time().units()) * ReferenceTime::UNIT_US;
+    let packets = view.arrivals().map(|(number, ticks)| {
+        let mut packet = gst::Structure::builder("weir-twcc-packet")
+            .field("seqnum", u32::from(number))
+            .field("received", ticks.is_some())
+            .build();
+        if let Some(ticks) = ticks {
+            let arrival_us = reference_us + i64::from(ticks) * TICK_US;
+            packet.set("arrival", u64::try_from(arrival_us * 1_000).unwrap_or(0));
+        }
+        packet.to_send_value()
+    });
+    gst::Structure::builder("weir-twcc-feedback")
+        .field("sender-ssrc", view.sender_ssrc())
+        .field("media-ssrc", view.media_ssrc())
+        .field("base-seqnum", u32::from(view.base_sequence_number()))
+        .field("count", u32::from(view.feedback_packet_count()))
+        .field("packets", gst::Array::from_values(packets))
+        .build()
+}
+
+mod imp {
+    use super::*;
+
+    pub struct TwccParse {
+        sink: gst::Pad,
+        src: gst::Pad,
+        /// The feedback before, because some programs deliver each packet more than once.
+        last: Mutex<Vec<u8>>,
+    }
+
+    #[glib::object_subclass]
+    impl ObjectSubclass for TwccParse {
+        const NAME: &'static str = "WeirTwccParse";
+        type Type = super::TwccParse;
+        type ParentType = gst::Element;
+
+        fn with_class(class: &Self::Class) -> Self {
+            let template = |name| class.pad_template(name).expect("one of the templates below");
+            let sink = gst::Pad::builder_from_template(&template("sink"))
+                .chain_function(|_, parent, buffer| {
+                    Self::catch_panic_pad_function(
+                        parent,
+                        || Err(gst::FlowError::Error),
+                        |imp| {
+                            imp.report(&buffer);
+                            imp.src.push(buffer)
+                        },
+                    )
+                })
+                .flags(gst::PadFlags::PROXY_CAPS | gst::PadFlags::PROXY_ALLOCATION)
+                .build();
+            let src = gst::Pad::from_template(&template("src"));
+            Self { sink, src, last: Mutex::default() }
+        }
+    }
+
+    impl ObjectImpl for TwccParse {
+        fn constructed(&self) {
+            self.parent_constructed();
+            self.obj().add_pad(&self.sink).expect("a new element has no pads");
+            self.obj().add_pad(&self.src).expect("a new element has no such pad");
+        }
+
+        fn signals() -> &'static [glib::subclass::Signal] {
+            static LIST: LazyLock<Vec<glib::subclass::Signal>> = LazyLock::new(|| {
+                let kinds = [gst::Structure::static_type()];
+                vec![glib::subclass::Signal::builder("feedback").param_types(kinds).build()]
+            });
+            &LIST
+        }
+    }
+
+    impl GstObjectImpl for TwccParse {}
+
+    impl ElementImpl for TwccParse {
+        fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+            static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+                gst::subclass::ElementMetadata::new(
+                    "Parser of transport-wide feedback",
+                    "Network/RTP/Analyzer",
+                    "Passes RTCP on and reports the arrival of each packet in its feedback",
+                    "Weir",
+                )
+            });
+            Some(&METADATA)
+        }
+
+        fn pad_templates() -> &'static [gst::PadTemplate] {
+            static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+                use gst::{PadDirection, PadPresence, PadTemplate};
+                let rtcp = gst::Caps::new_empty_simple("application/x-rtcp");
+                [("sink", PadDirection::Sink), ("src", PadDirection::Src)]
+                    .map(|(name, direction)| {
+                        PadTemplate::new(name, direction, PadPresence::Always, &rtcp)
+                            .expect("a valid template")
+                    })
+                    .into()
+            });
+            &TEMPLATES
+        }
+    }
+
+    impl TwccParse {
+        fn report(&self, buffer: &gst::Buffer) {
+            let mut found = Vec::new();
+            if let Ok(bytes) = buffer.map_readable() {
+                let take = |message: Message<'_>| {
+                    if let Message::Twcc(view) = message {
+                        found.push(structure(&view));
+                    }
+                };
+                read_compound(&bytes, take, |_| ());
+                let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                if *last == bytes.as_slice() {
+                    return;
+                }
+                last.clear();
+                last.extend_from_slice(&bytes);
+            }
+            for feedback in found {
+                self.obj().emit_by_name::<()>("feedback", &[&feedback]);
+            }
+        }
+    }
+}

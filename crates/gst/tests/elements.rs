@@ -1,0 +1,153 @@
+//! `weirshaper` and `weirtwccparse` in the harness of GStreamer, and `weircc` with retransmissions.
+
+mod common;
+
+use std::sync::mpsc;
+
+use common::{CAPS, MEDIA, frame, harness, header, packet, push_list};
+use gst::prelude::*;
+use gst_check::Harness;
+use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader};
+
+const RTX: u32 = 9;
+
+fn shaper(bitrate_bps: u64) -> Harness {
+    common::init();
+    let element =
+        gst::ElementFactory::make("weirshaper").property("bitrate", bitrate_bps).build().unwrap();
+    let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
+    harness.set_src_caps_str(CAPS);
+    harness
+}
+
+/// How long these packets take to leave.
+fn time_of(harness: &mut Harness, packets: u16) -> gst::ClockTime {
+    push_list(harness, frame(0, packets, 0)).unwrap();
+    let start = gst::get_timestamp();
+    for _ in 0..packets {
+        harness.pull().unwrap();
+    }
+    gst::get_timestamp() - start
+}
+
+#[test]
+fn the_shaper_sends_at_its_rate_and_follows_a_change() {
+    // 8000 bits each: 50 packets take half a second at 800 kbit/s. The burst is ahead by 5 ms.
+    let mut harness = shaper(800_000);
+    let taken = time_of(&mut harness, 50);
+    assert!(taken > gst::ClockTime::from_mseconds(450), "{taken}");
+    harness.element().unwrap().set_property("bitrate", 80_000_000_u64);
+    push_list(&harness, frame(50, 50, 0)).unwrap();
+    let queue: u64 = harness.element().unwrap().property("pacer-queue");
+    assert!(queue < 6_000_000, "{queue} ns");
+}
+
+#[test]
+fn the_shaper_discards_frames_beyond_two_seconds_and_asks_for_a_key_frame() {
+    let mut harness = shaper(800_000);
+    for index in 0..30 {
+        push_list(&harness, frame(index * 10, 10, 0)).unwrap();
+    }
+    let queue: u64 = harness.element().unwrap().property("pacer-queue");
+    assert!((1_900_000_000..2_300_000_000).contains(&queue), "{queue} ns");
+    harness.element().unwrap().set_property("bitrate", 80_000_000_u64);
+    while harness.element().unwrap().property::<u64>("pacer-queue") > 0 {
+        harness.pull().unwrap();
+    }
+    push_list(&harness, frame(300, 1, 0)).unwrap();
+    let is_request = |event: &gst::Event| event.has_name("GstForceKeyUnit");
+    assert!(std::iter::from_fn(|| harness.try_pull_upstream_event()).any(|it| is_request(&it)));
+}
+
+#[test]
+fn the_parser_passes_rtcp_on_and_reports_each_feedback_once() {
+    common::init();
+    let mut harness = Harness::new("weirtwccparse");
+    harness.set_src_caps_str("application/x-rtcp");
+    let (told, reports) = mpsc::channel();
+    harness.element().unwrap().connect("feedback", false, move |values| {
+        let _ = told.send(values[1].get::<gst::Structure>().unwrap());
+        None
+    });
+    // Base 7, two packets, feedback 3: the first was received 2 ticks after 1 x 64 ms, and the
+    // second was not. One-bit vector chunk.
+    let fci = [0, 7, 0, 2, 0, 0, 1, 3, 0xa0, 0x00, 2, 0];
+    let rtcp = weir_rtcp::rtcp_from_fci((205, 15), 2, MEDIA, &fci).unwrap();
+    for _ in 0..2 {
+        harness.push(gst::Buffer::from_mut_slice(rtcp.clone())).unwrap();
+        assert_eq!(common::bytes(&harness.pull().unwrap()), rtcp);
+    }
+    // Nonsense passes, too.
+    harness.push(gst::Buffer::from_mut_slice(vec![1, 2, 3])).unwrap();
+    let reports: Vec<_> = reports.try_iter().collect();
+    assert_eq!(reports.len(), 1);
+    let packets = reports[0].get::<gst::Array>("packets").unwrap();
+    let packet = |index: usize| packets.as_slice()[index].get::<gst::Structure>().unwrap();
+    assert_eq!(packet(0).get::<u32>("seqnum"), Ok(7));
+    assert_eq!(packet(0).get::<u64>("arrival"), Ok(64_500_000));
+    assert_eq!(packet(1).get::<bool>("received"), Ok(false));
+}
+
+/// An `rtprtxsend` before the element, as `webrtcbin` has it: in an `rtpbin`.
+#[test]
+fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
+    common::init();
+    let Ok(rtx) = gst::ElementFactory::make("rtprtxsend").build() else {
+        println!("skipped: no rtprtxsend (apt-get install gstreamer1.0-plugins-good)");
+        return;
+    };
+    let types = gst::Structure::builder("application/x-rtp-pt-map").field("96", 97_u32).build();
+    let ssrcs = gst::Structure::builder("application/x-rtp-ssrc-map").field("1", RTX).build();
+    rtx.set_property("payload-type-map", types);
+    rtx.set_property("ssrc-map", ssrcs);
+    let weircc = common::element(&[("algorithm", "gcc"), ("local", "true")]);
+    let rtpbin = gst::ElementFactory::make("rtpbin").build().unwrap();
+    let bin = rtpbin.downcast_ref::<gst::Bin>().unwrap();
+    bin.add_many([&rtx, &weircc]).unwrap();
+    rtx.link(&weircc).unwrap();
+    for (element, name) in [(&rtx, "sink"), (&weircc, "src")] {
+        let ghost = gst::GhostPad::with_target(&element.static_pad(name).unwrap()).unwrap();
+        ghost.set_active(true).unwrap();
+        bin.add_pad(&ghost).unwrap();
+    }
+    let mut harness = Harness::with_element(&rtpbin, Some("sink"), Some("src"));
+    harness.set_src_caps_str(CAPS);
+    let mut peer = common::Peer::new(&weircc, now());
+    let (mut number, mut padding) = (0, 0);
+    for round in 0..40 {
+        push_list(&harness, frame(number, 2, round * 1_800)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        while let Some(packet) = harness.try_pull() {
+            let header = header(&packet);
+            padding += u32::from(header.ssrc == RTX);
+            assert!(header.ssrc == RTX || header.sequence_number < number + 2);
+            peer.receive(now(), &packet);
+        }
+        number += 2;
+        peer.on_timeout(now());
+    }
+    assert!(padding > 0);
+}
+
+fn now() -> weir::Timestamp {
+    weir::Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64)
+}
+
+#[test]
+fn the_absolute_send_time_is_filled_in() {
+    let mut harness = harness(&[]);
+    let id = ExtensionId::new(3).unwrap();
+    harness.set_src_caps_str(&format!(
+        "{CAPS},extmap-3=(string)http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
+    ));
+    let header = RtpHeader::new(MEDIA, PayloadType::new(96).unwrap(), 1, 0)
+        .with_transport_sequence_number(Some((ExtensionId::new(1).unwrap(), 0)))
+        .with_abs_send_time(Some((id, weir_wire::rtp::AbsSendTime::from_ticks(0))));
+    let mut bytes = vec![0; 500];
+    header.emit(&mut bytes);
+    harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+    let sent = common::bytes(&harness.pull().unwrap());
+    let time = weir_wire::rtp::View::parse(&sent).unwrap().abs_send_time(id).unwrap();
+    assert!(time.ticks() > 0);
+    harness.push(packet(2, 0, true)).unwrap();
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""Measures how GStreamer's encoders obey their target: gst-encoders.py
+
+Encodes ten seconds of a test picture (640x360, 30 frames a second) with each encoder that is
+installed, at three targets, and halves the target after five seconds. Prints a table for
+docs/reference/gstreamer.md: the rate before and after the change, without RTP headers, in kbit/s.
+The encoders work as fast as they can, so the table does not depend on the speed of the machine.
+"""
+
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst
+
+FRAMES_PER_SECOND = 30
+SECONDS = 10
+TARGETS_KBPS = [600, 1200, 2400]
+PICTURES = ["smpte", "snow"]
+VPX = (
+    "deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0"
+    " buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15"
+)
+# Element, options, property of the target, its unit in bit/s.
+ENCODERS = [
+    ("vp8enc", VPX, "target-bitrate", 1),
+    ("vp9enc", VPX, "target-bitrate", 1),
+    ("x264enc", "tune=zerolatency speed-preset=ultrafast key-int-max=3000", "bitrate", 1000),
+    ("openh264enc", "rate-control=bitrate complexity=low gop-size=3000", "bitrate", 1),
+]
+
+
+def rates(encoder, options, name, unit_bps, picture, target_kbps):
+    """Mean rate in kbit/s of each half of the video; the second half has half the target."""
+    pipeline = Gst.parse_launch(
+        f"videotestsrc num-buffers={SECONDS * FRAMES_PER_SECOND} pattern={picture}"
+        f" ! video/x-raw,format=I420,width=640,height=360,framerate={FRAMES_PER_SECOND}/1"
+        f" ! identity name=raw ! {encoder} name=encoder {options} ! fakesink name=sink sync=false"
+    )
+    raw, element, sink = (pipeline.get_by_name(it) for it in ("raw", "encoder", "sink"))
+    element.set_property(name, target_kbps * 1000 // unit_bps)
+    half = SECONDS * Gst.SECOND // 2
+    sums = [0, 0]
+
+    def before_frame(_pad, info):
+        is_first_of_second_half = info.get_buffer().pts // Gst.MSECOND == half // Gst.MSECOND
+        if is_first_of_second_half:
+            element.set_property(name, target_kbps * 500 // unit_bps)
+        return Gst.PadProbeReturn.OK
+
+    def after_frame(_pad, info):
+        buffer = info.get_buffer()
+        sums[buffer.pts % (1000 * 3600 * Gst.SECOND) >= half] += buffer.get_size()
+        return Gst.PadProbeReturn.OK
+
+    raw.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, before_frame)
+    sink.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, after_frame)
+    pipeline.set_state(Gst.State.PLAYING)
+    message = pipeline.get_bus().timed_pop_filtered(
+        Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR
+    )
+    pipeline.set_state(Gst.State.NULL)
+    if message.type == Gst.MessageType.ERROR:
+        sys.exit(message.parse_error().gerror.message)
+    return [total * 8 / 1000 / (SECONDS / 2) for total in sums]
+
+
+def main():
+    if len(sys.argv) > 1:
+        print(__doc__)
+        return
+    Gst.init(None)
+    cells = [f"{it}, {t} then {t // 2}" for it in PICTURES for t in TARGETS_KBPS]
+    print("| encoder | " + " | ".join(cells) + " |")
+    print("|---|" + "---:|" * len(cells))
+    for encoder, options, name, unit_bps in ENCODERS:
+        if Gst.ElementFactory.find(encoder) is None:
+            continue
+        row = []
+        for picture in PICTURES:
+            for target in TARGETS_KBPS:
+                before, after = rates(encoder, options, name, unit_bps, picture, target)
+                row.append(f"{before:.0f}, {after:.0f}")
+        print(f"| `{encoder}` | " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
