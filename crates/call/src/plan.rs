@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
+use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_net::{Capacity, Seed};
 
 use crate::capture::CapturePlan;
@@ -346,7 +346,9 @@ impl<'a> Builder<'a> {
                 "a flow of call {number} pauses, which the call page does not support"
             ));
         }
-        let limit = |flow: Option<usize>| flow.and_then(|flow| limit(&self.scenario.flows[flow]));
+        let limit = |flow: Option<usize>| {
+            flow.and_then(|flow| pipelines::limit(&self.scenario.flows[flow]))
+        };
         Ok(Call {
             number,
             ends,
@@ -438,17 +440,6 @@ fn subscribe(calls: &mut Vec<Call>) {
             calls.push(subscription);
         }
     }
-}
-
-/// Maximum encoder bitrate of a media flow.
-fn limit(flow: &Flow) -> Option<Bitrate> {
-    let media = flow.media()?;
-    let cap = match media.source {
-        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
-        Source::Rfc8593 { .. } => None,
-    };
-    let max = media.settings.limits.max();
-    Some(cap.map_or(max, |cap| cap.min(max)))
 }
 
 #[cfg(test)]
