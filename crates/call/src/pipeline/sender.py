@@ -12,14 +12,16 @@ import time
 import gi
 
 gi.require_version("Gst", "1.0")
-for library in ("GstRtp", "GstSdp", "GstVideo", "GstWebRTC"):
+for library in ("GstSdp", "GstVideo", "GstWebRTC"):
     gi.require_version(library, "1.0")
 
 import camera
-from gi.repository import GLib, Gst, GstRtp, GstSdp, GstWebRTC
+from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
 from reports import Reporter
 
+# The header extension with the transport-wide sequence number. It stands in the capabilities behind
+# the payloader, and not only in the payloader: the offer is made before the first packet.
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 PAYLOAD_TYPE = 96
 # An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
@@ -56,14 +58,14 @@ class Sender:
     def _build(self):
         self._pipeline = Gst.parse_launch(
             f"{camera.description(self._settings)} ! vp8enc name=encoder {VP8_SETTINGS} "
-            f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
+            f"! rtpvp8pay pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
-            "clock-rate=90000 ! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
+            f"clock-rate=90000,extmap-1=(string){TWCC_URI} "
+            "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
         )
         named = self._pipeline.get_by_name
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
         self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
-        self._number_packets(named("payloader"))
         self._camera = camera.open_camera(named("camera"), self._settings)
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
@@ -74,12 +76,6 @@ class Sender:
         bus = self._pipeline.get_bus()
         bus.add_signal_watch()
         bus.connect("message::error", self._on_error)
-
-    def _number_packets(self, payloader):
-        """Adds the header extension with the transport-wide sequence number."""
-        extension = GstRtp.RTPHeaderExtension.create_from_uri(TWCC_URI)
-        extension.set_id(1)
-        payloader.emit("add-extension", extension)
 
     def _make_controller(self):
         controller = Gst.ElementFactory.make("weircc", "controller")
@@ -105,7 +101,6 @@ class Sender:
     def _start(self, _):
         self._setup["start"] = now_ms() - STARTED_MS
         self._pipeline.set_state(Gst.State.PLAYING)
-        self._camera.start()
         transceiver = self._webrtc.emit("get-transceiver", 0)
         # The browser asks for lost packets, and webrtcbin sends them again.
         transceiver.set_property("do-nack", True)
@@ -167,6 +162,8 @@ class Sender:
             self._connected = True
             self._setup["connected"] = now_ms() - STARTED_MS
             self._lines.tell(self._call, "connected", setup=self._setup)
+            # Pictures of an earlier time would wait for the connection in a queue.
+            self._camera.start()
             self._report()
             GLib.timeout_add(self._settings["statsInterval"], self._report)
             GLib.timeout_add(SAMPLE_MS, self._sample)
