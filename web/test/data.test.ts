@@ -14,7 +14,7 @@ import {
 } from "../src/data";
 import type { Airtime, Group } from "../src/format";
 import { scatterOf } from "../src/model";
-import { emptyGroup, fixture } from "./fixture";
+import { emptyGroup, fixture } from "./fixture/report";
 
 function call() {
   return fixture().scenarios.find((it) => it.id === "demo/first-call")!;

@@ -31,7 +31,8 @@ import {
   warningsOf,
   wordsMatch,
 } from "../src/model";
-import { emptyGroup, fill, fixture, hostile, withoutValues } from "./fixture";
+import { fill, hostile, withoutValues } from "./fixture/altered";
+import { emptyGroup, fixture } from "./fixture/report";
 
 function change(time_s: number, from_mbps = 1, target_mbps = 1.1): RateChange {
   return { time_s, from_mbps, target_mbps, reason: "probe", state: "increase", signals: {} };
