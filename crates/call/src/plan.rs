@@ -6,11 +6,15 @@ use std::net::Ipv4Addr;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
+use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_net::{Capacity, Seed};
 
 use crate::capture::CapturePlan;
 use crate::janus::ForwardingRole;
+
+mod pipelines;
+
+pub use pipelines::ControlledSender;
 
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +66,8 @@ pub struct Participant {
 pub enum Player {
     /// A browser.
     Browser(BrowserKind),
+    /// A pipeline of GStreamer.
+    Pipeline,
     /// A person's browser, on this machine or another one.
     Person,
     /// A forwarding server.
@@ -81,6 +87,8 @@ pub struct Call {
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
     pub audio: [bool; 2],
+    /// The pipeline that sends the video; `None` if browsers do.
+    pub pipeline: Option<ControlledSender>,
     /// When its set-up begins. For a call that starts at zero, when it can send.
     pub start: Timestamp,
     /// When it ends.
@@ -338,13 +346,16 @@ impl<'a> Builder<'a> {
                 "a flow of call {number} pauses, which the call page does not support"
             ));
         }
-        let limit = |flow: Option<usize>| flow.and_then(|flow| limit(&self.scenario.flows[flow]));
+        let limit = |flow: Option<usize>| {
+            flow.and_then(|flow| pipelines::limit(&self.scenario.flows[flow]))
+        };
         Ok(Call {
             number,
             ends,
             role: ForwardingRole::Direct,
             video: [limit(planned.up), limit(planned.down)],
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
+            pipeline: None,
             start,
             stop,
         })
@@ -429,17 +440,6 @@ fn subscribe(calls: &mut Vec<Call>) {
             calls.push(subscription);
         }
     }
-}
-
-/// Maximum encoder bitrate of a media flow.
-fn limit(flow: &Flow) -> Option<Bitrate> {
-    let media = flow.media()?;
-    let cap = match media.source {
-        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
-        Source::Rfc8593 { .. } => None,
-    };
-    let max = media.settings.limits.max();
-    Some(cap.map_or(max, |cap| cap.min(max)))
 }
 
 #[cfg(test)]
