@@ -49,7 +49,7 @@ if [ -n "$for_tests" ]; then
     need python3 python3
     need shellcheck shellcheck
     need shfmt shfmt
-    # For the tests of the C library.
+    # For the tests of the C library and of the GStreamer plugin.
     need valgrind valgrind
     need pkg-config pkg-config pkgconf
     # Without this module Python cannot create the folder into which pip installs.
@@ -63,7 +63,6 @@ if [ -n "$for_tests" ]; then
     missing="$missing $(scripts/missing-for-gst.sh)"
     pkg-config gstreamer-webrtc-1.0 2> /dev/null ||
         missing="$missing libgstreamer-plugins-bad1.0-dev"
-    need valgrind valgrind
 fi
 
 if [ -z "${missing# }" ]; then
