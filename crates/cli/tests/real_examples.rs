@@ -273,8 +273,8 @@ fn the_gstreamer_sender_in_rust_follows_the_capacity() {
 fn assert_picture_moves(lines: &[Line]) {
     let decoded = |line: &Line| line.get("frames_decoded");
     let before = lines.iter().filter(|line| line.time_s() <= DROP_S);
-    let at_the_drop = before.filter_map(decoded).last().unwrap_or(0.0);
-    let at_the_end = lines.iter().filter_map(decoded).last().unwrap_or(0.0);
+    let at_the_drop = before.filter_map(decoded).next_back().unwrap_or(0.0);
+    let at_the_end = lines.iter().filter_map(decoded).next_back().unwrap_or(0.0);
     assert!(at_the_drop >= 100.0, "{at_the_drop} frames before the drop");
     // A frozen picture would add a handful. How many there are depends on how long the frames of the
     // old rate take to leave: 73 to 225 have been seen.
