@@ -191,7 +191,7 @@ mod tests {
         for (flows, wanted) in [
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
             ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "send no audio"),
-            ("[call]\nvideo = { codec = \"VP9\" }\n[[flow]]\n", "send VP8, not VP9"),
+            ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "send VP8, not VP9"),
             (
                 "[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n",
                 "forwarding server",
