@@ -38,6 +38,14 @@ struct Media {
     marker: bool,
 }
 
+/// The sequence numbers of a stream that carries padding.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    last: u16,
+    /// Number of padding packets so far.
+    raised_by: u16,
+}
+
 /// A retransmission stream.
 #[derive(Clone, Copy, Debug)]
 struct Rtx {
@@ -55,8 +63,8 @@ pub(crate) struct Streams {
     rtx_payload_types: HashMap<u8, u8>,
     /// By the SSRC of the media.
     rtx: HashMap<u32, Rtx>,
-    /// Newest sequence number, by SSRC, of the streams that carry padding.
-    numbers: HashMap<u32, u16>,
+    /// By SSRC, of the streams that carry padding.
+    numbers: HashMap<u32, Numbers>,
     last_media: Option<Media>,
 }
 
@@ -143,7 +151,7 @@ impl Streams {
             Some(rtx) => (rtx.ssrc, rtx.payload_type),
             None => (media.ssrc, media.payload_type),
         };
-        let sequence_number = self.next_number(ssrc, 0);
+        let sequence_number = self.padding_number(ssrc);
         let header = self.padding_header(ssrc, payload_type, sequence_number, media.timestamp);
         let mut bytes = vec![0; header.size() + usize::from(PADDING.get())];
         header.emit_padding(PADDING, &mut bytes);
@@ -159,12 +167,20 @@ impl Streams {
             .with_abs_send_time(abs_send_time.map(|id| (id, AbsSendTime::from_ticks(0))))
     }
 
-    /// Continues the numbers of a stream that may contain padding. A stream without padding keeps
-    /// the payloader's numbers: `own` is the first one.
-    fn next_number(&mut self, ssrc: u32, own: u16) -> u16 {
-        let next = self.numbers.get(&ssrc).map_or(own, |number| number.wrapping_add(1));
-        self.numbers.insert(ssrc, next);
-        next
+    /// The number of a padding packet. The packets after it are raised by one more.
+    fn padding_number(&mut self, ssrc: u32) -> u16 {
+        let numbers = self.numbers.entry(ssrc).or_default();
+        numbers.raised_by = numbers.raised_by.wrapping_add(1);
+        numbers.last = numbers.last.wrapping_add(1);
+        numbers.last
+    }
+
+    /// The payloader's number, raised by the padding before it. Gaps stay, because they tell the
+    /// receiver that packets were discarded.
+    fn raised_number(&mut self, ssrc: u32, own: u16) -> u16 {
+        let numbers = self.numbers.entry(ssrc).or_default();
+        numbers.last = own.wrapping_add(numbers.raised_by);
+        numbers.last
     }
 
     /// Prepares a media packet that leaves now, and returns its RTP number. Padding in its stream
@@ -187,7 +203,7 @@ impl Streams {
         if !self.is_rtx(ssrc) {
             self.last_media = Some(media);
         }
-        let sequence_number = if carries_padding { self.next_number(ssrc, own) } else { own };
+        let sequence_number = if carries_padding { self.raised_number(ssrc, own) } else { own };
         if sequence_number != own {
             let _ = buffer.make_mut().copy_from_slice(2, &sequence_number.to_be_bytes());
         }
