@@ -62,6 +62,8 @@ pub struct Sent {
     pub loss_ratio: Option<f64>,
     /// Mean time that a packet spent in the pacer.
     pub pacer_delay: Option<TimeDelta>,
+    /// Largest time that was waiting in the pacer.
+    pub pacer_queue: Option<TimeDelta>,
     /// Size of the last encoded frame.
     pub frame_size: Option<(u32, u32)>,
     /// Frames encoded in each second.
@@ -204,6 +206,7 @@ fn sent(before: &OutboundRtp, after: &OutboundRtp, packet_bytes: u64) -> Option<
         rtt: None,
         loss_ratio: None,
         pacer_delay: pacer_s.and_then(|delay| ratio(delay, packets)).map(seconds),
+        pacer_queue: after.pacer_queue.map(|ms| seconds(ms / 1e3)),
         frame_size: after.frame_width.zip(after.frame_height),
         frame_rate: frames.map(|frames| frames as f64 / time.as_secs_f64()),
         qp: qp_sum.zip(frames).and_then(|(sum, frames)| ratio(sum as f64, frames)),

@@ -17,6 +17,17 @@ pub enum CallError {
     #[error("{variable} names '{1}', which is not there: name a {name}, or unset it",
         variable = variable(*.0), name = .0.name())]
     NotThere(BrowserKind, String),
+    /// GStreamer or its Python binding is missing or incomplete.
+    #[error(
+        "pipelines need GStreamer ({0}): apt-get install python3-gst-1.0 gir1.2-gst-plugins-bad-1.0 \
+         gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-nice"
+    )]
+    NoGstreamer(String),
+    /// The plugin `weir` of GStreamer is not installed.
+    #[error(
+        "GStreamer has no plugin 'weir': run make install-gst, or name its folder in GST_PLUGIN_PATH"
+    )]
+    NoPlugin,
     /// No forwarding server on this machine.
     #[error("no forwarding server found: apt-get install janus")]
     NoJanus,

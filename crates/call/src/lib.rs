@@ -5,6 +5,7 @@
 //! server, for browsers that somebody else opens. [`mod@derive`] converts their reports to values
 //! per interval.
 
+mod agent;
 mod bridge;
 mod browser;
 mod camera;
@@ -17,6 +18,7 @@ mod link;
 mod loads;
 mod message;
 mod outcome;
+mod pipeline;
 mod plan;
 mod players;
 mod record;
@@ -35,10 +37,11 @@ pub mod witness;
 pub use error::CallError;
 pub use janus::ForwardingRole;
 pub use link::{LinkRun, link_record};
-pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes};
+pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange};
 pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
 pub use plan::{
-    Call, CallConfig, Participant, PlannedLoad, Player, RelayHost, Unplayable, network,
+    Call, CallConfig, ControlledSender, Participant, PlannedLoad, Player, RelayHost, Unplayable,
+    network,
 };
 pub use record::{record, warnings};
 pub use run::{Progress, run_call};

@@ -4,6 +4,7 @@
 //! into these types, which reject unknown members. Texts shown to a person go through
 //! [`printable`].
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -18,13 +19,13 @@ pub const STATS_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum length of a peer's text that the lab prints.
 const PRINTABLE_CHARS: usize = 200;
 
-/// One end of a call. Peer a sends the offer, peer b the answer.
+/// One end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// The peer that offers.
+    /// The peer on host A's side.
     A,
-    /// The peer that answers.
+    /// The peer on host B's side.
     B,
 }
 
@@ -68,6 +69,8 @@ pub struct CallSettings {
     pub video: [Option<Bitrate>; 2],
     /// Whether peer a and peer b send audio.
     pub audio: [bool; 2],
+    /// The peer that offers. A pipeline offers to the browser that receives its video.
+    pub offerer: Peer,
     /// The relay for all media.
     pub relay: Option<RelayAccess>,
     /// The addresses sent to peer a and peer b instead of the other peer's addresses.
@@ -154,6 +157,24 @@ pub(crate) enum PeerMessage {
     },
 }
 
+/// A change of a controller's target bitrate, as the element `weircc` tells it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TargetChange {
+    /// When, in ns of the clock `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The target before, in bit/s.
+    pub from_bps: u64,
+    /// The new target in bit/s.
+    pub target_bps: u64,
+    /// The reason, in the words of Weir's records.
+    pub reason: String,
+    /// The controller's state.
+    pub state: String,
+    /// The controller's signals by name. The names contain the unit.
+    pub signals: BTreeMap<String, f64>,
+}
+
 /// Messages from the lab to a peer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -206,7 +227,7 @@ impl PageConfig {
         let (near, far) = (peer.index(), peer.other().index());
         let Picture { width, height, fps, codec } = call.picture;
         Self {
-            offers: peer == Peer::A,
+            offers: peer == call.offerer,
             video: Media { sends: call.video[near].is_some(), receives: call.video[far].is_some() },
             audio: Media { sends: call.audio[near], receives: call.audio[far] },
             width,

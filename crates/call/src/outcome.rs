@@ -5,7 +5,7 @@ use weir_emu::{Emulation, LoadReport};
 
 use crate::capture::HostCapture;
 use crate::derive::{self, Interval, TimedReport};
-use crate::message::SetupTimes;
+use crate::message::{SetupTimes, TargetChange};
 use crate::stats::CandidatePair;
 use crate::usage::Usage;
 
@@ -58,6 +58,9 @@ pub struct PeerOutcome {
     pub pair: Option<CandidatePair>,
     /// Its reports in scenario time.
     pub reports: Vec<TimedReport>,
+    /// The changes of its controller's target with their scenario time, in order. Browsers do not
+    /// tell theirs.
+    pub targets: Vec<(Timestamp, TargetChange)>,
 }
 
 impl PeerOutcome {

@@ -15,6 +15,10 @@ use crate::message::Peer;
 
 mod topologies;
 
+mod pipelines;
+
+pub use pipelines::ControlledSender;
+
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
 #[error("{scenario} cannot be run as calls: {why}")]
@@ -65,6 +69,8 @@ pub struct Participant {
 pub enum Player {
     /// A browser.
     Browser(BrowserKind),
+    /// A pipeline of GStreamer.
+    Pipeline,
     /// A person's browser, on this machine or another one.
     Person,
     /// A forwarding server.
@@ -93,6 +99,8 @@ pub struct Call {
     pub video: [Option<Bitrate>; 2],
     /// Which ends send audio.
     pub audio: [bool; 2],
+    /// The pipeline that sends the video; `None` if browsers do.
+    pub pipeline: Option<ControlledSender>,
     /// When its set-up begins. For a call that starts at zero, when it can send.
     pub start: Timestamp,
     /// When it ends.
@@ -257,6 +265,7 @@ impl<'a> Builder<'a> {
             role: ForwardingRole::Direct,
             video: [limit(planned.up), limit(planned.down)],
             audio: [planned.audio_up.is_some(), planned.audio_down.is_some()],
+            pipeline: None,
             start,
             stop,
         })

@@ -1,15 +1,17 @@
-//! The programs of a run's participants: browsers and a forwarding server.
+//! The programs of a run's participants: browsers, pipelines and a forwarding server.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use weir_emu::Emulator;
 
+use crate::agent::Agent;
 use crate::bridge::Bridge;
 use crate::browser::{Browser, Program};
 use crate::error::CallError;
 use crate::janus::Janus;
 use crate::message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL};
+use crate::pipeline::{self, Gstreamer, PipelineProcess};
 use crate::plan::{Call, CallConfig, Participant, Player};
 use crate::relay::RelayServer;
 use crate::server::Session;
@@ -25,6 +27,7 @@ pub(crate) struct Playing {
 #[derive(Debug)]
 enum Kind {
     Browser(Browser),
+    Pipeline(PipelineProcess),
     Person,
     Server(Janus),
 }
@@ -48,6 +51,7 @@ impl Playing {
     pub(crate) fn pid(&self) -> Option<u32> {
         match &self.kind {
             Kind::Browser(browser) => Some(browser.pid()),
+            Kind::Pipeline(process) => Some(process.pid()),
             Kind::Person => None,
             Kind::Server(janus) => Some(janus.pid()),
         }
@@ -57,6 +61,7 @@ impl Playing {
     pub(crate) fn has_ended(&mut self) -> Option<String> {
         match &mut self.kind {
             Kind::Browser(browser) => browser.has_ended().then(|| browser.last_words()),
+            Kind::Pipeline(process) => process.has_ended().then(|| process.last_words()),
             // The agents of the server notice when it ends.
             Kind::Person | Kind::Server(_) => None,
         }
@@ -83,16 +88,26 @@ pub(crate) fn open(
     let relay = relay.transpose()?;
     let bridges = bridges(config, emulator)?;
     let access = relay.as_ref().map(|relay| &relay.access);
-    let session = session(config, emulator, janus.as_ref(), access, &bridges)?;
+    let mut agents = janus.as_ref().map_or(Vec::new(), |janus| janus_agents(config, janus));
+    let gstreamer = gstreamer(config, emulator, folder)?;
+    let mut pipelines = Vec::new();
+    if let Some(gstreamer) = &gstreamer {
+        let (started, pipeline_agents) =
+            start_pipelines(config, emulator, folder, camera, gstreamer)?;
+        pipelines = started;
+        agents.extend(pipeline_agents);
+    }
+    let session = session(config, emulator, agents, access, &bridges)?;
     let mut opened = Opened {
         session,
         playing: Vec::new(),
         relay,
         bridges,
         urls: Vec::new(),
-        warnings: programs.iter().filter_map(Program::warning).cloned().collect(),
+        warnings: warnings(&programs, gstreamer.as_ref()),
     };
     let mut listener = 0;
+    let mut pipelines = pipelines.into_iter();
     for (index, participant) in config.participants.iter().enumerate() {
         let seats = seats(config, index);
         let (kind, version) = match participant.player {
@@ -104,6 +119,11 @@ pub(crate) fn open(
                 listener += 1;
                 let browser = program.open(host(participant), &url, &profile, camera)?;
                 (Kind::Browser(browser), program.version.clone())
+            }
+            Player::Pipeline => {
+                let process = pipelines.next().expect("each pipeline was started above");
+                let version = gstreamer.as_ref().map(|found| found.version.clone());
+                (Kind::Pipeline(process), version.unwrap_or_default())
             }
             Player::ForwardingServer => {
                 let janus = janus.take().expect("a run has one forwarding server");
@@ -155,6 +175,54 @@ fn programs(
     Ok(programs)
 }
 
+/// What the record must say about the confinement of the programs.
+fn warnings(programs: &[Program], gstreamer: Option<&Gstreamer>) -> Vec<String> {
+    let of_browsers = programs.iter().filter_map(Program::warning);
+    let of_pipelines = gstreamer.and_then(|found| found.warning.as_ref());
+    of_browsers.chain(of_pipelines).cloned().collect()
+}
+
+/// GStreamer, if the run has a pipeline.
+fn gstreamer(
+    config: &CallConfig,
+    emulator: &Emulator,
+    folder: &Path,
+) -> Result<Option<Gstreamer>, CallError> {
+    let pipeline = config.participants.iter().find(|one| one.player == Player::Pipeline);
+    let found =
+        pipeline.map(|one| Gstreamer::find(emulator.host(one.host), folder, &pipeline::ELEMENTS));
+    found.transpose()
+}
+
+/// Starts the pipelines in the order of their participants, and their agents.
+fn start_pipelines(
+    config: &CallConfig,
+    emulator: &Emulator,
+    folder: &Path,
+    camera: Option<&Path>,
+    gstreamer: &Gstreamer,
+) -> Result<(Vec<PipelineProcess>, Vec<Agent>), CallError> {
+    let (mut processes, mut agents) = (Vec::new(), Vec::new());
+    for (index, participant) in config.participants.iter().enumerate() {
+        if participant.player != Player::Pipeline {
+            continue;
+        }
+        let (seats, host) = (seats(config, index), emulator.host(participant.host));
+        let own = folder.join(&participant.name);
+        let (process, pipes) = pipeline::start(gstreamer, host, &own, config, &seats, camera)?;
+        processes.push(process);
+        agents.push(Agent::Pipeline(pipeline::Agent::new(seats, pipes)));
+    }
+    Ok((processes, agents))
+}
+
+/// The agents of the forwarding server.
+fn janus_agents(config: &CallConfig, janus: &Janus) -> Vec<Agent> {
+    let roles = config.calls.iter().map(|call| call.role).collect();
+    let agents = janus.agents(roles).into_iter();
+    agents.map(|(call, agent)| Agent::ForwardingServer(call, agent)).collect()
+}
+
 fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, CallError> {
     let Some(address) = config.serve else { return Ok(Vec::new()) };
     let hosts = |call: &Call| call.ends.map(|end| emulator.host(config.participants[end].host));
@@ -166,7 +234,7 @@ fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, Call
 fn session(
     config: &CallConfig,
     emulator: &Emulator,
-    janus: Option<&Janus>,
+    agents: Vec<Agent>,
     relay: Option<&RelayAccess>,
     bridges: &[Bridge],
 ) -> Result<Session, CallError> {
@@ -185,12 +253,11 @@ fn session(
         picture: config.picture,
         video: call.video,
         audio: call.audio,
+        offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
         relay: relay.cloned(),
         bridge: bridges.get(index).map(|bridge| bridge.addresses),
         stats_interval: STATS_INTERVAL,
     });
-    let roles = config.calls.iter().map(|call| call.role).collect();
-    let agents = janus.map_or(Vec::new(), |janus| janus.agents(roles));
     let session = Session::with_agents(listeners, settings.collect(), agents);
     session.map_err(CallError::system("start the server"))
 }

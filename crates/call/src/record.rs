@@ -413,6 +413,7 @@ fn sent_entry(sent: &Sent) -> file::SentInterval {
         sent_again_bps: sent.retransmission_rate.map(Bitrate::as_bps),
         rtt_ms: sent.rtt.map(TimeDelta::as_millis_f64),
         pacer_ms: sent.pacer_delay.map(TimeDelta::as_millis_f64),
+        pacer_queue_ms: sent.pacer_queue.map(TimeDelta::as_millis_f64),
         encode_ms: sent.encode_time.map(TimeDelta::as_millis_f64),
         sent_frame_size: sent.frame_size,
         sent_frame_rate: sent.frame_rate,

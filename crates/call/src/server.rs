@@ -23,7 +23,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 
-use crate::janus::Agent;
+use crate::agent::Agent;
 use crate::message::{CallSettings, Peer};
 use crate::signalling::{Call, Event, MESSAGE_BYTES_MAX};
 use crate::token_listener::{ReachedAt, TokenListener};
@@ -61,12 +61,11 @@ impl Session {
         Self::with_agents(listeners, calls, Vec::new())
     }
 
-    /// Like [`start`](Session::start), with agents for the forwarding server, by the index of their
-    /// call.
+    /// Like [`start`](Session::start), with agents that take the seats of programs without a page.
     pub(crate) fn with_agents(
         listeners: Vec<TcpListener>,
         calls: Vec<CallSettings>,
-        agents: Vec<(usize, Agent)>,
+        agents: Vec<Agent>,
     ) -> io::Result<Self> {
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
         let token = random_token()?;
@@ -90,9 +89,9 @@ impl Session {
                         axum::serve(TokenListener::new(listener, &seated.token), service.clone());
                     tokio::spawn(async move { serving.await });
                 }
-                for (call, agent) in agents {
+                for agent in agents {
                     let shared = seated.clone();
-                    tokio::spawn(async move { agent.run(&shared.calls[call]).await });
+                    tokio::spawn(async move { agent.run(&shared.calls).await });
                 }
                 // An error means that the session was dropped: stop, too.
                 let _ = stopped.await;

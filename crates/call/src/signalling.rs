@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::bridge::{user_fragment, without_candidates};
 use crate::message::{
-    CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, printable,
+    CallSettings, LabMessage, PageConfig, Peer, PeerMessage, SetupTimes, TargetChange, printable,
 };
 use crate::stats::StatsReport;
 
@@ -58,6 +58,8 @@ pub enum EventKind {
     Playing(f64),
     /// It reported its statistics.
     Stats(Box<StatsReport>),
+    /// The controller of a pipeline changed its target.
+    Target(Box<TargetChange>),
     /// The peer gave up or was dropped. Contains the cause in one line.
     Failed(String),
     /// Its connection to the lab has ended.
@@ -136,7 +138,7 @@ impl Call {
         Event { at: Instant::now(), call: self.index, peer, kind }
     }
 
-    fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
+    pub(crate) fn emit(&self, peer: Peer, kind: EventKind) -> Result<(), Violation> {
         let sent = self.events.try_send(self.event(peer, kind));
         sent.map_err(|_| format!("{peer} sends faster than the lab can read"))
     }
@@ -189,11 +191,11 @@ impl Call {
     pub(crate) fn on_message(&self, peer: Peer, message: PeerMessage) -> Result<(), Violation> {
         match message {
             PeerMessage::Ready => self.on_ready(peer),
-            PeerMessage::Offer { sdp } if peer == Peer::A => {
+            PeerMessage::Offer { sdp } if peer == self.settings.offerer => {
                 let sdp = self.described(peer, sdp)?;
                 self.relay(peer, LabMessage::Offer { sdp })
             }
-            PeerMessage::Answer { sdp } if peer == Peer::B => {
+            PeerMessage::Answer { sdp } if peer != self.settings.offerer => {
                 let sdp = self.described(peer, sdp)?;
                 self.relay(peer, LabMessage::Answer { sdp })
             }

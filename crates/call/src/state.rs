@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use weir::units::{TimeDelta, Timestamp};
 
 use crate::derive::TimedReport;
-use crate::message::{Peer, STATS_INTERVAL, SetupTimes, printable};
+use crate::message::{Peer, STATS_INTERVAL, SetupTimes, TargetChange, printable};
 use crate::outcome::{CallResult, PeerOutcome};
 use crate::signalling::EventKind;
 use crate::stats::{Candidate, CandidatePair, StatsReport};
@@ -47,6 +47,7 @@ struct PeerLog {
     first_frame_ms: Option<f64>,
     pair: Option<CandidatePair>,
     reports: Vec<(Instant, StatsReport)>,
+    targets: Vec<TargetChange>,
 }
 
 impl CallState {
@@ -129,6 +130,7 @@ impl CallState {
                     self.fail(format!("{peer} sends more reports than it was asked for"));
                 }
             }
+            EventKind::Target(change) => log.targets.push(*change),
             EventKind::Failed(_) | EventKind::Left if self.ending => log.left = true,
             EventKind::Failed(cause) => self.fail(cause),
             EventKind::Left => {
@@ -151,6 +153,7 @@ impl CallState {
             first_frame_ms: log.first_frame_ms,
             pair: log.pair,
             reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
+            targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
         };
         let peers = self.peers.map(outcome);
         CallResult { number: self.number, peers, failure: self.failure }
@@ -226,6 +229,20 @@ fn align(reports: Vec<(Instant, StatsReport)>, start: Instant) -> Vec<TimedRepor
     };
     let timed = |(made, _, report)| TimedReport { time: made + offset, report };
     stamped.into_iter().map(timed).collect()
+}
+
+/// Converts the times of a controller's changes from the system's monotonic clock to scenario time.
+fn on_scenario_time(changes: Vec<TargetChange>, start: Instant) -> Vec<(Timestamp, TargetChange)> {
+    // `Instant` is on the same clock, but does not tell its value. One moment is read from both.
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let since_start = since(start, Instant::now());
+    let now = TimeDelta::from_secs(now.tv_sec) + TimeDelta::from_nanos(now.tv_nsec);
+    let zero = now - since_start;
+    let timed = |change: TargetChange| {
+        let time = i64::try_from(change.time_ns).unwrap_or(i64::MAX);
+        (Timestamp::ZERO + (TimeDelta::from_nanos(time) - zero), change)
+    };
+    changes.into_iter().map(timed).collect()
 }
 
 /// Time from `start` to `at`; negative if `at` is earlier.

@@ -95,6 +95,9 @@ pub struct OutboundRtp {
     pub total_encode_time: Option<f64>,
     /// Seconds that packets spent in the pacer.
     pub total_packet_send_delay: Option<f64>,
+    /// Largest time in ms that was waiting in the pacer since the previous report. Only pipelines
+    /// report it; it is not a member of the W3C's object.
+    pub pacer_queue: Option<f64>,
     /// What limits picture size or frame rate.
     pub quality_limitation_reason: Option<LimitationReason>,
     /// Seconds with each limitation reason.

@@ -21,6 +21,7 @@ fn settings() -> CallSettings {
     CallSettings {
         picture: Picture::default(),
         video: [Some(Bitrate::from_kbps(2500)), None],
+        offerer: Peer::A,
         audio: [true, true],
         relay: None,
         bridge: None,

@@ -358,6 +358,9 @@ pub struct SentInterval {
     pub rtt_ms: Option<f64>,
     /// Mean time of a packet in the pacer.
     pub pacer_ms: Option<f64>,
+    /// Largest time that was waiting in the pacer; of pipelines only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacer_queue_ms: Option<f64>,
     /// Mean time to encode a frame.
     pub encode_ms: Option<f64>,
     /// Width and height of the last encoded frame, in pixels.

@@ -1,0 +1,77 @@
+"""A camera that plays a file of uncompressed pictures in a loop (YUV4MPEG2, 4:2:0)."""
+
+import threading
+
+from gi.repository import Gst, GstVideo
+
+FRAME_MARK = b"FRAME\n"
+
+
+def open_camera(source, path, settings):
+    """Makes `source`, an appsrc, deliver the file's pictures at the rate of the settings.
+
+    All pictures stay in memory and are handed out without a copy.
+    """
+    width, height, rate = settings["width"], settings["height"], settings["frameRate"]
+    size = f"width={width},height={height},framerate={rate}/1"
+    source.set_property("caps", Gst.Caps.from_string(f"video/x-raw,format=I420,{size}"))
+    return Player(source, _pictures(path, width, height), Gst.SECOND // rate)
+
+
+def _pictures(path, width, height):
+    chroma = (width + 1) // 2, (height + 1) // 2
+    picture = width * height + 2 * chroma[0] * chroma[1]
+    offsets = [0, width * height, width * height + chroma[0] * chroma[1], 0]
+    strides = [width, chroma[0], chroma[0], 0]
+    pictures = []
+    with open(path, "rb") as file:
+        head = file.readline()
+        if not head.startswith(b"YUV4MPEG2 "):
+            raise ValueError(f"{path} is not a YUV4MPEG2 file")
+        while file.readline() == FRAME_MARK:
+            buffer = Gst.Buffer.new_wrapped(file.read(picture))
+            GstVideo.buffer_add_video_meta_full(
+                buffer,
+                GstVideo.VideoFrameFlags.NONE,
+                GstVideo.VideoFormat.I420,
+                width,
+                height,
+                3,
+                offsets,
+                strides,
+            )
+            pictures.append(buffer)
+    if not pictures:
+        raise ValueError(f"{path} has no picture")
+    return pictures
+
+
+class Player:
+    """Pushes one picture after the other, each at its time."""
+
+    def __init__(self, source, pictures, interval):
+        self._source, self._pictures, self._interval = source, pictures, interval
+        self._ended = threading.Event()
+
+    def start(self):
+        """Begins to play. The pipeline must be playing."""
+        threading.Thread(target=self._play, daemon=True).start()
+
+    def stop(self):
+        """Ends soon after."""
+        self._ended.set()
+
+    def _play(self):
+        clock = self._source.get_clock()
+        base = self._source.get_base_time()
+        start = clock.get_time()
+        count = 0
+        while not self._ended.wait(max(0, start + count * self._interval - clock.get_time()) / Gst.SECOND):
+            # A shallow copy: it shares the memory of the picture.
+            buffer = self._pictures[count % len(self._pictures)].copy()
+            buffer.pts = start + count * self._interval - base
+            buffer.duration = self._interval
+            if self._source.emit("push-buffer", buffer) != Gst.FlowReturn.OK:
+                return
+            # A camera does not deliver the pictures of a time that has passed.
+            count = max(count + 1, (clock.get_time() - start) // self._interval)

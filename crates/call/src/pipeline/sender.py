@@ -1,0 +1,265 @@
+"""The sender of a call: a camera, an encoder and webrtcbin, under a controller of Weir.
+
+Started by the lab inside a host of the emulated network. The first line of its input is the
+configuration, the others are messages (see lines.py). All times are of CLOCK_MONOTONIC.
+"""
+
+import json
+import os
+import sys
+import time
+
+import gi
+
+gi.require_version("Gst", "1.0")
+for library in ("GstRtp", "GstSdp", "GstVideo", "GstWebRTC"):
+    gi.require_version(library, "1.0")
+
+from gi.repository import GLib, Gst, GstRtp, GstSdp, GstWebRTC  # noqa: E402
+
+from camera import open_camera  # noqa: E402
+from lines import Lines  # noqa: E402
+from reports import Reporter  # noqa: E402
+
+TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+PAYLOAD_TYPE = 96
+# An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
+MTU = 1200
+# What waits in the pacer is sampled as often as records have rows.
+SAMPLE_MS = 50
+# As libwebrtc configures VP8 for a call: constant bitrate, one-second buffer, no lookahead, a
+# frame is dropped rather than sent late. Sizes of the buffer are in ms, limits in per cent.
+VP8_SETTINGS = (
+    "deadline=1 cpu-used=8 threads=2 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000 "
+    "error-resilient=default min-quantizer=2 max-quantizer=56 undershoot=100 overshoot=15 "
+    "buffer-initial-size=500 buffer-optimal-size=600 buffer-size=1000 dropframe-threshold=30 "
+    "static-threshold=1"
+)
+
+
+def now_ms():
+    """The time now in ms."""
+    return time.monotonic_ns() / 1e6
+
+
+class Sender:
+    """One call in which this process sends video to a browser."""
+
+    def __init__(self, lines, call, settings):
+        self._lines, self._call, self._settings = lines, call, settings
+        self._setup = {"joined": now_ms() - STARTED_MS}
+        self._connected = False
+        self._negotiated = False
+        self._early_candidates = []
+        self._pipeline = Gst.Pipeline.new(f"call-{call}")
+        self._build()
+        self._reporter = Reporter(self._webrtc, self._encoder, self._controller, settings)
+
+    def _build(self):
+        self._pipeline = Gst.parse_launch(
+            "appsrc name=camera is-live=true format=time max-buffers=2 leaky-type=downstream "
+            f"! vp8enc name=encoder {VP8_SETTINGS} "
+            f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
+            f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
+            "clock-rate=90000 ! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
+        )
+        named = self._pipeline.get_by_name
+        self._webrtc, self._encoder = named("webrtc"), named("encoder")
+        self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
+        self._number_packets(named("payloader"))
+        self._camera = open_camera(named("camera"), self._settings["camera"], self._settings)
+        self._setup["camera"] = now_ms() - STARTED_MS
+        self._controller = self._make_controller()
+        self._webrtc.connect("request-aux-sender", lambda *_: self._controller)
+        self._webrtc.connect("on-ice-candidate", self._on_own_candidate)
+        self._webrtc.connect("notify::ice-connection-state", self._on_ice_state)
+        self._webrtc.connect("notify::connection-state", self._on_connection_state)
+        bus = self._pipeline.get_bus()
+        bus.add_signal_watch()
+        bus.connect("message::error", self._on_error)
+
+    def _number_packets(self, payloader):
+        """Adds the header extension with the transport-wide sequence number."""
+        extension = GstRtp.RTPHeaderExtension.create_from_uri(TWCC_URI)
+        extension.set_id(1)
+        payloader.emit("add-extension", extension)
+
+    def _make_controller(self):
+        controller = Gst.ElementFactory.make("weircc", "controller")
+        for name in ("algorithm", "min-bitrate", "start-bitrate", "max-bitrate"):
+            key = name.split("-")[0] + "Bitrate" if name.endswith("bitrate") else name
+            controller.set_property(name, self._settings[key])
+        controller.set_property("encoder", self._encoder)
+        controller.connect("target-changed", self._on_target)
+        return controller
+
+    def receive(self, message):
+        """Handles a message of the call's protocol."""
+        handlers = {
+            "config": lambda _: self._lines.tell(self._call, "ready"),
+            "start": self._start,
+            "offer": self._on_offer,
+            "answer": self._on_answer,
+            "candidate": self._on_candidate,
+            "stop": self._stop,
+            "refused": self._stop,
+        }
+        handlers[message["type"]](message)
+
+    def _start(self, _):
+        self._setup["start"] = now_ms() - STARTED_MS
+        self._pipeline.set_state(Gst.State.PLAYING)
+        # Asks the receiver for lost packets, which webrtcbin then sends again.
+        self._webrtc.emit("get-transceiver", 0).set_property("do-nack", True)
+        transceiver = self._webrtc.emit("get-transceiver", 0)
+        transceiver.set_property("direction", GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY)
+        if self._settings["offers"]:
+            self._describe("create-offer", "offer")
+
+    def _describe(self, request, kind):
+        def on_reply(promise):
+            reply = promise.get_reply()
+            description = reply.get_value(kind)
+            self._webrtc.emit("set-local-description", description, Gst.Promise.new())
+            self._lines.tell(self._call, kind, sdp=description.sdp.as_text())
+
+        self._webrtc.emit(request, None, Gst.Promise.new_with_change_func(on_reply))
+
+    def _on_offer(self, message):
+        caps = (
+            f"application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
+            f"clock-rate=90000,extmap-1=(string){TWCC_URI}"
+        )
+        transceiver = self._webrtc.emit("get-transceiver", 0)
+        transceiver.set_property("codec-preferences", Gst.Caps.from_string(caps))
+        self._set_remote("offer", message["sdp"], lambda: self._describe("create-answer", "answer"))
+
+    def _on_answer(self, message):
+        self._set_remote("answer", message["sdp"], lambda: None)
+
+    def _set_remote(self, kind, text, then):
+        _, sdp = GstSdp.SDPMessage.new_from_text(text)
+        description = GstWebRTC.WebRTCSessionDescription.new(
+            getattr(GstWebRTC.WebRTCSDPType, kind.upper()), sdp
+        )
+
+        def on_reply(_):
+            GLib.idle_add(self._on_described, then)
+
+        promise = Gst.Promise.new_with_change_func(on_reply)
+        self._webrtc.emit("set-remote-description", description, promise)
+
+    def _on_described(self, then):
+        self._setup["described"] = now_ms() - STARTED_MS
+        self._negotiated = True
+        then()
+        for candidate in self._early_candidates:
+            self._add_candidate(candidate)
+        return GLib.SOURCE_REMOVE
+
+    def _on_candidate(self, message):
+        if self._negotiated:
+            self._add_candidate(message["candidate"])
+        else:
+            self._early_candidates.append(message["candidate"])
+
+    def _add_candidate(self, candidate):
+        if is_udp(candidate["candidate"]):
+            line = candidate["sdpMLineIndex"] or 0
+            self._webrtc.emit("add-ice-candidate", line, candidate["candidate"])
+
+    def _on_own_candidate(self, _, line, candidate):
+        if is_udp(candidate):
+            entry = {"candidate": candidate, "sdpMid": None, "sdpMLineIndex": line}
+            entry["usernameFragment"] = None
+            self._lines.tell(self._call, "candidate", candidate=entry)
+
+    def _on_ice_state(self, *_):
+        state = self._webrtc.get_property("ice-connection-state")
+        states = GstWebRTC.WebRTCICEConnectionState
+        if state in (states.CONNECTED, states.COMPLETED):
+            self._setup.setdefault("ice", now_ms() - STARTED_MS)
+
+    def _on_connection_state(self, *_):
+        GLib.idle_add(self._check_connection)
+
+    def _check_connection(self):
+        state = self._webrtc.get_property("connection-state")
+        if state == GstWebRTC.WebRTCPeerConnectionState.FAILED:
+            self._lines.fail(self._call, "no connection to the other peer")
+        if state == GstWebRTC.WebRTCPeerConnectionState.CONNECTED and not self._connected:
+            self._connected = True
+            self._setup["connected"] = now_ms() - STARTED_MS
+            self._lines.tell(self._call, "connected", setup=self._setup)
+            self._report()
+            GLib.timeout_add(self._settings["statsInterval"], self._report)
+            GLib.timeout_add(SAMPLE_MS, self._sample)
+        return GLib.SOURCE_REMOVE
+
+    def _sample(self):
+        self._reporter.sample()
+        return self._goes_on()
+
+    def _report(self):
+        self._reporter.report(
+            lambda report: self._lines.tell(self._call, "stats", report=report)
+        )
+        return self._goes_on()
+
+    def _goes_on(self):
+        return GLib.SOURCE_CONTINUE if self._connected else GLib.SOURCE_REMOVE
+
+    def _on_target(self, _, change):
+        members = {
+            change.nth_field_name(index): change.get_value(change.nth_field_name(index))
+            for index in range(change.n_fields())
+        }
+        target = {
+            "timeNs": members.pop("time"),
+            "fromBps": members.pop("from"),
+            "targetBps": members.pop("target"),
+            "reason": members.pop("reason"),
+            "state": members.pop("state"),
+            "signals": members,
+        }
+        self._lines.write(self._call, target=target)
+
+    def _on_error(self, _, message):
+        error, _ = message.parse_error()
+        self._lines.fail(self._call, f"{message.src.get_name()}: {error.message}")
+
+    def _stop(self, _):
+        if self._connected:
+            self._report()
+        self._connected = False
+        self._camera.stop()
+        self._pipeline.set_state(Gst.State.NULL)
+        self._lines.write(self._call, left={})
+
+
+def is_udp(candidate):
+    """Whether a candidate's transport is UDP, which alone crosses the emulated path."""
+    words = candidate.split()
+    return len(words) > 2 and words[2].lower() == "udp"
+
+
+def main():
+    """Serves the calls of the configuration until the lab closes the input."""
+    Gst.init(None)
+    settings = json.loads(sys.stdin.readline())
+    loop = GLib.MainLoop()
+    lines = Lines(loop)
+    senders = {
+        call["call"]: Sender(lines, call["call"], call["settings"]) for call in settings["calls"]
+    }
+    lines.read(lambda call, message: senders[call].receive(message))
+    loop.run()
+    # Elements of webrtcbin that still close their sockets are of no use to anyone.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+STARTED_MS = now_ms()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+//! Changes the plan to calls whose senders are pipelines under a controller.
+
+use weir::ControllerFactory;
+use weir::units::Bitrate;
+use weir_lab::scenario::call::Codec;
+use weir_lab::scenario::{Flow, Scenario};
+
+use super::{CallConfig, PlanResult, Player, Unplayable};
+use crate::janus::ForwardingRole;
+use crate::message::Peer;
+
+/// The controller of a pipeline that sends the video of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlledSender {
+    /// The end that sends.
+    pub peer: Peer,
+    /// Name of the controller.
+    pub controller: String,
+    /// Smallest target bitrate.
+    pub min: Bitrate,
+    /// Target bitrate at the start.
+    pub start: Bitrate,
+    /// Largest target bitrate.
+    pub max: Bitrate,
+}
+
+impl CallConfig {
+    /// Changes the plan: each video is sent by a pipeline under `controller`, or under the
+    /// controller that its flow names, and received by a browser.
+    ///
+    /// # Errors
+    /// One line, if pipelines cannot play the scenario.
+    pub fn with_pipelines(
+        mut self,
+        scenario: &Scenario,
+        controller: &ControllerFactory,
+    ) -> Result<Self, Unplayable> {
+        let unplayable = |why| Unplayable { scenario: scenario.id.clone(), why };
+        self.put_pipelines(scenario, controller).map_err(unplayable)?;
+        Ok(self)
+    }
+
+    fn put_pipelines(
+        &mut self,
+        scenario: &Scenario,
+        controller: &ControllerFactory,
+    ) -> PlanResult<()> {
+        let codec = self.picture.codec;
+        if codec != Codec::Vp8 {
+            return Err(format!("pipelines send VP8, not {}", codec.name()));
+        }
+        if self.relay.is_some() {
+            return Err("pipelines do not use a relay: leave out --controller".into());
+        }
+        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
+            return Err("pipelines send to browsers, not to a forwarding server: leave out \
+                        --controller"
+                .into());
+        }
+        for (call, planned) in self.calls.iter_mut().zip(scenario.calls()) {
+            let number = call.number;
+            if call.audio != [false; 2] {
+                return Err(format!("pipelines send no audio, but call {number} has audio"));
+            }
+            let (peer, flow) = match (planned.up, planned.down) {
+                (Some(flow), None) => (Peer::A, flow),
+                (None, Some(flow)) => (Peer::B, flow),
+                _ => {
+                    return Err(format!(
+                        "a pipeline sends to a browser, but both ends of call {number} send video: \
+                         write one direction, or leave out --controller"
+                    ));
+                }
+            };
+            let max = call.video[peer.index()];
+            call.pipeline = sender(&scenario.flows[flow], controller, peer, max);
+        }
+        self.seat_pipelines()
+    }
+
+    /// Makes the sending participants pipelines.
+    fn seat_pipelines(&mut self) -> PlanResult<()> {
+        let ends = |sends: bool| {
+            let calls = self.calls.iter();
+            let end = |call: &super::Call| {
+                let sender = call.pipeline.as_ref()?.peer;
+                Some(call.ends[if sends { sender } else { sender.other() }.index()])
+            };
+            calls.filter_map(end).collect::<Vec<usize>>()
+        };
+        let (senders, receivers) = (ends(true), ends(false));
+        if let Some(both) = senders.iter().find(|sender| receivers.contains(sender)) {
+            return Err(format!(
+                "{} sends video in one call and receives it in another, which a pipeline does not",
+                self.participants[*both].name
+            ));
+        }
+        for sender in senders {
+            self.participants[sender].player = Player::Pipeline;
+        }
+        Ok(())
+    }
+}
+
+fn sender(
+    flow: &Flow,
+    controller: &ControllerFactory,
+    peer: Peer,
+    max: Option<Bitrate>,
+) -> Option<ControlledSender> {
+    let media = flow.media()?;
+    let own = media.controller.map_or_else(|| controller.clone(), Into::into);
+    let limits = media.settings.limits;
+    let max = max.unwrap_or(limits.max());
+    Some(ControlledSender {
+        peer,
+        controller: own.name().into(),
+        min: limits.min().min(max),
+        start: limits.start().min(max),
+        max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use weir::Algorithm;
+    use weir_lab::scenario::parse;
+
+    use super::*;
+
+    fn plan(flows: &str) -> Result<CallConfig, Unplayable> {
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+                    [network.up]\ncapacity = \"2Mbps\"\n";
+        let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();
+        CallConfig::of(&scenario, 1)?.with_pipelines(&scenario, &Algorithm::Nada.into())
+    }
+
+    fn players(config: &CallConfig) -> Vec<bool> {
+        config.participants.iter().map(|one| one.player == Player::Pipeline).collect()
+    }
+
+    #[test]
+    fn pipelines_stand_at_the_sending_ends() {
+        let limits = "min_bitrate = \"150kbps\"\nmax_bitrate = \"2Mbps\"\n";
+        let up = plan(&format!("[[flow]]\n{limits}start_bitrate = \"300kbps\"\n")).unwrap();
+        assert_eq!(players(&up), [true, false]);
+        let sender = up.calls[0].pipeline.clone().unwrap();
+        let kbps = Bitrate::from_kbps;
+        assert_eq!((sender.peer, sender.controller.as_str()), (Peer::A, "nada"));
+        assert_eq!((sender.min, sender.start, sender.max), (kbps(150), kbps(300), kbps(2000)));
+        let down = plan("[[flow]]\ndirection = \"down\"\n").unwrap();
+        assert_eq!(players(&down), [false, true]);
+        assert_eq!(down.calls[0].pipeline.as_ref().unwrap().peer, Peer::B);
+        let two = plan("[[flow]]\n[[flow]]\n").unwrap();
+        assert_eq!(players(&two), [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_flow_that_names_its_controller_keeps_it() {
+        let config = plan("[[flow]]\n[[flow]]\ncontroller = \"gcc\"\n").unwrap();
+        let names = config.calls.iter().map(|call| call.pipeline.clone().unwrap().controller);
+        assert_eq!(names.collect::<Vec<_>>(), ["nada", "gcc"]);
+    }
+
+    #[test]
+    fn one_sender_of_many_calls_is_one_pipeline() {
+        let config = plan("[call]\ntopology = \"one-to-many\"\n[[flow]]\ncount = 2\n").unwrap();
+        assert_eq!(players(&config), [true, false, false]);
+    }
+
+    #[test]
+    fn what_pipelines_cannot_play_is_said() {
+        let relay = "[call]\nrelay = \"udp\"\n[[network.hop]]\n[[network.hop]]\n[[flow]]\n";
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n";
+        let relay = parse("x", &format!("{head}{relay}"), None).unwrap();
+        let relayed = CallConfig::of(&relay, 1).unwrap();
+        let nada = ControllerFactory::from(Algorithm::Nada);
+        let error = relayed.with_pipelines(&relay, &nada).unwrap_err().to_string();
+        assert!(error.contains("do not use a relay"), "{error}");
+        for (flows, wanted) in [
+            ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
+            ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "send no audio"),
+            ("[call]\nvideo = { codec = \"VP9\" }\n[[flow]]\n", "send VP8, not VP9"),
+            (
+                "[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n",
+                "forwarding server",
+            ),
+        ] {
+            let error = plan(flows).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}
