@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 
+use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
@@ -13,11 +14,13 @@ use crate::capture::CapturePlan;
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
 
+mod pipelines;
 mod topologies;
 
-mod pipelines;
-
 pub use pipelines::ControlledSender;
+
+/// Controller of a mixer, unless the scenario or the user names another.
+const MIXER_CONTROLLER: Algorithm = Algorithm::Gcc;
 
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +86,11 @@ impl Player {
     /// Whether it is a server, at whose host several calls end.
     pub(crate) fn is_server(self) -> bool {
         matches!(self, Self::ForwardingServer | Self::Mixer)
+    }
+
+    /// Whether it is a process of GStreamer pipelines.
+    pub(crate) fn is_pipeline(self) -> bool {
+        matches!(self, Self::Pipeline | Self::Mixer)
     }
 }
 
@@ -217,6 +225,9 @@ impl<'a> Builder<'a> {
         let mut calls = calls.collect::<PlanResult<Vec<Call>>>()?;
         if self.scenario.call.topology == Topology::ForwardingServer {
             topologies::subscribe(&mut calls);
+        }
+        if self.scenario.call.topology == Topology::Mixer {
+            pipelines::mix(&mut calls, self.scenario, &MIXER_CONTROLLER.into());
         }
         let relay = self.relay()?;
         let loads = self.loads()?;

@@ -24,12 +24,9 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Whether the error means that this machine cannot make calls.
 fn is_missing_a_part(error: &CallError) -> bool {
-    use CallError::{Emulator, NoBrowser, NoGStreamer, NoJanus, NoRelay};
+    use CallError::{Emulator, NoBrowser, NoGstreamer, NoJanus, NoPlugin, NoRelay};
     use weir_emu::Error::{NoTun, NotRoot};
-    matches!(
-        error,
-        NoBrowser(_) | NoGStreamer | NoJanus | NoRelay | Emulator(NotRoot | NoTun)
-    )
+    matches!(error, NoBrowser(_) | NoGstreamer(_) | NoPlugin | NoJanus | NoRelay | Emulator(NotRoot | NoTun))
 }
 
 /// 2 Mbit/s, 25 ms in each direction, 8 s, small pictures, and these flows.

@@ -45,6 +45,8 @@ def now_ms():
 class Sender:
     """One call in which this process sends video to a browser."""
 
+    DIRECTION = GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY
+
     def __init__(self, lines, call, settings):
         self._lines, self._call, self._settings = lines, call, settings
         self._setup = {"joined": now_ms() - STARTED_MS}
@@ -57,8 +59,7 @@ class Sender:
 
     def _build(self):
         self._pipeline = Gst.parse_launch(
-            "appsrc name=camera is-live=true format=time max-buffers=2 leaky-type=downstream "
-            f"! vp8enc name=encoder {VP8_SETTINGS} "
+            f"{self._source()} ! vp8enc name=encoder {VP8_SETTINGS} "
             f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
             "clock-rate=90000 ! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
@@ -67,7 +68,7 @@ class Sender:
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
         self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
         self._number_packets(named("payloader"))
-        self._camera = open_camera(named("camera"), self._settings["camera"], self._settings)
+        self._open_source()
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
         self._webrtc.connect("request-aux-sender", lambda *_: self._controller)
@@ -77,6 +78,17 @@ class Sender:
         bus = self._pipeline.get_bus()
         bus.add_signal_watch()
         bus.connect("message::error", self._on_error)
+
+    def _source(self):
+        """The elements that deliver the pictures."""
+        return "appsrc name=camera is-live=true format=time max-buffers=2 leaky-type=downstream"
+
+    def _open_source(self):
+        camera = self._pipeline.get_by_name("camera")
+        self._camera = open_camera(camera, self._settings["camera"], self._settings)
+
+    def _close_source(self):
+        self._camera.stop()
 
     def _number_packets(self, payloader):
         """Adds the header extension with the transport-wide sequence number."""
@@ -112,9 +124,8 @@ class Sender:
         # Asks the receiver for lost packets, which webrtcbin then sends again.
         self._webrtc.emit("get-transceiver", 0).set_property("do-nack", True)
         transceiver = self._webrtc.emit("get-transceiver", 0)
-        transceiver.set_property("direction", GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY)
-        if self._settings["offers"]:
-            self._describe("create-offer", "offer")
+        transceiver.set_property("direction", self.DIRECTION)
+        self._describe("create-offer", "offer")
 
     def _describe(self, request, kind):
         def on_reply(promise):
@@ -232,7 +243,7 @@ class Sender:
         if self._connected:
             self._report()
         self._connected = False
-        self._camera.stop()
+        self._close_source()
         self._pipeline.set_state(Gst.State.NULL)
         self._lines.write(self._call, left={})
 
@@ -243,16 +254,15 @@ def is_udp(candidate):
     return len(words) > 2 and words[2].lower() == "udp"
 
 
-def main():
-    """Serves the calls of the configuration until the lab closes the input."""
+def serve(make):
+    """Serves the calls of the configuration until the lab closes the input. `make(lines, call,
+    settings)` makes the peer of a call."""
     Gst.init(None)
-    settings = json.loads(sys.stdin.readline())
+    calls = json.loads(sys.stdin.readline())["calls"]
     loop = GLib.MainLoop()
     lines = Lines(loop)
-    senders = {
-        call["call"]: Sender(lines, call["call"], call["settings"]) for call in settings["calls"]
-    }
-    lines.read(lambda call, message: senders[call].receive(message))
+    peers = {one["call"]: make(lines, one["call"], one["settings"]) for one in calls}
+    lines.read(lambda call, message: peers[call].receive(message))
     loop.run()
     # Elements of webrtcbin that still close their sockets are of no use to anyone.
     sys.stdout.flush()
@@ -262,4 +272,4 @@ def main():
 STARTED_MS = now_ms()
 
 if __name__ == "__main__":
-    main()
+    serve(Sender)
