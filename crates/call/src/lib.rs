@@ -29,6 +29,7 @@ mod signalling;
 mod state;
 pub mod stats;
 mod stun;
+mod targets;
 mod token_listener;
 mod transfer;
 mod usage;

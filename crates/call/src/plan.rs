@@ -7,7 +7,7 @@ use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Flow, Scenario, Source, Traffic};
+use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
 use weir_net::Seed;
 
 use crate::capture::CapturePlan;
@@ -269,7 +269,9 @@ impl<'a> Builder<'a> {
                 "a flow of call {number} pauses, which the call page does not support"
             ));
         }
-        let limit = |flow: Option<usize>| flow.and_then(|flow| limit(&self.scenario.flows[flow]));
+        let limit = |flow: Option<usize>| {
+            flow.and_then(|flow| pipelines::limit(&self.scenario.flows[flow]))
+        };
         Ok(Call {
             number,
             ends,
@@ -340,17 +342,6 @@ impl<'a> Builder<'a> {
         }
         Ok(loads)
     }
-}
-
-/// Maximum encoder bitrate of a media flow.
-fn limit(flow: &Flow) -> Option<Bitrate> {
-    let media = flow.media()?;
-    let cap = match media.source {
-        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
-        Source::Rfc8593 { .. } => None,
-    };
-    let max = media.settings.limits.max();
-    Some(cap.map_or(max, |cap| cap.min(max)))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::message::{Peer, printable};
 use crate::outcome::{CallOutcome, PeerOutcome};
 use crate::plan::CallConfig;
 use crate::stats::{self, OutboundRtp, StatsReport};
+use crate::targets;
 use crate::transfer;
 use crate::witness::{self, CallEnds};
 
@@ -38,12 +39,24 @@ pub fn record(
         let hosts = call.ends.map(|end| config.participants[end].host);
         for (flow, [near, far]) in [(planned.up, [0, 1]), (planned.down, [1, 0])] {
             let Some(index) = flow else { continue };
-            let intervals = result.peers[near].intervals();
+            let peer = &result.peers[near];
+            let intervals = peer.intervals();
             let ends = [hosts[near], hosts[far]];
-            let path = Path::of(&scenario.flows[index], index, config, &outcome.emulation, ends);
-            trace.rows.extend(path.rows(&intervals));
-            let changes = derive::estimate_changes(&intervals).into_iter();
-            trace.events.extend(changes.map(|change| rate_change(index, change)));
+            let flow = &scenario.flows[index];
+            let path = Path::of(flow, index, config, &outcome.emulation, ends);
+            let mut rows = path.rows(&intervals);
+            if peer.targets.is_empty() {
+                let changes = derive::estimate_changes(&intervals).into_iter();
+                trace.events.extend(changes.map(|change| estimate_change(index, change)));
+            } else {
+                targets::fill(&mut rows, &peer.targets);
+                trace.events.extend(targets::rate_changes(
+                    &peer.targets,
+                    index,
+                    flow.start..=flow.stop,
+                ));
+            }
+            trace.rows.extend(rows);
         }
     }
     for load in &config.loads {
@@ -178,7 +191,7 @@ fn whole_micros(time: TimeDelta) -> TimeDelta {
     TimeDelta::from_micros(time.as_micros())
 }
 
-fn rate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
+fn estimate_change(flow: usize, change: derive::EstimateChange) -> RateChange {
     RateChange::new(change.time, flow, change.from, change.to)
         .with_reason("not reported by getStats".into())
         .with_state("browser".into())
@@ -197,7 +210,7 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
         browser: Some(versions.join(", ")),
         relay: Some(outcome.relay.clone()),
         kernel: outcome.kernel.clone(),
-        engines: engines(&config.network, "browsers, codecs"),
+        engines: engines(&config.network, real_parts(config)),
         warnings: warnings_of(config, outcome),
         attempts: Some(attempts),
         picture: Some(file::AskedPicture {
@@ -238,6 +251,14 @@ fn call_file(config: &CallConfig, outcome: &CallOutcome, attempts: usize) -> Cal
             .collect(),
         emulation: emulation_facts(&outcome.emulation),
         ..CallFile::default()
+    }
+}
+
+/// The real programs of a run, in words.
+fn real_parts(config: &CallConfig) -> &'static str {
+    match config.calls.iter().any(|call| call.pipeline.is_some()) {
+        true => "pipelines with Weir's controllers, browsers, codecs",
+        false => "browsers, codecs",
     }
 }
 

@@ -26,7 +26,10 @@ fn alone() -> MutexGuard<'static, ()> {
 fn is_missing_a_part(error: &CallError) -> bool {
     use CallError::{Emulator, NoBrowser, NoGstreamer, NoJanus, NoPlugin, NoRelay};
     use weir_emu::Error::{NoTun, NotRoot};
-    matches!(error, NoBrowser(_) | NoGstreamer(_) | NoPlugin | NoJanus | NoRelay | Emulator(NotRoot | NoTun))
+    matches!(
+        error,
+        NoBrowser(_) | NoGstreamer(_) | NoPlugin | NoJanus | NoRelay | Emulator(NotRoot | NoTun)
+    )
 }
 
 /// 2 Mbit/s, 25 ms in each direction, 8 s, small pictures, and these flows.

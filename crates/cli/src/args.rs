@@ -70,9 +70,10 @@ pub struct Selection {
     /// Scenario id, pattern ('lund/*') or TOML file.
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
-    /// Controllers, separated by commas, or `all`.
-    #[arg(long, value_name = "LIST", default_value = "all")]
-    pub controller: String,
+    /// Controllers, separated by commas, or `all` (default: all; with `weir call`, the browsers' own
+    /// congestion control).
+    #[arg(long, value_name = "LIST")]
+    pub controller: Option<String>,
     /// Run with each of the seeds 1 to N.
     #[arg(long, value_name = "N", conflicts_with = "seed", allow_negative_numbers = true)]
     pub seeds: Option<u64>,
@@ -145,8 +146,12 @@ pub struct Run {
 /// `weir call`
 #[derive(ClapArgs)]
 #[command(after_help = "\
---controller and --jobs are accepted, but have no effect. Browsers use their own congestion control. Runs are
-made one at a time, because several runs at once would disturb each other.
+Without --controller, browsers are at both ends and use their own congestion control. With it, the sender of each
+video is a pipeline of GStreamer under that controller, and the receiver is a browser. This needs the plugin of
+`make install-gst`.
+
+--jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once would disturb
+each other.
 
 If this machine disturbs a run, the run is repeated, by default up to two times. If the last attempt is
 disturbed as well, it is kept, and its record says so. A failed call is a result: its record says why it failed.
@@ -154,6 +159,7 @@ disturbed as well, it is kept, and its record says so. A failed call is a result
 Examples:
   weir call demo/first-call
   weir call demo/first-call --iterations 3 --out runs --json
+  weir call lund/rmcat-ns3 --controller nada,scream,gcc --out runs
   weir call 'delft/wired-2/*' --quick --out runs
   weir call demo/first-call --serve=192.168.1.5
   weir call demo/first-call --serve=all")]

@@ -1,11 +1,11 @@
-//! `weir call`: real browsers through the emulator, one run at a time.
+//! `weir call`: real browsers and pipelines through the emulator, one run at a time.
 
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_call::capture::CapturePlan;
+use weir::ControllerFactory;
 use weir_call::{CallConfig, CallOutcome, Progress, run_call};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
@@ -21,38 +21,42 @@ use crate::{run, select};
 /// Makes the calls, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
-    select::controllers(&args.selection.controller)?;
+    let controllers = controllers(args)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
-        // Before anything starts: a scenario that browsers cannot run stops the whole command.
-        config(args, scenario, 0)?;
         let seeds = seeds(args, scenario)?;
-        select::refuse_too_many(scenarios.len(), &seeds)?;
-        for seed in seeds {
-            let info = RunInfo {
-                scenario: scenario.id.clone(),
-                controller: controller(args, scenario),
-                engine: Engine::Call,
-                seed,
-            };
-            jobs.push((scenario, info));
+        select::refuse_too_many(scenarios.len() * controllers.len(), &seeds)?;
+        for controller in &controllers {
+            // Before anything starts: a scenario that cannot be called stops the whole command.
+            config(args, scenario, controller.as_ref(), 0)?;
+            for seed in seeds.clone() {
+                let info = RunInfo {
+                    scenario: scenario.id.clone(),
+                    controller: name(args, scenario, controller.as_ref()),
+                    engine: Engine::Call,
+                    seed,
+                };
+                jobs.push((scenario, controller.as_ref(), info));
+            }
         }
     }
     if let Some(out) = &args.output.out {
-        run::refuse_existing(out, jobs.iter().map(|(_, info)| info))?;
+        run::refuse_existing(out, jobs.iter().map(|(_, _, info)| info))?;
     }
     let interrupt = Interrupt::listen()?;
     let console = args.interactive.then(Console::start);
     let runner = CallRunner { args, interrupt: &interrupt, console: console.as_ref() };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
-    for (scenario, info) in jobs {
+    for (scenario, controller, info) in jobs {
         let captures = Captures::new(
             args.capture || scenario.call.capture,
             args.output.out.as_deref(),
             &info,
         )?;
-        let record = runner.make(scenario, info, captures.plan(), &mut count)?;
+        let config = config(args, scenario, controller, info.seed)?;
+        let config = CallConfig { capture: captures.plan(), ..config };
+        let record = runner.make(scenario, info, &config, &mut count)?;
         if let Some(out) = &args.output.out {
             captures.move_to(&record.write(out)?)?;
         }
@@ -80,16 +84,34 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>
     Ok(1..=last)
 }
 
-fn config(args: &Call, scenario: &Scenario, seed: u64) -> anyhow::Result<CallConfig> {
+/// The controllers of the senders; `None` for browsers with their own congestion control.
+fn controllers(args: &Call) -> anyhow::Result<Vec<Option<ControllerFactory>>> {
+    let Some(list) = args.selection.controller.as_deref() else { return Ok(vec![None]) };
+    Ok(select::controllers(Some(list))?.into_iter().map(Some).collect())
+}
+
+fn config(
+    args: &Call,
+    scenario: &Scenario,
+    controller: Option<&ControllerFactory>,
+    seed: u64,
+) -> anyhow::Result<CallConfig> {
     let config = CallConfig::of(scenario, seed)?;
-    match args.serve {
-        None => Ok(config),
-        Some(address) => config.served(address).map_err(anyhow::Error::msg),
+    match (args.serve, controller) {
+        (None, None) => Ok(config),
+        (None, Some(controller)) => Ok(config.with_pipelines(scenario, controller)?),
+        (Some(address), None) => config.served(address).map_err(anyhow::Error::msg),
+        (Some(_), Some(_)) => anyhow::bail!(
+            "--serve is for people at both ends, and --controller for a pipeline: leave out one"
+        ),
     }
 }
 
-/// The name of the controller: a browser's congestion control has the browser's name.
-fn controller(args: &Call, scenario: &Scenario) -> String {
+/// The name of the controller. A browser's congestion control has the browser's name.
+fn name(args: &Call, scenario: &Scenario, controller: Option<&ControllerFactory>) -> String {
+    if let Some(controller) = controller {
+        return controller.name().into();
+    }
     match scenario.call.browsers {
         _ if args.serve.is_some() => "people".into(),
         [a, b] if a == b => a.name().into(),
@@ -141,13 +163,12 @@ impl CallRunner<'_> {
         &self,
         scenario: &Scenario,
         info: RunInfo,
-        capture: Option<CapturePlan>,
+        config: &CallConfig,
         count: &mut Count,
     ) -> anyhow::Result<Record> {
-        let config = CallConfig { capture, ..config(self.args, scenario, info.seed)? };
         let mut attempt = 1;
         let outcome = loop {
-            let outcome = self.play(scenario, &config)?;
+            let outcome = self.play(scenario, config)?;
             let causes = outcome.emulation.disturbances();
             // People are not asked again because this machine disturbed the run.
             let last = attempt == self.args.attempts.get() || self.args.serve.is_some();
@@ -161,7 +182,7 @@ impl CallRunner<'_> {
             attempt += 1;
         };
         count.add(&outcome);
-        let record = weir_call::record(scenario, info, &config, &outcome, attempt);
+        let record = weir_call::record(scenario, info, config, &outcome, attempt);
         for warning in weir_call::warnings(&record) {
             eprintln!("weir: {warning}");
         }
@@ -175,7 +196,7 @@ impl CallRunner<'_> {
         let bar = ProgressBar::new(length as u64).with_style(style);
         let mut progress = |progress: Progress<'_>| match progress {
             Progress::SettingUp([]) => {
-                bar.set_message(format!("{}: browsers start", scenario.id));
+                bar.set_message(format!("{}: programs start", scenario.id));
             }
             Progress::SettingUp(urls) => bar.suspend(|| invite(urls)),
             Progress::Running { time, network } => match self.console {

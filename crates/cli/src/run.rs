@@ -40,7 +40,7 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
 /// Simulates the one selected run, and writes all frames or blocks on the air to a file.
 fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let controllers = select::controllers(&selection.controller)?;
+    let controllers = select::controllers(selection.controller.as_deref())?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let [job] = jobs.as_slice() else {
         let runs = jobs.len();
@@ -103,7 +103,7 @@ pub fn simulate(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let controllers = select::controllers(&selection.controller)?;
+    let controllers = select::controllers(selection.controller.as_deref())?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let mut finished = match records {
         Some(records) => finished(records, &jobs)?,

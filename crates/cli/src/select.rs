@@ -33,8 +33,9 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
     Ok(found)
 }
 
-/// The controllers of a list such as `nada,scream`, or `all`.
-pub fn controllers(list: &str) -> anyhow::Result<Vec<ControllerFactory>> {
+/// The controllers of a list such as `nada,scream`, or `all`. Without a list, all.
+pub fn controllers(list: Option<&str>) -> anyhow::Result<Vec<ControllerFactory>> {
+    let list = list.unwrap_or("all");
     Controllers::default().choose(list).map_err(|unknown| {
         let context = format!("--controller '{}'", unknown.name);
         anyhow::Error::from(unknown).context(context)

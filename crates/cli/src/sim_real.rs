@@ -5,7 +5,7 @@ use serde_json::json;
 use weir_lab::calls::{Flaw, counting};
 use weir_lab::metrics::{Metrics, capacity_changes, mean};
 use weir_lab::record::Record;
-use weir_lab::run::Engine;
+use weir_lab::run::{self, Engine};
 use weir_lab::spread::{Spread, differ_by_chance};
 use weir_sim::trace::Row;
 
@@ -150,7 +150,10 @@ pub fn lines(before: &[Sections], after: &[Sections]) -> Vec<Line> {
         let groups = groups(real, Engine::Call);
         for of_real in &groups {
             for of_sim in self::groups(simulated, Engine::Sim) {
-                if played(&of_real[0].scenario) == played(&of_sim[0].scenario) {
+                let (real, sim) = (of_real[0], of_sim[0]);
+                if played(&real.scenario) == played(&sim.scenario)
+                    && run::is_model_of(&sim.controller, &real.controller)
+                {
                     lines.extend(lines_of(of_real, &of_sim));
                 }
             }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir::Algorithm;
 
 /// Longest part of a command in a folder name, in characters. File systems allow names of 255
 /// bytes.
@@ -57,6 +58,9 @@ impl RunInfo {
         let Self { scenario, controller, .. } = self;
         match self.engine {
             Engine::Sim => format!("weir run {scenario} --controller {controller} {seeds}"),
+            Engine::Call if is_ours(controller) => {
+                format!("weir call {scenario} --controller {controller} {seeds}")
+            }
             Engine::Call => format!("weir call {scenario} {seeds}"),
             Engine::Link if controller.starts_with("--peer ") => {
                 format!("weir link {scenario} {seeds} {controller}")
@@ -75,6 +79,18 @@ impl RunInfo {
     }
 }
 
+/// Whether this is the name of a controller of ours. A browser has its own congestion control, and
+/// its own name stands in place of a controller's.
+pub(crate) fn is_ours(controller: &str) -> bool {
+    Algorithm::all().any(|algorithm| algorithm.name() == controller)
+}
+
+/// Whether a simulated controller can be compared with a real one. A controller of ours is
+/// compared only with itself. A browser is compared with each, because any could be its model.
+pub fn is_model_of(simulated: &str, real: &str) -> bool {
+    simulated == real || !is_ours(real)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +98,22 @@ mod tests {
     fn link(controller: &str) -> RunInfo {
         let (scenario, controller) = ("demo/first-call".into(), controller.into());
         RunInfo { scenario, controller, engine: Engine::Link, seed: 7 }
+    }
+
+    #[test]
+    fn a_call_under_a_controller_of_ours_names_it() {
+        let call = |controller: &str| {
+            let run = RunInfo { engine: Engine::Call, ..link(controller) };
+            run.command()
+        };
+        assert_eq!(call("nada"), "weir call demo/first-call --controller nada --seed 7");
+        assert_eq!(call("chromium"), "weir call demo/first-call --seed 7");
+    }
+
+    #[test]
+    fn a_controller_of_ours_is_compared_only_with_itself() {
+        assert!(is_model_of("gcc", "gcc") && is_model_of("nada", "chromium"));
+        assert!(!is_model_of("gcc", "nada"));
     }
 
     #[test]

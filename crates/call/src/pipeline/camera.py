@@ -7,15 +7,26 @@ from gi.repository import Gst, GstVideo
 FRAME_MARK = b"FRAME\n"
 
 
-def open_camera(source, path, settings):
-    """Makes `source`, an appsrc, deliver the file's pictures at the rate of the settings.
+def description(settings):
+    """The source of the pictures, named `camera`, as text of a pipeline."""
+    width, height, rate = settings["width"], settings["height"], settings["frameRate"]
+    caps = f"video/x-raw,format=I420,width={width},height={height},framerate={rate}/1"
+    if settings["camera"] is None:
+        return f"videotestsrc name=camera is-live=true ! {caps}"
+    queue = "max-buffers=2 leaky-type=downstream"
+    return f"appsrc name=camera is-live=true format=time {queue} caps={caps}"
 
-    All pictures stay in memory and are handed out without a copy.
+
+def open_camera(source, settings):
+    """A camera that makes `source` deliver the file's pictures at the rate of the settings.
+
+    All pictures stay in memory and are handed out without a copy. Without a file, `source` delivers
+    its own test picture.
     """
     width, height, rate = settings["width"], settings["height"], settings["frameRate"]
-    size = f"width={width},height={height},framerate={rate}/1"
-    source.set_property("caps", Gst.Caps.from_string(f"video/x-raw,format=I420,{size}"))
-    return Player(source, _pictures(path, width, height), Gst.SECOND // rate)
+    path = settings["camera"]
+    pictures = [] if path is None else _pictures(path, width, height)
+    return Camera(source, pictures, Gst.SECOND // rate)
 
 
 def _pictures(path, width, height):
@@ -46,7 +57,7 @@ def _pictures(path, width, height):
     return pictures
 
 
-class Player:
+class Camera:
     """Pushes one picture after the other, each at its time."""
 
     def __init__(self, source, pictures, interval):
@@ -55,7 +66,8 @@ class Player:
 
     def start(self):
         """Begins to play. The pipeline must be playing."""
-        threading.Thread(target=self._play, daemon=True).start()
+        if self._pictures:
+            threading.Thread(target=self._play, daemon=True).start()
 
     def stop(self):
         """Ends soon after."""
@@ -66,7 +78,9 @@ class Player:
         base = self._source.get_base_time()
         start = clock.get_time()
         count = 0
-        while not self._ended.wait(max(0, start + count * self._interval - clock.get_time()) / Gst.SECOND):
+        while not self._ended.wait(
+            max(0, start + count * self._interval - clock.get_time()) / Gst.SECOND
+        ):
             # A shallow copy: it shares the memory of the picture.
             buffer = self._pictures[count % len(self._pictures)].copy()
             buffer.pts = start + count * self._interval - base

@@ -35,7 +35,7 @@ class Lines:
     def _guarded(self, handle, call, message):
         try:
             handle(call, message)
-        except Exception as error:  # The lab must learn of any failure, or it waits in vain.
+        except Exception as error:  # noqa: BLE001 - the lab must learn of any failure
             traceback.print_exc()
             self.fail(call, f"{type(error).__name__}: {error}")
         return GLib.SOURCE_REMOVE

@@ -14,8 +14,7 @@ leg starts, fails and ends without the others, and a participant who sends nothi
 
 import math
 
-from gi.repository import Gst, GstWebRTC
-from sender import STARTED_MS, Sender, now_ms, serve
+from sender import STARTED_MS, Gst, GstWebRTC, Sender, now_ms, serve
 
 # How long the jitter buffer waits for a lost packet, in ms: a retransmission over 50 ms and the
 # scheduling of a busy machine.
@@ -27,7 +26,7 @@ class Leg(Sender):
 
     DIRECTION = GstWebRTC.WebRTCRTPTransceiverDirection.SENDRECV
 
-    def _source(self):
+    def _describe_source(self):
         width, height, rate = (self._settings[key] for key in ("width", "height", "frameRate"))
         others = self._settings["others"]
         inputs, places = "", ""
@@ -50,9 +49,7 @@ class Leg(Sender):
     def _open_source(self):
         self._webrtc.set_property("latency", JITTER_BUFFER_MS)
         self._webrtc.connect("pad-added", self._on_pad_added)
-
-    def _close_source(self):
-        pass
+        return OtherLegs()
 
     def _on_pad_added(self, _, pad):
         if pad.get_direction() != Gst.PadDirection.SRC:
@@ -72,6 +69,16 @@ class Leg(Sender):
     def _on_first_frame(self, *_):
         self._lines.tell(self._call, "playing", firstFrame=now_ms() - STARTED_MS)
         return Gst.PadProbeReturn.REMOVE
+
+
+class OtherLegs:
+    """The source of a leg, in place of a camera. It plays with the pipeline, by itself."""
+
+    def start(self):
+        """Nothing to start."""
+
+    def stop(self):
+        """Nothing to stop."""
 
 
 def layout(tiles, width, height):

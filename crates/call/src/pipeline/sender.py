@@ -15,11 +15,10 @@ gi.require_version("Gst", "1.0")
 for library in ("GstRtp", "GstSdp", "GstVideo", "GstWebRTC"):
     gi.require_version(library, "1.0")
 
-from gi.repository import GLib, Gst, GstRtp, GstSdp, GstWebRTC  # noqa: E402
-
-from camera import open_camera  # noqa: E402
-from lines import Lines  # noqa: E402
-from reports import Reporter  # noqa: E402
+import camera
+from gi.repository import GLib, Gst, GstRtp, GstSdp, GstWebRTC
+from lines import Lines
+from reports import Reporter
 
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 PAYLOAD_TYPE = 96
@@ -53,13 +52,12 @@ class Sender:
         self._connected = False
         self._negotiated = False
         self._early_candidates = []
-        self._pipeline = Gst.Pipeline.new(f"call-{call}")
         self._build()
         self._reporter = Reporter(self._webrtc, self._encoder, self._controller, settings)
 
     def _build(self):
         self._pipeline = Gst.parse_launch(
-            f"{self._source()} ! vp8enc name=encoder {VP8_SETTINGS} "
+            f"{self._describe_source()} ! vp8enc name=encoder {VP8_SETTINGS} "
             f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
             "clock-rate=90000 ! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
@@ -68,7 +66,7 @@ class Sender:
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
         self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
         self._number_packets(named("payloader"))
-        self._open_source()
+        self._camera = self._open_source()
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
         self._webrtc.connect("request-aux-sender", lambda *_: self._controller)
@@ -79,16 +77,12 @@ class Sender:
         bus.add_signal_watch()
         bus.connect("message::error", self._on_error)
 
-    def _source(self):
-        """The elements that deliver the pictures."""
-        return "appsrc name=camera is-live=true format=time max-buffers=2 leaky-type=downstream"
+    def _describe_source(self):
+        """The source of the pictures, as text of a pipeline."""
+        return camera.description(self._settings)
 
     def _open_source(self):
-        camera = self._pipeline.get_by_name("camera")
-        self._camera = open_camera(camera, self._settings["camera"], self._settings)
-
-    def _close_source(self):
-        self._camera.stop()
+        return camera.open_camera(self._pipeline.get_by_name("camera"), self._settings)
 
     def _number_packets(self, payloader):
         """Adds the header extension with the transport-wide sequence number."""
@@ -110,7 +104,6 @@ class Sender:
         handlers = {
             "config": lambda _: self._lines.tell(self._call, "ready"),
             "start": self._start,
-            "offer": self._on_offer,
             "answer": self._on_answer,
             "candidate": self._on_candidate,
             "stop": self._stop,
@@ -121,49 +114,30 @@ class Sender:
     def _start(self, _):
         self._setup["start"] = now_ms() - STARTED_MS
         self._pipeline.set_state(Gst.State.PLAYING)
-        # Asks the receiver for lost packets, which webrtcbin then sends again.
-        self._webrtc.emit("get-transceiver", 0).set_property("do-nack", True)
+        self._camera.start()
         transceiver = self._webrtc.emit("get-transceiver", 0)
+        # The browser asks for lost packets, and webrtcbin sends them again.
+        transceiver.set_property("do-nack", True)
         transceiver.set_property("direction", self.DIRECTION)
-        self._describe("create-offer", "offer")
+        self._webrtc.emit("create-offer", None, Gst.Promise.new_with_change_func(self._on_offer))
 
-    def _describe(self, request, kind):
-        def on_reply(promise):
-            reply = promise.get_reply()
-            description = reply.get_value(kind)
-            self._webrtc.emit("set-local-description", description, Gst.Promise.new())
-            self._lines.tell(self._call, kind, sdp=description.sdp.as_text())
-
-        self._webrtc.emit(request, None, Gst.Promise.new_with_change_func(on_reply))
-
-    def _on_offer(self, message):
-        caps = (
-            f"application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
-            f"clock-rate=90000,extmap-1=(string){TWCC_URI}"
-        )
-        transceiver = self._webrtc.emit("get-transceiver", 0)
-        transceiver.set_property("codec-preferences", Gst.Caps.from_string(caps))
-        self._set_remote("offer", message["sdp"], lambda: self._describe("create-answer", "answer"))
+    def _on_offer(self, promise):
+        # The reply stays in a variable: the description lives in it.
+        reply = promise.get_reply()
+        offer = reply.get_value("offer")
+        # The description is told before its candidates, which come once it is set.
+        self._lines.tell(self._call, "offer", sdp=offer.sdp.as_text())
+        self._webrtc.emit("set-local-description", offer, Gst.Promise.new())
 
     def _on_answer(self, message):
-        self._set_remote("answer", message["sdp"], lambda: None)
+        _, sdp = GstSdp.SDPMessage.new_from_text(message["sdp"])
+        answer = GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.ANSWER, sdp)
+        promise = Gst.Promise.new_with_change_func(lambda _: GLib.idle_add(self._on_described))
+        self._webrtc.emit("set-remote-description", answer, promise)
 
-    def _set_remote(self, kind, text, then):
-        _, sdp = GstSdp.SDPMessage.new_from_text(text)
-        description = GstWebRTC.WebRTCSessionDescription.new(
-            getattr(GstWebRTC.WebRTCSDPType, kind.upper()), sdp
-        )
-
-        def on_reply(_):
-            GLib.idle_add(self._on_described, then)
-
-        promise = Gst.Promise.new_with_change_func(on_reply)
-        self._webrtc.emit("set-remote-description", description, promise)
-
-    def _on_described(self, then):
+    def _on_described(self):
         self._setup["described"] = now_ms() - STARTED_MS
         self._negotiated = True
-        then()
         for candidate in self._early_candidates:
             self._add_candidate(candidate)
         return GLib.SOURCE_REMOVE
@@ -212,9 +186,7 @@ class Sender:
         return self._goes_on()
 
     def _report(self):
-        self._reporter.report(
-            lambda report: self._lines.tell(self._call, "stats", report=report)
-        )
+        self._reporter.report(lambda report: self._lines.tell(self._call, "stats", report=report))
         return self._goes_on()
 
     def _goes_on(self):
@@ -243,7 +215,7 @@ class Sender:
         if self._connected:
             self._report()
         self._connected = False
-        self._close_source()
+        self._camera.stop()
         self._pipeline.set_state(Gst.State.NULL)
         self._lines.write(self._call, left={})
 

@@ -3,7 +3,7 @@
 use weir::ControllerFactory;
 use weir::units::Bitrate;
 use weir_lab::scenario::call::Codec;
-use weir_lab::scenario::{Flow, Scenario};
+use weir_lab::scenario::{Flow, Scenario, Source};
 
 use super::{Call, CallConfig, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
@@ -133,6 +133,17 @@ fn sender(
         start: limits.start().min(max),
         max,
     })
+}
+
+/// Maximum encoder bitrate of a media flow.
+pub(super) fn limit(flow: &Flow) -> Option<Bitrate> {
+    let media = flow.media()?;
+    let cap = match media.source {
+        Source::Filler { cap, .. } | Source::Encoder { cap, .. } => cap,
+        Source::Rfc8593 { .. } => None,
+    };
+    let max = media.settings.limits.max();
+    Some(cap.map_or(max, |cap| cap.min(max)))
 }
 
 #[cfg(test)]

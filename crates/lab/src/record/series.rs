@@ -50,7 +50,7 @@ const EVERY: &[CsvColumn<Row>] = &[
          unlimited"
     ),
     column!("target_bps", "bit/s", target, "target bitrate at the end of the interval",
-        call: "the browser's bandwidth estimate, from getStats"),
+        call: "the browser's bandwidth estimate, from getStats; of a pipeline the controller's target at the end of the interval"),
     column!("pacing_bps", "bit/s", pacing_rate, "pacing rate at the end of the interval",
         call: "empty"),
     column!("window_bytes", "byte", congestion_window,

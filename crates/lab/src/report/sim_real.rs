@@ -6,7 +6,7 @@ use weir_net::{Capacity, LinkConfig};
 use super::format::{ErrorRow, SimReal, SimRealRow};
 use super::{Column, Run, rounded};
 use crate::metrics::{CapacityChange, Metrics, mean};
-use crate::run::Engine;
+use crate::run::{Engine, is_model_of};
 use crate::scenario::{Direction, Scenario};
 
 const DECIMALS: i32 = 6;
@@ -71,7 +71,8 @@ pub(super) fn compare(scenario: &Scenario, columns: &[Column<'_>], flows: &[&str
     let mut pairs = Vec::new();
     for flow in flows {
         for sim in of(Engine::Sim, flow) {
-            for real in of(Engine::Call, flow) {
+            let reals = of(Engine::Call, flow).into_iter();
+            for real in reals.filter(|real| is_model_of(sim.controller, real.controller)) {
                 let mut rows: Vec<SimRealRow> =
                     METRICS.iter().map(|metric| metric_row(metric, flow, sim, real)).collect();
                 rows.extend(change_rows(scenario, flow, sim, real));
@@ -121,6 +122,7 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
     };
     let of_flow = |flow: &&str| -> Vec<ErrorRow> {
         let pairs = of(Engine::Sim).flat_map(|sim| of(Engine::Call).map(move |real| (sim, real)));
+        let pairs = pairs.filter(|(sim, real)| is_model_of(sim.controller, real.controller));
         pairs.filter_map(|(sim, real)| row(flow, sim, real)).collect()
     };
     flows.iter().filter(is_media).flat_map(of_flow).collect()

@@ -11,7 +11,7 @@ use super::format::{Finding, PaperRow, SectionRow, VideoRow};
 use super::{Column, Run, rounded};
 use crate::calls::Calls;
 use crate::metrics::{Metrics, VideoMetrics, mean};
-use crate::run::Engine;
+use crate::run::{self, Engine};
 use crate::scenario::{Condition, PaperValue, Scenario};
 
 const DECIMALS: i32 = 6;
@@ -52,10 +52,14 @@ pub(super) fn paper(scenario: &Scenario, columns: &[Column<'_>]) -> Vec<PaperRow
         match value.controller {
             Some(algorithm) => {
                 let name = algorithm.name();
+                // A browser's own congestion control is a version of GCC.
+                let speaks_for = |real: &str| {
+                    real == name || (name.starts_with(GCC_FAMILY) && !run::is_ours(real))
+                };
                 let column = simulated(columns).find(|column| column.controller == name);
-                let calls = columns
-                    .iter()
-                    .filter(|column| column.engine == Engine::Call && name.starts_with(GCC_FAMILY));
+                let calls = columns.iter().filter(|column| {
+                    column.engine == Engine::Call && speaks_for(column.controller)
+                });
                 let beside = |call: &Column<'_>| row(value, Some(call.controller), Some(call));
                 iter::once(row(value, Some(name), column)).chain(calls.map(beside)).collect()
             }

@@ -1,0 +1,87 @@
+//! Real calls from a pipeline under a controller of ours to a browser. They need root, Chromium,
+//! GStreamer and its plugin `weir`, in `GST_PLUGIN_PATH` or in the system's folder.
+
+use std::sync::atomic::AtomicBool;
+
+use weir::Algorithm;
+use weir::units::{Bitrate, Timestamp};
+use weir_call::{CallConfig, CallError, CallOutcome, run_call};
+use weir_lab::scenario::{Scenario, parse};
+
+/// From here on a controller has found the link's capacity.
+const SETTLED: Timestamp = Timestamp::from_secs(8);
+
+/// 1 Mbit/s for 16 s, between a start at 300 kbit/s and a maximum of 2500 kbit/s.
+fn scenario() -> Scenario {
+    let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
+                [network]\nup = { capacity = \"1Mbps\", delay = \"20ms\", queue = \"300ms\" }\n\
+                down = { delay = \"20ms\" }\n\
+                [call]\nvideo = { width = 640, height = 360, fps = 30 }\n\
+                [[flow]]\nmin_bitrate = \"150kbps\"\nstart_bitrate = \"300kbps\"\n\
+                max_bitrate = \"2500kbps\"\n";
+    parse("test", text, None).unwrap()
+}
+
+/// The outcome. `None` if this machine lacks something, which is printed.
+fn call(algorithm: Algorithm) -> Option<CallOutcome> {
+    use weir_emu::Error::{NoTun, NotRoot};
+    let scenario = scenario();
+    let config = CallConfig::of(&scenario, 1).unwrap();
+    let config = config.with_pipelines(&scenario, &algorithm.into()).unwrap();
+    match run_call(&config, &AtomicBool::new(false), &mut |_| {}) {
+        Err(
+            error @ (CallError::NoBrowser(_)
+            | CallError::NoGstreamer(_)
+            | CallError::NoPlugin
+            | CallError::Emulator(NotRoot | NoTun)),
+        ) => {
+            println!("skipped: {error}");
+            None
+        }
+        result => Some(result.unwrap()),
+    }
+}
+
+/// Mean rate in Mbit/s that the browser received once the controller has settled.
+fn received_mbps(outcome: &CallOutcome) -> f64 {
+    let intervals = outcome.calls[0].peers[1].intervals();
+    let settled = intervals.iter().filter(|interval| interval.start >= SETTLED);
+    let rates = settled.filter_map(|interval| interval.received.as_ref());
+    let rates: Vec<f64> = rates.map(|received| received.receive_rate.as_bps_f64() / 1e6).collect();
+    assert!(rates.len() > 10, "{} intervals", rates.len());
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+/// A controller that stands still stays at 0.3 Mbit/s, and one that only climbs ends at 2.5 Mbit/s.
+fn check(algorithm: Algorithm) {
+    let Some(outcome) = call(algorithm) else { return };
+    assert_eq!(outcome.calls[0].failure, None);
+    assert!(outcome.participants[0].version.starts_with("GStreamer"));
+    let received = received_mbps(&outcome);
+    assert!((0.6..1.05).contains(&received), "{received} Mbit/s received");
+    let [sender, receiver] = &outcome.calls[0].peers;
+    assert!(receiver.targets.is_empty());
+    let settled = sender.targets.iter().filter(|(time, _)| *time >= SETTLED);
+    let targets: Vec<Bitrate> =
+        settled.map(|(_, change)| Bitrate::from_bps(change.target_bps)).collect();
+    assert!(!targets.is_empty());
+    let (least, most) = (targets.iter().min().unwrap(), targets.iter().max().unwrap());
+    assert!(*least >= Bitrate::from_kbps(400), "a target of {least}");
+    assert!(*most <= Bitrate::from_kbps(1600), "a target of {most}");
+    assert!(sender.targets.iter().all(|(_, change)| !change.reason.is_empty()));
+    let queued = sender
+        .intervals()
+        .iter()
+        .any(|interval| interval.sent.as_ref().is_some_and(|sent| sent.pacer_queue.is_some()));
+    assert!(queued, "no report tells what waits in the pacer");
+}
+
+#[test]
+fn a_pipeline_under_nada_fills_the_link_to_a_browser() {
+    check(Algorithm::Nada);
+}
+
+#[test]
+fn a_pipeline_under_gcc_fills_the_link_to_a_browser() {
+    check(Algorithm::Gcc);
+}
