@@ -7,7 +7,7 @@ use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
+use weir_lab::scenario::{Direction, Scenario, Traffic};
 use weir_net::Seed;
 
 use crate::capture::CapturePlan;

@@ -14,7 +14,9 @@ leg starts, fails and ends without the others, and a participant who sends nothi
 
 import math
 
-from sender import STARTED_MS, Gst, GstWebRTC, Sender, now_ms, serve
+from sender import STARTED_MS, Sender, now_ms, serve  # It also chooses the versions of libraries.
+
+from gi.repository import Gst, GstWebRTC
 
 # How long the jitter buffer waits for a lost packet, in ms: a retransmission over 50 ms and the
 # scheduling of a busy machine.

@@ -79,7 +79,8 @@ pub(crate) fn start(
     let is_mixer = config.participants[participant].player == Player::Mixer;
     let sender = |call: usize| config.calls[call].pipeline.as_ref();
     let calls = seats.iter().filter_map(|&(call, _)| {
-        let others = seats.iter().map(|seat| seat.0).filter(|other| *other != call).collect();
+        let others = seats.iter().map(|seat| seat.0);
+        let others = others.filter(|other| is_mixer && *other != call).collect();
         let settings = SenderSettings { others, ..settings(sender(call)?, config, camera) };
         Some(SenderCall { call, settings })
     });
