@@ -67,7 +67,7 @@ class Reporter:
             },
         }
         sources = self._sources()
-        own = [source for source in sources if source["internal"] and source["packets-sent"]]
+        own = [source for source in sources if source["internal"] and source.get("packets-sent")]
         if own:
             report["outbound"] = self._outbound(timestamp, own)
             remote = self._remote_inbound(timestamp, own[0], sources)
@@ -88,7 +88,7 @@ class Reporter:
         structures = self._session.get_property("stats").get_value("source-stats")
         sources = [_members(structure) for structure in structures]
         # Only the video is described in receiver reports, and it has more packets than its repair.
-        return sorted(sources, key=lambda source: -source["packets-sent"])
+        return sorted(sources, key=lambda source: -source.get("packets-sent", 0))
 
     def _outbound(self, timestamp, own):
         def total(name):
@@ -125,7 +125,7 @@ class Reporter:
 
     def _remote_inbound(self, timestamp, video, sources):
         """The last receiver report about the video, if there was one."""
-        told = [s for s in sources if s["have-rb"] and s["rb-ssrc"] == video["ssrc"]]
+        told = [s for s in sources if s.get("have-rb") and s["rb-ssrc"] == video["ssrc"]]
         if not told:
             return None
         report = told[0]
@@ -145,7 +145,7 @@ class Reporter:
 
     def _inbound(self, timestamp, sources):
         """The received video: of the far sources, the one with the most packets."""
-        far = [s for s in sources if not s["internal"] and s["packets-received"]]
+        far = [s for s in sources if not s["internal"] and s.get("packets-received")]
         caps = self._decoder and self._decoder.get_static_pad("src").get_current_caps()
         if not far or not caps:
             return None

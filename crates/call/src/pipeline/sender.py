@@ -21,6 +21,7 @@ from lines import Lines
 from reports import Reporter
 
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+TWCC_ID = 1
 PAYLOAD_TYPE = 96
 # An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
 MTU = 1200
@@ -60,7 +61,9 @@ class Sender:
             f"{self._describe_source()} ! vp8enc name=encoder {VP8_SETTINGS} "
             f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
-            "clock-rate=90000 ! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
+            # Here the offer finds the extension even before the first picture.
+            f"clock-rate=90000,extmap-{TWCC_ID}=(string){TWCC_URI} "
+            "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
         )
         named = self._pipeline.get_by_name
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
@@ -87,7 +90,7 @@ class Sender:
     def _number_packets(self, payloader):
         """Adds the header extension with the transport-wide sequence number."""
         extension = GstRtp.RTPHeaderExtension.create_from_uri(TWCC_URI)
-        extension.set_id(1)
+        extension.set_id(TWCC_ID)
         payloader.emit("add-extension", extension)
 
     def _make_controller(self):
