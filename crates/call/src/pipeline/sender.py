@@ -98,9 +98,13 @@ class Sender:
         for name in ("algorithm", "min-bitrate", "start-bitrate", "max-bitrate"):
             key = name.split("-")[0] + "Bitrate" if name.endswith("bitrate") else name
             controller.set_property(name, self._settings[key])
-        controller.set_property("encoder", self._encoder)
+        self._set_encoder(controller)
         controller.connect("target-changed", self._on_target)
         return controller
+
+    def _set_encoder(self, controller):
+        """Lets the encoder follow the controller."""
+        controller.set_property("encoder", self._encoder)
 
     def receive(self, message):
         """Handles a message of the call's protocol."""
