@@ -6,10 +6,10 @@ import sys
 import gi
 
 gi.require_version("Gst", "1.0")
-for library in ("GstRtp", "GstSdp", "GstVideo", "GstWebRTC"):
+for library in ("GstSdp", "GstVideo", "GstWebRTC"):
     gi.require_version(library, "1.0")
 
-from gi.repository import Gst, GstRtp, GstSdp, GstVideo, GstWebRTC  # noqa: F401
+from gi.repository import Gst, GstSdp, GstVideo, GstWebRTC  # noqa: F401
 
 Gst.init(None)
 missing = [name for name in sys.argv[1:] if Gst.ElementFactory.find(name) is None]

@@ -10,6 +10,28 @@ IP_UDP_HEADER_BYTES = 20 + 8
 RTCP_SECOND = 1 / 65536
 # What dtlssrtpenc negotiates unless it is told otherwise; by its IANA name.
 SRTP_CIPHER = "SRTP_AES128_CM_HMAC_SHA1_80"
+# What is read of each SSRC.
+SOURCE_FIELDS = (
+    "ssrc",
+    "internal",
+    "packets-sent",
+    "octets-sent",
+    "packets-received",
+    "octets-received",
+    "bytes-received",
+    "packets-lost",
+    "jitter",
+    "recv-nack-count",
+    "recv-pli-count",
+    "have-rb",
+    "rb-ssrc",
+    "rb-lsr",
+    "rb-exthighestseq",
+    "rb-round-trip",
+    "rb-jitter",
+    "rb-fractionlost",
+    "rb-packetslost",
+)
 
 
 class Reporter:
@@ -67,7 +89,7 @@ class Reporter:
             },
         }
         sources = self._sources()
-        own = [source for source in sources if source["internal"] and source.get("packets-sent")]
+        own = [source for source in sources if source["internal"] and source["packets-sent"]]
         if own:
             report["outbound"] = self._outbound(timestamp, own)
             remote = self._remote_inbound(timestamp, own[0], sources)
@@ -85,10 +107,15 @@ class Reporter:
         """The statistics of each SSRC of the RTP session; the video comes before its repair."""
         if self._session is None:
             self._session = _element_of(self._webrtc, "rtpsession")
-        structures = self._session.get_property("stats").get_value("source-stats")
-        sources = [_members(structure) for structure in structures]
+        # The statistics stay in a variable: the values live in it.
+        stats = self._session.get_property("stats")
+        structures = stats.get_value("source-stats")
+        sources = [
+            {field: structure.get_value(field) for field in SOURCE_FIELDS}
+            for structure in structures
+        ]
         # Only the video is described in receiver reports, and it has more packets than its repair.
-        return sorted(sources, key=lambda source: -source.get("packets-sent", 0))
+        return sorted(sources, key=lambda source: -source["packets-sent"])
 
     def _outbound(self, timestamp, own):
         def total(name):
@@ -125,7 +152,7 @@ class Reporter:
 
     def _remote_inbound(self, timestamp, video, sources):
         """The last receiver report about the video, if there was one."""
-        told = [s for s in sources if s.get("have-rb") and s["rb-ssrc"] == video["ssrc"]]
+        told = [s for s in sources if s["have-rb"] and s["rb-ssrc"] == video["ssrc"]]
         if not told:
             return None
         report = told[0]
@@ -145,7 +172,7 @@ class Reporter:
 
     def _inbound(self, timestamp, sources):
         """The received video: of the far sources, the one with the most packets."""
-        far = [s for s in sources if not s["internal"] and s.get("packets-received")]
+        far = [s for s in sources if not s["internal"] and s["packets-received"]]
         caps = self._decoder and self._decoder.get_static_pad("src").get_current_caps()
         if not far or not caps:
             return None
@@ -169,18 +196,18 @@ class Reporter:
     def _pair(self, timestamp, objects):
         """The selected candidate pair. GStreamer 1.22 confuses the types of the two candidates, but
         not their ids."""
-        pair = next((o for o in objects.values() if "local-candidate-id" in o), None)
+        pair = next((o for o in objects.values() if o.has_field("local-candidate-id")), None)
         if pair is None:
             return None
-        ends = [objects.get(pair[f"{end}-candidate-id"]) for end in ("local", "remote")]
+        ends = [objects.get(pair.get_value(f"{end}-candidate-id")) for end in ("local", "remote")]
         if None in ends:
             return None
         local, remote = (
             {
-                "address": end["address"],
-                "port": end["port"],
-                "protocol": end["protocol"],
-                "candidateType": end["candidate-type"],
+                "address": end.get_value("address"),
+                "port": end.get_value("port"),
+                "protocol": end.get_value("protocol"),
+                "candidateType": end.get_value("candidate-type"),
             }
             for end in ends
         )
@@ -197,19 +224,11 @@ class Reporter:
         }
 
 
-def _members(structure):
-    names = (structure.nth_field_name(index) for index in range(structure.n_fields()))
-    return {name: structure.get_value(name) for name in names}
-
-
 def _objects(reply):
     """The objects of a reply of `get-stats`, by their id."""
-    objects = {}
-    for value in _members(reply).values():
-        if isinstance(value, Gst.Structure):
-            members = _members(value)
-            objects[members["id"]] = members
-    return objects
+    values = (reply.get_value(reply.nth_field_name(index)) for index in range(reply.n_fields()))
+    structures = (value for value in values if isinstance(value, Gst.Structure))
+    return {structure.get_value("id"): structure for structure in structures}
 
 
 def _element_of(container, kind):

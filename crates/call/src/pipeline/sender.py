@@ -12,16 +12,17 @@ import time
 import gi
 
 gi.require_version("Gst", "1.0")
-for library in ("GstRtp", "GstSdp", "GstVideo", "GstWebRTC"):
+for library in ("GstSdp", "GstVideo", "GstWebRTC"):
     gi.require_version(library, "1.0")
 
 import camera
-from gi.repository import GLib, Gst, GstRtp, GstSdp, GstWebRTC
+from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
 from reports import Reporter
 
+# The header extension with the transport-wide sequence number. It stands in the capabilities behind
+# the payloader, and not only in the payloader: the offer is made before the first packet.
 TWCC_URI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-TWCC_ID = 1
 PAYLOAD_TYPE = 96
 # An RTP packet with this much leaves room for IP, UDP, SRTP and extensions in 1280 bytes.
 MTU = 1200
@@ -59,16 +60,14 @@ class Sender:
     def _build(self):
         self._pipeline = Gst.parse_launch(
             f"{self._describe_source()} ! vp8enc name=encoder {VP8_SETTINGS} "
-            f"! rtpvp8pay name=payloader pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
+            f"! rtpvp8pay pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
-            # Here the offer finds the extension even before the first picture.
-            f"clock-rate=90000,extmap-{TWCC_ID}=(string){TWCC_URI} "
+            f"clock-rate=90000,extmap-1=(string){TWCC_URI} "
             "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
         )
         named = self._pipeline.get_by_name
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
         self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
-        self._number_packets(named("payloader"))
         self._camera = self._open_source()
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
@@ -86,12 +85,6 @@ class Sender:
 
     def _open_source(self):
         return camera.open_camera(self._pipeline.get_by_name("camera"), self._settings)
-
-    def _number_packets(self, payloader):
-        """Adds the header extension with the transport-wide sequence number."""
-        extension = GstRtp.RTPHeaderExtension.create_from_uri(TWCC_URI)
-        extension.set_id(TWCC_ID)
-        payloader.emit("add-extension", extension)
 
     def _make_controller(self):
         controller = Gst.ElementFactory.make("weircc", "controller")
@@ -121,7 +114,6 @@ class Sender:
     def _start(self, _):
         self._setup["start"] = now_ms() - STARTED_MS
         self._pipeline.set_state(Gst.State.PLAYING)
-        self._camera.start()
         transceiver = self._webrtc.emit("get-transceiver", 0)
         # The browser asks for lost packets, and webrtcbin sends them again.
         transceiver.set_property("do-nack", True)
@@ -183,6 +175,8 @@ class Sender:
             self._connected = True
             self._setup["connected"] = now_ms() - STARTED_MS
             self._lines.tell(self._call, "connected", setup=self._setup)
+            # Pictures of an earlier time would wait for the connection in a queue.
+            self._camera.start()
             self._report()
             GLib.timeout_add(self._settings["statsInterval"], self._report)
             GLib.timeout_add(SAMPLE_MS, self._sample)
