@@ -53,6 +53,8 @@ class Leg(Sender):
         )
 
     def _open_source(self):
+        # One thread for each participant is enough; more of them wait for each other.
+        self._encoder.set_property("threads", 1)
         self._webrtc.set_property("latency", JITTER_BUFFER_MS)
         self._webrtc.connect("pad-added", self._on_pad_added)
         return OtherLegs()
