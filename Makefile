@@ -1,7 +1,7 @@
 # Every target works on a fresh clone. The work is in scripts/; see CONTRIBUTING.md.
 
 .DEFAULT_GOAL := build
-.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall clean
+.PHONY: deps test-deps web build quick check demo test lint docs results format third-party bench install uninstall c install-c uninstall-c clean
 
 export PREFIX ?= /usr/local
 export DESTDIR
@@ -28,6 +28,15 @@ install: $(if $(shell command -v cargo),build) ## program, manual pages, complet
 
 uninstall: ## removes what `make install` with the same PREFIX made, and nothing else
 	scripts/install-program.sh uninstall
+
+c: ## libweir for C programs, in target/release/c
+	scripts/c-library.sh build
+
+install-c: ## header, libweir.so, libweir.a and weir.pc, below PREFIX
+	scripts/c-library.sh install
+
+uninstall-c: ## removes what `make install-c` with the same PREFIX made
+	scripts/c-library.sh uninstall
 
 demo: deps build ## simulate, call, report; the last line is the report's path
 	scripts/demo.sh
@@ -56,6 +65,7 @@ third-party: web ## THIRD-PARTY.md: what the program and its reports carry of ot
 bench: build ## Criterion benches, then speeds as ratios, beside those of peers
 	cargo bench --package weir-rtc --bench controllers
 	cargo bench --package weir-rtc --bench feedback
+	cargo bench --package weir-capi --bench border
 	cargo bench --package weir-net --bench bottleneck
 	cargo bench --package weir-net --bench wifi
 	cargo bench --package weir-net --bench cellular

@@ -49,8 +49,16 @@ if [ -n "$for_tests" ]; then
     need python3 python3
     need shellcheck shellcheck
     need shfmt shfmt
+    # For the tests of the C library.
+    need valgrind valgrind
+    need pkg-config pkg-config pkgconf
     # Without this module Python cannot create the folder into which pip installs.
     python3 -c 'import ensurepip' 2> /dev/null || need python3-venv python3-venv
+    # Programs for ARM, and the emulators that run them.
+    need 'g++-aarch64-linux-gnu libc6-dev-arm64-cross' aarch64-linux-gnu-g++
+    need 'g++-arm-linux-gnueabihf libc6-dev-armhf-cross' arm-linux-gnueabihf-g++
+    need qemu-user qemu-aarch64
+    need qemu-system-arm qemu-system-arm
 fi
 
 if [ -z "$missing" ]; then
@@ -86,10 +94,16 @@ else
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
-    rustup target list --installed | grep -qx thumbv7em-none-eabi ||
-        get 'a target without std' rustup target add thumbv7em-none-eabi
+    for target in thumbv7em-none-eabi thumbv7em-none-eabihf aarch64-unknown-linux-gnu \
+        armv7-unknown-linux-gnueabihf; do
+        rustup target list --installed | grep -qx "$target" || get "$target" rustup target add "$target"
+    done
 fi
 cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz --locked
+# One version, because another one may write the C header differently.
+cbindgen=0.29.4
+[ "$(cbindgen --version 2> /dev/null)" = "cbindgen $cbindgen" ] ||
+    get cbindgen cargo install cbindgen --version "$cbindgen" --locked
 
 # Python packages go to a folder of their own, because many systems forbid installing into their
 # Python.

@@ -123,11 +123,30 @@ emulator() {
     fi
 }
 
+# The library on processors of ARM, in qemu.
+arm() {
+    local name='unit tests and results on ARM' reason
+    reason=$(scripts/missing-for-arm.sh)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
+    else
+        step "$name" scripts/test-arm.sh
+    fi
+    name='controllers on a processor without an operating system'
+    reason=$(scripts/bare-metal.sh --missing)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
+    else
+        step "$name" scripts/bare-metal.sh
+    fi
+}
+
 web
 rust
 if [ -z "$check" ]; then
     fuzz
     emulator
+    arm
 fi
 
 heading 'result'

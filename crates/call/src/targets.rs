@@ -58,10 +58,11 @@ mod tests {
         let targets = |changes: &[_]| {
             let mut rows = [row(50), row(100), row(150)];
             fill(&mut rows, changes);
-            rows.map(|row| row.target.map(Bitrate::as_kbps))
+            rows.map(|row| row.target)
         };
-        assert_eq!(targets(&changes), [Some(300), Some(400), Some(500)]);
-        assert_eq!(targets(&changes[1..]), [Some(300), Some(400), Some(500)]);
+        let kbps = |kbps| Some(Bitrate::from_kbps(kbps));
+        assert_eq!(targets(&changes), [kbps(300), kbps(400), kbps(500)]);
+        assert_eq!(targets(&changes[1..]), [kbps(300), kbps(400), kbps(500)]);
         assert_eq!(targets(&[]), [None; 3]);
     }
 

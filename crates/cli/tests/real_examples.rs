@@ -18,15 +18,28 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder of an example's programs, or `None` with a line that says what this machine lacks.
-fn build(example: &str) -> Option<PathBuf> {
+/// Whether `weir link` can run here. If not, prints what is missing.
+fn can_emulate() -> bool {
     // SAFETY: geteuid reads a number of the calling process and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         println!("skipped: needs root for network namespaces");
-        return None;
+        return false;
     }
     if !Path::new("/dev/net/tun").exists() {
         println!("skipped: no /dev/net/tun");
+        return false;
+    }
+    true
+}
+
+/// The folder for what the examples build, next to that of this build's own programs.
+fn target() -> PathBuf {
+    Path::new(WEIR).ancestors().nth(2).unwrap().join("examples")
+}
+
+/// The folder of an example's programs, or `None` with a line that says what this machine lacks.
+fn build(example: &str) -> Option<PathBuf> {
+    if !can_emulate() {
         return None;
     }
     let manifest = root().join("examples").join(example).join("Cargo.toml");
@@ -40,8 +53,7 @@ fn build(example: &str) -> Option<PathBuf> {
         println!("skipped: what examples/{example} depends on cannot be fetched");
         return None;
     }
-    // A folder next to that of this build's own programs.
-    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
+    let target = target();
     let status = cargo("build").arg("--target-dir").arg(&target).status().unwrap();
     assert!(status.success(), "examples/{example} does not build");
     Some(target.join("debug"))
@@ -97,6 +109,43 @@ fn assert_follows_the_capacity(lines: &[Line], rate: &str) {
     assert!((200.0..600.0).contains(&after), "{after} kbit/s of 500 kbit/s");
 }
 
+/// The programs of `examples/c`, built with a library that the script installed, or `None` with a
+/// line that says what this machine lacks. The first value is the folder of the shared library.
+fn build_c(place: &Path) -> Option<(PathBuf, PathBuf)> {
+    if !can_emulate() || !["cc", "make", "pkg-config"].into_iter().all(has) {
+        return None;
+    }
+    let succeed = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let mut install = Command::new(root().join("scripts/c-library.sh"));
+    install.arg("install").env("PREFIX", place).env("PROFILE", "dev").env_remove("DESTDIR");
+    succeed(install.env("CARGO_TARGET_DIR", target()).env_remove("CARGO_BUILD_TARGET"));
+    let programs = place.join("c");
+    let copy = Command::new("cp").arg("-R").arg(root().join("examples/c")).arg(&programs).status();
+    assert!(copy.unwrap().success());
+    let mut make = Command::new("make");
+    make.arg("--always-make").current_dir(&programs);
+    succeed(make.env("PKG_CONFIG_PATH", place.join("lib/pkgconfig")));
+    Some((place.join("lib"), programs))
+}
+
+#[test]
+fn the_rate_of_the_c_example_follows_the_capacity() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((libraries, programs)) = build_c(place.path()) else { return };
+    let program = |name: &str| {
+        format!("env LD_LIBRARY_PATH={} {}", libraries.display(), programs.join(name).display())
+    };
+    let address = "10.45.0.2:5004";
+    let receiver = format!("{} {address} gcc", program("receiver"));
+    let (sender, seconds) = (program("sender"), END_S.to_string());
+    let mut command: Vec<&str> = sender.split(' ').collect();
+    command.extend([address, "gcc", &seconds]);
+    assert_follows_the_capacity(&link(&receiver, &command), "sent_kbps");
+}
+
 #[test]
 fn the_rate_of_the_udp_example_follows_the_capacity() {
     let Some(programs) = build("udp") else { return };
@@ -108,6 +157,19 @@ fn the_rate_of_the_udp_example_follows_the_capacity() {
         let lines = link(&receiver, &[&program("sender"), address, controller, &seconds]);
         assert_follows_the_capacity(&lines, "sent_kbps");
     }
+}
+
+#[test]
+fn a_camera_with_a_real_encoder_follows_the_capacity_and_misses_few_pictures() {
+    let (Some(udp), Some(camera)) = (build("udp"), build("camera")) else { return };
+    let address = "10.45.0.2:5004";
+    let receiver = format!("{} {address} nada", udp.join("receiver").display());
+    let camera = camera.join("camera").display().to_string();
+    let seconds = END_S.to_string();
+    let lines = link(&receiver, &[&camera, "live", address, "480p", "nada", &seconds]);
+    assert_follows_the_capacity(&lines, "sent_kbps");
+    let pictures = mean(&lines, "pictures", SETTLING_S, END_S);
+    assert!(pictures >= 25.0, "{pictures} pictures a second of 30");
 }
 
 #[test]

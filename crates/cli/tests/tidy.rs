@@ -7,10 +7,11 @@ use std::{env, fs};
 use weir_lab::scenario::catalogue;
 
 /// Crates of this workspace on which a crate may depend. Tests and benches may use more.
-const DEPENDENCIES: [(&str, &[&str]); 9] = [
+const DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("weir", &[]),
     ("wire", &[]),
     ("rtcp", &["weir", "weir-wire"]),
+    ("capi", &["weir", "weir-rtcp", "weir-wire"]),
     ("net", &["weir"]),
     ("sim", &["weir", "weir-net", "weir-rtcp", "weir-wire"]),
     ("emu", &["weir", "weir-net"]),
@@ -19,7 +20,7 @@ const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("cli", &["weir", "weir-call", "weir-emu", "weir-lab", "weir-net", "weir-sim"]),
 ];
 /// Crates below the drivers, which get the time as an argument.
-const WITHOUT_CLOCK: [&str; 6] = ["weir", "wire", "rtcp", "net", "sim", "lab"];
+const WITHOUT_CLOCK: [&str; 7] = ["weir", "wire", "rtcp", "capi", "net", "sim", "lab"];
 /// The file that converts times which a driver read from its clock. It reads no clock itself.
 const CONVERTS_TIME: &str = "crates/weir/src/std_time.rs";
 const LONGEST_FILE: usize = 600;

@@ -1,7 +1,6 @@
 //! Runs a receiver-side estimator: packets in, REMB bytes out.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -20,6 +19,8 @@ pub struct RembReporter {
     media_ssrcs: Vec<u32>,
     /// Whether the list grows by the media sources that are received.
     learns: bool,
+    /// The last packet. Its memory is reused.
+    packet: Vec<u8>,
 }
 
 impl RembReporter {
@@ -38,7 +39,8 @@ impl RembReporter {
         assert!(media_ssrcs.len() <= Remb::MAX_SSRCS, "{} SSRCs", media_ssrcs.len());
         let learns = media_ssrcs.is_empty();
         let (send_times, media_ssrcs) = (AbsSendTimes::default(), media_ssrcs.to_vec());
-        Self { estimator, send_times, extension_id, ssrc, media_ssrcs, learns }
+        let packet = Vec::new();
+        Self { estimator, send_times, extension_id, ssrc, media_ssrcs, learns, packet }
     }
 
     /// A packet of this size arrived. [`SentPacket::size`](weir::SentPacket::size) says which
@@ -80,9 +82,10 @@ impl RembReporter {
         let Some(limit) = self.estimator.take_limit() else { return };
         let remb = Remb::new(self.ssrc, limit.as_bps(), &self.media_ssrcs);
         let remb = remb.expect("the sources were counted");
-        let mut bytes = vec![0; remb.size()];
-        remb.emit(&mut bytes);
-        send(&bytes);
+        self.packet.clear();
+        self.packet.resize(remb.size(), 0);
+        remb.emit(&mut self.packet);
+        send(&self.packet);
     }
 }
 

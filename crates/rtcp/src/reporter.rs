@@ -13,14 +13,13 @@ use weir_wire::rtp::{ExtensionId, View};
 use weir_wire::{ccfb, twcc};
 
 use crate::interval::{DEFAULT_MEAN, Interval, Random};
-use crate::rtp_packet::{ecn_to_wire, rtp_number};
+use crate::rtp_packet::{ecn_to_wire, rtp_number, rtp_units};
 
 /// Maximum size of a feedback packet. With IP and UDP headers it fits the MTU of common paths.
 const MAX_SIZE: usize = 1_200;
 /// Maximum number of streams counted, and of sender reports remembered. It bounds the memory that a
 /// peer can use up with invented SSRCs.
 const MAX_STREAMS: usize = 64;
-const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Feedback format: how a receiver reports the packets that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,9 +150,7 @@ impl Reporter {
                 recorder.on_packet(now, rtp, ecn);
             }
             Notes::Counts(streams) => {
-                // The RTP clock wraps at 32 bits.
-                let clock_rate = i64::from(self.config.clock_rate);
-                let rtp_arrival = (now.as_micros() * clock_rate / MICROS_PER_SECOND) as u32;
+                let rtp_arrival = rtp_units(now.as_micros(), self.config.clock_rate);
                 count(streams, now, rtp_number(view), (view.timestamp(), rtp_arrival));
             }
         }

@@ -27,6 +27,13 @@ pub(crate) fn element_start(packet: &[u8], id: ExtensionId, length: usize) -> Op
     Some(data.as_ptr() as usize - packet.as_ptr() as usize)
 }
 
+/// Converts a time to units of the RTP clock, modulo 2^32 as the RTP clock counts. The product needs
+/// more than 64 bits if the host counts its time from 1970.
+pub(crate) fn rtp_units(time_us: i64, clock_rate: u32) -> u32 {
+    const MICROS_PER_SECOND: i128 = 1_000_000;
+    (i128::from(time_us) * i128::from(clock_rate)).div_euclid(MICROS_PER_SECOND) as u32
+}
+
 pub(crate) fn rtp_number(view: &View<'_>) -> RtpNumber {
     RtpNumber { ssrc: view.ssrc(), sequence_number: view.sequence_number() }
 }
@@ -46,5 +53,18 @@ pub(crate) const fn ecn_to_wire(ecn: Ecn) -> ccfb::Ecn {
         Ecn::Ect1 => ccfb::Ecn::Ect1,
         Ecn::Ect0 => ccfb::Ecn::Ect0,
         Ecn::Ce => ccfb::Ecn::Ce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rtp_clock_wraps_and_goes_on_whatever_the_origin_of_time() {
+        let in_2026_us = 1_795_000_000_000_000;
+        let units = rtp_units(in_2026_us, 90_000);
+        assert_eq!(rtp_units(in_2026_us + 1_000_000, 90_000).wrapping_sub(units), 90_000);
+        assert_eq!(rtp_units(-1_000_000, 90_000), 90_000_u32.wrapping_neg());
     }
 }

@@ -1,7 +1,6 @@
 //! A sender that works on bytes: RTP packets and RTCP datagrams in, RTP packets and RTCP out.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
@@ -14,7 +13,7 @@ use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHea
 
 use crate::interval::Random;
 use crate::message::{Ignored, Message, read_compound};
-use crate::rtp_packet::{element_start, rtp_number, write_element};
+use crate::rtp_packet::{element_start, rtp_number, rtp_units, write_element};
 use crate::sender_reports::SenderReports;
 
 /// Bytes of padding in a padding packet: the maximum that its last byte can express [RFC3550 §5.1].
@@ -22,6 +21,8 @@ const PADDING: NonZeroU8 = NonZeroU8::MAX;
 /// Sizes of the extensions' data, in bytes.
 const NUMBER_SIZE: usize = 2;
 const TIME_SIZE: usize = 3;
+/// Maximum number of buffers kept for reuse. At 1200 bytes each, they take 1.2 MB.
+const MAX_SPARE: usize = 1_024;
 
 /// Wire-level configuration of a [`Sender`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,10 @@ pub struct SenderConfig {
     pub clock_rate: u32,
     /// Whether to send sender reports. Set it to false if the host sends its own.
     pub sender_reports: bool,
+    /// The most packets that the send history keeps, whose memory is then taken at the start: see
+    /// [`SendHistory::set_capacity`](weir::SendHistory::set_capacity). The default is `None`: the
+    /// memory grows as far as 10 s of packets need.
+    pub history_capacity: Option<usize>,
 }
 
 impl SenderConfig {
@@ -54,6 +59,7 @@ impl SenderConfig {
             padding: (ssrc.wrapping_add(1), PayloadType::new(127).unwrap()),
             clock_rate: 90_000,
             sender_reports: true,
+            history_capacity: None,
         }
     }
 
@@ -68,6 +74,7 @@ impl SenderConfig {
         with_padding: padding: (u32, PayloadType),
         with_clock_rate: clock_rate: u32,
         with_sender_reports: sender_reports: bool,
+        with_history_capacity: history_capacity: Option<usize>,
     }
 }
 
@@ -105,6 +112,10 @@ pub struct Sender<C = Box<dyn Controller + Send>> {
     last_media: Option<(Timestamp, u32)>,
     /// TWCC or CCFB feedback has arrived; receiver reports now only provide round-trip times.
     has_packet_feedback: bool,
+    /// The packets of one call that were checked so far. Empty between calls.
+    checked: Vec<(DataSize, Vec<u8>)>,
+    /// Empty buffers for reuse.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<C: Controller> Sender<C> {
@@ -114,6 +125,9 @@ impl<C: Controller> Sender<C> {
         let padding =
             DataSize::from_bytes((header_size(&config) + usize::from(PADDING.get())) as u64);
         media.set_padding_size(padding + config.overhead);
+        if let Some(packets) = config.history_capacity {
+            media.set_history_capacity(packets);
+        }
         Self {
             media,
             config,
@@ -121,6 +135,8 @@ impl<C: Controller> Sender<C> {
             padding_number: 0,
             last_media: None,
             has_packet_feedback: false,
+            checked: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -133,8 +149,8 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<(), EnqueueError> {
-        let packets = self.checked(now, packets)?;
-        self.media.enqueue(now, packets);
+        self.check(now, packets)?;
+        self.media.enqueue(now, self.checked.drain(..));
         Ok(())
     }
 
@@ -147,34 +163,33 @@ impl<C: Controller> Sender<C> {
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<(), EnqueueError> {
-        let packets = self.checked(now, packets)?;
-        self.media.enqueue_urgent(now, packets);
+        self.check(now, packets)?;
+        self.media.enqueue_urgent(now, self.checked.drain(..));
         Ok(())
     }
 
-    fn checked(
+    /// Moves the packets to `self.checked` if all of them can be sent.
+    fn check(
         &mut self,
         now: Timestamp,
         packets: impl IntoIterator<Item = Vec<u8>>,
-    ) -> Result<Vec<(DataSize, Vec<u8>)>, EnqueueError> {
-        let ExtensionIds { transport_sequence_number, abs_send_time, .. } = self.config.extensions;
-        let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
+    ) -> Result<(), EnqueueError> {
         let mut last_media = self.last_media;
-        let check = |packet: Vec<u8>| {
-            let view = View::parse(&packet).map_err(EnqueueError::NotRtp)?;
-            for (id, length) in lengths {
-                if let Some(id) = id.filter(|&id| element_start(&packet, id, length).is_none()) {
-                    return Err(EnqueueError::NoExtension(id));
+        for packet in packets {
+            match check(&self.config, &packet) {
+                Ok(view) if view.ssrc() == self.config.ssrc => {
+                    last_media = Some((now, view.timestamp()));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.checked.clear();
+                    return Err(error);
                 }
             }
-            if view.ssrc() == self.config.ssrc {
-                last_media = Some((now, view.timestamp()));
-            }
-            Ok((self.size_of(&packet), packet))
-        };
-        let packets = packets.into_iter().map(check).collect::<Result<_, _>>()?;
+            self.checked.push((self.size_of(&packet), packet));
+        }
         self.last_media = last_media;
-        Ok(packets)
+        Ok(())
     }
 
     fn size_of(&self, packet: &[u8]) -> DataSize {
@@ -242,17 +257,32 @@ impl<C: Controller> Sender<C> {
     /// Converts `now` to an RTP timestamp; `None` before the first packet.
     fn rtp_time(&self, now: Timestamp) -> Option<u32> {
         let (queued, timestamp) = self.last_media?;
-        let units = (now - queued).as_micros() * i64::from(self.config.clock_rate) / 1_000_000;
-        // The RTP clock wraps at 32 bits.
-        Some(timestamp.wrapping_add(units as u32))
+        let units = rtp_units((now - queued).as_micros(), self.config.clock_rate);
+        Some(timestamp.wrapping_add(units))
+    }
+
+    /// An empty buffer for a packet to enqueue. It has the memory of a recycled packet, if there is
+    /// one. A host that gives back all packets causes no allocations after some time.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Gives back a packet that [`Sender::next_packet`] returned, after it was sent.
+    pub fn recycle(&mut self, mut packet: Vec<u8>) {
+        if self.spare.len() < MAX_SPARE {
+            packet.clear();
+            self.spare.push(packet);
+        }
     }
 
     /// Returns the next RTP packet to send, if one may leave now. Call it until it returns `None`.
     pub fn next_packet(&mut self, now: Timestamp) -> Option<PacedPacket<Vec<u8>>> {
-        let (config, padding_number) = (&self.config, &mut self.padding_number);
+        let (config, number, spare) = (&self.config, &mut self.padding_number, &mut self.spare);
         let timestamp = self.last_media.map_or(0, |(_, timestamp)| timestamp);
         let mut packet = self.media.next_packet_with(now, |release| {
-            let bytes = release.media.unwrap_or_else(|| padding(config, padding_number, timestamp));
+            let bytes = release.media.unwrap_or_else(|| {
+                padding(config, number, timestamp, spare.pop().unwrap_or_default())
+            });
             let rtp = View::parse_header(&bytes).ok().map(|view| rtp_number(&view));
             (bytes, rtp)
         })?;
@@ -309,6 +339,19 @@ impl<C: Controller> Sender<C> {
     }
 }
 
+/// Checks that a packet has space for everything that the sender fills in.
+fn check<'a>(config: &SenderConfig, packet: &'a [u8]) -> Result<View<'a>, EnqueueError> {
+    let view = View::parse(packet).map_err(EnqueueError::NotRtp)?;
+    let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
+    let lengths = [(transport_sequence_number, NUMBER_SIZE), (abs_send_time, TIME_SIZE)];
+    for (id, length) in lengths {
+        if let Some(id) = id.filter(|&id| element_start(packet, id, length).is_none()) {
+            return Err(EnqueueError::NoExtension(id));
+        }
+    }
+    Ok(view)
+}
+
 fn padding_header(config: &SenderConfig, number: u16, timestamp: u32) -> RtpHeader {
     let ExtensionIds { transport_sequence_number, abs_send_time, .. } = config.extensions;
     let (ssrc, payload_type) = config.padding;
@@ -321,10 +364,11 @@ fn header_size(config: &SenderConfig) -> usize {
     padding_header(config, 0, 0).size()
 }
 
-fn padding(config: &SenderConfig, number: &mut u16, timestamp: u32) -> Vec<u8> {
+/// Writes a padding packet into an empty buffer.
+fn padding(config: &SenderConfig, number: &mut u16, timestamp: u32, mut bytes: Vec<u8>) -> Vec<u8> {
     let header = padding_header(config, *number, timestamp);
     *number = number.wrapping_add(1);
-    let mut bytes = vec![0; header.size() + usize::from(PADDING.get())];
+    bytes.resize(header.size() + usize::from(PADDING.get()), 0);
     header.emit_padding(PADDING, &mut bytes);
     bytes
 }

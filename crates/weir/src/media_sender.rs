@@ -121,6 +121,12 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.control.pacer.set_padding_size(size);
     }
 
+    /// Limits the send history to this many packets and takes the memory for them now: see
+    /// [`SendHistory::set_capacity`].
+    pub fn set_history_capacity(&mut self, packets: usize) {
+        self.history.set_capacity(packets);
+    }
+
     /// Subtracts this many bytes from each packet's size for the controller, but not for the pacer.
     /// A browser, for instance, does not count the authentication tag that encryption adds later.
     pub fn set_uncounted(&mut self, bytes: DataSize) {

@@ -351,3 +351,16 @@ fn equal_calls_give_equal_bytes() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_recycled_packet_gives_its_memory_to_the_next_one() {
+    let mut sender = sender();
+    let bytes = rtp(2, 0, 100);
+    let memory = bytes.as_ptr();
+    sender.enqueue(ms(20), [bytes]).unwrap();
+    let packet = sender.next_packet(ms(1_000)).unwrap();
+    sender.recycle(packet.content);
+    let buffer = sender.buffer();
+    assert!(buffer.is_empty());
+    assert_eq!(buffer.as_ptr(), memory);
+}

@@ -41,6 +41,8 @@ const MAX_RUN: usize = (1 << RUN_SYMBOL_SHIFT) - 1;
 const ONE_BIT_SYMBOLS: usize = 14;
 const TWO_BIT_SYMBOLS: usize = 7;
 const VECTOR_MASK: u16 = TWO_BIT_FLAG - 1;
+/// Bits before the symbols of a vector.
+const VECTOR_FLAG_BITS: u32 = VECTOR_MASK.leading_zeros();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
@@ -109,17 +111,51 @@ impl Chunk {
         }
     }
 
-    /// The symbol of the packet at `index`, which must be below `len`.
-    pub(super) fn symbol(self, index: u16) -> Result<Symbol, Error> {
+    /// The symbols of the packets.
+    pub(super) const fn symbols(self) -> Symbols {
+        let left = self.len();
         match self {
-            Self::RunLength { symbol, .. } => Ok(symbol),
+            Self::RunLength { symbol, .. } => {
+                Symbols { bits: (symbol as u16) << (u16::BITS - 2), width: 2, step: 0, left }
+            }
             Self::OneBit(bits) => {
-                Symbol::from_code(bits >> (ONE_BIT_SYMBOLS as u16 - 1 - index) & 1)
+                Symbols { bits: bits << VECTOR_FLAG_BITS, width: 1, step: 1, left }
             }
             Self::TwoBit(bits) => {
-                Symbol::from_code(bits >> (2 * (TWO_BIT_SYMBOLS as u16 - 1 - index)) & 3)
+                Symbols { bits: bits << VECTOR_FLAG_BITS, width: 2, step: 2, left }
             }
         }
+    }
+}
+
+/// The symbols of a chunk in packet order.
+///
+/// This is a shift register with the next symbol in its top bits. The kinds of chunks differ only
+/// in two numbers, so there is no branch on the kind for each packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbols {
+    bits: u16,
+    /// Bits of a symbol.
+    width: u32,
+    /// Bits from a symbol to the next: zero in a run, which repeats one symbol.
+    step: u32,
+    /// Packets whose symbols have not been returned yet.
+    left: u16,
+}
+
+impl Symbols {
+    pub(super) const EMPTY: Self = Self { bits: 0, width: 1, step: 0, left: 0 };
+}
+
+impl Iterator for Symbols {
+    type Item = Result<Symbol, Error>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let code = self.bits >> (u16::BITS - self.width);
+        self.bits <<= self.step;
+        Some(Symbol::from_code(code))
     }
 }
 

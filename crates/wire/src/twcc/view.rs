@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::chunk::{Chunk, Symbol};
+use super::chunk::{Chunk, Symbol, Symbols};
 use super::{FORMAT, ReferenceTime, field};
 use crate::Error;
 use crate::bytes::{read_u16, read_u24, read_u32};
@@ -101,8 +101,7 @@ impl<'a> View<'a> {
             left: self.packet_status_count(),
             ticks: 0,
             chunks: self.chunks,
-            chunk: Chunk::OneBit(0),
-            chunk_index: Chunk::OneBit(0).len(),
+            symbols: Symbols::EMPTY,
             deltas: self.deltas,
         }
     }
@@ -131,9 +130,8 @@ pub struct Arrivals<'a> {
     ticks: i32,
     /// Chunks not yet read.
     chunks: &'a [u8],
-    chunk: Chunk,
-    /// Packets of `chunk` already returned.
-    chunk_index: u16,
+    /// What is left of the last chunk read.
+    symbols: Symbols,
     /// Deltas not yet read.
     deltas: &'a [u8],
 }
@@ -144,16 +142,16 @@ impl Arrivals<'_> {
     #[inline]
     fn next_symbol(&mut self) -> Symbol {
         // A loop, because a run may have length zero.
-        while self.chunk_index == self.chunk.len() {
+        loop {
+            if let Some(symbol) = self.symbols.next() {
+                return symbol.expect("symbols were checked");
+            }
             let (bits, rest) =
                 self.chunks.split_first_chunk().expect("chunks cover the status count");
-            self.chunk = Chunk::from_bits(u16::from_be_bytes(*bits)).expect("chunks were checked");
-            self.chunk_index = 0;
+            let chunk = Chunk::from_bits(u16::from_be_bytes(*bits)).expect("chunks were checked");
+            self.symbols = chunk.symbols();
             self.chunks = rest;
         }
-        let symbol = self.chunk.symbol(self.chunk_index).expect("symbols were checked");
-        self.chunk_index += 1;
-        symbol
     }
 
     fn next_delta<const SIZE: usize>(&mut self) -> [u8; SIZE] {

@@ -78,17 +78,17 @@ impl LongestGaps {
         }
     }
 
-    /// The longest gaps without this one. `None` if the next longest must be searched for.
-    fn without(self, gap: TimeDelta) -> Option<Self> {
-        if gap == self.first {
-            let count_first = self.count_first.checked_sub(1).filter(|count| *count > 0)?;
-            return Some(Self { count_first, ..self });
-        }
-        if gap == self.second {
-            let count_second = self.count_second.checked_sub(1).filter(|count| *count > 0)?;
-            return Some(Self { count_second, ..self });
-        }
-        Some(self)
+    /// Removes a gap. Returns false if the next longest must be searched for.
+    fn remove(&mut self, gap: TimeDelta) -> bool {
+        let count = if gap == self.first {
+            &mut self.count_first
+        } else if gap == self.second {
+            &mut self.count_second
+        } else {
+            return true;
+        };
+        *count = count.saturating_sub(1);
+        *count > 0
     }
 
     /// Excess of the longest gap over the second longest.
@@ -165,23 +165,28 @@ impl AcknowledgedBitrate {
 
     /// Removes the packets beyond the limits of the window. The last packet stays.
     fn discard(&mut self) {
-        let Some(last) = self.window.last() else { return };
+        let mut window: &[Packet] = &self.window;
+        let Some(last) = window.last() else { return };
         let newest = last.arrival_time;
-        let mut left = 0;
-        while let [gone, next, ..] = self.window[left..] {
-            let count = self.window.len() - left;
+        while let [gone, rest @ ..] = window
+            && let Some(next) = rest.first()
+        {
+            let count = window.len();
             let span = newest - gone.arrival_time;
             let most = if count > WINDOW_PACKETS { WINDOW } else { MAX_WINDOW };
             if count <= MAX_PACKETS && span <= most {
                 break;
             }
-            left += 1;
             let sent = self.newest_discarded.map_or(gone.send_time, |at| at.max(gone.send_time));
             self.newest_discarded = Some(sent);
             self.received = self.received.saturating_sub(gone.size);
             let gap = next.arrival_time - gone.arrival_time;
-            self.gaps = self.gaps.and_then(|gaps| gaps.without(gap));
+            if self.gaps.as_mut().is_some_and(|gaps| !gaps.remove(gap)) {
+                self.gaps = None;
+            }
+            window = rest;
         }
+        let left = self.window.len() - window.len();
         self.reordered = self.reordered.saturating_sub(left);
         self.window.remove_first(left);
     }

@@ -110,7 +110,9 @@ impl CongestionWindow {
             return;
         }
         let window = target * (least + QUEUE_TIME);
-        let smoothed = self.window.map_or(window, |last| (window + last) * 0.5);
+        let smoothed = self
+            .window
+            .map_or(window, |last| DataSize::from_bytes((window + last).as_bytes().div_ceil(2)));
         let next = Some(smoothed.max(MIN_WINDOW));
         // If the window did not change now, the same inputs will not change it later.
         self.settled_for = (next == self.window).then_some((target, least));

@@ -2,10 +2,12 @@
 //!
 //! Implements [LIBWEBRTC §DelayBasedBwe].
 
-use super::arrival_groups::{ArrivalGroups, GroupDelta, Passage};
+use alloc::vec::Vec;
+
+use super::arrival_groups::{ArrivalGroups, Passage};
 use super::overuse_detector::OveruseDetector;
 use super::rate_control::RateControl;
-use super::trendline::Trendline;
+use super::trendline::{Step, Trendline};
 use crate::controller::{RateLimits, Reason};
 use crate::controllers::delay_signal::{BandwidthUsage, RateState};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
@@ -30,6 +32,8 @@ pub(super) struct DelayBased {
     detector: OveruseDetector,
     rate_control: RateControl,
     last_report: Option<Timestamp>,
+    /// Differences between the groups of the current report. The allocation is reused.
+    steps: Vec<Step>,
 }
 
 impl DelayBased {
@@ -40,6 +44,7 @@ impl DelayBased {
             detector: OveruseDetector::new(compete_with_tcp),
             rate_control: RateControl::new(limits),
             last_report: None,
+            steps: Vec::new(),
         }
     }
 
@@ -61,26 +66,36 @@ impl DelayBased {
         if self.last_report.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.restart();
         }
-        let mut recovered = false;
-        // Differences are processed in pairs, which is fastest for the trendline.
-        let mut waiting = None;
+        let mut steps = core::mem::take(&mut self.steps);
+        steps.clear();
         for (send_time, arrival_time) in packets {
             let packet = Passage { send_time, arrival_time, feedback_time: now };
-            let Some(delta) = self.groups.on_packet(packet) else { continue };
-            let step = (delta, arrival_time);
-            match waiting.take() {
-                Some(before) => recovered |= self.on_steps([before, step]),
-                None => waiting = Some(step),
-            }
+            let delta = self.groups.on_packet(packet);
+            steps.extend(delta.map(|delta| (delta, arrival_time)));
         }
-        if let Some(step) = waiting {
-            recovered |= self.on_steps([step]);
-        }
+        let recovered = self.on_steps(&steps);
+        self.steps = steps;
         self.update(now, acknowledged, probed, recovered)
     }
 
-    /// Takes differences between groups. Returns true if the queue has drained with one of them.
-    fn on_steps<const STEPS: usize>(&mut self, steps: [(GroupDelta, Timestamp); STEPS]) -> bool {
+    /// Takes the differences between the groups of a report. Returns true if the queue has drained
+    /// with one of them. The trendline processes several of them together, which is faster.
+    fn on_steps(&mut self, steps: &[Step]) -> bool {
+        let (quads, rest) = steps.as_chunks();
+        let mut recovered = false;
+        for &quad in quads {
+            recovered |= self.on_steps_together::<4>(quad);
+        }
+        recovered |= match *rest {
+            [first, second, third] => self.on_steps_together([first, second, third]),
+            [first, second] => self.on_steps_together([first, second]),
+            [step] => self.on_steps_together([step]),
+            _ => false,
+        };
+        recovered
+    }
+
+    fn on_steps_together<const STEPS: usize>(&mut self, steps: [Step; STEPS]) -> bool {
         let slopes = self.trendline.update(steps);
         let mut recovered = false;
         for ((delta, arrival_time), slope) in steps.into_iter().zip(slopes) {

@@ -203,19 +203,13 @@ impl LossBased {
         let pads = self.padding.is_some_and(|(since, _)| since + PADDING >= now);
         let acknowledged = conditions.acknowledged.filter(|_| !conditions.in_alr || pads);
         let delay_based = Some(conditions.delay_based).filter(|rate| *rate > best.bandwidth);
-        let factors = CANDIDATE_FACTORS.into_iter().map(|factor| best.bandwidth * factor);
+        let [higher, same, lower] = CANDIDATE_FACTORS.map(|factor| Some(best.bandwidth * factor));
         let window = self.window.filter(|_| self.is_limited());
         let most = window.map_or(Bitrate::MAX, |(_, limit)| limit).max(best.bandwidth);
-        let mut search = self.model.search();
-        let mut found = (f64::NEG_INFINITY, best);
-        for bandwidth in factors.chain(acknowledged).chain(delay_based) {
-            let candidate = search.fit(Channel { bandwidth: bandwidth.min(most), ..best });
-            let objective = search.objective(&candidate);
-            if objective > found.0 {
-                found = (objective, candidate);
-            }
-        }
-        found.1
+        let channels = [higher, same, lower, acknowledged, delay_based].map(|bandwidth| {
+            bandwidth.map(|bandwidth| Channel { bandwidth: bandwidth.min(most), ..best })
+        });
+        self.model.search().likeliest(channels).unwrap_or(best)
     }
 
     fn bound_growth(

@@ -147,11 +147,8 @@ impl LossModel {
                 worst = Some((weight, sample));
             }
         }
-        let is_spike = || {
-            worst.is_some_and(|(_, worst)| {
-                worst.observation.send_rate >= self.median_send_rate() * SPIKE_FACTOR
-            })
-        };
+        let is_spike =
+            || worst.is_some_and(|(_, worst)| self.is_spike(worst.observation.send_rate));
         if self.len() > OBSERVATIONS_WITHOUT_EXTREMES && !is_spike() {
             // If all loss ratios are equal, the first one is both extremes and is subtracted twice.
             // That does not change the ratio.
@@ -164,13 +161,15 @@ impl LossModel {
         if sent > 0.0 { (lost / sent).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    fn median_send_rate(&self) -> Bitrate {
-        let mut rates = [Bitrate::MAX; WINDOW];
-        for (slot, sample) in rates.iter_mut().zip(&self.samples) {
-            *slot = sample.observation.send_rate;
-        }
-        rates.sort_unstable();
-        rates[self.len() / 2]
+    /// True if this send rate is at least a multiple of the median send rate. That is so if it is
+    /// at least this multiple of more than half of the rates, which needs no sorting.
+    fn is_spike(&self, send_rate: Bitrate) -> bool {
+        let spike = send_rate.as_bps_f64();
+        let exceeded = self
+            .samples
+            .iter()
+            .filter(|sample| sample.observation.send_rate.as_bps_f64() * SPIKE_FACTOR <= spike);
+        exceeded.count() > self.len() / 2
     }
 
     /// Starts a comparison of channels.
@@ -218,10 +217,26 @@ fn derivatives(weight: f64, sample: &Sample, p: f64) -> Derivatives {
     (first, weight * (curvature + received / ((1.0 - p) * (1.0 - p))))
 }
 
+/// A fitted channel in a comparison.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    channel: Channel,
+    /// Preference for its bandwidth.
+    bias: f64,
+    /// Upper bound of its objective.
+    bound: f64,
+}
+
+/// Upper bound of `log(1 - p)`: the first two terms of its series. For `p` of at least
+/// `MIN_INHERENT_LOSS`, what is left out (`p^3 / 3` and more) is far above the rounding errors.
+fn log_of_arrival_bound(p: f64) -> f64 {
+    -p - p * p / 2.0
+}
+
 impl Search<'_> {
     /// The channel of this bandwidth after a Newton step of its inherent loss to a higher
     /// likelihood.
-    pub(super) fn fit(&mut self, channel: Channel) -> Channel {
+    fn fit(&mut self, channel: Channel) -> Channel {
         let channel = channel.feasible();
         let model = self.model;
         let within = channel.loss_probability(Bitrate::ZERO);
@@ -253,9 +268,49 @@ impl Search<'_> {
         Channel { inherent_loss, ..channel }.feasible()
     }
 
-    /// Log-likelihood of the observations on this channel, plus the bias for higher bandwidth.
-    pub(super) fn objective(&mut self, channel: &Channel) -> f64 {
-        let bias = self.model.bias(channel.bandwidth);
+    /// The first of the fitted channels that has the highest objective: the log-likelihood of the
+    /// observations on this channel, plus the bias for higher bandwidth.
+    ///
+    /// A bound of the objective needs far fewer logarithms. The channel with the highest bound is
+    /// nearly always the best one, and then no other one needs its objective.
+    pub(super) fn likeliest<const N: usize>(
+        &mut self,
+        channels: [Option<Channel>; N],
+    ) -> Option<Channel> {
+        let candidates = channels.map(|channel| {
+            let channel = self.fit(channel?);
+            let bias = self.model.bias(channel.bandwidth);
+            let bound = self.objective(&channel, bias, log_of_arrival_bound);
+            Some(Candidate { channel, bias, bound })
+        });
+        let of_candidates = candidates.iter().flatten();
+        let leader =
+            of_candidates.clone().max_by(|one, other| one.bound.total_cmp(&other.bound))?;
+        let least = self.exact_objective(leader);
+        let mut found = (f64::NEG_INFINITY, None);
+        for candidate in of_candidates.filter(|candidate| candidate.bound >= least) {
+            let is_leader = core::ptr::eq(candidate, leader);
+            let objective = if is_leader { least } else { self.exact_objective(candidate) };
+            if objective > found.0 {
+                found = (objective, Some(candidate.channel));
+            }
+        }
+        found.1
+    }
+
+    fn exact_objective(&mut self, candidate: &Candidate) -> f64 {
+        self.objective(&candidate.channel, candidate.bias, |p| libm::log(1.0 - p))
+    }
+
+    /// The objective, with this logarithm of the probability that a packet arrives which was sent
+    /// above the bandwidth. Sums and products of floating-point numbers are monotone, so a bound of
+    /// the logarithm gives a bound of the objective.
+    fn objective(
+        &mut self,
+        channel: &Channel,
+        bias: f64,
+        log_of_arrival: impl Fn(f64) -> f64,
+    ) -> f64 {
         let probability = channel.loss_probability(Bitrate::ZERO);
         let within = match &mut self.logarithms {
             Some(kept) if kept.probability == probability => kept,
@@ -274,7 +329,7 @@ impl Search<'_> {
                 (of_loss, within.of_arrival)
             } else {
                 let p = channel.loss_probability(observation.send_rate);
-                (if lost == 0.0 { 0.0 } else { libm::log(p) }, libm::log(1.0 - p))
+                (if lost == 0.0 { 0.0 } else { libm::log(p) }, log_of_arrival(p))
             };
             weight * (lost * of_loss + received * of_arrival + bias * (lost + received))
         });
@@ -292,7 +347,8 @@ mod tests {
         }
 
         fn objective(&self, channel: &Channel) -> f64 {
-            self.search().objective(channel)
+            let bias = self.bias(channel.bandwidth);
+            self.search().objective(channel, bias, |p| libm::log(1.0 - p))
         }
     }
 
@@ -304,8 +360,39 @@ mod tests {
             for inherent_loss in [0.02, 0.02, 0.5] {
                 let fitted = search.fit(channel(kbps, inherent_loss));
                 assert_eq!(fitted, model.fit(channel(kbps, inherent_loss)));
-                assert_eq!(search.objective(&fitted), model.objective(&fitted));
+                let (bias, exact) = (model.bias(fitted.bandwidth), |p| libm::log(1.0 - p));
+                assert_eq!(search.objective(&fitted, bias, exact), model.objective(&fitted));
             }
+        }
+    }
+
+    // The bounds decide only which objectives are computed.
+    #[test]
+    fn the_likeliest_channel_is_the_first_with_the_highest_objective() {
+        for seed in 0..2_000_u64 {
+            let number =
+                |index: u64, below: u64| (seed * 7_919 + index * 104_729 + seed * seed) % below;
+            let observations: Vec<_> =
+                (0..15).map(|at| (number(at, 1 + seed % 20), 800 + number(3 * at, 500))).collect();
+            let model = model(&observations);
+            let channels = [1_020, 1_000, 950, 1_000, 700 + number(50, 700)]
+                .map(|kbps| Some(channel(kbps, 0.01)));
+            let mut expect = (f64::NEG_INFINITY, None);
+            for fitted in channels.map(|channel| model.fit(channel.unwrap())) {
+                let objective = model.objective(&fitted);
+                if objective > expect.0 {
+                    expect = (objective, Some(fitted));
+                }
+            }
+            assert_eq!(model.search().likeliest(channels), expect.1, "{seed}");
+        }
+    }
+
+    #[test]
+    fn the_bound_of_the_logarithm_is_above_it_for_every_probability_of_a_channel() {
+        for step in 0..=10_000 {
+            let p = MIN_INHERENT_LOSS + f64::from(step) / 1e4 * (1.0 - 2.0 * MIN_INHERENT_LOSS);
+            assert!(log_of_arrival_bound(p) > libm::log(1.0 - p), "{p}");
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Implements [LIBWEBRTC §TrendlineEstimator], which replaced the draft's Kalman filter [GCC §5.3].
 
+use core::ops::Add;
+
 use super::arrival_groups::GroupDelta;
 use crate::units::{TimeDelta, Timestamp};
 
@@ -14,11 +16,31 @@ const SMOOTHING: f64 = 0.9;
 /// Capacity of `points`. When it is full, the last points move to the front.
 const STORED: usize = 4 * WINDOW;
 
-/// Arrival since the first arrival, and smoothed delay, both in ms.
-type Point = (f64, f64);
+/// Arrival since the first arrival, and smoothed delay, both in ms; also sums of both. The
+/// alignment keeps each point within one cache line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(16))]
+struct Point(f64, f64);
+
+impl Point {
+    const ZERO: Self = Self(0.0, 0.0);
+
+    /// The product of both distances from the mean, and the squared distance in time.
+    fn square_about(self, mean: Self) -> Self {
+        let (x, y) = (self.0 - mean.0, self.1 - mean.1);
+        Self(x * y, x * x)
+    }
+}
+
+impl Add for Point {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0, self.1 + other.1)
+    }
+}
 
 /// A difference between groups, and the arrival time at which it became known.
-type Step = (GroupDelta, Timestamp);
+pub(super) type Step = (GroupDelta, Timestamp);
 
 /// Fits a line to the delay accumulated over groups.
 #[derive(Clone, Debug)]
@@ -29,8 +51,8 @@ pub(super) struct Trendline {
     /// The last points. The newest one is just before `end`.
     points: [Point; STORED],
     end: usize,
-    /// Partial sums of the windows that begin with each of the last points. Each new point is added
-    /// to all of them side by side, which is faster than summing up a window at its end.
+    /// Partial sums of the windows that begin with each of the last points. New points are added to
+    /// all of them side by side, which is faster than summing up a window at its end.
     sums: [Point; WINDOW],
     count: usize,
     /// Index of the sum of the oldest window, or of the next free place.
@@ -44,9 +66,9 @@ impl Default for Trendline {
             first_arrival: None,
             accumulated_ms: 0.0,
             smoothed_ms: 0.0,
-            points: [(0.0, 0.0); STORED],
+            points: [Point::ZERO; STORED],
             end: 0,
-            sums: [(0.0, 0.0); WINDOW],
+            sums: [Point::ZERO; WINDOW],
             count: 0,
             oldest: 0,
             slope: 0.0,
@@ -58,19 +80,23 @@ impl Trendline {
     /// Takes the next differences. Returns the slope after each of them in ms per ms. While a queue
     /// builds up, the slope is close to (send rate - capacity) / capacity.
     ///
-    /// A slope needs two chains of dependent additions. Two slopes computed together take hardly
-    /// longer than one.
+    /// A slope needs two chains of dependent additions. Several slopes computed together take
+    /// hardly longer than one.
     pub(super) fn update<const STEPS: usize>(&mut self, steps: [Step; STEPS]) -> [f64; STEPS] {
-        const { assert!(STEPS <= WINDOW, "a window has to stand before the steps") };
+        const { assert!(STEPS < WINDOW, "each window has to end before it begins anew") };
         if self.end + STEPS > STORED {
             self.points.copy_within(self.end - WINDOW..self.end, 0);
             self.end = WINDOW;
         }
-        let means = steps.map(|step| self.push(step));
+        let new = steps.map(|step| self.smooth(step));
+        self.points[self.end..self.end + STEPS].copy_from_slice(&new);
+        self.end += STEPS;
+        let means = self.means(new);
         let sums = self.square_sums(means);
-        let before = self.count.saturating_sub(STEPS);
+        let before = self.count;
+        self.count += STEPS;
         core::array::from_fn(|index| {
-            let (numerator, denominator) = sums[index];
+            let Point(numerator, denominator) = sums[index];
             // If all arrival times are equal, the slope stays.
             if before + index + 1 >= WINDOW && denominator > 0.0 {
                 self.slope = numerator / denominator;
@@ -79,40 +105,48 @@ impl Trendline {
         })
     }
 
-    /// Adds a point. Returns the mean of the window that ends with it.
-    fn push(&mut self, (delta, arrival_time): Step) -> Point {
+    /// Accumulates and smooths the delay of a group.
+    fn smooth(&mut self, (delta, arrival_time): Step) -> Point {
         let first = *self.first_arrival.get_or_insert(arrival_time);
         self.accumulated_ms += (delta.arrival - delta.send).as_millis_f64();
         self.smoothed_ms = SMOOTHING * self.smoothed_ms + (1.0 - SMOOTHING) * self.accumulated_ms;
         let since: TimeDelta = arrival_time - first;
-        let point = (since.as_millis_f64(), self.smoothed_ms);
-        self.points[self.end] = point;
-        self.end += 1;
-        self.sums[self.oldest] = (0.0, 0.0);
+        Point(since.as_millis_f64(), self.smoothed_ms)
+    }
+
+    /// The means of the windows that end with each of the new points.
+    fn means<const STEPS: usize>(&mut self, new: [Point; STEPS]) -> [Point; STEPS] {
+        let windows: [usize; STEPS] = core::array::from_fn(|index| (self.oldest + index) % WINDOW);
+        self.oldest = (self.oldest + STEPS) % WINDOW;
+        // A window that ends with a point has the slot of the one that begins with the next.
+        let means = core::array::from_fn(|index| {
+            let window = windows.get(index + 1).copied().unwrap_or(self.oldest);
+            let sum = new[..=index].iter().fold(self.sums[window], |sum, point| sum + *point);
+            Point(sum.0 / WINDOW as f64, sum.1 / WINDOW as f64)
+        });
         for sum in &mut self.sums {
-            *sum = (sum.0 + point.0, sum.1 + point.1);
+            *sum = new.iter().fold(*sum, |sum, point| sum + *point);
         }
-        self.oldest = if self.oldest + 1 == WINDOW { 0 } else { self.oldest + 1 };
-        self.count += 1;
-        let sum = self.sums[self.oldest];
-        (sum.0 / WINDOW as f64, sum.1 / WINDOW as f64)
+        // A window begins with each of the new points.
+        for (index, &window) in windows.iter().enumerate() {
+            self.sums[window] = new[index..].iter().fold(Point::ZERO, |sum, point| sum + *point);
+        }
+        means
     }
 
     /// For each window that ends with one of the last points: the sum of the products of both
     /// distances from the mean, and the sum of the squared distances in time. Zero if the window is
     /// not full yet.
-    fn square_sums<const STEPS: usize>(&self, means: [Point; STEPS]) -> [(f64, f64); STEPS] {
-        let mut sums = [(0.0, 0.0); STEPS];
+    fn square_sums<const STEPS: usize>(&self, means: [Point; STEPS]) -> [Point; STEPS] {
+        let mut sums = [Point::ZERO; STEPS];
         let Some(begin) = self.end.checked_sub(WINDOW + STEPS - 1) else {
             return self.square_sums_of_the_first(means);
         };
         let points = &self.points[begin..self.end];
         for at in 0..WINDOW {
             for (index, sum) in sums.iter_mut().enumerate() {
-                let (x, y) = points[at + index];
-                let (mean_x, mean_y) = means[index];
-                sum.0 += (x - mean_x) * (y - mean_y);
-                sum.1 += (x - mean_x) * (x - mean_x);
+                let (point, mean) = (points[at + index], means[index]);
+                *sum = *sum + point.square_about(mean);
             }
         }
         sums
@@ -123,15 +157,12 @@ impl Trendline {
     fn square_sums_of_the_first<const STEPS: usize>(
         &self,
         means: [Point; STEPS],
-    ) -> [(f64, f64); STEPS] {
+    ) -> [Point; STEPS] {
         core::array::from_fn(|index| {
             let end = self.end + index + 1 - STEPS;
-            let Some(begin) = end.checked_sub(WINDOW) else { return (0.0, 0.0) };
-            let (mean_x, mean_y) = means[index];
-            self.points[begin..end].iter().fold((0.0, 0.0), |sum, (x, y)| {
-                let (x, y) = (x - mean_x, y - mean_y);
-                (sum.0 + x * y, sum.1 + x * x)
-            })
+            let Some(begin) = end.checked_sub(WINDOW) else { return Point::ZERO };
+            let square = |point: &Point| point.square_about(means[index]);
+            self.points[begin..end].iter().map(square).fold(Point::ZERO, Add::add)
         })
     }
 }

@@ -51,6 +51,31 @@ fn a_fate_is_told_once_and_again_only_when_a_lost_packet_arrives() {
 }
 
 #[test]
+fn a_limited_history_forgets_the_oldest_packets_and_takes_no_more_memory() {
+    let mut history = SendHistory::new(0);
+    history.set_capacity(3);
+    let memory = history.entries.capacity();
+    for number in 0..1_000 {
+        history.on_packet_sent(Timestamp::from_millis(number), Outgoing::media(SIZE));
+    }
+    assert_eq!(history.entries.capacity(), memory);
+    let arrivals = [(996, Some(4)), (997, Some(4)), (999, Some(8))];
+    let report = history.on_twcc(header(0), arrivals.into_iter()).unwrap();
+    let numbers: Vec<_> = report.packets.iter().map(|packet| packet.sequence_number).collect();
+    assert_eq!(numbers, [997, 999]);
+}
+
+#[test]
+fn a_history_that_is_limited_later_keeps_the_newest_packets() {
+    let mut history = history_of(0, 10);
+    history.set_capacity(2);
+    let arrivals = [(7, Some(4)), (8, Some(4)), (9, Some(8))];
+    let report = history.on_twcc(header(0), arrivals.into_iter()).unwrap();
+    assert_eq!(report.packets[0].sequence_number, 8);
+    assert_eq!(history.next_sequence_number(), 10);
+}
+
+#[test]
 fn packets_that_were_never_sent_or_are_forgotten_are_ignored() {
     let mut history = history_of(0, 2);
     assert_eq!(history.on_twcc(header(0), [(2, Some(1)), (40_000, Some(1))].into_iter()), None);

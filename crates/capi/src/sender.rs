@@ -1,0 +1,445 @@
+//! A sender: RTP and RTCP in, paced RTP and sender reports out.
+
+use core::ffi::c_char;
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_rtcp::{EnqueueError, Ignored, Sender, SenderConfig};
+use weir_wire::rtp::PayloadType;
+
+use crate::border::{self, Guard, Handle, Outcome, array, packet, put, switch, weir_bytes};
+use crate::growing::{get, growing, init, set};
+use crate::metrics::weir_metrics;
+use crate::outbox::Outbox;
+use crate::random::random;
+use crate::rtp::extensions;
+use crate::settings::{build, weir_settings};
+use crate::status::weir_status;
+use crate::target::{number_of, weir_target};
+use crate::{WEIR_NEVER, WEIR_NO_PROBE};
+
+/// The sending half of a media flow.
+pub struct weir_sender {
+    guard: Guard,
+    sender: Sender,
+    /// The packets of one call on their way to the queue. Empty between calls.
+    incoming: Vec<Vec<u8>>,
+    /// The packet that the caller has at the moment.
+    handed_out: Vec<u8>,
+    rtcp: Outbox,
+}
+
+impl Handle for weir_sender {
+    fn guard(&self) -> &Guard {
+        &self.guard
+    }
+}
+
+/// Configuration of a sender. Call `weir_sender_config_init`, then change what you need.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct weir_sender_config {
+    /// `sizeof(weir_sender_config)`; the init function sets it.
+    pub struct_size: usize,
+    /// Any number. It spreads the times of sender reports; give each sender another one. Equal seeds
+    /// and equal calls give equal results.
+    pub random_seed: u64,
+    /// SSRC of the media stream. The default is 1.
+    pub ssrc: u32,
+    /// SSRC of padding packets. Media must not use it. The default is 2.
+    pub padding_ssrc: u32,
+    /// Clock rate of the RTP timestamps, in Hz. The default is 90,000.
+    pub clock_rate_hz: u32,
+    /// Bytes that other layers add to each RTP packet; they count towards the rate. The default is
+    /// 28, for IPv4 and UDP. Add the overhead of encryption.
+    pub overhead_bytes: u32,
+    /// Id of the header extension with the transport-wraw.probe_id = number_of(next.sent.probe);e sequence number, which TWCC needs; zero if
+    /// the packets do not have it. The default is 1.
+    pub transport_sequence_number_id: u8,
+    /// Id of the header extension with the absolute send time, which `gcc-2013` needs; zero if the
+    /// packets do not have it. The default is zero.
+    pub abs_send_time_id: u8,
+    /// Payload type of padding packets, at most 127. The default is 127.
+    pub padding_payload_type: u8,
+    /// 1: send sender reports, 0: the host sends its own. The default is 1.
+    pub sender_reports: u8,
+    /// Zero.
+    pub reserved: u32,
+}
+
+growing!(weir_sender_config, reserved: u32, Self {
+    struct_size: size_of::<Self>(),
+    random_seed: 0,
+    ssrc: 1,
+    padding_ssrc: 2,
+    clock_rate_hz: 90_000,
+    overhead_bytes: 28,
+    transport_sequence_number_id: 1,
+    abs_send_time_id: 0,
+    padding_payload_type: 127,
+    sender_reports: 1,
+    reserved: 0,
+});
+
+impl weir_sender_config {
+    fn checked(&self) -> Outcome<SenderConfig> {
+        let payload_type = PayloadType::new(self.padding_payload_type);
+        let payload_type = payload_type.ok_or(weir_status::InvalidArgument)?;
+        if self.clock_rate_hz == 0 || self.padding_ssrc == self.ssrc || self.reserved != 0 {
+            return Err(weir_status::InvalidArgument);
+        }
+        let extensions = extensions(self.transport_sequence_number_id, self.abs_send_time_id)?;
+        Ok(SenderConfig::new(self.ssrc, extensions)
+            .with_overhead(DataSize::from_bytes(self.overhead_bytes.into()))
+            .with_padding((self.padding_ssrc, payload_type))
+            .with_clock_rate(self.clock_rate_hz)
+            .with_sender_reports(switch(self.sender_reports)?))
+    }
+}
+
+/// A packet to be sent now. Set `struct_size` to `sizeof(weir_packet)`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct weir_packet {
+    /// `sizeof(weir_packet)`.
+    pub struct_size: usize,
+    /// The RTP packet, with its header extensions filled in. It is valid until the next call with the
+    /// same sender.
+    pub data: *const u8,
+    /// Number of bytes.
+    pub length: usize,
+    /// Transport-wide sequence number without wrapping.
+    pub sequence_number: i64,
+    /// Number of the probe to which the packet belongs, or `WEIR_NO_PROBE`.
+    pub probe_id: u64,
+    /// 1: the packet is padding that the sender made.
+    pub is_padding: u8,
+    /// Zero.
+    pub reserved: [u8; 7],
+}
+
+growing!(weir_packet, reserved: [u8; 7], Self {
+    struct_size: size_of::<Self>(),
+    data: core::ptr::null(),
+    length: 0,
+    sequence_number: 0,
+    probe_id: WEIR_NO_PROBE,
+    is_padding: 0,
+    reserved: [0; 7],
+});
+
+/// Fills the configuration with the defaults. `size` is `sizeof(weir_sender_config)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_config_init(
+    config: *mut weir_sender_config,
+    size: usize,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    border::contain(|| unsafe { init(config, size) })
+}
+
+/// Creates a sender that starts at `now_ns`. `name` is one of `weir_algorithm_name`. `settings` and
+/// `config` were filled by their init functions. The new handle is written to `sender`; after an
+/// error, NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_new(
+    now_ns: i64,
+    name: *const c_char,
+    settings: *const weir_settings,
+    config: *const weir_sender_config,
+    sender: *mut *mut weir_sender,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::create(sender, || {
+            let controller = build(name, settings)?;
+            let raw = get(config)?;
+            let mut guard = Guard::new();
+            let now = guard.now(now_ns);
+            let sender = Sender::new(now, controller, raw.checked()?, random(raw.random_seed));
+            let (incoming, handed_out, rtcp) = Default::default();
+            Ok(weir_sender { guard, sender, incoming, handed_out, rtcp })
+        })
+    }
+}
+
+/// Frees a sender. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_free(sender: *mut weir_sender) {
+    // SAFETY: as this function requires.
+    unsafe { border::free(sender) };
+}
+
+/// Copies the RTP packets of a frame to the end of the send queue. Pass all packets of a frame in one
+/// call. Each packet has the header extensions of the configuration; their values are filled in
+/// later. After an error, none of the packets is queued.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_enqueue(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    packets: *const weir_bytes,
+    count: usize,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
+            sender.enqueue(now, packets)
+        })
+    }
+}
+
+/// Copies RTP packets to the front of the send queue, for retransmissions. Otherwise as
+/// `weir_sender_enqueue`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_enqueue_urgent(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    packets: *const weir_bytes,
+    count: usize,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        enqueue_with(sender, now_ns, (packets, count), |sender, now, packets| {
+            sender.enqueue_urgent(now, packets)
+        })
+    }
+}
+
+type Enqueue = fn(&mut Sender, Timestamp, std::vec::Drain<'_, Vec<u8>>) -> Result<(), EnqueueError>;
+
+unsafe fn enqueue_with(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    (packets, count): (*const weir_bytes, usize),
+    enqueue: Enqueue,
+) -> weir_status {
+    // SAFETY: as the exported functions require.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.incoming.clear();
+            for bytes in array(packets, count)? {
+                let bytes = packet(bytes.data, bytes.length)?;
+                let mut buffer = handle.sender.buffer();
+                buffer.extend_from_slice(bytes);
+                handle.incoming.push(buffer);
+            }
+            let result = enqueue(&mut handle.sender, now, handle.incoming.drain(..));
+            result.map_err(|error| match error {
+                EnqueueError::NoExtension(_) => weir_status::NoExtension,
+                _ => weir_status::NotRtp,
+            })
+        })
+    }
+}
+
+/// Writes the next packet to `packet` if one may leave now, else returns `WEIR_STATUS_NONE`. Call it
+/// until it does, and send each packet at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_next_packet(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    packet: *mut weir_packet,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let mut raw = get(packet)?;
+            let now = handle.guard.now(now_ns);
+            let next = handle.sender.next_packet(now).ok_or(weir_status::None)?;
+            let sent = std::mem::replace(&mut handle.handed_out, next.content);
+            handle.sender.recycle(sent);
+            raw.data = handle.handed_out.as_ptr();
+            raw.length = handle.handed_out.len();
+            raw.sequence_number = next.sent.sequence_number;
+            raw.probe_id = number_of(next.sent.probe);
+            raw.is_padding = next.sent.padding.into();
+            raw.reserved = [0; 7];
+            set(packet, &raw)
+        })
+    }
+}
+
+/// An RTCP datagram arrived. It may contain any bytes. Feedback, reports and REMB are used;
+/// everything else, such as NACK and PLI, is for the host to read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_rtcp(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    data: *const u8,
+    length: usize,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let bytes = packet(data, length)?;
+            let now = handle.guard.now(now_ns);
+            let mut status = Ok(());
+            handle.sender.on_rtcp(now, bytes, |ignored| {
+                if matches!(ignored, Ignored::Malformed(_)) {
+                    status = Err(weir_status::NotRtcp);
+                }
+            });
+            status
+        })
+    }
+}
+
+/// Handles timeouts. RTCP that is due then waits for `weir_sender_next_rtcp`. A call before
+/// `weir_sender_next_timeout` does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_timeout(
+    sender: *mut weir_sender,
+    now_ns: i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.on_timeout(now, |rtcp| handle.rtcp.push(rtcp));
+            Ok(())
+        })
+    }
+}
+
+/// Takes the next RTCP datagram to send, or returns `WEIR_STATUS_NONE`. Its bytes are valid until the
+/// next call with the same sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_next_rtcp(
+    sender: *mut weir_sender,
+    rtcp: *mut weir_bytes,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            border::check_aligned(rtcp)?;
+            put(rtcp, handle.rtcp.pop().ok_or(weir_status::None)?)
+        })
+    }
+}
+
+/// Writes the time in ns at which `weir_sender_on_timeout` and `weir_sender_next_packet` are due, or
+/// `WEIR_NEVER`. The time may lie in the past.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_next_timeout(
+    sender: *const weir_sender,
+    due_ns: *mut i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::read(sender, |handle| {
+            put(due_ns, handle.sender.next_timeout().map_or(WEIR_NEVER, Timestamp::as_nanos))
+        })
+    }
+}
+
+/// Writes the controller's target. Its `source_bitrate_bps` is for the encoder.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_target(
+    sender: *const weir_sender,
+    target: *mut weir_target,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe { border::read(sender, |handle| set(target, &handle.sender.target().into())) }
+}
+
+/// Takes the change of the target bitrate since the last call, or returns `WEIR_STATUS_NONE`. Writes
+/// the bitrates before and after in bit/s, and to `metrics` the reason and what led to it. Each of
+/// the three pointers may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_take_change(
+    sender: *mut weir_sender,
+    from_bps: *mut u64,
+    to_bps: *mut u64,
+    metrics: *mut weir_metrics,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            if !metrics.is_null() {
+                // Before the change is taken, so that an error loses nothing.
+                get(metrics)?;
+            }
+            let change = handle.sender.take_change().ok_or(weir_status::None)?;
+            for (pointer, bitrate) in [(from_bps, change.from), (to_bps, change.to)] {
+                if !pointer.is_null() {
+                    put(pointer, bitrate.as_bps())?;
+                }
+            }
+            if metrics.is_null() { Ok(()) } else { set(metrics, &(&change.metrics).into()) }
+        })
+    }
+}
+
+/// Writes the controller's internal signals, for traces and reports.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_metrics(
+    sender: *const weir_sender,
+    metrics: *mut weir_metrics,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::read(sender, |handle| {
+            set(metrics, &(&handle.sender.media().controller().metrics()).into())
+        })
+    }
+}
+
+/// Writes the number of bytes in the send queue, headers included.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_queued(
+    sender: *const weir_sender,
+    bytes: *mut u64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe { border::read(sender, |handle| put(bytes, handle.sender.media().queued().as_bytes())) }
+}
+
+/// The host's RTP stack measured this round-trip time of the path, in ns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_round_trip_time(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    rtt_ns: i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.on_round_trip_time(now, TimeDelta::from_nanos(rtt_ns));
+            Ok(())
+        })
+    }
+}
+
+/// The coupled flows of this host gave this flow a new share of their total rate, in bit/s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_on_shared_rate(
+    sender: *mut weir_sender,
+    now_ns: i64,
+    share_bps: u64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.on_shared_rate(now, Bitrate::from_bps(share_bps));
+            Ok(())
+        })
+    }
+}
+
+/// Discards all queued packets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weir_sender_clear_queue(
+    sender: *mut weir_sender,
+    now_ns: i64,
+) -> weir_status {
+    // SAFETY: as this function requires.
+    unsafe {
+        border::change(sender, |handle| {
+            let now = handle.guard.now(now_ns);
+            handle.sender.clear_queue(now);
+            Ok(())
+        })
+    }
+}

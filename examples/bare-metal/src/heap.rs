@@ -1,0 +1,147 @@
+//! The heap: a fixed piece of memory, and a count of what each owner holds.
+//!
+//! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which counts the
+//! instructions of each.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::mem::size_of;
+use core::ptr::addr_of_mut;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use embedded_alloc::LlffHeap;
+
+/// Memory of the heap in bytes: more than any of the controllers needs.
+const HEAP_SIZE: usize = 1024 * 1024;
+/// Bytes before each allocation, which hold its owner. They do not count.
+const TAG: usize = 8;
+
+/// Who allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Owner {
+    /// The sender around the controller: send history, pacer, feedback.
+    Sender,
+    /// The controller.
+    Controller,
+    /// The media packets.
+    Media,
+    /// The simulated network and the receiver.
+    Network,
+}
+const OWNERS: usize = 4;
+
+/// Bytes that an owner holds, and the most that it has held.
+struct Count {
+    held: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+struct Heap {
+    inner: LlffHeap,
+    counts: [Count; OWNERS],
+    owner: AtomicUsize,
+}
+
+#[global_allocator]
+static HEAP: Heap = Heap {
+    inner: LlffHeap::empty(),
+    counts: [const { Count { held: AtomicUsize::new(0), peak: AtomicUsize::new(0) } }; OWNERS],
+    owner: AtomicUsize::new(Owner::Network as usize),
+};
+
+/// Gives the heap its memory. Called once, before the first allocation.
+pub(crate) fn start() {
+    static mut MEMORY: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
+    // SAFETY: the memory has no other user, and `start` is called once.
+    unsafe { HEAP.inner.init(addr_of_mut!(MEMORY) as usize, HEAP_SIZE) };
+}
+
+/// Defines the functions that the counter of instructions looks for. Each has a body of its own, as the linker
+/// merges functions with equal bodies.
+macro_rules! marks {
+    ($($name:ident: $owner:ident,)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[inline(never)]
+            extern "C" fn $name() {
+                core::hint::black_box(Owner::$owner);
+            }
+        )*
+        fn mark(owner: usize) {
+            match owner {
+                $(owner if owner == Owner::$owner as usize => $name(),)*
+                _ => {}
+            }
+        }
+    };
+}
+marks! {
+    mark_sender: Sender,
+    mark_controller: Controller,
+    mark_media: Media,
+    mark_network: Network,
+}
+
+/// Does work whose allocations and instructions belong to this owner.
+pub fn within<T>(owner: Owner, work: impl FnOnce() -> T) -> T {
+    let before = HEAP.owner.swap(owner as usize, Relaxed);
+    mark(owner as usize);
+    let result = work();
+    HEAP.owner.store(before, Relaxed);
+    mark(before);
+    result
+}
+
+/// The most bytes that the owner has held at a time.
+pub fn peak(owner: Owner) -> usize {
+    HEAP.counts[owner as usize].peak.load(Relaxed)
+}
+
+fn tagged(layout: Layout) -> Option<Layout> {
+    // Nothing here needs an alignment of more than 8 bytes.
+    let fits = layout.align() <= TAG;
+    fits.then(|| Layout::from_size_align(layout.size() + TAG, TAG).ok()).flatten()
+}
+
+// SAFETY: every call goes to the inner heap, with room for a tag before the bytes of the caller. The tag keeps
+// their alignment.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(tagged) = tagged(layout) else { return core::ptr::null_mut() };
+        // SAFETY: the size is not zero.
+        let start = unsafe { self.inner.alloc(tagged) };
+        if start.is_null() {
+            return start;
+        }
+        let owner = self.owner.load(Relaxed);
+        let count = &self.counts[owner];
+        let held = count.held.load(Relaxed) + layout.size();
+        count.held.store(held, Relaxed);
+        count.peak.store(held.max(count.peak.load(Relaxed)), Relaxed);
+        const { assert!(size_of::<usize>() <= TAG) };
+        // SAFETY: the allocation begins with room for the tag.
+        unsafe {
+            start.cast::<usize>().write(owner);
+            start.add(TAG)
+        }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let Some(tagged) = tagged(layout) else { return };
+        // SAFETY: `alloc` wrote the tag before the pointer that it returned.
+        let start = unsafe { pointer.sub(TAG) };
+        let owner = unsafe { start.cast::<usize>().read() };
+        let held = &self.counts[owner].held;
+        held.store(held.load(Relaxed) - layout.size(), Relaxed);
+        // SAFETY: the allocation came from the inner heap with this layout.
+        unsafe { self.inner.dealloc(start, tagged) };
+    }
+}
+
+struct OneThread;
+critical_section::set_impl!(OneThread);
+// SAFETY: there is one thread and no interrupt, so nothing can interrupt a critical section.
+unsafe impl critical_section::Impl for OneThread {
+    unsafe fn acquire() -> critical_section::RawRestoreState {}
+    unsafe fn release(_: critical_section::RawRestoreState) {}
+}
