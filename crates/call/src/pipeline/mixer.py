@@ -14,7 +14,8 @@ leg starts, fails and ends without the others, and a participant who sends nothi
 
 import math
 
-from sender import STARTED_MS, Sender, now_ms, serve  # It also chooses the versions of libraries.
+# The first import also chooses the versions of the libraries.
+from sender import STARTED_MS, Sender, now_ms, serve
 
 from gi.repository import Gst, GstWebRTC
 

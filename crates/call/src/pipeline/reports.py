@@ -178,6 +178,7 @@ class Reporter:
             return None
         video = max(far, key=lambda source: source["packets-received"])
         packets, payload = video["packets-received"], video["octets-received"]
+        headers = video["bytes-received"] - payload - packets * IP_UDP_HEADER_BYTES
         picture = caps.get_structure(0)
         return {
             "timestamp": timestamp,
@@ -186,7 +187,7 @@ class Reporter:
             "packetsReceived": packets,
             "packetsLost": video["packets-lost"],
             "bytesReceived": payload,
-            "headerBytesReceived": video["bytes-received"] - payload - packets * IP_UDP_HEADER_BYTES,
+            "headerBytesReceived": headers,
             "jitter": video["jitter"] / 90_000,
             "frameWidth": picture.get_value("width"),
             "frameHeight": picture.get_value("height"),
