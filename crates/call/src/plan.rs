@@ -3,18 +3,24 @@
 
 use std::net::Ipv4Addr;
 
+use weir::Algorithm;
 use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_emu::{HostPlan, Plan};
 use weir_lab::scenario::call::{BrowserKind, Picture, PlannedCall, Relay, Topology};
-use weir_lab::scenario::{Direction, Flow, Scenario, Traffic};
-use weir_net::{Capacity, Seed};
+use weir_lab::scenario::{Direction, Scenario, Traffic};
+use weir_net::Seed;
 
 use crate::capture::CapturePlan;
 use crate::janus::ForwardingRole;
+use crate::message::Peer;
 
 mod pipelines;
+mod topologies;
 
 pub use pipelines::ControlledSender;
+
+/// Controller of a mixer, unless the scenario or the user names another.
+const MIXER_CONTROLLER: Algorithm = Algorithm::Gcc;
 
 /// Why a scenario cannot be run with browsers.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +78,20 @@ pub enum Player {
     Person,
     /// A forwarding server.
     ForwardingServer,
+    /// A mixer.
+    Mixer,
+}
+
+impl Player {
+    /// Whether it is a server, at whose host several calls end.
+    pub(crate) fn is_server(self) -> bool {
+        matches!(self, Self::ForwardingServer | Self::Mixer)
+    }
+
+    /// Whether it is a process of GStreamer pipelines.
+    pub(crate) fn is_pipeline(self) -> bool {
+        matches!(self, Self::Pipeline | Self::Mixer)
+    }
 }
 
 /// A connection between two participants.
@@ -141,16 +161,26 @@ impl CallConfig {
         if self.relay.is_some() {
             return Err("--serve does not work with a relay: choose a scenario without one");
         }
-        if self.calls.iter().any(|call| call.role != ForwardingRole::Direct) {
-            return Err(
-                "--serve does not work with a forwarding server: choose a scenario without one",
-            );
+        if self.participants.iter().any(|participant| participant.player.is_server()) {
+            return Err("--serve does not work with a server: choose a scenario without one");
         }
         for participant in &mut self.participants {
             participant.player = Player::Person;
         }
         self.serve = Some(address);
         Ok(self)
+    }
+}
+
+impl CallConfig {
+    /// The calls of a participant by index, and its role (peer a or b) in each.
+    pub(crate) fn seats(&self, participant: usize) -> Vec<(usize, Peer)> {
+        let calls = self.calls.iter().enumerate();
+        let seats = calls.flat_map(|(index, call)| {
+            let is_seated = move |peer: &Peer| call.ends[peer.index()] == participant;
+            Peer::ALL.into_iter().filter(is_seated).map(move |peer| (index, peer))
+        });
+        seats.collect()
     }
 }
 
@@ -189,11 +219,15 @@ impl<'a> Builder<'a> {
             Topology::OneToMany => self.one_to_many(&planned)?,
             Topology::Mesh => self.mesh(&planned)?,
             Topology::ForwardingServer => self.forwarding_server(&planned)?,
+            Topology::Mixer => self.mixer(&planned)?,
         };
         let calls = planned.iter().zip(ends).map(|(call, ends)| self.call(call, ends));
         let mut calls = calls.collect::<PlanResult<Vec<Call>>>()?;
         if self.scenario.call.topology == Topology::ForwardingServer {
-            subscribe(&mut calls);
+            topologies::subscribe(&mut calls);
+        }
+        if self.scenario.call.topology == Topology::Mixer {
+            pipelines::mix(&mut calls, self.scenario, &MIXER_CONTROLLER.into());
         }
         let relay = self.relay()?;
         let loads = self.loads()?;
@@ -218,117 +252,6 @@ impl<'a> Builder<'a> {
         let player = Player::Browser(self.scenario.call.browsers[side]);
         self.participants.push(Participant { name, host, player });
         self.participants.len() - 1
-    }
-
-    fn pairs(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
-        let mut ends = Vec::new();
-        for call in calls {
-            let [a, b] = self.places(call)?;
-            let name = |side: &str| match calls {
-                [_] => side.to_owned(),
-                _ => format!("{side}{}", call.number),
-            };
-            ends.push([self.seat(name("a"), a, 0), self.seat(name("b"), b, 1)]);
-        }
-        Ok(ends)
-    }
-
-    fn one_to_many(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
-        let [a, _] = self.places(&calls[0])?;
-        let one = self.seat("a".into(), a, 0);
-        let mut ends = Vec::new();
-        for call in calls {
-            let [same, b] = self.places(call)?;
-            if same != a {
-                return Err(
-                    "host A is in every call, so all flows need the same hops and delay".into()
-                );
-            }
-            ends.push([one, self.seat(format!("b{}", call.number), b, 1)]);
-        }
-        Ok(ends)
-    }
-
-    /// Each participant calls the server, which is at the end of their paths.
-    fn forwarding_server(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
-        let server = calls.len();
-        let [_, place] = self.places(&calls[0])?;
-        let mut ends = Vec::new();
-        for call in calls {
-            let [a, b] = self.places(call)?;
-            if call.up.is_none() || call.down.is_some() || call.audio_down.is_some() || b != place {
-                return Err("with a forwarding server, each call has one media flow up and none \
-                            down: the server's own flows are not part of the scenario"
-                    .into());
-            }
-            ends.push([self.seat(format!("a{}", call.number), a, 0), server]);
-        }
-        self.network.hosts.push(place);
-        let host = self.network.hosts.len() - 1;
-        let player = Player::ForwardingServer;
-        self.participants.push(Participant { name: "server".into(), host, player });
-        Ok(ends)
-    }
-
-    /// All participants are at one node. The access link of each has half of the network's delay.
-    fn mesh(&mut self, calls: &[PlannedCall]) -> PlanResult<Vec<[usize; 2]>> {
-        let participants = (2..=calls.len() + 1).find(|n| n * (n - 1) / 2 >= calls.len());
-        let participants = participants.filter(|n| n * (n - 1) / 2 == calls.len());
-        let Some(participants) = participants else {
-            return Err(format!(
-                "{} calls do not form a mesh: write one for each pair, that is 1, 3, 6, 10, ...",
-                calls.len()
-            ));
-        };
-        if let Some(access) = &self.network.access {
-            return Err(format!("a mesh cannot have a {}", access.config.title()));
-        }
-        let [hop] = self.network.hops.as_slice() else {
-            return Err("a mesh needs exactly one hop".into());
-        };
-        let delay = hop.up.delay.steps()[0].1;
-        let plain = weir_net::LinkConfig::unlimited(delay);
-        if hop.up.capacity != Capacity::Unlimited || hop.up != plain || hop.down != plain {
-            return Err(
-                "a mesh has no bottleneck: write only a delay, equal in both directions".into()
-            );
-        }
-        self.network.hops.clear();
-        self.network.local_traffic = true;
-        for number in 1..=participants {
-            let host = HostPlan { access_delay: delay / 2, ..HostPlan::at(0) };
-            // Browsers alternate, so that both kinds call each other.
-            self.seat(format!("p{number}"), host, (number + 1) % 2);
-        }
-        let pairs = (0..participants).flat_map(|a| (a + 1..participants).map(move |b| [a, b]));
-        Ok(pairs.collect())
-    }
-
-    /// The hosts of the two ends of a call.
-    fn places(&self, call: &PlannedCall) -> PlanResult<[HostPlan; 2]> {
-        let flows: Vec<&Flow> = call.flows().map(|flow| &self.scenario.flows[flow]).collect();
-        let first = flows[0];
-        if flows.iter().any(|flow| flow.hops != first.hops) {
-            return Err(format!("the flows of call {} cross different hops", call.number));
-        }
-        if flows.iter().any(|flow| flow.access_delay != first.access_delay) {
-            return Err(format!("the flows of call {} have different delays", call.number));
-        }
-        if flows.iter().any(|flow| flow.attachment != first.attachment) {
-            let access = self.scenario.access.as_ref();
-            let terminal = access.map_or("terminal", |access| access.config.terminal_word());
-            return Err(format!(
-                "the flows of call {} are at different {terminal}s, or in different categories or \
-                 bearers",
-                call.number
-            ));
-        }
-        let a = HostPlan {
-            node: first.hops.start,
-            access_delay: first.access_delay,
-            attachment: first.attachment,
-        };
-        Ok([a, HostPlan::at(first.hops.end)])
     }
 
     fn call(&self, planned: &PlannedCall, ends: [usize; 2]) -> PlanResult<Call> {
@@ -418,27 +341,6 @@ impl<'a> Builder<'a> {
             });
         }
         Ok(loads)
-    }
-}
-
-/// Adds a call for each pair of participants, in which one receives what the other sends to the
-/// server.
-fn subscribe(calls: &mut Vec<Call>) {
-    let publishers = calls.len();
-    calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
-    for feed in 0..publishers {
-        for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
-            let (from, to) = (&calls[feed], &calls[receiver]);
-            let subscription = Call {
-                number: calls.len() + 1,
-                ends: [from.ends[1], to.ends[0]],
-                role: ForwardingRole::Subscribe(feed),
-                start: from.start.max(to.start),
-                stop: from.stop.min(to.stop),
-                ..from.clone()
-            };
-            calls.push(subscription);
-        }
     }
 }
 
@@ -546,6 +448,35 @@ mod tests {
         let sent = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
         assert_eq!(roles[3..], sent.map(|(feed, to)| ([3, to], ForwardingRole::Subscribe(feed))));
         assert!(refusal(&format!("{call}{LINK}"), TWO_WAY).contains("one media flow up"));
+    }
+
+    #[test]
+    fn a_mixer_has_one_call_both_ways_with_each_participant() {
+        let call = "[call]\ntopology = \"mixer\"\n";
+        let flows = "[[flow]]\ncount = 3\n[[flow]]\ncount = 3\ndirection = \"down\"\n\
+                     max_bitrate = \"1Mbps\"\n";
+        let config = config(&format!("{call}{LINK}"), flows);
+        assert_eq!(names(&config), ["a1", "a2", "a3", "server"]);
+        assert_eq!(config.participants[3].player, Player::Mixer);
+        assert_eq!(config.network.hosts[3], HostPlan::at(1));
+        let ends: Vec<[usize; 2]> = config.calls.iter().map(|call| call.ends).collect();
+        assert_eq!(ends, [[0, 3], [1, 3], [2, 3]]);
+        assert!(config.calls.iter().all(|call| call.role == ForwardingRole::Direct));
+        assert_eq!(config.calls[0].video[1], Some(Bitrate::from_kbps(1000)));
+    }
+
+    #[test]
+    fn what_a_mixer_cannot_do_is_said_before_anything_starts() {
+        let refused = |call: &str, flows: &str| {
+            refusal(&format!("[call]\ntopology = \"mixer\"\n{call}{LINK}"), flows)
+        };
+        assert!(refused("", TWO_WAY).contains("at least two participants"));
+        assert!(refused("", "[[flow]]\ncount = 2\n").contains("one media flow up, one down"));
+        let two = "[[flow]]\ncount = 2\n[[flow]]\ncount = 2\ndirection = \"down\"\n";
+        let audio = format!("{two}[[flow]]\nkind = \"audio\"\n");
+        assert!(refused("", &audio).contains("no audio"));
+        let h264 = refused("video = { codec = \"h264\" }\n", two);
+        assert!(h264.contains("a mixer has no H264: write codec = \"vp8\""), "{h264}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The programs of a run's participants: browsers, pipelines and a forwarding server.
+//! The programs of a run's participants: browsers, pipelines, a forwarding server and a
+//! mixer.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -109,7 +110,7 @@ pub(crate) fn open(
     let mut listener = 0;
     let mut pipelines = pipelines.into_iter();
     for (index, participant) in config.participants.iter().enumerate() {
-        let seats = seats(config, index);
+        let seats = config.seats(index);
         let (kind, version) = match participant.player {
             Player::Browser(kind) => {
                 let program = programs.iter().find(|program| program.kind() == kind);
@@ -120,7 +121,7 @@ pub(crate) fn open(
                 let browser = program.open(host(participant), &url, &profile, camera)?;
                 (Kind::Browser(browser), program.version.clone())
             }
-            Player::Pipeline => {
+            Player::Pipeline | Player::Mixer => {
                 let process = pipelines.next().expect("each pipeline was started above");
                 let version = gstreamer.as_ref().map(|found| found.version.clone());
                 (Kind::Pipeline(process), version.unwrap_or_default())
@@ -188,7 +189,7 @@ fn gstreamer(
     emulator: &Emulator,
     folder: &Path,
 ) -> Result<Option<Gstreamer>, CallError> {
-    let pipeline = config.participants.iter().find(|one| one.player == Player::Pipeline);
+    let pipeline = config.participants.iter().find(|one| one.player.is_pipeline());
     let found =
         pipeline.map(|one| Gstreamer::find(emulator.host(one.host), folder, &pipeline::ELEMENTS));
     found.transpose()
@@ -204,12 +205,12 @@ fn start_pipelines(
 ) -> Result<(Vec<PipelineProcess>, Vec<Agent>), CallError> {
     let (mut processes, mut agents) = (Vec::new(), Vec::new());
     for (index, participant) in config.participants.iter().enumerate() {
-        if participant.player != Player::Pipeline {
+        if !participant.player.is_pipeline() {
             continue;
         }
-        let (seats, host) = (seats(config, index), emulator.host(participant.host));
+        let (seats, host) = (config.seats(index), emulator.host(participant.host));
         let own = folder.join(&participant.name);
-        let (process, pipes) = pipeline::start(gstreamer, host, &own, config, &seats, camera)?;
+        let (process, pipes) = pipeline::start(gstreamer, host, &own, config, index, camera)?;
         processes.push(process);
         agents.push(Agent::Pipeline(pipeline::Agent::new(seats, pipes)));
     }
@@ -260,14 +261,4 @@ fn session(
     });
     let session = Session::with_agents(listeners, settings.collect(), agents);
     session.map_err(CallError::system("start the server"))
-}
-
-/// The calls of a participant, and its role (peer a or b) in each.
-fn seats(config: &CallConfig, participant: usize) -> Vec<(usize, Peer)> {
-    let calls = config.calls.iter().enumerate();
-    let seats = calls.flat_map(|(index, call)| {
-        let seated = move |peer: &Peer| call.ends[peer.index()] == participant;
-        Peer::ALL.into_iter().filter(seated).map(move |peer| (index, peer))
-    });
-    seats.collect()
 }

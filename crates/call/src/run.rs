@@ -323,7 +323,7 @@ impl Run<'_> {
             let said = if words.is_empty() { words } else { format!(" (it said: {words})") };
             for (call, state) in self.config.calls.iter().zip(&mut self.states) {
                 if call.ends.contains(&index) && !state.is_ending() {
-                    state.fail(format!("the browser of {name} ended{said}"));
+                    state.fail(format!("the program of {name} ended{said}"));
                 }
             }
         }

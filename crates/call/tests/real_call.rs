@@ -6,8 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weir::units::TimeDelta;
-use weir::units::Timestamp;
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 use weir_call::capture::{CapturePlan, Reader};
 use weir_call::witness::{CallEnds, Compared, Counted, StreamRole, Way};
 use weir_call::{CallConfig, CallError, CallOutcome, Peer, Progress, run_call};
@@ -25,9 +24,12 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Whether the error means that this machine cannot make calls.
 fn is_missing_a_part(error: &CallError) -> bool {
-    use CallError::{Emulator, NoBrowser, NoJanus, NoRelay};
+    use CallError::{Emulator, NoBrowser, NoGstreamer, NoJanus, NoPlugin, NoRelay};
     use weir_emu::Error::{NoTun, NotRoot};
-    matches!(error, NoBrowser(_) | NoJanus | NoRelay | Emulator(NotRoot | NoTun))
+    matches!(
+        error,
+        NoBrowser(_) | NoGstreamer(_) | NoPlugin | NoJanus | NoRelay | Emulator(NotRoot | NoTun)
+    )
 }
 
 /// 2 Mbit/s, 25 ms in each direction, 8 s, small pictures, and these flows.
@@ -314,6 +316,31 @@ fn a_forwarding_server_sends_each_video_to_the_others() {
         assert!(video.stream.delays.len() > 50, "call {call}: {video:?}");
         assert!(video.stream.delays[0] >= TimeDelta::from_millis(25));
         assert!(ends.streams(from.other()).is_empty());
+    }
+}
+
+#[test]
+fn a_mixer_sends_each_participant_a_picture_of_the_others() {
+    let _alone = alone();
+    let flows = "[[flow]]\ncount = 2\n[[flow]]\ncount = 2\ndirection = \"down\"\n";
+    let config = CallConfig::of(&scenario("topology = \"mixer\"\n", flows), 1).unwrap();
+    let Some(outcome) = run(&config) else { return };
+    let failures: Vec<_> = outcome.calls.iter().map(|call| &call.failure).collect();
+    assert_eq!(failures, [&None; 2]);
+    assert!(outcome.participants[2].version.starts_with("GStreamer"));
+    for call in &outcome.calls {
+        let [participant, mixer] = &call.peers;
+        let intervals = participant.intervals();
+        let last = intervals.last().and_then(|last| last.received.as_ref()).unwrap();
+        assert_eq!(last.frame_size, Some((480, 270)));
+        assert!(last.frame_rate.unwrap() > 10.0, "{last:?}");
+        // Black pictures need a few kbit/s. The camera of the other one shows noise.
+        assert!(last.media_rate > Bitrate::from_kbps(100), "{last:?}");
+        let intervals = mixer.intervals();
+        let last = intervals.last().unwrap();
+        assert_eq!(last.sent.as_ref().unwrap().frame_size, Some((480, 270)));
+        assert!(last.received.as_ref().unwrap().frame_rate.unwrap() > 10.0, "{last:?}");
+        assert!(mixer.pair.is_some());
     }
 }
 

@@ -2,7 +2,7 @@
 //! each participant sent, received and used.
 //!
 //! They come from `call.json` alone, so they cover the whole run and have no sections. Every value is a
-//! mean over participants; the forwarding server, failed calls, and participants without any other call
+//! mean over participants; a server, failed calls, and participants without any other call
 //! are left out. A run with a [`Flaw`] is left out of means over the flows of several runs. A run with a
 //! failed call still counts in the metrics here, because they leave out the failed call themselves.
 
@@ -21,7 +21,7 @@ pub use fate::{Fate, Flaw};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 const BYTES_PER_MEGABYTE: f64 = 1e6;
-/// Name of the forwarding server among the participants.
+/// Name of a forwarding server or mixer among the participants.
 const SERVER: &str = "server";
 
 /// The runs that a mean is taken over: those without a flaw. If there are none, disturbed runs count; runs
@@ -40,7 +40,7 @@ pub struct Calls {
     /// How many calls were made, how many succeeded, and whether the machine disturbed the run.
     #[serde(flatten)]
     pub fate: Fate,
-    /// Number of participants, the forwarding server left out.
+    /// Number of participants, a server left out.
     #[serde(default)]
     pub participants: usize,
     /// How many of the calls succeeded.

@@ -16,7 +16,11 @@ SOURCE_FIELDS = (
     "internal",
     "packets-sent",
     "octets-sent",
+    "packets-received",
+    "octets-received",
     "bytes-received",
+    "packets-lost",
+    "jitter",
     "recv-nack-count",
     "recv-pli-count",
     "have-rb",
@@ -42,6 +46,17 @@ class Reporter:
         self._round_trips = 0
         self._last_report = None
         encoder.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self._on_frame)
+        self._decoder = None
+        self._decoded_frames = 0
+
+    def watch_decoder(self, decoder):
+        """Reports what this peer receives, too: the video that this element decodes."""
+        self._decoder = decoder
+        decoder.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self._on_decoded)
+
+    def _on_decoded(self, *_):
+        self._decoded_frames += 1
+        return Gst.PadProbeReturn.OK
 
     def _on_frame(self, _, info):
         self._frames += 1
@@ -80,6 +95,9 @@ class Reporter:
             remote = self._remote_inbound(timestamp, own[0], sources)
             if remote:
                 report["remoteInbound"] = remote
+        inbound = self._inbound(timestamp, sources)
+        if inbound:
+            report["inbound"] = inbound
         pair = self._pair(timestamp, objects)
         if pair:
             report["pair"] = pair
@@ -150,6 +168,30 @@ class Reporter:
             "jitter": report["rb-jitter"] / 90_000,
             "fractionLost": report["rb-fractionlost"] / 256,
             "packetsLost": report["rb-packetslost"],
+        }
+
+    def _inbound(self, timestamp, sources):
+        """The received video: of the far sources, the one with the most packets."""
+        far = [s for s in sources if not s["internal"] and s["packets-received"]]
+        caps = self._decoder and self._decoder.get_static_pad("src").get_current_caps()
+        if not far or not caps:
+            return None
+        video = max(far, key=lambda source: source["packets-received"])
+        packets, payload = video["packets-received"], video["octets-received"]
+        headers = video["bytes-received"] - payload - packets * IP_UDP_HEADER_BYTES
+        picture = caps.get_structure(0)
+        return {
+            "timestamp": timestamp,
+            "ssrc": video["ssrc"],
+            "mid": "video0",
+            "packetsReceived": packets,
+            "packetsLost": video["packets-lost"],
+            "bytesReceived": payload,
+            "headerBytesReceived": headers,
+            "jitter": video["jitter"] / 90_000,
+            "frameWidth": picture.get_value("width"),
+            "frameHeight": picture.get_value("height"),
+            "framesDecoded": self._decoded_frames,
         }
 
     def _pair(self, timestamp, objects):

@@ -46,6 +46,8 @@ def now_ms():
 class Sender:
     """One call in which this process sends video to a browser."""
 
+    DIRECTION = GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY
+
     def __init__(self, lines, call, settings):
         self._lines, self._call, self._settings = lines, call, settings
         self._setup = {"joined": now_ms() - STARTED_MS}
@@ -57,7 +59,7 @@ class Sender:
 
     def _build(self):
         self._pipeline = Gst.parse_launch(
-            f"{camera.description(self._settings)} ! vp8enc name=encoder {VP8_SETTINGS} "
+            f"{self._describe_source()} ! vp8enc name=encoder {VP8_SETTINGS} "
             f"! rtpvp8pay pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
             f"clock-rate=90000,extmap-1=(string){TWCC_URI} "
@@ -66,7 +68,7 @@ class Sender:
         named = self._pipeline.get_by_name
         self._webrtc, self._encoder = named("webrtc"), named("encoder")
         self._encoder.set_property("target-bitrate", self._settings["startBitrate"])
-        self._camera = camera.open_camera(named("camera"), self._settings)
+        self._camera = self._open_source()
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
         self._webrtc.connect("request-aux-sender", lambda *_: self._controller)
@@ -77,14 +79,25 @@ class Sender:
         bus.add_signal_watch()
         bus.connect("message::error", self._on_error)
 
+    def _describe_source(self):
+        """The source of the pictures, as text of a pipeline."""
+        return camera.description(self._settings)
+
+    def _open_source(self):
+        return camera.open_camera(self._pipeline.get_by_name("camera"), self._settings)
+
     def _make_controller(self):
         controller = Gst.ElementFactory.make("weircc", "controller")
         for name in ("algorithm", "min-bitrate", "start-bitrate", "max-bitrate"):
             key = name.split("-")[0] + "Bitrate" if name.endswith("bitrate") else name
             controller.set_property(name, self._settings[key])
-        controller.set_property("encoder", self._encoder)
+        self._set_encoder(controller)
         controller.connect("target-changed", self._on_target)
         return controller
+
+    def _set_encoder(self, controller):
+        """Lets the encoder follow the controller."""
+        controller.set_property("encoder", self._encoder)
 
     def receive(self, message):
         """Handles a message of the call's protocol."""
@@ -104,7 +117,7 @@ class Sender:
         transceiver = self._webrtc.emit("get-transceiver", 0)
         # The browser asks for lost packets, and webrtcbin sends them again.
         transceiver.set_property("do-nack", True)
-        transceiver.set_property("direction", GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY)
+        transceiver.set_property("direction", self.DIRECTION)
         self._webrtc.emit("create-offer", None, Gst.Promise.new_with_change_func(self._on_offer))
 
     def _on_offer(self, promise):
@@ -214,16 +227,15 @@ def is_udp(candidate):
     return len(words) > 2 and words[2].lower() == "udp"
 
 
-def main():
-    """Serves the calls of the configuration until the lab closes the input."""
+def serve(make):
+    """Serves the calls of the configuration until the lab closes the input. `make(lines, call,
+    settings)` makes the peer of a call."""
     Gst.init(None)
-    settings = json.loads(sys.stdin.readline())
+    calls = json.loads(sys.stdin.readline())["calls"]
     loop = GLib.MainLoop()
     lines = Lines(loop)
-    senders = {
-        call["call"]: Sender(lines, call["call"], call["settings"]) for call in settings["calls"]
-    }
-    lines.read(lambda call, message: senders[call].receive(message))
+    peers = {one["call"]: make(lines, one["call"], one["settings"]) for one in calls}
+    lines.read(lambda call, message: peers[call].receive(message))
     loop.run()
     # Elements of webrtcbin that still close their sockets are of no use to anyone.
     sys.stdout.flush()
@@ -233,4 +245,4 @@ def main():
 STARTED_MS = now_ms()
 
 if __name__ == "__main__":
-    main()
+    serve(Sender)

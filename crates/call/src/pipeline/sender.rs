@@ -1,4 +1,5 @@
-//! The pipeline that sends the video of calls: its program and settings.
+//! The pipelines that send the video of calls, from a camera or as a mixer: their programs and
+//! settings.
 
 use std::path::Path;
 
@@ -7,21 +8,31 @@ use weir_emu::Host;
 
 use super::process::{Gstreamer, PipelineProcess, Pipes, Script};
 use crate::error::CallError;
-use crate::message::{Peer, STATS_INTERVAL};
-use crate::plan::{CallConfig, ControlledSender};
+use crate::message::STATS_INTERVAL;
+use crate::plan::{CallConfig, ControlledSender, Player};
 
-/// The elements that the program needs.
-pub(crate) const ELEMENTS: [&str; 6] =
-    ["vp8enc", "rtpvp8pay", "webrtcbin", "nicesink", "dtlssrtpenc", "weircc"];
+/// The elements that the programs need.
+pub(crate) const ELEMENTS: [&str; 9] = [
+    "vp8enc",
+    "rtpvp8pay",
+    "webrtcbin",
+    "nicesink",
+    "dtlssrtpenc",
+    "vp8dec",
+    "compositor",
+    "intervideosrc",
+    "weircc",
+];
 
-const SENDER: Script = Script {
-    files: &[
-        ("sender.py", include_str!("sender.py")),
-        ("camera.py", include_str!("camera.py")),
-        ("lines.py", include_str!("lines.py")),
-        ("reports.py", include_str!("reports.py")),
-    ],
-};
+const SENDER: (&str, &str) = ("sender.py", include_str!("sender.py"));
+const MIXER: (&str, &str) = ("mixer.py", include_str!("mixer.py"));
+/// The modules of both programs.
+const CAMERA: (&str, &str) = ("camera.py", include_str!("camera.py"));
+const LINES: (&str, &str) = ("lines.py", include_str!("lines.py"));
+const REPORTS: (&str, &str) = ("reports.py", include_str!("reports.py"));
+
+const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS] };
+const MIXER_SENDER: Script = Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS] };
 
 /// The configuration of the process, its first line of input.
 #[derive(Debug, Serialize)]
@@ -46,6 +57,8 @@ struct SenderSettings<'a> {
     max_bitrate: u64,
     /// The camera's file; `None` for a test picture.
     camera: Option<&'a Path>,
+    /// The calls whose videos a mixer sends instead of the camera's.
+    others: Vec<usize>,
     width: u32,
     height: u32,
     frame_rate: u32,
@@ -53,21 +66,26 @@ struct SenderSettings<'a> {
     stats_interval: u64,
 }
 
-/// Starts the pipeline that sends in these calls, on `host`. `folder` is the name of a new folder.
+/// Starts the pipeline of a participant. `folder` is the name of a new folder.
 pub(crate) fn start(
     gstreamer: &Gstreamer,
     host: &Host,
     folder: &Path,
     config: &CallConfig,
-    seats: &[(usize, Peer)],
+    participant: usize,
     camera: Option<&Path>,
 ) -> Result<(PipelineProcess, Pipes), CallError> {
+    let seats = config.seats(participant);
+    let is_mixer = config.participants[participant].player == Player::Mixer;
     let sender = |call: usize| config.calls[call].pipeline.as_ref();
     let calls = seats.iter().filter_map(|&(call, _)| {
-        let settings = settings(sender(call)?, config, camera);
+        let others = seats.iter().map(|seat| seat.0);
+        let others = others.filter(|other| is_mixer && *other != call).collect();
+        let settings = SenderSettings { others, ..settings(sender(call)?, config, camera) };
         Some(SenderCall { call, settings })
     });
-    gstreamer.start(host, folder, &SENDER, &Settings { calls: calls.collect() })
+    let script = if is_mixer { &MIXER_SENDER } else { &CAMERA_SENDER };
+    gstreamer.start(host, folder, script, &Settings { calls: calls.collect() })
 }
 
 fn settings<'a>(
@@ -81,6 +99,7 @@ fn settings<'a>(
         start_bitrate: sender.start.as_bps(),
         max_bitrate: sender.max.as_bps(),
         camera,
+        others: Vec::new(),
         width: config.picture.width,
         height: config.picture.height,
         frame_rate: config.picture.fps,

@@ -5,7 +5,7 @@ use weir::units::Bitrate;
 use weir_lab::scenario::call::Codec;
 use weir_lab::scenario::{Flow, Scenario, Source};
 
-use super::{CallConfig, PlanResult, Player, Unplayable};
+use super::{Call, CallConfig, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
 
@@ -45,6 +45,10 @@ impl CallConfig {
         scenario: &Scenario,
         controller: &ControllerFactory,
     ) -> PlanResult<()> {
+        if self.participants.iter().any(|one| one.player == Player::Mixer) {
+            mix(&mut self.calls, scenario, controller);
+            return Ok(());
+        }
         let codec = self.picture.codec;
         if codec != Codec::Vp8 {
             return Err(format!("pipelines send VP8, not {}", codec.name()));
@@ -82,7 +86,7 @@ impl CallConfig {
     fn seat_pipelines(&mut self) -> PlanResult<()> {
         let ends = |sends: bool| {
             let calls = self.calls.iter();
-            let end = |call: &super::Call| {
+            let end = |call: &Call| {
                 let sender = call.pipeline.as_ref()?.peer;
                 Some(call.ends[if sends { sender } else { sender.other() }.index()])
             };
@@ -99,6 +103,16 @@ impl CallConfig {
             self.participants[sender].player = Player::Pipeline;
         }
         Ok(())
+    }
+}
+
+/// Puts what a mixer sends to each participant under `controller`, or under the one that the flow
+/// names.
+pub(super) fn mix(calls: &mut [Call], scenario: &Scenario, controller: &ControllerFactory) {
+    for (call, planned) in calls.iter_mut().zip(scenario.calls()) {
+        let max = call.video[Peer::B.index()];
+        call.pipeline =
+            planned.down.and_then(|flow| sender(&scenario.flows[flow], controller, Peer::B, max));
     }
 }
 
@@ -177,6 +191,26 @@ mod tests {
     fn one_sender_of_many_calls_is_one_pipeline() {
         let config = plan("[call]\ntopology = \"one-to-many\"\n[[flow]]\ncount = 2\n").unwrap();
         assert_eq!(players(&config), [true, false, false]);
+    }
+
+    #[test]
+    fn a_mixer_sends_to_each_participant_under_the_controller_that_is_asked_for() {
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+                    [call]\ntopology = \"mixer\"\n[media]\nmax_bitrate = \"2Mbps\"\n";
+        let flows = "[[flow]]\ncount = 2\n[[flow]]\ndirection = \"down\"\n\
+                     [[flow]]\ndirection = \"down\"\ncontroller = \"scream\"\n";
+        let scenario = parse("x", &format!("{head}{flows}"), None).unwrap();
+        let plain = CallConfig::of(&scenario, 1).unwrap();
+        let asked = plain.clone().with_pipelines(&scenario, &Algorithm::Nada.into()).unwrap();
+        for (config, wanted) in [(plain, ["gcc", "scream"]), (asked, ["nada", "scream"])] {
+            let senders: Vec<_> = config.calls.iter().flat_map(|call| &call.pipeline).collect();
+            assert!(senders.iter().all(|one| one.peer == Peer::B));
+            assert_eq!(senders[0].max, Bitrate::from_kbps(2000));
+            let names: Vec<&str> = senders.iter().map(|one| one.controller.as_str()).collect();
+            assert_eq!(names, wanted);
+            // The participants stay browsers.
+            assert_eq!(players(&config), [false; 3]);
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ const CALLS: &[(&str, &str)] = &[
 const MEANS_OF_CALLS: (&str, &str) = (
     "Metrics of calls",
     "Only real runs have them. They cover the whole run. Each is a mean over all participants, or over \
-     the participants of one side if its name has a or b. The forwarding server and failed calls are left \
+     the participants of one side if its name has a or b. A server and failed calls are left \
      out.",
 );
 

@@ -63,6 +63,9 @@ pub enum Topology {
     Mesh,
     /// Each host on A's side calls a server on B's side, which forwards its media to the others.
     ForwardingServer,
+    /// Each host on A's side calls a server on B's side. The server decodes all videos and sends each
+    /// host one picture of the others.
+    Mixer,
 }
 
 /// The transport between a peer and its relay.
@@ -258,6 +261,7 @@ fn topology(item: &Item) -> Result<Topology> {
         ("one-to-many", Topology::OneToMany),
         ("mesh", Topology::Mesh),
         ("forwarding-server", Topology::ForwardingServer),
+        ("mixer", Topology::Mixer),
     ])
 }
 
