@@ -17,6 +17,7 @@ import math
 # The first import also chooses the versions of the libraries.
 from sender import STARTED_MS, Sender, now_ms, serve
 
+# isort: split
 from gi.repository import Gst, GstWebRTC
 
 # How long the jitter buffer waits for a lost packet, in ms: a retransmission over 50 ms and the
