@@ -6,11 +6,15 @@ set -eu
 accept '' "$@"
 
 missing=
-# lack PACKAGE COMMAND...: notes the package as missing if the command fails.
+# lack PACKAGE COMMAND...: notes the package as missing, once, if the command fails.
 lack() {
     package=$1
     shift
-    "$@" > /dev/null 2>&1 || missing="$missing $package"
+    "$@" > /dev/null 2>&1 && return
+    case " $missing " in
+        *" $package "*) ;;
+        *) missing="${missing:+$missing }$package" ;;
+    esac
 }
 # element NAME: whether GStreamer has the element.
 element() { gst-inspect-1.0 "$1"; }
@@ -27,5 +31,4 @@ lack gstreamer1.0-nice element nicesrc
 lack python3-gst-1.0 /usr/bin/python3 -c 'import gi; gi.require_version("Gst", "1.0")'
 lack gir1.2-gst-plugins-bad-1.0 /usr/bin/python3 -c \
     'import gi; gi.require_version("GstWebRTC", "1.0"); gi.require_version("GstSdp", "1.0")'
-# shellcheck disable=SC2086 # one word a package
-printf '%s\n' $missing | sort -u | tr '\n' ' ' | sed 's/ $//'
+printf '%s' "$missing"

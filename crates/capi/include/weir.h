@@ -157,8 +157,12 @@ enum weir_reason
   WEIR_REASON_SEND_QUEUE = 10,
   // The media source sends less than the target allows.
   WEIR_REASON_APPLICATION_LIMITED = 11,
+  // A flow that does not react to delay keeps the queue full: the rate follows losses instead.
+  WEIR_REASON_COMPETING = 12,
+  // The sender lets the queue drain for a moment, to measure the delay of the empty path.
+  WEIR_REASON_BASE_TEST = 13,
   // No feedback arrives.
-  WEIR_REASON_FEEDBACK_LOST = 12,
+  WEIR_REASON_FEEDBACK_LOST = 14,
   // A reason that this header does not know. `reason_text` names it.
   WEIR_REASON_OTHER = 255,
 };

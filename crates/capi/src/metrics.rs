@@ -35,8 +35,12 @@ pub enum weir_reason {
     SendQueue = 10,
     /// The media source sends less than the target allows.
     ApplicationLimited = 11,
+    /// A flow that does not react to delay keeps the queue full: the rate follows losses instead.
+    Competing = 12,
+    /// The sender lets the queue drain for a moment, to measure the delay of the empty path.
+    BaseTest = 13,
     /// No feedback arrives.
-    FeedbackLost = 12,
+    FeedbackLost = 14,
     /// A reason that this header does not know. `reason_text` names it.
     Other = 255,
 }
@@ -56,6 +60,8 @@ impl From<Reason> for weir_reason {
             Reason::Coupled => Self::Coupled,
             Reason::SendQueue => Self::SendQueue,
             Reason::ApplicationLimited => Self::ApplicationLimited,
+            Reason::Competing => Self::Competing,
+            Reason::BaseTest => Self::BaseTest,
             Reason::FeedbackLost => Self::FeedbackLost,
             _ => Self::Other,
         }

@@ -7,7 +7,7 @@ use super::block::{Grant, modulation_index, power_factor};
 use super::carrier::{Carrier, SLOT_SYMBOLS, Tti};
 use super::config::{Adaptation, Estimate};
 use super::errors::{Modulation, Scheme, information_for};
-use super::radio::Sinr;
+use super::radio::{Sinr, db_to_factor};
 use crate::path::Way;
 
 /// Efficiency in bits per symbol of the channel quality indicators 1 to 15 (3GPP TS 36.213 Table
@@ -272,9 +272,4 @@ fn sinr_for(modulation: Modulation, information: f64) -> f64 {
         }
     }
     db_to_factor(high)
-}
-
-/// A ratio from decibels.
-pub(super) fn db_to_factor(db: f64) -> f64 {
-    libm::pow(10.0, db / 10.0)
 }

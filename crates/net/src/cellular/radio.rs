@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use weir::units::{TimeDelta, Timestamp};
 
-use super::adaptation::db_to_factor;
 use super::config::{Handover, MovingTerminal, Signal, SignalChange};
 use super::errors::{CONTROL_SAFE_DB, Modulation, control_error};
 use super::fading::{Grid, Multipath};
@@ -102,6 +101,11 @@ impl Sinr<'_> {
         }
         control_error(high)
     }
+}
+
+/// A ratio from decibels.
+pub(super) fn db_to_factor(db: f64) -> f64 {
+    libm::pow(10.0, db / 10.0)
 }
 
 /// The SINR, as a factor, from which the control channel never fails.
