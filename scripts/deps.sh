@@ -107,7 +107,7 @@ cargo fuzz --version > /dev/null 2>&1 || get cargo-fuzz cargo install cargo-fuzz
 # One version, because another one may write the C header differently.
 cbindgen=0.29.4
 [ "$(cbindgen --version 2> /dev/null)" = "cbindgen $cbindgen" ] ||
-    get cbindgen cargo install cbindgen --version "$cbindgen" --locked
+    get cbindgen cargo install cbindgen --version "$cbindgen" --locked --debug
 
 # Python packages go to a folder of their own, because many systems forbid installing into their
 # Python.

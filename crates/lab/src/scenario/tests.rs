@@ -474,7 +474,7 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list` shows all");
     assert!(
-        message("lund").starts_with("there is no scenario 'lund'; did you mean lund/no-jitter")
+        message("lund").starts_with("there is no scenario 'lund'; did you mean lund/camera")
     );
     assert!(message("nothing/*").starts_with("there is no scenario 'nothing/*'"));
     assert!(message("a[").starts_with("'a[' is not a pattern: "));
