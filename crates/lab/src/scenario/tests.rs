@@ -473,9 +473,7 @@ fn an_unknown_scenario_is_answered_with_the_nearest() {
         "there is no scenario 'lund/rmcat-ns'; did you mean lund/rmcat-ns3 or lund/rmcat-ns3/browser?"
     );
     assert_eq!(message("xyzzy"), "there is no scenario 'xyzzy'; `weir list` shows all");
-    assert!(
-        message("lund").starts_with("there is no scenario 'lund'; did you mean lund/camera")
-    );
+    assert!(message("lund").starts_with("there is no scenario 'lund'; did you mean lund/camera"));
     assert!(message("nothing/*").starts_with("there is no scenario 'nothing/*'"));
     assert!(message("a[").starts_with("'a[' is not a pattern: "));
     assert!(
