@@ -50,6 +50,7 @@ impl Foreign {
         ControllerFactory::new(algorithm.name(), move |settings| {
             Box::new(Self::new(algorithm, settings))
         })
+        .with_ecn(move |wanted| algorithm.ecn_mode(wanted))
     }
 }
 
