@@ -106,8 +106,13 @@ gstreamer() {
         return
     fi
     heading 'GStreamer plugin'
-    nextest "$target/gst/nextest/$profile/junit.xml" --manifest-path crates/gst/Cargo.toml \
-        --config-file .config/nextest.toml --target-dir "$target/gst"
+    # nextest writes its file below the workspace's own folder, whatever the target folder is.
+    nextest "crates/gst/target/nextest/$profile/junit.xml" --manifest-path crates/gst/Cargo.toml \
+        --target-dir "$target/gst"
+    # Calls by pipelines, among the other tests, find the plugin here.
+    cargo build --quiet --manifest-path crates/gst/Cargo.toml --target-dir "$target/gst"
+    GST_PLUGIN_PATH=$(realpath "$target/gst/debug")
+    export GST_PLUGIN_PATH
     if [ -n "$check" ]; then
         :
     elif command -v valgrind > /dev/null; then
@@ -170,8 +175,8 @@ arm() {
 }
 
 web
-rust
 gstreamer
+rust
 if [ -z "$check" ]; then
     fuzz
     emulator
