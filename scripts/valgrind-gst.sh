@@ -14,4 +14,4 @@ program=$(cargo test --quiet --no-run --message-format=json --manifest-path crat
 # Tests whose subject is the time of a release, or a probe that a slow sender does not make, are left
 # out: under valgrind everything takes twenty times as long.
 GST_REGISTRY_FORK=no valgrind --quiet --error-exitcode=1 --leak-check=no "$program" \
-    --test-threads=1 state_changes raw_feedback unknown_controller events_keep sessions_event
+    --test-threads=1 state_changes raw_feedback unknown_controller events_keep sessions_event a_flush
