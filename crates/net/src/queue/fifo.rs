@@ -25,6 +25,11 @@ impl<T> Fifo<T> {
 
     pub(crate) fn pop(&mut self) -> Option<Waiting<T>> {
         let packet = self.packets.pop_front()?;
+        if self.packets.is_empty() {
+            // Sets the ring back to its start, so that a queue that is mostly short stays in the
+            // processor's cache, however long it once was.
+            self.packets.clear();
+        }
         self.bytes = self.bytes.saturating_sub(packet.size());
         Some(packet)
     }

@@ -80,6 +80,13 @@ struct Entry {
     fate: Fate,
 }
 
+impl Entry {
+    /// Nothing changes the fate of a received packet. A lost one may still arrive.
+    fn is_of_no_use(&self, now: Timestamp) -> bool {
+        self.fate == Fate::Received || self.send_time + HISTORY < now
+    }
+}
+
 /// News of one packet in feedback.
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
@@ -110,7 +117,8 @@ enum Format {
 /// next.
 ///
 /// Memory is bounded: 10 s or 32,768 packets, whichever is less. [`SendHistory::set_capacity`]
-/// lowers the number.
+/// lowers the number. The oldest packets are forgotten earlier once they are known to be received,
+/// so without loss the history is about one round-trip time long.
 #[derive(Clone, Debug)]
 pub struct SendHistory {
     /// The most packets that are kept.
@@ -171,7 +179,7 @@ impl SendHistory {
     #[inline]
     pub fn on_packet_sent(&mut self, now: Timestamp, packet: Outgoing) -> SentPacket {
         while self.entries.len() >= self.capacity
-            || self.entries.front().is_some_and(|entry| entry.send_time + HISTORY < now)
+            || self.entries.front().is_some_and(|entry| entry.is_of_no_use(now))
         {
             self.forget_first();
         }

@@ -49,8 +49,13 @@ impl SendHistory {
         let Some(stream) = self.streams.get(block.ssrc) else { return };
         // The cycles may count from another start. The low 16 bits are the number on the wire.
         let highest = stream.unwrap(block.extended_highest_sequence_number as u16);
-        let is_overtaken = stream.receiver_report.is_some_and(|(newest, _)| highest < newest);
-        if is_overtaken || stream.transport_number(highest).is_none() {
+        // A repeated report can revise the count of losses. Its packet may have been forgotten.
+        let is_known = match stream.receiver_report {
+            Some((newest, _)) if highest < newest => false,
+            Some((newest, _)) if highest == newest => true,
+            _ => stream.transport_number(highest).is_some(),
+        };
+        if !is_known {
             return;
         }
         let before = stream.receiver_report.replace((highest, block.cumulative_lost));
