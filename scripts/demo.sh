@@ -22,6 +22,13 @@ if [ -n "$reason" ]; then
 else
     echo 'demo: a real call of two browsers, about a minute'
     "$weir" call demo/first-call --out "$out" || call=$?
+    # The same call under Weir's own controller, which the report then shows beside Chromium's.
+    if gst-inspect-1.0 weircc > /dev/null 2>&1; then
+        echo 'demo: the same call with a sender under sluice, about a minute'
+        "$weir" call demo/first-call --controller sluice --out "$out" || call=$?
+    else
+        echo 'demo: no call under sluice, only its simulation: make install-gst makes it possible'
+    fi
 fi
 
 "$weir" report "$out" -o report.html > /dev/null

@@ -46,6 +46,10 @@ pub enum Command {
     /// Check the expectations of scenarios. Exit code: 0 none failed, 1 at least one failed, 2
     /// could not run.
     Check(Check),
+    /// Write scenarios drawn from seeds.
+    Generate(Generate),
+    /// Compare what controllers reach with what is possible, and with each other.
+    Score(Score),
     /// Measure how fast the simulator and the controllers are on this machine.
     Bench(Bench),
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
@@ -83,6 +87,9 @@ pub struct Selection {
     /// Number of runs at the same time. It does not change the results (default: one per core).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub jobs: Option<usize>,
+    /// A constant of `sluice`, for experiments: sluice.NAME=VALUE, times in ms.
+    #[arg(long = "set", value_name = "CONSTANT", hide = true)]
+    pub constants: Vec<String>,
 }
 
 /// Where results go.
@@ -350,6 +357,95 @@ pub struct Check {
     /// Write the results as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+}
+
+/// `weir generate`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+A scenario follows from its seed alone, on every machine. The seeds 1 to 200 are the set `train`, 201 to 300
+`validate`, and 301 to 400 `sealed`. Other seeds are free for any use. The files of the families are in folders of
+their own: DIR/steps/13.toml.
+
+Examples:
+  weir generate --families
+  weir generate 13
+  weir generate --set validate --out validate && weir score validate/*/*.toml --controller gcc,nada
+  weir generate 1000-1999 --family walk --out walks && weir run walks/walk/*.toml")]
+pub struct Generate {
+    /// Seeds: numbers, or ranges such as 1000-1999.
+    #[arg(value_name = "SEED", required_unless_present_any = ["set", "families"])]
+    pub seeds: Vec<String>,
+    /// Sets of seeds, separated by commas: train, validate, sealed.
+    #[arg(long, value_name = "LIST")]
+    pub set: Option<String>,
+    /// Only the scenarios of this family.
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+    /// Write the scenarios below this folder (default: print one scenario).
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show the families.
+    #[arg(long, conflicts_with_all = ["seeds", "set", "family", "out"])]
+    pub families: bool,
+    /// Write sealed scenarios, too. The reason goes to the log of openings.
+    #[arg(long, value_name = "REASON")]
+    pub open_seal: Option<String>,
+    /// The log of openings.
+    #[arg(long, value_name = "FILE", default_value = "docs/results/sealed-openings.tsv")]
+    pub seal_log: PathBuf,
+}
+
+/// `weir score`
+#[derive(ClapArgs)]
+#[command(after_help = "\
+The regret of a run is what it loses against an oracle, which knows the schedule of the network as late as
+feedback could report it: share of the rate that was not reached, delay above 60 ms, loss, unfairness, and slow
+response to a rise. 0 is as good as the oracle. The first controller is compared with each other one. A
+scenario is won if the 95 % interval of the improvement, paired over the seeds, is above 0.01. A family (the folder of the scenario)
+is won by Wilcoxon's signed-rank test over its scenarios, after Holm's correction.
+
+Examples:
+  weir generate --set validate --out validate
+  weir score validate/*/*.toml --controller sluice,gcc --seeds 5
+  weir score 'rfc8867/*' --controller all --own sluice --seeds 20 --markdown")]
+pub struct Score {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The controller that is compared with each other one (default: the first).
+    #[arg(long, value_name = "NAME")]
+    pub own: Option<String>,
+    /// Print one table only.
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub table: Option<ScoreTable>,
+    /// Vary each constant of `sluice` by this many per cent up and down, switch each of its boxes
+    /// off, and print the change of the objective.
+    #[arg(long, value_name = "PERCENT", hide = true, value_parser = clap::value_parser!(u8).range(1..100))]
+    pub vary: Option<u8>,
+    /// Print the constants of `sluice` with their values, times in ms.
+    #[arg(long, hide = true, exclusive = true)]
+    pub list_constants: bool,
+    /// Number of scenarios in the table of the worst.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub worst: usize,
+    /// Print a JSON object with the scores of all runs, instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the tables as Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+}
+
+/// A table of `weir score`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScoreTable {
+    /// Regret of each controller.
+    Regret,
+    /// Scenarios won, tied and lost in each family.
+    Families,
+    /// Verdict against each rival.
+    Contest,
+    /// The worst scenarios.
+    Worst,
 }
 
 /// `weir bench`

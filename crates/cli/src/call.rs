@@ -86,8 +86,12 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>
 
 /// The controllers of the senders; `None` for browsers with their own congestion control.
 fn controllers(args: &Call) -> anyhow::Result<Vec<Option<ControllerFactory>>> {
-    let Some(list) = args.selection.controller.as_deref() else { return Ok(vec![None]) };
-    Ok(select::controllers(Some(list))?.into_iter().map(Some).collect())
+    let is_default = args.selection.constants.is_empty();
+    anyhow::ensure!(is_default, "--set is for simulations: leave it out");
+    if args.selection.controller.is_none() {
+        return Ok(vec![None]);
+    }
+    Ok(select::controllers(&args.selection)?.into_iter().map(Some).collect())
 }
 
 fn config(

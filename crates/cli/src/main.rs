@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod completions;
 mod console;
+mod generate;
 mod interrupt;
 mod layout;
 mod link;
@@ -16,6 +17,7 @@ mod man;
 mod output;
 mod report;
 mod run;
+mod score;
 mod select;
 mod sim_real;
 mod table;
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         args::Command::Report(args) => report::report(&args),
         args::Command::Compare(args) => compare::compare(&args),
         args::Command::Check(args) => check::check(&args),
+        args::Command::Generate(args) => generate::run(&args),
+        args::Command::Score(args) => score::run(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
         args::Command::Completions(args) => completions::completions(&args),

@@ -30,6 +30,10 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.airtime {
         write_airtime(&args.selection, file, &interrupt)?;
     }
+    anyhow::ensure!(
+        args.selection.constants.is_empty() || args.output.out.is_none(),
+        "--set makes no records, because a record does not name the constants: leave out --out"
+    );
     let records = args.output.out.as_deref().map(|out| Records { out, resume: args.resume });
     let runs = simulate(&args.selection, records, &interrupt)?;
     let summaries: Vec<Summary> = runs.into_iter().map(|run| run.summary).collect();
@@ -40,7 +44,7 @@ pub fn run(args: &Run) -> anyhow::Result<ExitCode> {
 /// Simulates the one selected run, and writes all frames or blocks on the air to a file.
 fn write_airtime(selection: &Selection, file: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let controllers = select::controllers(selection.controller.as_deref())?;
+    let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let [job] = jobs.as_slice() else {
         let runs = jobs.len();
@@ -103,7 +107,7 @@ pub fn simulate(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Simulated>> {
     let scenarios = select::scenarios(&selection.scenarios)?;
-    let controllers = select::controllers(selection.controller.as_deref())?;
+    let controllers = select::controllers(selection)?;
     let jobs = select::jobs(&scenarios, &controllers, select::seeds(selection)?)?;
     let mut finished = match records {
         Some(records) => finished(records, &jobs)?,

@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use weir::ControllerFactory;
 use weir_lab::Controllers;
+use weir_lab::constants::sluice_with;
 use weir_lab::run::RunInfo;
 use weir_lab::scenario::{Scenario, catalogue};
 
@@ -33,10 +34,15 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
     Ok(found)
 }
 
-/// The controllers of a list such as `nada,scream`, or `all`. Without a list, all.
-pub fn controllers(list: Option<&str>) -> anyhow::Result<Vec<ControllerFactory>> {
-    let list = list.unwrap_or("all");
-    Controllers::default().choose(list).map_err(|unknown| {
+/// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
+/// list, all.
+pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<ControllerFactory>> {
+    let list = selection.controller.as_deref().unwrap_or("all");
+    let mut controllers = Controllers::default();
+    if !selection.constants.is_empty() {
+        controllers = controllers.with(sluice_with(&selection.constants).context("--set")?);
+    }
+    controllers.choose(list).map_err(|unknown| {
         let context = format!("--controller '{}'", unknown.name);
         anyhow::Error::from(unknown).context(context)
     })

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "list",
     "run",
     "call",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 11] = [
     "report",
     "compare",
     "check",
+    "generate",
+    "score",
     "bench",
     "validate",
     "completions",

@@ -4,12 +4,14 @@
 //! simulated runs and real calls.
 
 pub mod calls;
+pub mod constants;
 mod controllers;
 pub mod files;
 pub mod gate;
 #[cfg(test)]
 mod generated;
 pub mod metrics;
+pub mod protocol;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -115,6 +115,7 @@ impl Ends for MediaEnds {
             target: Some(target.bitrate),
             pacing_rate: Some(target.pacing_rate),
             congestion_window: target.window.map(|window| window.congestion_window),
+            send_queue: Some(self.sender.media.queued()),
         }
     }
 

@@ -96,6 +96,7 @@ pub(crate) struct State {
     pub(crate) target: Option<Bitrate>,
     pub(crate) pacing_rate: Option<Bitrate>,
     pub(crate) congestion_window: Option<DataSize>,
+    pub(crate) send_queue: Option<DataSize>,
 }
 
 /// Actions that a flow requests during a call. The simulator empties it after each call.

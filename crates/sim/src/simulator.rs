@@ -355,6 +355,7 @@ impl<'a> Simulator<'a> {
                 target: sender.target,
                 pacing_rate: sender.pacing_rate,
                 congestion_window: sender.congestion_window,
+                send_queue: sender.send_queue,
                 rtt: state.row.rtt.map(whole_micros),
                 queuing_delay: (state.arrived > 0)
                     .then(|| whole_micros(state.waited / state.arrived)),

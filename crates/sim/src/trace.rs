@@ -79,6 +79,9 @@ pub struct Row {
     pub pacing_rate: Option<Bitrate>,
     /// Congestion window at the end of the interval.
     pub congestion_window: Option<DataSize>,
+    /// Bytes that wait in the sender's pacer at the end of the interval. `None` for flows other than
+    /// media. Records do not contain it.
+    pub send_queue: Option<DataSize>,
     /// IP bytes that left the sender.
     pub sent: DataSize,
     /// IP bytes that arrived at the receiver.
@@ -113,6 +116,7 @@ impl Row {
         with_target: target: Option<Bitrate>,
         with_pacing_rate: pacing_rate: Option<Bitrate>,
         with_congestion_window: congestion_window: Option<DataSize>,
+        with_send_queue: send_queue: Option<DataSize>,
         with_sent: sent: DataSize,
         with_received: received: DataSize,
         with_sent_packets: sent_packets: u64,

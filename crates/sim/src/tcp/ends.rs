@@ -269,6 +269,7 @@ impl Ends for TcpEnds {
             target: None,
             pacing_rate: sender.pacing_rate(),
             congestion_window: Some(sender.congestion_window()),
+            send_queue: None,
         }
     }
 }

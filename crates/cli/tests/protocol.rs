@@ -1,0 +1,110 @@
+//! Generated scenarios and scores, through the program.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+struct Weir(tempfile::TempDir);
+
+impl Weir {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs the program in the folder.
+    fn output(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args).current_dir(self.folder()).output().unwrap()
+    }
+
+    fn text(&self, args: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.output(args);
+        assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
+        String::from_utf8(stdout).unwrap()
+    }
+
+    /// The one line in which the program refuses to run.
+    fn refused(&self, args: &[&str]) -> String {
+        let Output { status, stderr, .. } = self.output(args);
+        let text = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    }
+}
+
+#[test]
+fn scenarios_of_a_seed_are_written_and_run() {
+    let weir = Weir::new();
+    assert_eq!(weir.text(&["generate", "--families"]).lines().count(), 12);
+    assert!(weir.text(&["generate", "1-24", "--out", "a"]).starts_with("24 scenarios in a"));
+    let file = weir.folder().join("a/steps/13.toml");
+    assert_eq!(fs::read_to_string(file).unwrap(), weir.text(&["generate", "13"]));
+    assert_eq!(weir.text(&["generate", "1-24", "--family", "walk", "--out", "b"])[..1], *"2");
+    let table = weir.text(&["run", "a/constant/12.toml", "--controller", "sluice"]);
+    assert!(table.contains("sluice"), "{table}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let weir = Weir::new();
+    assert!(weir.refused(&["generate", "x"]).contains("is not a seed"));
+    assert!(weir.refused(&["generate", "1-2"]).contains("--out"));
+    assert!(weir.refused(&["generate", "1", "--family", "wlak"]).contains("constant, steps"));
+    assert!(weir.refused(&["generate", "--set", "test"]).contains("train, validate and sealed"));
+    assert!(weir.refused(&["generate"]).contains("required"));
+    let score = ["score", "lund/no-jitter", "--controller", "sluice,gcc"];
+    assert!(weir.refused(&[&score[..], &["--own", "nada"]].concat()).contains("--own 'nada'"));
+    let with = |set| weir.refused(&[&score[..], &["--set", set]].concat());
+    assert!(with("sluice.q_mim=1").contains("did you mean 'q_min'?"));
+    let run = ["run", "lund/no-jitter", "--controller", "sluice", "--set", "sluice.q_min=1"];
+    assert!(weir.refused(&[&run[..], &["--out", "runs"]].concat()).contains("--set"));
+}
+
+#[test]
+fn sealed_scenarios_open_with_a_reason_that_is_logged() {
+    let weir = Weir::new();
+    for seeds in [["generate", "350"], ["generate", "300-301"], ["generate", "--set=sealed"]] {
+        assert!(weir.refused(&seeds).contains("sealed until"));
+    }
+    let log = weir.folder().join("log.tsv");
+    assert!(!log.exists());
+    weir.text(&["generate", "301", "--open-seal", "a test", "--seal-log", "log.tsv"]);
+    weir.text(&["generate", "302", "--open-seal", "another", "--seal-log", "log.tsv"]);
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<Vec<&str>> = log.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0][2..], ["301-301", "a test"]);
+    // Without its log nothing is opened.
+    weir.refused(&["generate", "301", "--open-seal", "x", "--seal-log", "absent/log.tsv"]);
+}
+
+#[test]
+fn scores_are_printed_and_constants_change_them() {
+    let weir = Weir::new();
+    weir.text(&["generate", "1", "13", "--out", "a"]);
+    let score = ["score", "a/steps/1.toml", "a/steps/13.toml", "--controller", "sluice,gcc-2013"];
+    let json = |more: &[&str]| -> Value {
+        let text = weir.text(&[&score[..], &["--seeds", "2", "--json"], more].concat());
+        serde_json::from_str(&text).unwrap()
+    };
+    let whole = json(&[]);
+    assert_eq!(whole["runs"].as_array().unwrap().len(), 8);
+    let regret = |of: &Value, index: usize| of["controllers"][index]["regret"].as_f64().unwrap();
+    assert!(regret(&whole, 0) < regret(&whole, 1), "sluice is no worse than gcc-2013");
+    let slow = json(&["--set", "sluice.g_start=0.01", "--set", "sluice.g_climb=0.01"]);
+    assert!(regret(&slow, 0) > regret(&whole, 0) + 0.05, "without growth the regret is larger");
+    assert_eq!(regret(&slow, 1), regret(&whole, 1));
+    let tables = weir.text(&[&score[..], &["--seeds", "2", "--markdown"]].concat());
+    assert!(
+        tables.contains("| sluice against gcc-2013 |") && tables.contains("weir score a/steps")
+    );
+    let constants = weir.text(&["score", "--list-constants"]);
+    assert!(constants.contains("q_min 5\n"), "{constants}");
+}

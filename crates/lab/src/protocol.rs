@@ -1,0 +1,20 @@
+//! The protocol by which controllers are compared on scenarios that nobody wrote by hand.
+//!
+//! ```text
+//! seed -> generate -> scenario -+-> simulate -> reached -+
+//!                               +-> oracle ---> possible +-> score -> regret -> contest
+//! ```
+//!
+//! [`generate`] draws scenarios, [`oracle`] computes what a sender could reach on one, [`score`]
+//! compares a run with it, and [`contest`] compares two controllers over many runs.
+//! `docs/reference/generated-scenarios.md` describes all of them.
+
+pub mod contest;
+pub mod generate;
+pub mod oracle;
+pub mod score;
+
+mod draw;
+mod families;
+
+pub use families::Family;

@@ -1,0 +1,151 @@
+//! Generates scenarios from seeds.
+
+use std::ops::RangeInclusive;
+
+use super::Family;
+use super::draw::Draw;
+
+/// Seeds of one purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// Constants are tuned on these.
+    Train,
+    /// Changes are accepted on these.
+    Validate,
+    /// Claims are made on these. They are opened once, when nothing is tuned any more.
+    Sealed,
+}
+
+impl Set {
+    /// All sets.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Validate, Self::Sealed];
+
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validate => "validate",
+            Self::Sealed => "sealed",
+        }
+    }
+
+    /// The seeds of the set.
+    pub const fn seeds(self) -> RangeInclusive<u64> {
+        match self {
+            Self::Train => 1..=200,
+            Self::Validate => 201..=300,
+            Self::Sealed => 301..=400,
+        }
+    }
+
+    /// The set that a seed belongs to. `None` for seeds of no set, which are free for any use.
+    pub fn of(seed: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.seeds().contains(&seed))
+    }
+}
+
+/// A scenario made from a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Kind of the scenario.
+    pub family: Family,
+    /// Its seed.
+    pub seed: u64,
+    /// The scenario file.
+    pub text: String,
+}
+
+impl Generated {
+    /// Path of its file below the output folder: the family's folder and the seed.
+    pub fn path(&self) -> String {
+        format!("{}/{}.toml", self.family.name(), self.seed)
+    }
+}
+
+/// The scenario of a seed. Its family follows from the seed alone, so each set has about as many
+/// scenarios of one family as of another.
+pub fn generate(seed: u64) -> Generated {
+    let families = Family::ALL;
+    let family = families[(seed % families.len() as u64) as usize];
+    let text = family.scenario(seed, &mut Draw::new(seed));
+    Generated { family, seed, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
+
+    use weir::Algorithm;
+    use weir::units::{TimeDelta, Timestamp};
+
+    use super::*;
+    use crate::scenario::parse;
+    use crate::simulate;
+
+    #[test]
+    fn a_seed_gives_the_same_bytes_again() {
+        for seed in 1..=12 {
+            assert_eq!(generate(seed), generate(seed));
+        }
+        // FNV-1a over the texts of all open seeds. It differs if one byte of one scenario does.
+        let bytes = (1..=300).flat_map(|seed| generate(seed).text.into_bytes());
+        let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
+        assert_eq!(hash, HASH, "change docs/reference/generated-scenarios.md with the families");
+    }
+
+    /// Hash of the scenarios of the seeds 1 to 300.
+    const HASH: u64 = 8_695_915_017_223_092_648;
+
+    #[test]
+    fn every_family_has_its_share_of_every_set() {
+        for set in [Set::Train, Set::Validate] {
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            for seed in set.seeds() {
+                *counts.entry(generate(seed).family.name()).or_default() += 1;
+            }
+            let least = set.seeds().count() / Family::ALL.len();
+            assert_eq!(counts.len(), Family::ALL.len());
+            assert!(counts.values().all(|count| (least..=least + 1).contains(count)), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn every_open_seed_gives_a_scenario_that_the_reader_takes() {
+        for seed in (1..=300).chain([0, 401, 5_000, u64::MAX]) {
+            let Generated { text, .. } = generate(seed);
+            let scenario = parse("x.toml", &text, None);
+            let scenario = scenario.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+            let own = scenario.flows.iter().filter_map(|flow| flow.media());
+            assert!(own.filter(|media| media.controller.is_none()).count() >= 1, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_scenario_of_each_family_runs() {
+        for seed in 1..=Family::ALL.len() as u64 {
+            let mut scenario = parse("x.toml", &generate(seed).text, None).unwrap();
+            // The first seconds are enough to see that packets arrive.
+            scenario.duration = TimeDelta::from_secs(3);
+            let end = Timestamp::ZERO + scenario.duration;
+            scenario.flows.retain(|flow| flow.start < end);
+            scenario.flows.iter_mut().for_each(|flow| flow.stop = flow.stop.min(end));
+            let stop = AtomicBool::new(false);
+            let factory = Algorithm::Gcc.into();
+            let summary = simulate(&scenario, &factory, 1, None, &stop).unwrap().unwrap();
+            let rates = summary.flows.iter().filter_map(|flow| flow.metrics.rate_mbps);
+            assert!(rates.map(|rate| rate.mean).sum::<f64>() > 0.0, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_seed_belongs_to_one_set_or_none() {
+        assert_eq!(Set::of(200), Some(Set::Train));
+        assert_eq!(Set::of(201), Some(Set::Validate));
+        assert_eq!(Set::of(301), Some(Set::Sealed));
+        assert_eq!(Set::of(400), Some(Set::Sealed));
+        assert_eq!((Set::of(0), Set::of(401)), (None, None));
+    }
+}
