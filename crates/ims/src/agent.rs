@@ -12,7 +12,7 @@ mod register;
 mod transactions;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::digest::Credentials;
 use crate::sdp::Medium;

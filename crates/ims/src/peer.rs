@@ -6,7 +6,7 @@
 //! ```
 
 use std::net::IpAddr;
-use std::time::Duration;
+use core::time::Duration;
 
 use weir_diameter::{Avp, Message, avp, base};
 

@@ -1,6 +1,6 @@
 //! A call of two sides with preconditions ([TS 24.229 §5.1.3, 5.1.4]).
 
-use std::time::Duration;
+use core::time::Duration;
 
 use super::{Agent, Event, OnCall, Output};
 use crate::sdp::{Description, Resources};

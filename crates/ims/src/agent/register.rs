@@ -1,6 +1,6 @@
 //! Registration by Digest or AKA ([TS 24.229 §5.1.1]).
 
-use std::time::Duration;
+use core::time::Duration;
 
 use super::{Agent, Event, Output};
 use crate::digest::{Challenge, Credentials};

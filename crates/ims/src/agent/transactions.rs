@@ -2,7 +2,7 @@
 //! ([RFC3261 §17]).
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::sip::Message;
 
