@@ -1,0 +1,101 @@
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+
+/// Arguments of `weir ims`.
+#[derive(ClapArgs)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Start the IMS: HSS, PCRF, media gateway and CSCFs, in network namespaces.
+    Up(Up),
+    /// Stop the IMS and remove its namespaces.
+    Down,
+    /// Register a user and end the registration.
+    Register(Register),
+    /// Make a call between two users, and leave a record of its messages.
+    Call(Call),
+    /// Take the bearers of all calls away, as a network does that loses them (ASR).
+    Abort,
+    /// Run the HSS or the PCRF in the foreground; `up` does this.
+    #[command(hide = true)]
+    Serve(Serve),
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Up {
+    /// File of subscribers (default: three users of the domain ims.test).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) subscribers: Option<PathBuf>,
+    /// File of the operator's policy (default: audio with QCI 1, video with QCI 2).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Through the P-CSCF, by datagrams.
+    Udp,
+    /// Through the eP-CSCF, by a WebSocket.
+    Ws,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Register {
+    /// User, such as alice.
+    pub(crate) user: String,
+    /// Transport of SIP to the network.
+    #[arg(long, value_enum, default_value = "udp")]
+    pub(crate) via: Way,
+    /// Another password than that of the file of subscribers.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) password: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The caller hangs up.
+    Caller,
+    /// The callee hangs up.
+    Callee,
+    /// The callee refuses the call.
+    Refused,
+    /// The caller gives up while it rings.
+    Cancelled,
+    /// The network takes the bearers away (ASR).
+    Aborted,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Call {
+    /// User that calls, such as alice.
+    pub(crate) caller: String,
+    /// User that is called, such as bob.
+    pub(crate) callee: String,
+    /// Transport of the caller's SIP.
+    #[arg(long, value_enum, default_value = "udp")]
+    pub(crate) via: Way,
+    /// How the call ends.
+    #[arg(long, value_enum, default_value = "caller")]
+    pub(crate) end: Ending,
+    /// Folder for the record: messages and times. It must not exist.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Server {
+    Hss,
+    Pcrf,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Serve {
+    #[arg(value_enum)]
+    pub(crate) server: Server,
+}

@@ -1,0 +1,253 @@
+//! Registrations and calls of plain user agents through the running IMS.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use weir_ims::agent::{Agent, Event, OnCall};
+
+use crate::args::{self, Ending, Way};
+use crate::layout::{self, Files};
+use crate::serve::send_abort;
+use crate::trace::{self, Noted};
+use crate::user::User;
+
+/// Seconds of a registration.
+const EXPIRES: u32 = 600;
+/// A step of a call that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the callee rings.
+const RINGING: Duration = Duration::from_millis(200);
+/// How long a call stands.
+const STANDING: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(1);
+
+/// `weir ims register`.
+pub(crate) fn register(args: &args::Register) -> anyhow::Result<ExitCode> {
+    let files = Files::of_running()?;
+    let started = Instant::now();
+    let password = args.password.as_deref();
+    let mut user = User::new(&files, &args.user, args.via, OnCall::Ring, password, started)?;
+    let users = &mut [&mut user];
+    let took = registered(users)?;
+    println!("{} is registered after {:.1} ms", args.user, ms(took));
+    deregister(users)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `weir ims call`.
+pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
+    ensure!(args.caller != args.callee, "a user cannot call itself");
+    let files = Files::of_running()?;
+    if let Some(out) = &args.out {
+        ensure!(!out.exists(), "{} exists already", out.display());
+    }
+    let start_ns = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+    let started = Instant::now();
+    let on_call = match args.end {
+        Ending::Refused => OnCall::Refuse(BUSY),
+        Ending::Cancelled => OnCall::Ring,
+        _ => OnCall::Answer(RINGING),
+    };
+    let mut caller = User::new(&files, &args.caller, args.via, OnCall::Ring, None, started)?;
+    let mut callee = User::new(&files, &args.callee, Way::Udp, on_call, None, started)?;
+    registered(&mut [&mut caller, &mut callee])?;
+    let target = files.subscribers.subscriber[files.user(&args.callee)?].public[0].clone();
+    let outcome = conduct(&mut caller, &mut callee, &target, args.end);
+    let left = deregister(&mut [&mut caller, &mut callee]);
+    let start_ns = u64::try_from(start_ns).unwrap_or(0);
+    let messages = all_messages(&caller, &callee, start_ns);
+    let phases = phases(&caller);
+    if let Some(out) = &args.out {
+        write(out, args, &messages, &phases)?;
+        eprintln!("weir: recorded in {}", out.display());
+    }
+    outcome?;
+    left?;
+    for (name, value) in &phases {
+        println!("{name}: {value:.1} ms");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Busy Here.
+const BUSY: u16 = 486;
+/// Request Terminated.
+const TERMINATED: u16 = 487;
+
+fn conduct(caller: &mut User, callee: &mut User, target: &str, end: Ending) -> anyhow::Result<()> {
+    caller.act(|agent, now| agent.call(now, target))?;
+    let is_failed = |event: &Event| matches!(event, Event::Failed(_));
+    match end {
+        Ending::Refused => {
+            until(&mut [caller, callee], "the refusal", |users| users[0].when(is_failed))?;
+            return expect_failure(caller, BUSY);
+        }
+        Ending::Cancelled => {
+            let rings = |users: &[&mut User]| users[0].when(|event| *event == Event::Ringing);
+            until(&mut [caller, callee], "ringing", rings)?;
+            caller.act(Agent::hang_up)?;
+            until(&mut [caller, callee], "the end", |users| users[0].when(is_failed))?;
+            return expect_failure(caller, TERMINATED);
+        }
+        _ => {}
+    }
+    let is_up = |event: &Event| matches!(event, Event::Established(..));
+    let stands = |users: &[&mut User]| {
+        if let Some((_, Event::Failed(_))) = users[0].events.last() {
+            return users[0].when(is_failed);
+        }
+        users[0].when(is_up).and(users[1].when(is_up))
+    };
+    until(&mut [caller, callee], "an answer", stands)?;
+    if let Some((_, Event::Failed(code))) = caller.events.last() {
+        bail!("the call failed with status {code}");
+    }
+    let start = Instant::now();
+    while start.elapsed() < STANDING {
+        poll(&mut [caller, callee])?;
+    }
+    match end {
+        Ending::Callee => callee.act(Agent::hang_up)?,
+        Ending::Aborted => {
+            let sessions = send_abort()?;
+            ensure!(sessions > 0, "the PCRF knows no session of this call");
+        }
+        _ => caller.act(Agent::hang_up)?,
+    }
+    let is_over = |event: &Event| matches!(event, Event::Ended { .. });
+    until(&mut [caller, callee], "the end of the call", |users| {
+        users[0].when(is_over).and(users[1].when(is_over))
+    })?;
+    Ok(())
+}
+
+fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
+    let failed = caller.events.iter().find_map(|(_, event)| match event {
+        Event::Failed(code) => Some(*code),
+        _ => None,
+    });
+    ensure!(failed == Some(expected), "the call ended with {failed:?} and not with {expected}");
+    Ok(())
+}
+
+/// Registers all users. Returns how long it took.
+fn registered(users: &mut [&mut User]) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    for user in &mut *users {
+        user.act(|agent, now| agent.register(now, EXPIRES))?;
+    }
+    let is_it = |event: &Event| matches!(event, Event::Registered(_) | Event::NotRegistered(_));
+    until(users, "a registration", |users| {
+        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
+    })?;
+    for user in users {
+        if let Some((_, Event::NotRegistered(why))) = user.events.last() {
+            bail!("{} is not registered: {why}", user.name);
+        }
+    }
+    Ok(start.elapsed())
+}
+
+fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
+    for user in &mut *users {
+        user.act(|agent, now| agent.register(now, 0))?;
+    }
+    let is_it = |event: &Event| *event == Event::Deregistered;
+    until(users, "the end of a registration", |users| {
+        users.iter().map(|user| user.when(is_it)).collect::<Option<Vec<_>>>()?.into_iter().max()
+    })?;
+    Ok(())
+}
+
+fn poll(users: &mut [&mut User]) -> anyhow::Result<()> {
+    for user in users {
+        user.poll()?;
+    }
+    thread::sleep(TICK);
+    Ok(())
+}
+
+/// Runs the agents until something has happened.
+fn until(
+    users: &mut [&mut User],
+    what: &str,
+    happened: impl Fn(&[&mut User]) -> Option<Duration>,
+) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    loop {
+        poll(users)?;
+        if let Some(time) = happened(users) {
+            return Ok(time);
+        }
+        ensure!(
+            start.elapsed() < PATIENCE,
+            "no {} within {} s; see {}/*.log",
+            what.trim_start_matches("the ").trim_start_matches("a "),
+            PATIENCE.as_secs(),
+            layout::folder().display()
+        );
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Times of the caller's phases, in ms.
+fn phases(caller: &User) -> Vec<(&'static str, f64)> {
+    let sent =
+        |name: &str| caller.messages.iter().find(|one| one.name == name).map(|one| one.time_ns);
+    let between = |from: &str, to: &str| {
+        let (from, to) = (sent(from)?, sent(to)?);
+        Some(to.saturating_sub(from) as f64 / 1e6)
+    };
+    let all = [
+        ("registration", between("REGISTER", "200 REGISTER")),
+        ("INVITE to 183", between("INVITE", "183 INVITE")),
+        ("183 to resources on both sides", between("183 INVITE", "200 UPDATE")),
+        ("INVITE to 180", between("INVITE", "180 INVITE")),
+        ("INVITE to 200", between("INVITE", "200 INVITE")),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The messages of both agents, the HSS and the PCRF in the order of time.
+fn all_messages(caller: &User, callee: &User, start_ns: u64) -> Vec<Noted> {
+    let mut all = [caller.messages.clone(), callee.messages.clone()].concat();
+    for name in ["hss.jsonl", "pcrf.jsonl", "bearers.jsonl"] {
+        all.extend(trace::since(&layout::folder().join(name), start_ns));
+    }
+    all.sort_by_key(|message| message.time_ns);
+    all
+}
+
+/// Writes `messages.jsonl`, `ladder.txt` and `call.json`.
+fn write(
+    out: &Path,
+    args: &args::Call,
+    messages: &[Noted],
+    phases: &[(&str, f64)],
+) -> anyhow::Result<()> {
+    let put = |name: &str, text: String| {
+        let path = out.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    let lines: String = messages.iter().map(|one| format!("{}\n", one.to_json())).collect();
+    put("messages.jsonl", lines)?;
+    put("ladder.txt", trace::ladder(messages))?;
+    let phases: serde_json::Map<String, Value> =
+        phases.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let summary = json!({
+        "caller": args.caller,
+        "callee": args.callee,
+        "phases_ms": phases,
+        "messages": messages.len(),
+    });
+    put("call.json", format!("{summary:#}\n"))
+}

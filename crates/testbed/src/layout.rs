@@ -1,0 +1,255 @@
+//! Names, addresses and files of the parts.
+//!
+//! ```text
+//!   terminals: one namespace each            core: one namespace, one address for each part
+//!   10.46.N.2  <---- veth ---->  10.46.N.1   10.46.0.1 pcscf   10.46.0.2 epcscf  10.46.0.3 icscf
+//!                                            10.46.0.4 scscf   10.46.0.5 hss     10.46.0.6 pcrf
+//!                                            10.46.0.7 agw (rtpengine)
+//! ```
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use weir_diameter::base;
+use weir_ims::policy::{Policy, WithoutBearer};
+use weir_ims::subscribers::Subscribers;
+
+/// Namespace of the core network.
+pub(crate) const CORE: &str = "weir-ims-core";
+/// First part of the name of each namespace.
+pub(crate) const PREFIX: &str = "weir-ims-";
+/// Port of SIP over datagrams.
+pub(crate) const SIP_PORT: u16 = 5060;
+/// Port of SIP over WebSockets.
+pub(crate) const WEBSOCKET_PORT: u16 = 8080;
+/// Port of Diameter.
+pub(crate) const DIAMETER_PORT: u16 = 3868;
+/// Most terminals: one part of the address counts them.
+const MOST_TERMINALS: usize = 200;
+
+/// The schema of the user profile, which the S-CSCF wants. The package of Kamailio has it.
+const SCHEMA: &str = "/usr/share/doc/kamailio/examples/ims/scscf/CxDataType_Rel7.xsd";
+
+/// A part with an address of its own in the core.
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    last: u8,
+}
+
+/// All parts.
+pub(crate) const PARTS: [Part; 7] = [
+    Part { name: "pcscf", last: 1 },
+    Part { name: "epcscf", last: 2 },
+    Part { name: "icscf", last: 3 },
+    Part { name: "scscf", last: 4 },
+    Part { name: "hss", last: 5 },
+    Part { name: "pcrf", last: 6 },
+    Part { name: "agw", last: 7 },
+];
+
+/// The parts that are Kamailio.
+pub(crate) const CSCFS: [&str; 4] = ["icscf", "scscf", "pcscf", "epcscf"];
+
+/// Address of a part.
+pub(crate) fn address(name: &str) -> Ipv4Addr {
+    let part = PARTS.iter().find(|part| part.name == name).expect("a name of this table");
+    Ipv4Addr::new(10, 46, 0, part.last)
+}
+
+/// Address of a terminal, and of the core's end of its link.
+pub(crate) fn terminal_addresses(number: usize) -> (Ipv4Addr, Ipv4Addr) {
+    let net = u8::try_from(number + 1).expect("checked against MOST_TERMINALS");
+    (Ipv4Addr::new(10, 46, net, 2), Ipv4Addr::new(10, 46, net, 1))
+}
+
+/// The folder with configuration, logs and traces of the running IMS.
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from("/run/weir-ims")
+}
+
+/// What the running or coming IMS is made from.
+pub(crate) struct Files {
+    pub(crate) subscribers: Subscribers,
+    pub(crate) policy: Policy,
+}
+
+impl Files {
+    /// Reads both files of the folder of a running IMS.
+    pub(crate) fn of_running() -> anyhow::Result<Self> {
+        let folder = folder();
+        ensure!(folder.join("subscribers.toml").exists(), "no IMS is running: weir ims up");
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+        };
+        Self::parse(&read("subscribers.toml")?, &read("policy.toml")?)
+    }
+
+    pub(crate) fn parse(subscribers: &str, policy: &str) -> anyhow::Result<Self> {
+        let subscribers = Subscribers::from_toml(subscribers)
+            .map_err(|error| anyhow::anyhow!("subscribers: {error}"))?;
+        let policy =
+            Policy::from_toml(policy).map_err(|error| anyhow::anyhow!("policy: {error}"))?;
+        ensure!(
+            subscribers.subscriber.len() <= MOST_TERMINALS,
+            "at most {MOST_TERMINALS} subscribers"
+        );
+        // It becomes part of configuration files.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+        ensure!(subscribers.realm.chars().all(is_plain), "the realm must be a domain");
+        Ok(Self { subscribers, policy })
+    }
+
+    /// Names of the users: the part of the private identity before the @.
+    pub(crate) fn users(&self) -> impl Iterator<Item = &str> {
+        self.subscribers.subscriber.iter().map(|one| user_name(&one.private))
+    }
+
+    /// Number of a user among the terminals.
+    pub(crate) fn user(&self, name: &str) -> anyhow::Result<usize> {
+        let known: Vec<&str> = self.users().collect();
+        let found = known.iter().position(|user| *user == name);
+        match found {
+            Some(number) => Ok(number),
+            None => bail!("no user '{name}': the subscribers are {}", known.join(", ")),
+        }
+    }
+}
+
+pub(crate) fn user_name(private: &str) -> &str {
+    private.split('@').next().unwrap_or(private)
+}
+
+/// Writes the configuration of all parts.
+pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
+    let put = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    for name in CSCFS {
+        let (server, application, template) = match name {
+            "icscf" => ("hss", base::CX, include_str!("../ims/icscf.cfg")),
+            "scscf" => ("hss", base::CX, include_str!("../ims/scscf.cfg")),
+            _ => ("pcrf", base::RX, include_str!("../ims/pcscf.cfg")),
+        };
+        let diameter = include_str!("../ims/diameter.xml");
+        let text = filled(template, name, folder, files);
+        put(&format!("{name}.cfg"), &text)?;
+        let text = filled(diameter, name, folder, files)
+            .replace("%server%", server)
+            .replace("%application%", &application.to_string());
+        put(&format!("{name}.xml"), &text)?;
+        fs::create_dir_all(folder.join(name))?;
+    }
+    tables(folder, &files.subscribers)?;
+    put("hosts", &hosts(&files.subscribers.realm))
+}
+
+fn filled(template: &str, name: &str, folder: &Path, files: &Files) -> String {
+    let without_bearer = match files.policy.without_bearer {
+        WithoutBearer::Refuse => "refuse",
+        _ => "continue",
+    };
+    let is_epcscf = name == "epcscf";
+    template
+        .replace("%websocket%", if is_epcscf { "#!define WITH_WEBSOCKET" } else { "" })
+        .replace("%without_bearer%", without_bearer)
+        .replace("%rx%", "1")
+        .replace("%name%", name)
+        .replace("%address%", &address(name).to_string())
+        .replace("%realm%", &files.subscribers.realm)
+        .replace("%folder%", &folder.display().to_string())
+        .replace("%xsd%", SCHEMA)
+}
+
+/// Tables of the I-CSCF in the form of Kamailio's db_text. Colons are escaped.
+fn tables(folder: &Path, subscribers: &Subscribers) -> anyhow::Result<()> {
+    let folder = folder.join("tables");
+    fs::create_dir_all(&folder)?;
+    let scscf = subscribers.scscf.replace(':', "\\:");
+    let realm = &subscribers.realm;
+    for (name, text) in [
+        ("s_cscf", format!("id(int) name(string) s_cscf_uri(string)\n1:First:{scscf}\n")),
+        ("s_cscf_capabilities", "id(int) id_s_cscf(int) capability(int)\n1:1:0\n".into()),
+        ("nds_trusted_domains", format!("id(int) trusted_domain(string)\n1:{realm}\n")),
+        (
+            "version",
+            "table_name(string) table_version(int)\ns_cscf:6\ns_cscf_capabilities:6\n\
+             nds_trusted_domains:6\n"
+                .into(),
+        ),
+    ] {
+        fs::write(folder.join(name), text)?;
+    }
+    Ok(())
+}
+
+/// The file /etc/hosts of the core.
+fn hosts(realm: &str) -> String {
+    let line = |part: &Part| format!("{} {}.{realm}\n", address(part.name), part.name);
+    let parts: String = PARTS.iter().map(line).collect();
+    format!("127.0.0.1 localhost\n{parts}{} {realm}\n", address("icscf"))
+}
+
+/// What this machine lacks, as one line; none if it lacks nothing.
+pub(crate) fn missing() -> Option<String> {
+    let on_path = |program: &str| {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+    };
+    let modules = "/usr/lib/x86_64-linux-gnu/kamailio/modules";
+    let packages = [
+        (on_path("kamailio"), "kamailio"),
+        (Path::new(modules).join("ims_icscf.so").exists(), "kamailio-ims-modules"),
+        (Path::new(modules).join("websocket.so").exists(), "kamailio-websocket-modules"),
+        (Path::new(modules).join("presence.so").exists(), "kamailio-presence-modules"),
+        (on_path("rtpengine"), "rtpengine-daemon"),
+        (on_path("ip"), "iproute2"),
+    ];
+    let lacking: Vec<&str> =
+        packages.iter().filter(|(is_there, _)| !is_there).map(|(_, name)| *name).collect();
+    if !lacking.is_empty() {
+        return Some(format!("missing Debian packages: {}", lacking.join(" ")));
+    }
+    if !Path::new(SCHEMA).exists() {
+        return Some(format!("no {SCHEMA}: install kamailio with its documentation"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn files() -> Files {
+        let subscribers = include_str!("../ims/subscribers.toml");
+        Files::parse(subscribers, include_str!("../ims/policy.toml")).unwrap()
+    }
+
+    #[test]
+    fn configurations_have_no_open_places() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &files()).unwrap();
+        for name in CSCFS {
+            for ending in ["cfg", "xml"] {
+                let text =
+                    fs::read_to_string(folder.path().join(format!("{name}.{ending}"))).unwrap();
+                let open = text.split_whitespace().find(|word| word.matches('%').count() > 1);
+                assert_eq!(open, None, "{name}.{ending}");
+            }
+        }
+        let hosts = fs::read_to_string(folder.path().join("hosts")).unwrap();
+        assert!(hosts.contains("10.46.0.3 ims.test\n"));
+    }
+
+    #[test]
+    fn users_are_found_by_name() {
+        let files = files();
+        assert_eq!(files.user("bob").unwrap(), 1);
+        let error = files.user("eve").unwrap_err().to_string();
+        assert_eq!(error, "no user 'eve': the subscribers are alice, bob, carol");
+        assert_eq!(terminal_addresses(1).0, Ipv4Addr::new(10, 46, 2, 2));
+    }
+}

@@ -1,0 +1,40 @@
+//! `weir ims`: an IMS in network namespaces, and calls through it.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `layout` | names, addresses and configuration files of the parts |
+//! | `up` | starts and stops the parts |
+//! | `serve` | sockets of the HSS and the PCRF |
+//! | `user` | sockets of the user agents |
+//! | `call` | one call with its record |
+//! | `trace` | messages as lines of JSON, and the ladder diagram |
+
+#![warn(missing_docs)]
+
+mod args;
+mod call;
+mod layout;
+mod serve;
+mod trace;
+mod up;
+mod user;
+
+use std::process::ExitCode;
+
+pub use args::Args;
+use args::Command;
+
+/// Runs a command and returns its exit code.
+///
+/// # Errors
+/// If something is missing on this machine, or a part does not start.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Up(up) => up::up(up),
+        Command::Down => up::down(),
+        Command::Register(register) => call::register(register),
+        Command::Call(call) => call::call(call),
+        Command::Abort => serve::abort(),
+        Command::Serve(serve) => serve::serve(serve),
+    }
+}

@@ -1,0 +1,247 @@
+//! Starts and stops the parts.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::args;
+use crate::layout::{self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address};
+
+/// Time for the CSCFs to connect to HSS and PCRF.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time for parts to end by themselves.
+const GRACE: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_millis(100);
+
+/// Starts the IMS, and returns when the CSCFs are connected to HSS and PCRF.
+pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "weir ims needs root: it makes network namespaces"
+    );
+    if let Some(missing) = layout::missing() {
+        bail!("{missing}");
+    }
+    let read = |path: &Option<std::path::PathBuf>, default: &str| match path {
+        None => Ok(default.to_owned()),
+        Some(path) => {
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+        }
+    };
+    let subscribers = read(&args.subscribers, include_str!("../ims/subscribers.toml"))?;
+    let policy = read(&args.policy, include_str!("../ims/policy.toml"))?;
+    let files = Files::parse(&subscribers, &policy)?;
+    let running: Vec<String> = namespaces()?;
+    ensure!(running.is_empty(), "an IMS is running already: weir ims down");
+    let folder = layout::folder();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    fs::write(folder.join("subscribers.toml"), &subscribers)?;
+    fs::write(folder.join("policy.toml"), &policy)?;
+    layout::write(&folder, &files)?;
+    let started = start(&folder, &files);
+    if started.is_err() {
+        stop()?;
+    }
+    started?;
+    println!(
+        "the IMS runs: {} users; weir ims call alice bob; weir ims down",
+        files.users().count()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
+    make_core(folder)?;
+    for (number, user) in files.users().enumerate() {
+        make_terminal(number, user)?;
+    }
+    let own = std::env::current_exe().context("cannot find this program")?;
+    // As `weir ims serve hss`, or as `weir-ims serve hss`.
+    let is_whole = own.file_name().is_some_and(|name| name == "weir");
+    for server in ["hss", "pcrf"] {
+        let mut command = in_namespace(CORE);
+        command.arg(&own);
+        if is_whole {
+            command.arg("ims");
+        }
+        spawn(folder, server, command.args(["serve", server]))?;
+        wait_for(address(server), DIAMETER_PORT, server)?;
+    }
+    let agw = address("agw");
+    let mut command = in_namespace(CORE);
+    command.args(["rtpengine", "--table=-1", "--foreground", "--log-stderr"]);
+    command.args([format!("--interface={agw}"), format!("--listen-ng={agw}:2223")]);
+    spawn(folder, "agw", command.args(["--port-min=30000", "--port-max=30999"]))?;
+    for name in CSCFS {
+        let mut command = in_namespace(CORE);
+        command.args(["kamailio", "-DD", "-E", "-m", "96", "-M", "8"]);
+        command.arg("-f").arg(folder.join(format!("{name}.cfg")));
+        command.arg("-P").arg(folder.join(format!("{name}.pid")));
+        command.arg("-Y").arg(folder.join(name)).arg("-w").arg(folder);
+        spawn(folder, name, &mut command)?;
+    }
+    let connected = |server: &str, count: usize| {
+        let trace = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
+        trace.lines().filter(|line| line.contains("is connected")).count() >= count
+    };
+    let start = Instant::now();
+    while !(connected("hss", 2) && connected("pcrf", 2)) {
+        let alive = processes(CORE)?;
+        ensure!(!alive.is_empty(), "all parts have ended; see {}/*.log", folder.display());
+        ensure!(
+            start.elapsed() < PATIENCE,
+            "the CSCFs are not connected to HSS and PCRF after {} s; see {}/*.log",
+            PATIENCE.as_secs(),
+            folder.display()
+        );
+        thread::sleep(TICK);
+    }
+    Ok(())
+}
+
+/// Stops the IMS.
+pub(crate) fn down() -> anyhow::Result<ExitCode> {
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "weir ims needs root: it removes network namespaces"
+    );
+    let stopped = stop()?;
+    println!("{stopped} namespaces removed");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the processes of our namespaces and removes them. Returns how many there were.
+fn stop() -> anyhow::Result<usize> {
+    let names = namespaces()?;
+    for name in &names {
+        end_processes(name)?;
+    }
+    for name in &names {
+        ip(&["netns", "delete", name])?;
+        let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
+    }
+    let folder = layout::folder();
+    // Without it nothing takes the IMS for running; logs and traces stay until the next start.
+    let _ = fs::remove_file(folder.join("subscribers.toml"));
+    Ok(names.len())
+}
+
+fn end_processes(namespace: &str) -> anyhow::Result<()> {
+    let signal = |signal| -> anyhow::Result<()> {
+        for pid in processes(namespace)?.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
+        }
+        Ok(())
+    };
+    signal(Signal::TERM)?;
+    let start = Instant::now();
+    while !processes(namespace)?.is_empty() && start.elapsed() < GRACE {
+        thread::sleep(TICK);
+    }
+    signal(Signal::KILL)
+}
+
+/// Processes whose network is this namespace.
+fn processes(namespace: &str) -> anyhow::Result<Vec<i32>> {
+    let text = ip(&["netns", "pids", namespace])?;
+    Ok(text.lines().filter_map(|line| line.trim().parse().ok()).collect())
+}
+
+/// Our namespaces.
+fn namespaces() -> anyhow::Result<Vec<String>> {
+    let text = ip(&["netns", "list"])?;
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    Ok(names.filter(|name| name.starts_with(PREFIX)).map(Into::into).collect())
+}
+
+fn make_core(folder: &Path) -> anyhow::Result<()> {
+    ip(&["netns", "add", CORE])?;
+    ip(&["-n", CORE, "link", "set", "lo", "up"])?;
+    for part in &PARTS {
+        ip(&["-n", CORE, "address", "add", &format!("{}/32", address(part.name)), "dev", "lo"])?;
+    }
+    // Media between terminals pass through the core.
+    let mut sysctl = in_namespace(CORE);
+    run(sysctl.args(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]))?;
+    let names = Path::new("/etc/netns").join(CORE);
+    fs::create_dir_all(&names)?;
+    fs::copy(folder.join("hosts"), names.join("hosts"))
+        .context("cannot write the names of the parts")?;
+    Ok(())
+}
+
+fn make_terminal(number: usize, user: &str) -> anyhow::Result<()> {
+    let namespace = terminal_namespace(user);
+    let (own, core) = layout::terminal_addresses(number);
+    let link = format!("ue{number}");
+    ip(&["netns", "add", &namespace])?;
+    ip(&["-n", &namespace, "link", "set", "lo", "up"])?;
+    ip(&[
+        "-n", CORE, "link", "add", &link, "type", "veth", "peer", "name", "ue", "netns", &namespace,
+    ])?;
+    ip(&["-n", CORE, "address", "add", &format!("{core}/30"), "dev", &link])?;
+    ip(&["-n", CORE, "link", "set", &link, "up"])?;
+    ip(&["-n", &namespace, "address", "add", &format!("{own}/30"), "dev", "ue"])?;
+    ip(&["-n", &namespace, "link", "set", "ue", "up"])?;
+    ip(&["-n", &namespace, "route", "add", "default", "via", &core.to_string()])?;
+    Ok(())
+}
+
+/// Namespace of a user's terminal.
+pub(crate) fn terminal_namespace(user: &str) -> String {
+    format!("{PREFIX}{user}")
+}
+
+fn in_namespace(name: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", name]);
+    command
+}
+
+/// Starts a part that outlives this program. Its output goes to its log.
+fn spawn(folder: &Path, name: &str, command: &mut Command) -> anyhow::Result<()> {
+    let path = folder.join(format!("{name}.log"));
+    let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let again = log.try_clone()?;
+    command.stdin(Stdio::null()).stdout(again).stderr(log).process_group(0);
+    command.spawn().with_context(|| format!("cannot start {name}"))?;
+    Ok(())
+}
+
+/// Waits until a part of the core listens.
+fn wait_for(address: Ipv4Addr, port: u16, name: &str) -> anyhow::Result<()> {
+    let start = Instant::now();
+    loop {
+        let connected = crate::user::enter(CORE, || TcpStream::connect((address, port)))?;
+        if connected.is_ok() {
+            return Ok(());
+        }
+        ensure!(
+            start.elapsed() < GRACE,
+            "{name} does not listen; see {}/{name}.log",
+            layout::folder().display()
+        );
+        thread::sleep(TICK);
+    }
+}
+
+fn ip(arguments: &[&str]) -> anyhow::Result<String> {
+    run(Command::new("ip").args(arguments))
+}
+
+fn run(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.stdin(Stdio::null()).output().context("cannot run ip")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?}: {}", error.trim());
+    }
+    Ok(text)
+}
