@@ -108,7 +108,7 @@ description = \"\"\"
 {count} users come as a Poisson process, each for 30 s of video and audio {way}; 30 to 60 s count. {web} terminals fetch files over TCP, with {web} Mbit/s
 together at most. Written by scripts/cellular-users.py, which draws the SINR of each user from 21 cells. Choices, where the
 RFC leaves them open. Intensity {intensity:g}: new users a second in the 21 cells, so {mean:g} at a time in each cell. LTE, one layer: the other cells are noise, not
-simulated. Its control channel has no errors. Fading EPA at {speeds} km/h. The wired side has {delay}, since the cell adds about 20 ms to both. AQM: CoDel with a target of 20 ms at both
+simulated. Fading EPA at {speeds} km/h. The wired side has {delay}, since the cell adds about 20 ms to both. AQM: CoDel with a target of 20 ms at both
 ends, since the wait for a grant alone takes longer than 5 ms. Files of 250 to 750 kB.
 \"\"\"
 duration = "{duration}s"
@@ -116,7 +116,6 @@ duration = "{duration}s"
 [network]
 kind = "cellular"
 bandwidth = "10MHz"
-control_errors = false
 """
 
 TAIL = """
@@ -154,12 +153,20 @@ def users_flows(times, direction):
     return text
 
 
-def variant(name, title, keys):
-    lines = "expect = []\nknown_miss = []\n" + "".join(f"{key} = {value}\n" for key, value in keys)
-    return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}'
+def variant(name, title, keys, old):
+    """A variant has the expectations of its scenario. Its known misses are written by hand and kept."""
+    begin = old.find(f"\n[[variant.{name}.known_miss]]")
+    end = old.find("\n[variant.", begin)
+    kept = (old[begin:end] if end >= 0 else old[begin:].rstrip("\n") + "\n") if begin >= 0 else ""
+    lines = "" if kept else "known_miss = []\n"
+    lines += "".join(f"{key} = {value}\n" for key, value in keys)
+    return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}{kept}'
 
 
-def scenario(case, direction, intensity, extra=""):
+def scenario(case, direction, intensity, old):
+    """The text of a scenario. Expectations and known misses of the old text are kept."""
+    begin, end = old.find("\n[[expect]]"), old.find("\n[variant.rtt150]")
+    kept = old[begin:end] if 0 <= begin < end else ""
     # The draws of a case and direction are the same for each run of the script.
     rng = random.Random(f"{case} {direction} {intensity:g}")
     setting = CASES[case]
@@ -190,13 +197,13 @@ def scenario(case, direction, intensity, extra=""):
             keys["direction"] = '"down"'
         keys["short"] = '{ size = ["250KB", "750KB"], idle = "4s", starts = "idle" }'
         text += flow(keys)
-    text += '\n[[section]]\nname = "evaluation"\nfrom = "30s"\nto = "60s"\n' + extra
+    text += '\n[[section]]\nname = "evaluation"\nfrom = "30s"\nto = "60s"\n' + kept
     far = [("network.up.delay", '"65ms"'), ("network.down.delay", '"65ms"')]
     limits = {"up": "2500kB", "down": "4MB"}
     queue = ", ".join(f"{way} = {AQM.format(limit=limit)}" for way, limit in limits.items())
     aqm = [(f"network.terminal.{name}.queue", f"{{ {queue} }}") for name in names]
-    text += variant("rtt150", f"{title}, round trip of 150 ms", far)
-    text += variant("aqm", f"{title}, AQM", aqm)
+    text += variant("rtt150", f"{title}, round trip of 150 ms", far, old)
+    text += variant("aqm", f"{title}, AQM", aqm, old)
     return text
 
 
@@ -211,14 +218,8 @@ def main():
     for case, direction, intensity in points or CATALOGUE:
         file = folder / f"cellular-{case}" / f"{direction}-{intensity:g}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        kept = ""
-        if file.exists():
-            # Expectations are written by hand and kept.
-            old = file.read_text()
-            begin = old.find("\n[[expect]]")
-            end = old.find("\n[variant.rtt150]")
-            kept = old[begin:end] if 0 <= begin < end else ""
-        file.write_text(scenario(case, direction, intensity, kept))
+        old = file.read_text() if file.exists() else ""
+        file.write_text(scenario(case, direction, intensity, old))
 
 
 if __name__ == "__main__":

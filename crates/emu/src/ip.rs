@@ -49,23 +49,23 @@ pub(crate) fn header(packet: &[u8], pair: u64) -> Header {
         _ => Ecn::Ce,
     };
     let size = DataSize::from_bytes(packet.len() as u64);
-    Header::new(size).with_ecn(ecn).with_flow(FlowKey(pair << 40 | transport(packet)))
+    Header::new(size).with_ecn(ecn).with_flow(flow(packet, pair))
 }
 
-/// Protocol and ports, in 40 bits. Ports of fragments are ignored: only the first fragment has
+/// The flow by protocol and ports. Ports of fragments are ignored: only the first fragment has
 /// them, and all fragments should belong to the same flow.
-fn transport(packet: &[u8]) -> u64 {
+fn flow(packet: &[u8], pair: u64) -> FlowKey {
     let protocol = packet[field::PROTOCOL];
     let header = usize::from(packet[field::VERSION_AND_LENGTH] & 0xF) * 4;
     let fragment = word(packet, field::FRAGMENT);
     let whole = fragment & (FRAGMENT_OFFSET | MORE_FRAGMENTS) == 0;
-    let ports = match packet.get(header..header + 4) {
+    let (source, destination) = match packet.get(header..header + 4) {
         Some(ports) if whole && matches!(protocol, TCP | UDP) => {
-            u64::from(u32::from_be_bytes([ports[0], ports[1], ports[2], ports[3]]))
+            (word(ports, 0..2), word(ports, 2..4))
         }
-        _ => 0,
+        _ => (0, 0),
     };
-    u64::from(protocol) << 32 | ports
+    FlowKey::of_packet(pair, protocol, source, destination)
 }
 
 /// Sets the CE mark of a packet and updates its checksum.

@@ -7,6 +7,25 @@ use weir::units::{DataSize, TimeDelta, Timestamp};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowKey(pub u64);
 
+impl FlowKey {
+    /// The flow of a real packet. `pair` is a number below 2^24 that stands for the addresses; a
+    /// packet without ports has zeroes.
+    pub const fn of_packet(pair: u64, protocol: u8, source: u16, destination: u16) -> Self {
+        let ports = (source as u64) << 16 | destination as u64;
+        Self(pair << 40 | (protocol as u64) << 32 | ports)
+    }
+
+    /// Protocol number of a real packet. Simulated flows have none.
+    pub(crate) const fn protocol(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    /// Source and destination port of a real packet.
+    pub(crate) const fn ports(self) -> (u16, u16) {
+        ((self.0 >> 16) as u16, self.0 as u16)
+    }
+}
+
 /// The properties of a packet that a link depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

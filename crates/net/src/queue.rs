@@ -93,6 +93,9 @@ pub(crate) trait Discipline<T>: Debug {
 
     /// Bytes in the queue.
     fn bytes(&self) -> DataSize;
+
+    /// Age of the oldest packet in the queue; zero if it is empty.
+    fn head_delay(&self, now: Timestamp) -> TimeDelta;
 }
 
 /// Drops and marks of a queue. Dropped packets stay here until the driver polls them.
@@ -181,6 +184,13 @@ impl<T: Debug> Discipline<T> for Queue<T> {
         match self {
             Self::DropTail(queue) => queue.bytes(),
             Self::Managed(queue) => queue.bytes(),
+        }
+    }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        match self {
+            Self::DropTail(queue) => queue.head_delay(now),
+            Self::Managed(queue) => queue.head_delay(now),
         }
     }
 }

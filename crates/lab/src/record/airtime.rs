@@ -7,7 +7,7 @@ use weir_net::wifi::{
     AccessCategory, AirtimeRecord, DataRate, FrameKind, GuardInterval, Mcs, NodeId,
 };
 
-use super::table::{ColumnGroup, CsvColumn, Log, column, number, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Log, column, node_column, position};
 use crate::scenario::Scenario;
 
 /// The file.
@@ -47,39 +47,9 @@ const SHORT: &str = "short";
 const LONG: &str = "long";
 
 const COLUMNS: &[CsvColumn<Frame>] = &[
-    CsvColumn {
-        name: "start_ns",
-        unit: "ns",
-        meaning: "first moment on the air",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.start.as_nanos().unsigned_abs()),
-        take: |row, cell, _| {
-            row.start = moment(cell)?;
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: "end_ns",
-        unit: "ns",
-        meaning: "last moment on the air, with the signal extension of the band",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.end.as_nanos().unsigned_abs()),
-        take: |row, cell, _| {
-            row.end = moment(cell)?;
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: "from",
-        unit: "",
-        meaning: "name of the node that sends",
-        in_call: "",
-        put: |row, nodes, out| out.extend_from_slice(nodes[row.from].as_bytes()),
-        take: |row, cell, nodes| {
-            row.from = position(cell, "node", nodes)?;
-            Ok(())
-        },
-    },
+    column!("start_ns", "ns", start, "first moment on the air"),
+    column!("end_ns", "ns", end, "last moment on the air, with the signal extension of the band"),
+    node_column!("from", from, "node", "name of the node that sends"),
     CsvColumn {
         name: "to",
         unit: "",
@@ -217,9 +187,4 @@ pub(crate) fn word(category: AccessCategory) -> &'static str {
 /// The word that equals the cell; `None` if there is none.
 fn known(cell: &str, words: &[&'static str]) -> Option<&'static str> {
     words.iter().copied().find(|word| *word == cell)
-}
-
-fn moment(cell: &str) -> Result<Timestamp, String> {
-    let nanos = number(cell)?;
-    i64::try_from(nanos).map(Timestamp::from_nanos).map_err(|_| format!("{nanos} is too large"))
 }

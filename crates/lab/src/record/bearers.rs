@@ -7,7 +7,7 @@ use weir_net::cellular::{BearerEvent, BearerEventKind, BearerRow};
 use weir_net::path::{NOTE_INTERVAL, Way};
 
 use super::table::{
-    ColumnGroup, CsvColumn, Log, column, interval_end, number, position, put_number,
+    ColumnGroup, CsvColumn, Log, column, interval_end, node_column, number, put_number,
 };
 
 /// The file of rows.
@@ -52,17 +52,7 @@ const COLUMNS: &[CsvColumn<BearerRow>] = &[
             Ok(())
         },
     },
-    CsvColumn {
-        name: "terminal",
-        unit: "",
-        meaning: "name of the terminal",
-        in_call: "",
-        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
-        take: |row, cell, nodes| {
-            row.node = position(cell, "terminal", nodes)?;
-            Ok(())
-        },
-    },
+    node_column!("terminal", node, "terminal", "name of the terminal"),
     CsvColumn {
         name: "bearer",
         unit: "",
@@ -169,28 +159,8 @@ const KINDS: [BearerEventKind; 6] = [
 ];
 
 const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
-    CsvColumn {
-        name: "time_ns",
-        unit: "ns",
-        meaning: "when it happened",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.time.as_nanos().unsigned_abs()),
-        take: |row, cell, _| {
-            row.time = moment(cell)?;
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: "terminal",
-        unit: "",
-        meaning: "name of the terminal",
-        in_call: "",
-        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
-        take: |row, cell, nodes| {
-            row.node = position(cell, "terminal", nodes)?;
-            Ok(())
-        },
-    },
+    column!("time_ns", "ns", time, "when it happened"),
+    node_column!("terminal", node, "terminal", "name of the terminal"),
     CsvColumn {
         name: "bearer",
         unit: "",
@@ -225,12 +195,6 @@ const EVENT_COLUMNS: &[CsvColumn<Event>] = &[
 pub(super) fn way(cell: &str) -> Result<Way, String> {
     let way = Way::BOTH.iter().copied().find(|way| way.word() == cell);
     way.ok_or_else(|| format!("no direction '{cell}'"))
-}
-
-/// A time in nanoseconds.
-pub(super) fn moment(cell: &str) -> Result<Timestamp, String> {
-    let nanos = number(cell)?;
-    i64::try_from(nanos).map(Timestamp::from_nanos).map_err(|_| format!("{nanos} is too large"))
 }
 
 /// Writes a name. A bearer that the emulator's caller has added may have any name.

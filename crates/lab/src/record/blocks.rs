@@ -8,8 +8,8 @@ use weir::units::Timestamp;
 use weir_net::cellular::BlockRecord;
 use weir_net::path::Way;
 
-use super::bearers::{moment, way};
-use super::table::{ColumnGroup, CsvColumn, Log, column, position, put_number};
+use super::bearers::way;
+use super::table::{ColumnGroup, CsvColumn, Log, column, node_column, put_number};
 
 /// The file.
 pub(crate) const FILE: Log<Block, BlockRecord> = Log {
@@ -42,17 +42,7 @@ pub(crate) struct Block {
 }
 
 const COLUMNS: &[CsvColumn<Block>] = &[
-    CsvColumn {
-        name: "start_ns",
-        unit: "ns",
-        meaning: "start of its TTI",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.start.as_nanos().unsigned_abs()),
-        take: |row, cell, _| {
-            row.start = moment(cell)?;
-            Ok(())
-        },
-    },
+    column!("start_ns", "ns", start, "start of its TTI"),
     CsvColumn {
         name: "direction",
         unit: "",
@@ -64,17 +54,7 @@ const COLUMNS: &[CsvColumn<Block>] = &[
             Ok(())
         },
     },
-    CsvColumn {
-        name: "terminal",
-        unit: "",
-        meaning: "name of the terminal",
-        in_call: "",
-        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
-        take: |row, cell, nodes| {
-            row.node = position(cell, "terminal", nodes)?;
-            Ok(())
-        },
-    },
+    node_column!("terminal", node, "terminal", "name of the terminal"),
     CsvColumn {
         name: "prbs",
         unit: "",

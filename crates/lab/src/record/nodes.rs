@@ -3,7 +3,7 @@
 
 use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 
-use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, node_column, put_number};
 use crate::scenario::Scenario;
 
 /// The file.
@@ -32,17 +32,7 @@ const COLUMNS: &[CsvColumn<NodeRow>] = &[
             Ok(())
         },
     },
-    CsvColumn {
-        name: "node",
-        unit: "",
-        meaning: "name of the node; the access point is `ap`",
-        in_call: "",
-        put: |row, nodes, out| out.extend_from_slice(nodes[row.node].as_bytes()),
-        take: |row, cell, nodes| {
-            row.node = position(cell, "node", nodes)?;
-            Ok(())
-        },
-    },
+    node_column!("node", node, "node", "name of the node; the access point is `ap`"),
     column!("offered_bytes", "byte", offered, "IP bytes enqueued at the node"),
     column!("delivered_bytes", "byte", delivered, "IP bytes that the node's receivers delivered"),
     column!(

@@ -80,6 +80,25 @@ macro_rules! column {
 }
 pub(crate) use column;
 
+/// Declares a column with the name of a node: its name, the member of the row that is the node's
+/// number, what a reader's message calls it, and its meaning.
+macro_rules! node_column {
+    ($name:literal, $member:ident, $what:literal, $meaning:literal) => {
+        $crate::record::table::CsvColumn {
+            name: $name,
+            unit: "",
+            meaning: $meaning,
+            in_call: "",
+            put: |row, nodes, out| out.extend_from_slice(nodes[row.$member].as_bytes()),
+            take: |row, cell, nodes| {
+                row.$member = $crate::record::table::position(cell, $what, nodes)?;
+                Ok(())
+            },
+        }
+    };
+}
+pub(crate) use node_column;
+
 /// A value that a cell contains, as a whole number in the column's unit.
 pub(crate) trait Cell: Sized {
     fn put(&self, out: &mut Vec<u8>);
@@ -105,6 +124,18 @@ impl Cell for DataSize {
 
     fn take(cell: &str) -> Result<Self, String> {
         u64::take(cell).map(Self::from_bytes)
+    }
+}
+
+/// A moment in ns.
+impl Cell for Timestamp {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_number(out, self.as_nanos().unsigned_abs());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        let nanos = number(cell)?;
+        i64::try_from(nanos).map(Self::from_nanos).map_err(|_| format!("{nanos} is too large"))
     }
 }
 

@@ -184,9 +184,10 @@ impl Chooser {
         // What works at the worst resource block works at all of them, and what does not work at
         // the best one does not work at all. Only the schemes in between need a closer look.
         let (worst, best) = sinr.bounds(prbs.clone());
-        let flat = |sinr: f64| least.flat.partition_point(|least| *least <= sinr * factor);
-        let (all, some) = (flat(worst), if sinr.is_flat() { 0 } else { flat(best) });
-        let between = all..some.max(all);
+        let (worst, best) = (worst * factor, best * factor);
+        let all = least.flat.partition_point(|least| *least <= worst);
+        let some = least.flat[all..].iter().take_while(|least| **least <= best).count();
+        let between = all..all + some;
         let mut known = [None; Modulation::COUNT];
         let schemes = &carrier.schemes(self.way)[between.clone()];
         let works = |(scheme, least): &(&Scheme, &f64)| {

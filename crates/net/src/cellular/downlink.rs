@@ -190,11 +190,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 if wanted == 0 || part < PART_MIN {
                     continue;
                 }
-                let carried = self.fill_part(now, block, (index, way), part);
-                // The header is an estimate; that of unacknowledged mode is smaller.
-                room = room.saturating_sub(carried);
+                let taken = self.fill_part(now, block, (index, way), part);
+                room -= taken;
                 if !has_guarantee {
-                    self.terminals[block.terminal].ambr.of_mut(way).spend(now, carried);
+                    self.terminals[block.terminal].ambr.of_mut(way).spend(now, taken);
                 }
             }
         }
@@ -210,7 +209,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
     ) -> u64 {
         let bearer = &mut self.terminals[block.terminal].bearers[index];
         let dropped = self.fates.dropped.dropped.len();
-        let span = bearer.channels.of_mut(way).fill(now, room, &mut self.fates);
+        let (span, taken) = bearer.channels.of_mut(way).fill(now, room, &mut self.fates);
         let dropped = self.fates.dropped.dropped.len() - dropped;
         bearer.totals.of_mut(way).dropped_packets += dropped as u64;
         if span.is_empty() {
@@ -218,7 +217,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
         bearer.spend(now, way, span.to - span.from);
         block.parts.push(Part { bearer: index, span });
-        span.to - span.from + HEADERS / 2
+        taken
     }
 }
 

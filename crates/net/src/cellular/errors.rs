@@ -47,7 +47,11 @@ impl Modulation {
     /// The curve of [`Modulation::mutual_information`], to be read several times.
     pub(super) fn information(self) -> Information {
         let Grid { start, step, .. } = self.grid();
-        Information { start, step, points: &INFORMATION[self as usize] }
+        Information {
+            scale: 1.0 / step,
+            first: 1.0 - start / step,
+            points: &INFORMATION[self as usize],
+        }
     }
 
     /// The mutual information at a point of the grid.
@@ -91,17 +95,34 @@ static INFORMATION: LazyLock<[Vec<f64>; Modulation::COUNT]> = LazyLock::new(|| {
 /// The curve of a modulation's mutual information.
 #[derive(Clone, Copy)]
 pub(super) struct Information {
-    start: f64,
-    step: f64,
+    /// Points for each unit of the signal-to-noise ratio, and the number of the point for zero.
+    scale: f64,
+    first: f64,
     points: &'static [f64],
 }
 
 impl Information {
     /// The mutual information at a signal-to-noise ratio (as a factor).
     pub(super) fn at(self, sinr: f64) -> f64 {
-        // A cast of a negative number or of NaN gives zero.
-        let point = ((sinr - self.start) / self.step + 1.0) as usize;
-        self.points.get(point).copied().unwrap_or(1.0)
+        self.point(sinr * self.scale)
+    }
+
+    /// The sum of the mutual information over several signals, all scaled by a factor.
+    pub(super) fn sum(self, sinrs: &[f64], factor: f64) -> f64 {
+        let scale = factor * self.scale;
+        // Two sums do not wait for each other.
+        let pairs = sinrs.chunks_exact(2);
+        let rest = pairs.remainder().first().map_or(0.0, |sinr| self.point(sinr * scale));
+        let (even, odd) = pairs.fold((0.0, rest), |(even, odd), pair| {
+            (even + self.point(pair[0] * scale), odd + self.point(pair[1] * scale))
+        });
+        even + odd
+    }
+
+    fn point(self, scaled: f64) -> f64 {
+        // A cast of NaN gives zero. A number below zero counts as zero, one beyond the end as 1.
+        let point = (scaled + self.first) as i32;
+        self.points.get(point.max(0) as usize).copied().unwrap_or(1.0)
     }
 }
 

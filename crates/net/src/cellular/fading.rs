@@ -121,9 +121,10 @@ const FILTER_MARGIN: i32 = 4;
 /// A complex number.
 type Complex = (f64, f64);
 
-/// Steps after which the waves are computed anew. It bounds the rounding errors of turning them, and
-/// what it costs to go back.
-const ANCHOR_STEPS: i64 = 32;
+/// Steps of a stretch: within it, one turn leads from its start to any step.
+const STRETCH: i64 = 16;
+/// Stretches after which the waves are computed anew. It bounds the rounding errors of turning them.
+const STRETCHES: i64 = 16;
 
 /// The resource blocks and the time intervals of a carrier.
 #[derive(Clone, Copy, Debug)]
@@ -141,10 +142,12 @@ pub(super) struct Grid {
 #[derive(Clone, Debug)]
 pub(super) struct Multipath {
     taps: Vec<Tap>,
-    /// The step for which the waves of the taps were computed, and the one to which they are turned.
+    /// The step for which the waves of the taps were computed, and the first step of the stretch to
+    /// which they are turned.
     anchor: Option<i64>,
-    turned: i64,
-    /// Turns of each tap's phase at each resource block, because of its delay.
+    start: i64,
+    /// Turns of each tap's phase at each resource block, because of its delay. These and the sums
+    /// have single precision: an error of 1e-6 is far below what the model leaves out.
     rotations: Vec<Parts>,
     /// The sum of the taps at each resource block.
     sums: Parts,
@@ -156,13 +159,13 @@ pub(super) struct Multipath {
 /// Real and imaginary parts of complex numbers.
 #[derive(Clone, Debug, Default)]
 struct Parts {
-    re: Vec<f64>,
-    im: Vec<f64>,
+    re: Vec<f32>,
+    im: Vec<f32>,
 }
 
 impl FromIterator<Complex> for Parts {
     fn from_iter<I: IntoIterator<Item = Complex>>(numbers: I) -> Self {
-        let (re, im) = numbers.into_iter().unzip();
+        let (re, im) = numbers.into_iter().map(|(re, im)| (re as f32, im as f32)).unzip();
         Self { re, im }
     }
 }
@@ -172,10 +175,12 @@ struct Tap {
     amplitude: f64,
     /// Angular frequency and phase of each wave, in radians a second and radians.
     waves: [(f64, f64); WAVES],
-    /// Each wave at the anchor and now, and by what it turns in a step.
+    /// Each wave at the anchor and at the start of the stretch.
     anchor: Waves,
-    now: Waves,
-    turns: Waves,
+    start: Waves,
+    /// By what each wave turns in 0, 1, 2, ... steps, and in as many stretches.
+    steps: Vec<Waves>,
+    stretches: Vec<Waves>,
 }
 
 /// Real and imaginary parts of the waves of a tap.
@@ -195,13 +200,29 @@ impl Waves {
         Self { re, im }
     }
 
-    /// Turns each wave once.
-    fn turn(&mut self, turns: &Self) {
+    /// Each wave, turned once.
+    fn turned(&self, turns: &Self) -> Self {
+        let (mut re, mut im) = ([0.0; WAVES], [0.0; WAVES]);
         for wave in 0..WAVES {
-            let (re, im) = (self.re[wave], self.im[wave]);
-            self.re[wave] = re * turns.re[wave] - im * turns.im[wave];
-            self.im[wave] = re * turns.im[wave] + im * turns.re[wave];
+            re[wave] = self.re[wave] * turns.re[wave] - self.im[wave] * turns.im[wave];
+            im[wave] = self.re[wave] * turns.im[wave] + self.im[wave] * turns.re[wave];
         }
+        Self { re, im }
+    }
+
+    /// The sum of the waves, each turned once.
+    fn turned_sum(&self, turns: &Self) -> Complex {
+        // Several sums side by side do not wait for each other.
+        const LANES: usize = 4;
+        let (mut re, mut im) = ([0.0; LANES], [0.0; LANES]);
+        for wave in (0..WAVES).step_by(LANES) {
+            for lane in 0..LANES {
+                let at = wave + lane;
+                re[lane] += self.re[at] * turns.re[at] - self.im[at] * turns.im[at];
+                im[lane] += self.re[at] * turns.im[at] + self.im[at] * turns.re[at];
+            }
+        }
+        ((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]))
     }
 }
 
@@ -224,7 +245,7 @@ impl Multipath {
             return Self {
                 taps: taps(profile, (shift_hz, step), stream),
                 anchor: None,
-                turned: 0,
+                start: 0,
                 rotations: profile.iter().map(of_tap).collect(),
                 sums: Parts::default(),
                 step,
@@ -235,7 +256,7 @@ impl Multipath {
         Self {
             taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
             anchor: None,
-            turned: 0,
+            start: 0,
             rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
             sums: Parts::default(),
             step: RECORDING_STEP,
@@ -255,7 +276,7 @@ impl Multipath {
 
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
     pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
-        self.turn_to(step);
+        let ahead = self.turn_to(step);
         let count = self.rotations.first().map_or(0, |rotations| rotations.re.len());
         let Parts { re, im } = &mut self.sums;
         for part in [&mut *re, &mut *im] {
@@ -263,8 +284,9 @@ impl Multipath {
             part.resize(count, 0.0);
         }
         for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
-            let sum = |part: &[f64; WAVES]| tap.amplitude * part.iter().sum::<f64>();
-            let (tap_re, tap_im) = (sum(&tap.now.re), sum(&tap.now.im));
+            let (tap_re, tap_im) = tap.start.turned_sum(&tap.steps[ahead]);
+            let tap_re = (tap.amplitude * tap_re) as f32;
+            let tap_im = (tap.amplitude * tap_im) as f32;
             let turned = rotations.re.iter().zip(&rotations.im);
             for ((re, im), (cos, sin)) in re.iter_mut().zip(im.iter_mut()).zip(turned) {
                 *re += tap_re * cos - tap_im * sin;
@@ -272,30 +294,30 @@ impl Multipath {
             }
         }
         gains.clear();
-        gains.extend(re.iter().zip(im).map(|(re, im)| *re * *re + *im * *im));
+        gains.extend(re.iter().zip(im).map(|(re, im)| f64::from(*re * *re + *im * *im)));
     }
 
-    /// Turns the waves to a step: from the last anchor before it, step by step. So the result does
-    /// not depend on which steps were asked for before.
-    fn turn_to(&mut self, step: i64) {
-        let anchor = step - step.rem_euclid(ANCHOR_STEPS);
-        let seconds = (self.step * anchor).as_secs_f64();
-        let is_new = self.anchor != Some(anchor);
-        for tap in self.taps.iter_mut().filter(|_| is_new) {
-            tap.anchor = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
+    /// Turns the waves to the start of the stretch of a step: from the last anchor before it, in one
+    /// turn. So the result does not depend on which steps were asked for before. Returns the steps
+    /// from there.
+    fn turn_to(&mut self, step: i64) -> usize {
+        let ahead = step.rem_euclid(STRETCH);
+        let start = step - ahead;
+        let within = start.rem_euclid(STRETCH * STRETCHES);
+        let anchor = start - within;
+        if self.anchor == Some(anchor) && self.start == start {
+            return ahead as usize;
         }
-        let goes_back = is_new || step < self.turned;
-        let from = if goes_back { anchor } else { self.turned };
+        let seconds = (self.step * anchor).as_secs_f64();
         for tap in &mut self.taps {
-            if goes_back {
-                tap.now.clone_from(&tap.anchor);
+            if self.anchor != Some(anchor) {
+                tap.anchor = Waves::of(tap.waves.map(|(speed, phase)| speed * seconds + phase));
             }
-            for _ in from..step {
-                tap.now.turn(&tap.turns);
-            }
+            tap.start = tap.anchor.turned(&tap.stretches[(within / STRETCH) as usize]);
         }
         self.anchor = Some(anchor);
-        self.turned = step;
+        self.start = start;
+        ahead as usize
     }
 }
 
@@ -314,9 +336,15 @@ fn taps(
             let angle = (core::f64::consts::TAU * wave as f64 + first) / WAVES as f64;
             (core::f64::consts::TAU * shift_hz * libm::cos(angle), turn())
         });
-        let turns = Waves::of(waves.map(|(speed, _): (f64, f64)| speed * step.as_secs_f64()));
+        let turns = |count: i64| {
+            let seconds = (step * count).as_secs_f64();
+            Waves::of(waves.map(|(speed, _): (f64, f64)| speed * seconds))
+        };
         let amplitude = libm::sqrt(power(*db) / total / WAVES as f64);
-        Tap { amplitude, waves, anchor: turns.clone(), now: turns.clone(), turns }
+        let steps: Vec<Waves> = (0..STRETCH).map(turns).collect();
+        let stretches = (0..STRETCHES).map(|count| turns(count * STRETCH)).collect();
+        let still = turns(0);
+        Tap { amplitude, waves, anchor: still.clone(), start: still, steps, stretches }
     };
     profile.iter().map(tap).collect()
 }

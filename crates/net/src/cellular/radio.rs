@@ -41,9 +41,12 @@ impl Sinr<'_> {
             return (self.mean, self.mean);
         }
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        for gain in prbs.flat_map(|range| self.gains_of(range)) {
-            least = least.min(*gain);
-            most = most.max(*gain);
+        for range in prbs {
+            for gain in self.gains_of(range) {
+                // Gains are numbers, so this is a minimum without the care for others.
+                least = if *gain < least { *gain } else { least };
+                most = if *gain > most { *gain } else { most };
+            }
         }
         (self.mean * least, self.mean * most)
     }
@@ -63,9 +66,7 @@ impl Sinr<'_> {
         for range in prbs {
             let gains = self.gains_of(range);
             count += gains.len();
-            for gain in gains {
-                sum += curve.at(self.mean * gain * factor);
-            }
+            sum += curve.sum(gains, self.mean * factor);
         }
         sum / count.max(1) as f64
     }

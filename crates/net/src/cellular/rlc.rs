@@ -194,7 +194,8 @@ impl<T: Debug + Send + 'static> Channel<T> {
     /// Age of the oldest packet that is not wholly in a block.
     pub(super) fn head_delay(&self, now: Timestamp) -> TimeDelta {
         let begun = self.sent.back().filter(|_| self.end > self.next);
-        begun.map_or(TimeDelta::ZERO, |sent| now - sent.packet.since)
+        let begun = begun.map_or(TimeDelta::ZERO, |sent| now - sent.packet.since);
+        begun.max(self.waiting.head_delay(now))
     }
 
     fn header(&self) -> u64 {
@@ -204,11 +205,11 @@ impl<T: Debug + Send + 'static> Channel<T> {
         }
     }
 
-    /// Fills a part of a block of at most this size. Returns the range that it carries; it is empty
-    /// if there is nothing to send or no room.
-    pub(super) fn fill(&mut self, now: Timestamp, room: u64, fates: &mut Fates<T>) -> Span {
-        let Some(mut room) = room.checked_sub(self.header()).filter(|room| *room > 0) else {
-            return Span::default();
+    /// Fills a part of a block of at most this size. Returns the range that it carries, which is
+    /// empty if there is nothing to send or no room, and the bytes that it takes with its headers.
+    pub(super) fn fill(&mut self, now: Timestamp, size: u64, fates: &mut Fates<T>) -> (Span, u64) {
+        let Some(mut room) = size.checked_sub(self.header()).filter(|room| *room > 0) else {
+            return (Span::default(), 0);
         };
         self.acknowledgements.last_sent = now;
         if let Some(span) = self.again.front_mut() {
@@ -217,7 +218,7 @@ impl<T: Debug + Send + 'static> Channel<T> {
             if span.is_empty() {
                 self.again.pop_front();
             }
-            return part;
+            return (part, self.header() + part.len());
         }
         let from = self.next;
         let mut lengths = 0_u64;
@@ -236,7 +237,8 @@ impl<T: Debug + Send + 'static> Channel<T> {
             room -= if lengths.is_multiple_of(2) { 2 } else { 1 };
             lengths += 1;
         }
-        Span { from, to: self.next }
+        let span = Span { from, to: self.next };
+        (span, if span.is_empty() { 0 } else { size - room })
     }
 
     /// Takes the next packet from the queue into the stream.

@@ -140,6 +140,16 @@ pub enum PacketFilter {
         /// The flow to the terminal.
         down: FlowKey,
     },
+    /// Real packets by their protocol and by the port at the terminal, in both directions.
+    /// Simulated flows have no ports.
+    Ports {
+        /// Number of the protocol: 6 for TCP, 17 for UDP.
+        protocol: u8,
+        /// The first port.
+        first: u16,
+        /// The last port.
+        last: u16,
+    },
 }
 
 impl PacketFilter {
@@ -147,6 +157,11 @@ impl PacketFilter {
     pub fn selects(&self, way: Way, flow: FlowKey) -> bool {
         match self {
             Self::Flow { up, down } => flow == if way == Way::Up { *up } else { *down },
+            Self::Ports { protocol, first, last } => {
+                let (source, destination) = flow.ports();
+                let own = if way == Way::Up { source } else { destination };
+                flow.protocol() == *protocol && (*first..=*last).contains(&own)
+            }
         }
     }
 }

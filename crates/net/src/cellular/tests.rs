@@ -6,7 +6,7 @@ use super::*;
 use crate::load::Arrivals;
 use crate::packet::{Fate, FlowKey, Header};
 use crate::path::Way;
-use crate::queue::QueueLimit;
+use crate::queue::{Aqm, CoDelConfig, QueueLimit};
 use crate::seed::Seed;
 
 const PACKET: DataSize = DataSize::from_bytes(1_228);
@@ -245,6 +245,28 @@ fn bearers_are_admitted_while_they_fit_and_the_less_important_one_goes() {
 }
 
 #[test]
+fn the_oldest_packet_counts_whether_or_not_a_part_of_it_is_sent() {
+    let codel = CoDelConfig::default();
+    for aqm in [Aqm::DropTail, Aqm::CoDel(codel), Aqm::FqCoDel(codel)] {
+        let queue = BearerQueue { aqm, ..BearerConfig::default().queue.up };
+        let stream = Seed::new(1).stream("queue");
+        let mut channel: rlc::Channel<usize> = rlc::Channel::new(RlcMode::AM, &queue, stream);
+        let mut fates = rlc::Fates::new();
+        assert_eq!(channel.head_delay(secs(1.0)), TimeDelta::ZERO);
+        channel.enqueue(secs(1.0), Header::new(PACKET), Some(0), &mut fates);
+        channel.enqueue(secs(1.01), Header::new(PACKET), Some(1), &mut fates);
+        assert_eq!(channel.head_delay(secs(1.03)), TimeDelta::from_millis(30), "{aqm:?}");
+        // Four bytes of RLC leave 96 of the 1230 that the first packet has with PDCP.
+        let (span, taken) = channel.fill(secs(1.03), 100, &mut fates);
+        assert_eq!((span.to - span.from, taken), (96, 100));
+        assert_eq!(channel.head_delay(secs(1.03)), TimeDelta::from_millis(30), "{aqm:?}");
+        let (span, taken) = channel.fill(secs(1.03), 1_138, &mut fates);
+        assert_eq!((span.to, taken), (1_230, 1_138));
+        assert_eq!(channel.head_delay(secs(1.04)), TimeDelta::from_millis(30), "{aqm:?}");
+    }
+}
+
+#[test]
 fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     let mut ue = terminal("ue", 20.0);
     let mut own = BearerConfig { name: "own".into(), ..BearerConfig::default() };
@@ -262,6 +284,19 @@ fn filters_sort_packets_into_bearers_and_a_removed_bearer_falls_back() {
     cell.change(secs(1.0), &BearerChange::Remove(own));
     assert_eq!(bearer(&cell, Way::Down, 8, None), 0);
     assert_eq!(bearer(&cell, Way::Down, 1, Some(1)), 0);
+}
+
+#[test]
+fn a_filter_by_ports_looks_at_the_port_of_the_terminal() {
+    let filter = PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 };
+    let selects = |way, protocol, source, destination| {
+        filter.selects(way, FlowKey::of_packet(3, protocol, source, destination))
+    };
+    assert!(selects(Way::Up, 17, 5_000, 9) && selects(Way::Down, 17, 9, 5_010));
+    assert!(!selects(Way::Up, 17, 9, 5_000) && !selects(Way::Down, 17, 5_011, 9));
+    assert!(!selects(Way::Up, 6, 5_000, 9));
+    // A simulated flow is a number.
+    assert!(!filter.selects(Way::Up, FlowKey(5_000)));
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             let bearer = &mut terminal.bearers[index];
             let dropped = self.fates.dropped.dropped.len();
-            let span = bearer.channels.up.fill(now, share, &mut self.fates);
+            let (span, _) = bearer.channels.up.fill(now, share, &mut self.fates);
             bearer.totals.up.dropped_packets += (self.fates.dropped.dropped.len() - dropped) as u64;
             let claim = &mut terminal.uplink.claims[index];
             *claim = claim.saturating_sub(share - HEADERS);

@@ -98,6 +98,10 @@ impl<T: Debug> Discipline<T> for CoDel<T> {
     fn bytes(&self) -> DataSize {
         self.queue.bytes()
     }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        self.queue.head_delay(now)
+    }
 }
 
 impl Control {

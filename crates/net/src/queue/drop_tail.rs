@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use weir::units::{DataSize, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::fifo::Fifo;
 use super::{Discipline, Log, Room};
@@ -32,5 +32,9 @@ impl<T: Debug> Discipline<T> for DropTail<T> {
 
     fn bytes(&self) -> DataSize {
         self.0.bytes()
+    }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        self.0.head_delay(now)
     }
 }

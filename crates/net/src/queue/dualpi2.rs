@@ -229,6 +229,10 @@ impl<T: Debug> Discipline<T> for DualPi2<T> {
     fn bytes(&self) -> DataSize {
         self.l4s.bytes() + self.classic.bytes()
     }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        self.l4s.head_delay(now).max(self.classic.head_delay(now))
+    }
 }
 
 impl Control {

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use std::collections::VecDeque;
 
-use weir::units::{DataSize, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::codel::{CoDelConfig, Control};
 use super::fifo::Fifo;
@@ -159,6 +159,12 @@ impl<T: Debug> Discipline<T> for FqCoDel<T> {
 
     fn bytes(&self) -> DataSize {
         self.bytes
+    }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        let active = self.new.iter().chain(&self.old);
+        let delays = active.map(|queue| self.queues[*queue].queue.head_delay(now));
+        delays.max().unwrap_or(TimeDelta::ZERO)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use weir::units::{DataSize, Timestamp};
+use weir::units::{DataSize, TimeDelta, Timestamp};
 
 use super::fifo::Fifo;
 use super::{Discipline, Log, Room};
@@ -146,6 +146,10 @@ impl<T: Debug> Discipline<T> for Red<T> {
 
     fn bytes(&self) -> DataSize {
         self.queue.bytes()
+    }
+
+    fn head_delay(&self, now: Timestamp) -> TimeDelta {
+        self.queue.head_delay(now)
     }
 }
 

@@ -4,9 +4,11 @@
 //! several seeds, because start phases, block errors and the places in the fading recording are
 //! random: the reference is one draw, or the mean of eight for runs with fading. A value is within
 //! its limit if the range of the model's values, widened by the limit, contains the reference.
+//! Where there is a formula, it is the reference of further runs (`theory`).
 
 mod reference;
 mod run;
+mod theory;
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -106,22 +108,24 @@ impl Check {
     }
 }
 
-const HEAD: [&str; 7] = ["run", "value", "ns-3", "least", "most", "limit", "verdict"];
+const HEAD: [&str; 7] = ["run", "value", "reference", "least", "most", "limit", "verdict"];
 
 /// Measures and prints the table. Returns whether all values are within the limits.
 pub fn validate(is_quick: bool) -> Result<bool> {
     let rows = reference::rows()?;
     let runs = reference::runs(&rows);
     let results = measure(&runs, is_quick)?;
-    let checks: Vec<Check> =
-        runs.iter().zip(&results).flat_map(|(run, results)| checks(run, results)).collect();
+    let theory = theory::checks(&if is_quick { QUICK_SEEDS } else { SEEDS });
+    let formulas = theory.len();
+    let repeated = runs.iter().zip(&results).flat_map(|(run, results)| checks(run, results));
+    let checks: Vec<Check> = repeated.chain(theory).collect();
     let lines: Vec<Vec<String>> = checks.iter().map(Check::row).collect();
     output::print(&table::aligned(&HEAD, &lines, 2))?;
     let within = checks.iter().filter(|check| check.is_within()).count();
     let known = checks.iter().filter(|check| !check.is_within() && check.is_known_miss()).count();
     output::line(&format!(
         "{} runs, {} values: {within} within, {known} known misses, {} missed",
-        runs.len(),
+        runs.len() + formulas,
         checks.len(),
         checks.len() - within - known
     ))?;

@@ -1,7 +1,9 @@
 //! The bearers of a terminal: quality of service, queues, RLC, and when they begin and end.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::cellular::{BearerConfig, BearerQueue, Directions, Guarantee, Priority, RlcMode};
+use weir_net::cellular::{
+    BearerConfig, BearerQueue, Directions, Guarantee, PacketFilter, Priority, RlcMode,
+};
 use weir_net::{Aqm, QueueLimit};
 
 use super::values::{directed, or, time, whole};
@@ -9,7 +11,9 @@ use super::{DEFAULT, Result, check_name, qci};
 use crate::scenario::aqm::aqm;
 use crate::scenario::reader::{Item, Table, steps};
 
-const BEARER: &[&str] = &["qci", "gbr", "mbr", "arp", "queue", "rlc", "from", "until", "changes"];
+const BEARER: &[&str] =
+    &["qci", "gbr", "mbr", "arp", "filter", "queue", "rlc", "from", "until", "changes"];
+const FILTER: &[&str] = &["protocol", "ports"];
 const ARP: &[&str] = &["level", "may_preempt", "preemptable"];
 const RATES: &[&str] = &["gbr", "mbr"];
 const QUEUE: &[&str] = &["limit", "aqm"];
@@ -20,6 +24,9 @@ const BEARERS_MAX: usize = 15;
 /// Largest queue; some 20 times the deepest one known.
 const QUEUE_MAX: DataSize = DataSize::from_bytes(100_000_000);
 const PACKETS_MAX: usize = 1_000_000;
+/// Maximum number of filters of a bearer (3GPP TS 24.008 §10.5.6.12).
+const FILTERS_MAX: usize = 15;
+const PORTS: &str = "expected the first and the last port, such as [5000, 5010]";
 /// Longest timer of RLC (3GPP TS 36.331: 2400 ms).
 const TIMER_MAX: TimeDelta = TimeDelta::from_millis(2_400);
 const MS: TimeDelta = TimeDelta::from_millis(1);
@@ -96,6 +103,11 @@ fn scheduled(
     table.require("qci", "2")?;
     common(table, &mut bearer, defaults)?;
     bearer.priority = or(table, "arp", bearer.priority, arp)?;
+    let filters = table.tables("filter", FILTER)?;
+    if filters.len() > FILTERS_MAX {
+        return Err(table.error(&format!("a bearer has at most {FILTERS_MAX} filters")));
+    }
+    bearer.filters = filters.iter().map(filter).collect::<Result<_>>()?;
     if bearer.qci.guaranteed {
         bearer.guarantee = Some(guarantee(table)?);
     } else {
@@ -127,6 +139,21 @@ fn scheduled(
     };
     // A bearer that is there from the start needs no addition.
     Ok(Scheduled { bearer, from, changes, until })
+}
+
+/// Reads the protocol and the ports of a packet filter.
+fn filter(table: &Table) -> Result<PacketFilter> {
+    let protocols = [("udp", 17), ("tcp", 6)];
+    let protocol = table.require("protocol", "\"udp\"")?.choice(&protocols)?;
+    let item = table.require("ports", "[5000, 5010]")?;
+    let ports =
+        item.elements().filter(|ports| ports.len() == 2).ok_or_else(|| item.error(PORTS))?;
+    let port = |item: &Item| whole(item, 0..=u16::MAX.into()).map(|port| port as u16);
+    let (first, last) = (port(&ports[0])?, port(&ports[1])?);
+    if last < first {
+        return Err(item.error(PORTS));
+    }
+    Ok(PacketFilter::Ports { protocol, first, last })
 }
 
 /// Reads `gbr` and `mbr`. The maximum bitrate is the guaranteed one if it is left out.

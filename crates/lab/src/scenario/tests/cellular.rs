@@ -2,8 +2,8 @@
 
 use weir_net::QueueLimit;
 use weir_net::cellular::{
-    BearerChange, CellularConfig, Duplex, FILTERED, Scheduler, SignalChange, SlotKind, Technology,
-    UplinkAccess,
+    BearerChange, CellularConfig, Duplex, FILTERED, PacketFilter, Scheduler, SignalChange,
+    SlotKind, Technology, UplinkAccess,
 };
 use weir_net::load::Arrivals;
 use weir_net::path::{AccessConfig, Attachment, Way};
@@ -171,6 +171,26 @@ fn a_flow_names_its_bearer_or_leaves_it_to_the_filters() {
         .map(|flow| flow.attachment.map(|it| (it.terminal, it.class)).unwrap())
         .collect();
     assert_eq!(places, [(1, 1), (2, 1), (1, 1), (2, 2), (1, 0), (1, FILTERED)]);
+}
+
+#[test]
+fn a_bearer_has_packet_filters_by_protocol_and_ports() {
+    let of =
+        |filter: &str| format!("{BEARERS}[[network.terminal.phone.bearer.video.filter]]\n{filter}");
+    let filters = cell(&of("protocol = \"udp\"\nports = [5000, 5010]\n")).terminals[0].bearers[1]
+        .filters
+        .clone();
+    assert_eq!(filters, [PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 }]);
+    for (filter, wanted) in [
+        ("protocol = \"udp\"\n", "ports"),
+        ("protocol = \"icmp\"\nports = [1, 2]\n", "udp"),
+        ("protocol = \"udp\"\nports = [2, 1]\n", "the first and the last port"),
+        ("protocol = \"udp\"\nports = [1, 65536]\n", "a whole number from 0 to 65535"),
+        ("protocol = \"udp\"\nports = 5000\n", "the first and the last port"),
+    ] {
+        let error = parse("x", &text(&of(filter), FLOW), None).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
 }
 
 #[test]
