@@ -113,8 +113,18 @@ impl Streams {
         }
     }
 
-    pub(crate) fn is_rtx(&self, ssrc: u32) -> bool {
+    fn is_rtx(&self, ssrc: u32) -> bool {
         self.rtx.values().any(|rtx| rtx.ssrc == ssrc)
+    }
+
+    /// The SSRC of a retransmission stream, and the number of the packet that this one repeats
+    /// [RFC4588 §4]; `None` if it is no retransmission.
+    pub(crate) fn retransmitted(&self, buffer: &gst::BufferRef) -> Option<RtpNumber> {
+        with_header(buffer, |view| {
+            let ssrc = Some(view.ssrc()).filter(|&ssrc| self.is_rtx(ssrc))?;
+            let rtx = weir_wire::rtp::Rtx::parse(view.payload()).ok()?;
+            Some(RtpNumber { ssrc, sequence_number: rtx.sequence_number })
+        })?
     }
 
     /// Whether transport-wide sequence numbers were negotiated.
@@ -183,6 +193,15 @@ impl Streams {
         numbers.last
     }
 
+    /// The next number of a retransmission stream. Retransmissions that were discarded leave no
+    /// gap, which receiver reports would count as a loss.
+    fn counted_number(&mut self, ssrc: u32, own: u16) -> u16 {
+        let first = Numbers { last: own.wrapping_sub(1), raised_by: 0 };
+        let numbers = self.numbers.entry(ssrc).or_insert(first);
+        numbers.last = numbers.last.wrapping_add(1);
+        numbers.last
+    }
+
     /// Prepares a media packet that leaves now, and returns its RTP number. Padding in its stream
     /// takes numbers, so the packets after it are renumbered.
     pub(crate) fn on_media_sent(&mut self, buffer: &mut gst::Buffer) -> Option<RtpNumber> {
@@ -203,7 +222,13 @@ impl Streams {
         if !self.is_rtx(ssrc) {
             self.last_media = Some(media);
         }
-        let sequence_number = if carries_padding { self.raised_number(ssrc, own) } else { own };
+        let sequence_number = if self.is_rtx(ssrc) {
+            self.counted_number(ssrc, own)
+        } else if carries_padding {
+            self.raised_number(ssrc, own)
+        } else {
+            own
+        };
         if sequence_number != own {
             let _ = buffer.make_mut().copy_from_slice(2, &sequence_number.to_be_bytes());
         }

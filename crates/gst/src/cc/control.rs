@@ -9,7 +9,7 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, Timestamp};
 use weir_wire::report::compact_ntp_from_micros;
 
-use super::encoders::MAX_QUEUE_FOR_FRAMES;
+use super::encoders::{MAX_QUEUE_FOR_FRAMES, rate_beside_queue};
 use super::group::Member;
 use super::imp::{CAT, WeirCc};
 use super::session::{self, Connection, Rtcp};
@@ -144,7 +144,8 @@ impl WeirCc {
     fn encoder_bitrate(&self, encoder: &gst::Element) -> Option<Bitrate> {
         let state = self.pump.read(|running| {
             let sender = &running.sender;
-            (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, sender.target().source_bitrate)
+            let rate = rate_beside_queue(sender.target(), sender.queued());
+            (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, rate)
         });
         let start = || Bitrate::from_bps(lock(&self.settings).start_bitrate);
         let (is_late, target) = state.unwrap_or_else(|| (false, start()));
