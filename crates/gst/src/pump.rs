@@ -11,6 +11,7 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use weir::controller::RateLimits;
+use weir::feedback::RtpNumber;
 use weir::units::Timestamp;
 
 use crate::sender::{Config, PacedSender, Step, Update};
@@ -165,6 +166,15 @@ impl Pump {
     pub(crate) fn request_key_frame(&self) {
         let structure = gst::Structure::builder(KEY_FRAME_REQUEST).field("all-headers", true);
         let structure = structure.build();
+        self.sink.push_event(gst::event::CustomUpstream::new(structure));
+    }
+
+    /// Asks `rtprtxsend` upstream to send a packet again.
+    pub(crate) fn request_retransmission(&self, packet: RtpNumber) {
+        let structure = gst::Structure::builder("GstRTPRetransmissionRequest")
+            .field("seqnum", u32::from(packet.sequence_number))
+            .field("ssrc", packet.ssrc)
+            .build();
         self.sink.push_event(gst::event::CustomUpstream::new(structure));
     }
 

@@ -61,6 +61,8 @@ pub(crate) struct Update {
     pub(crate) change: Option<TargetChange>,
     /// Frames were discarded, so that the following ones cannot be decoded.
     pub(crate) wants_key_frame: bool,
+    /// This packet should be sent again, so that the SSRC of its retransmissions becomes known.
+    pub(crate) wants_retransmission: Option<RtpNumber>,
 }
 
 /// Numbers since the start.
@@ -126,6 +128,7 @@ pub(crate) struct PacedSender {
     /// The queue is too long, and packets that arrive are discarded.
     is_full: bool,
     wants_key_frame: bool,
+    wants_retransmission: Option<RtpNumber>,
     /// Count of the events with feedback, in place of the one in the packets.
     twcc_events: u8,
     counts: Counts,
@@ -151,6 +154,7 @@ impl PacedSender {
             last_probe: None,
             is_full: false,
             wants_key_frame: false,
+            wants_retransmission: None,
             twcc_events: 0,
             counts: Counts::default(),
             config,
@@ -190,6 +194,15 @@ impl PacedSender {
                 continue;
             }
             let repeated = self.streams.retransmitted(&buffer);
+            match repeated {
+                None => {
+                    let wanted = self.streams.wants_retransmission(&buffer);
+                    self.wants_retransmission = wanted.or(self.wants_retransmission);
+                }
+                // Only this end asked for it.
+                Some(packet) if self.streams.learn_rtx(&buffer, packet) => continue,
+                Some(_) => {}
+            }
             if repeated.is_some_and(|packet| !self.retransmissions.accept(now, packet)) {
                 self.counts.retransmissions_discarded += 1;
                 continue;
@@ -393,6 +406,7 @@ impl PacedSender {
         Update {
             change: self.media.take_change(),
             wants_key_frame: std::mem::take(&mut self.wants_key_frame),
+            wants_retransmission: self.wants_retransmission.take(),
         }
     }
 

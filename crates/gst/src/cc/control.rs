@@ -29,7 +29,14 @@ impl WeirCc {
             && let Some(session) = session::downstream_session(self.pump.src())
         {
             self.connect(&session);
+            self.find_retransmissions();
         }
+    }
+
+    /// Reads which payload types retransmissions have.
+    pub(super) fn find_retransmissions(&self) {
+        let types = session::rtx_payload_types(self.obj().upcast_ref());
+        let _ = self.pump.update(|running| running.sender.streams().set_rtx_payload_types(types));
     }
 
     /// The handler of the action signal `attach`.
@@ -87,6 +94,9 @@ impl WeirCc {
     fn tell(&self, update: Update) {
         if update.wants_key_frame {
             self.pump.request_key_frame();
+        }
+        if let Some(packet) = update.wants_retransmission {
+            self.pump.request_retransmission(packet);
         }
         if let Some(change) = update.change {
             let now = Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64);

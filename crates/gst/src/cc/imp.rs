@@ -235,8 +235,7 @@ impl Paced for WeirCc {
     }
 
     fn on_caps(&self, _caps: &gst::Caps) {
-        let types = session::rtx_payload_types(self.obj().upcast_ref());
-        let _ = self.pump.update(|running| running.sender.streams().set_rtx_payload_types(types));
+        self.find_retransmissions();
     }
 
     fn on_custom_upstream(&self, event: &gst::event::CustomUpstream) {
