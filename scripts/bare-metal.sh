@@ -57,3 +57,22 @@ done
 # shellcheck disable=SC2016
 of nada 'printf "| the sender around it | %.1f | %d | %d | %d | |\n", code / 1e3, of["sender_bytes"],
     of["sender_heap"], of["instructions_sender"] / of["packets"]' $((fixed - none))
+
+# Each controller in a piece of memory of its own, in which it runs to the end or not at all.
+echo
+echo '| controller | its fixed memory, bytes | packets sent |'
+echo '|---|---:|---:|'
+while read -r program memory; do
+    WEIR_CONTROLLER_MEMORY=$memory cargo build --quiet --release --locked \
+        --manifest-path examples/bare-metal/Cargo.toml --target-dir "$made" --target "$target" \
+        --features fixed-memory --bin "$program"
+    # shellcheck disable=SC2016
+    of "$program" 'printf "| `%s` | %d | %d |\n", of["controller"], code, of["packets"]' "$memory"
+done << 'END'
+gcc 32768
+gcc_draft 1024
+gcc_2013 1024
+nada 8192
+scream 2048
+scream_v2 4096
+END

@@ -9,13 +9,14 @@ import type {
   DelayPlot,
   Group,
   Histogram,
+  PacerPlot,
   RatePlot,
   ResourceGrid,
   Scenario,
   Series,
   SplitRow,
 } from "./format";
-import { cumulative, type ScatterSeries } from "./model";
+import { cumulative, pipelineGroups, type ScatterSeries } from "./model";
 
 type Named = Pick<Group, "controller" | "engine" | "flow">;
 
@@ -211,6 +212,24 @@ export function delaysData(scenario: Scenario, plots: DelayPlot[]): CsvTable {
   const edges = ["delay_from_ms", "delay_to_ms"];
   const values = ["packets", "packets_percent", "cumulative_percent"];
   return { head: ["scenario", "seed", "stream", ...edges, ...values], rows };
+}
+
+/** One row for each report of a pipeline, and one for each change of its target. */
+export function pacersData(scenario: Scenario, plots: PacerPlot[]): CsvTable {
+  const reports = plots.flatMap((plot) =>
+    plot.time_s.map((time, i): Cell[] => {
+      const values = [plot.queue_ms[i] ?? null, plot.encoder_mbps[i] ?? null, null, null];
+      return [scenario.id, plot.controller, plot.peer, time, ...values];
+    }),
+  );
+  const changes = pipelineGroups(scenario, plots).flatMap((group) =>
+    group.events.map((change): Cell[] => {
+      const values = [null, null, change.target_mbps, change.reason];
+      return [scenario.id, group.controller, group.flow, change.time_s, ...values];
+    }),
+  );
+  const values = ["time_s", "pacer_queue_ms", "encoder_mbps", "target_mbps", "reason"];
+  return { head: ["scenario", "controller", "peer", ...values], rows: reports.concat(changes) };
 }
 
 // Wi-Fi

@@ -360,6 +360,8 @@ export interface Calls {
   rates: Array<RatePlot>;
   errors: Array<StreamErrorRow>;
   delays: Array<DelayPlot>;
+  /** Of the first run of each controller. */
+  pacers: Array<PacerPlot>;
 }
 
 /** The steps of a peer's set-up. */
@@ -471,6 +473,17 @@ export interface StreamErrorRow {
 export interface DelayPlot {
   stream: string;
   counts: Array<number>;
+}
+
+/** What waited in the pacer of a pipeline over time. */
+export interface PacerPlot {
+  controller: string;
+  peer: string;
+  time_s: Array<number>;
+  /** Largest time that was waiting, in each interval between two reports. */
+  queue_ms: Array<number | null>;
+  /** Target bitrate of the encoder at the end of the interval. */
+  encoder_mbps: Array<number | null>;
 }
 
 /** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */

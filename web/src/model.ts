@@ -5,6 +5,7 @@ import type {
   Engine,
   Expectation,
   Group,
+  PacerPlot,
   Point,
   RateChange,
   Report,
@@ -143,6 +144,14 @@ export function isMedia(flow: string): boolean {
 export function groupLabel(group: Pick<Group, "controller" | "engine" | "flow">, flows: number) {
   const name = `${group.controller}, ${ENGINE_NAME[group.engine]}`;
   return flows > 1 ? `${name}, ${group.flow}` : name;
+}
+
+/** The flows that pipelines sent, of the controllers of `plots`. */
+export function pipelineGroups(scenario: Scenario, plots: PacerPlot[]): Group[] {
+  const controllers = new Set(plots.map((plot) => plot.controller));
+  return scenario.groups.filter(
+    (group) => group.engine === "call" && controllers.has(group.controller) && hasSeries(group),
+  );
 }
 
 /** The choice of a scenario's selectors; null shows all. */

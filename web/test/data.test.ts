@@ -7,6 +7,7 @@ import {
   delaysData,
   gridData,
   latenessData,
+  pacersData,
   ratesData,
   scatterData,
   seriesData,
@@ -127,6 +128,18 @@ test("histograms have their edges beside their counts", () => {
   const delays = delaysData(scenario, scenario.calls!.delays);
   expect(column(delays, "delay_to_ms").slice(-2)).toEqual([300, null]);
   expect(column(delays, "cumulative_percent").at(-1)).toBe(100);
+});
+
+test("what a pacer held and why the target changed are rows of one table", () => {
+  const scenario = call();
+  const plots = scenario.calls!.pacers;
+  const controller = plots[0]!.controller;
+  const table = pacersData(scenario, plots);
+  expect(column(table, "pacer_queue_ms").slice(6, 8)).toEqual([60 + 50 * Math.sin(3.5), null]);
+  const sent = scenario.groups.filter((it) => it.engine === "call" && it.controller === controller);
+  const changes = sent.flatMap((group) => group.events);
+  expect(table.rows).toHaveLength(60 + changes.length);
+  expect(column(table, "reason").slice(60)).toEqual(changes.map(({ reason }) => reason));
 });
 
 test("both rates of a stream stand in one row", () => {

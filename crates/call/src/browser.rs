@@ -13,6 +13,7 @@ use weir_lab::scenario::call::BrowserKind;
 use crate::confinement::{self, Confinement, NO_SANDBOX};
 use crate::error::{CallError, variable};
 use crate::message::printable;
+use crate::plan::ChromiumMode;
 
 /// Names of a browser's program in distributions, in order of preference.
 const fn names(kind: BrowserKind) -> &'static [&'static str] {
@@ -113,6 +114,7 @@ impl Program {
         url: &str,
         profile: &Path,
         camera: Option<&Path>,
+        mode: ChromiumMode,
     ) -> Result<Browser, CallError> {
         let Confinement { user, sandbox, .. } = self.confinement;
         user.make_folder(profile).map_err(CallError::system("make the browser's folder"))?;
@@ -122,6 +124,7 @@ impl Program {
         match self.kind {
             BrowserKind::Chromium => {
                 chromium(&mut command, profile, sandbox);
+                command.args(mode.argument());
                 if let Some(file) = camera {
                     command.arg(option("--use-file-for-fake-video-capture=", file));
                 }

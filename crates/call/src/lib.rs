@@ -41,8 +41,8 @@ pub use link::{LinkRun, link_record};
 pub use message::{CallSettings, Peer, RelayAccess, STATS_INTERVAL, SetupTimes, TargetChange};
 pub use outcome::{CallOutcome, CallResult, LoadOutcome, PeerOutcome, PlayerOutcome};
 pub use plan::{
-    Call, CallConfig, ControlledSender, Participant, PlannedLoad, Player, RelayHost, Unplayable,
-    network,
+    Call, CallConfig, ChromiumMode, ControlledSender, Participant, PlannedLoad, Player, RelayHost,
+    Unplayable, network,
 };
 pub use record::{record, warnings};
 pub use run::{Progress, run_call};

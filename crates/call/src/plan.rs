@@ -16,8 +16,10 @@ use crate::message::Peer;
 
 mod pipelines;
 mod topologies;
+mod trials;
 
 pub use pipelines::ControlledSender;
+pub use trials::ChromiumMode;
 
 /// Controller of a mixer, unless the scenario or the user names another.
 const MIXER_CONTROLLER: Algorithm = Algorithm::Gcc;
@@ -48,6 +50,8 @@ pub struct CallConfig {
     /// The address at which people reach this machine, if the peers are people. 0.0.0.0 means all
     /// addresses.
     pub serve: Option<Ipv4Addr>,
+    /// The congestion control and the feedback of Chromium.
+    pub chromium: ChromiumMode,
     /// The cameras' picture, and the codec.
     pub picture: Picture,
     /// Where to keep packet captures; `None` to delete them after they are read.
@@ -239,6 +243,7 @@ impl<'a> Builder<'a> {
             loads,
             relay,
             serve: None,
+            chromium: ChromiumMode::Default,
             picture: self.scenario.call.video,
             capture: None,
             seed: Seed::new(seed),

@@ -118,7 +118,8 @@ pub(crate) fn open(
                 let profile = folder.join(&participant.name);
                 let url = opened.session.url(listener, &seats);
                 listener += 1;
-                let browser = program.open(host(participant), &url, &profile, camera)?;
+                let mode = config.chromium;
+                let browser = program.open(host(participant), &url, &profile, camera, mode)?;
                 (Kind::Browser(browser), program.version.clone())
             }
             Player::Pipeline | Player::Mixer => {

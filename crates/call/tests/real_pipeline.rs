@@ -28,10 +28,13 @@ fn scenario() -> Scenario {
 
 /// The outcome. `None` if this machine lacks something, which is printed.
 fn call(algorithm: Algorithm) -> Option<CallOutcome> {
+    play(&scenario(), algorithm)
+}
+
+fn play(scenario: &Scenario, algorithm: Algorithm) -> Option<CallOutcome> {
     use weir_emu::Error::{NoTun, NotRoot};
-    let scenario = scenario();
-    let config = CallConfig::of(&scenario, 1).unwrap();
-    let config = config.with_pipelines(&scenario, &algorithm.into()).unwrap();
+    let config = CallConfig::of(scenario, 1).unwrap();
+    let config = config.with_pipelines(scenario, &algorithm.into()).unwrap();
     match run_call(&config, &AtomicBool::new(false), &mut |_| {}) {
         Err(
             error @ (CallError::NoBrowser(_)
@@ -90,4 +93,36 @@ fn a_pipeline_under_nada_fills_the_link_to_a_browser() {
 #[test]
 fn a_pipeline_under_gcc_fills_the_link_to_a_browser() {
     check(Algorithm::Gcc);
+}
+
+#[test]
+fn a_pipeline_under_scream_fills_the_link_to_a_browser() {
+    check(Algorithm::Scream);
+}
+
+#[test]
+fn a_pipeline_under_sluice_fills_the_link_to_a_browser() {
+    check(Algorithm::Sluice);
+}
+
+// [RFC8888 §3.1]
+#[test]
+fn a_pipeline_under_scream_v2_answers_to_the_marks_of_dualpi2() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"16s\"\n\
+                [network]\nup = { capacity = \"1Mbps\", delay = \"20ms\", queue = \"300ms\", aqm = \"dualpi2\" }\n\
+                down = { delay = \"20ms\" }\n\
+                [call]\nvideo = { width = 640, height = 360, fps = 30 }\n\
+                [[flow]]\necn = \"l4s\"\nfeedback = \"ccfb\"\nmin_bitrate = \"150kbps\"\n\
+                start_bitrate = \"300kbps\"\nmax_bitrate = \"2500kbps\"\n";
+    let Some(outcome) = play(&parse("test", text, None).unwrap(), Algorithm::ScreamV2) else {
+        return;
+    };
+    assert_eq!(outcome.calls[0].failure, None);
+    let received = received_mbps(&outcome);
+    assert!((0.5..1.05).contains(&received), "{received} Mbit/s received");
+    // The socket's ECT(1), the emulator's marks and the browser's feedback are all needed for this reason.
+    let targets = &outcome.calls[0].peers[0].targets;
+    let marked = targets.iter().filter(|(_, change)| change.reason == "ECN").count();
+    assert!(marked > 10, "{marked} changes for marks");
 }

@@ -155,7 +155,8 @@ pub struct Run {
 #[command(after_help = "\
 Without --controller, browsers are at both ends and use their own congestion control. With it, the sender of each
 video is a pipeline of GStreamer under that controller, and the receiver is a browser. This needs the plugin of
-`make install-gst`.
+`make install-gst`. Two more names stand for Chromium at both ends: `chromium` for its own congestion control, and
+`chromium-scream-v2` for its own SCReAM v2, which it has as an experiment.
 
 --jobs is accepted, but has no effect. Runs are made one at a time, because several runs at once would disturb
 each other.
@@ -167,6 +168,7 @@ Examples:
   weir call demo/first-call
   weir call demo/first-call --iterations 3 --out runs --json
   weir call lund/rmcat-ns3 --controller nada,scream,gcc --out runs
+  weir call lund/sudden-reduction --controller chromium,gcc,chromium-scream-v2,scream-v2 --out runs
   weir call 'delft/wired-2/*' --quick --out runs
   weir call demo/first-call --serve=192.168.1.5
   weir call demo/first-call --serve=all")]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir::ControllerFactory;
-use weir_call::{CallConfig, CallOutcome, Progress, run_call};
+use weir_call::{CallConfig, CallOutcome, ChromiumMode, Progress, run_call};
 use weir_lab::record::Record;
 use weir_lab::run::{Engine, RunInfo};
 use weir_lab::scenario::Scenario;
@@ -21,22 +21,22 @@ use crate::{run, select};
 /// Makes the calls, writes records and prints results.
 pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let scenarios = select::scenarios(&args.selection.scenarios)?;
-    let controllers = controllers(args)?;
+    let senders = senders(args)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         let seeds = seeds(args, scenario)?;
-        select::refuse_too_many(scenarios.len() * controllers.len(), &seeds)?;
-        for controller in &controllers {
+        select::refuse_too_many(scenarios.len() * senders.len(), &seeds)?;
+        for sender in &senders {
             // Before anything starts: a scenario that cannot be called stops the whole command.
-            config(args, scenario, controller.as_ref(), 0)?;
+            config(args, scenario, sender, 0)?;
             for seed in seeds.clone() {
                 let info = RunInfo {
                     scenario: scenario.id.clone(),
-                    controller: name(args, scenario, controller.as_ref()),
+                    controller: name(args, scenario, sender),
                     engine: Engine::Call,
                     seed,
                 };
-                jobs.push((scenario, controller.as_ref(), info));
+                jobs.push((scenario, sender, info));
             }
         }
     }
@@ -48,13 +48,13 @@ pub fn call(args: &Call) -> anyhow::Result<ExitCode> {
     let runner = CallRunner { args, interrupt: &interrupt, console: console.as_ref() };
     let mut summaries: Vec<Summary> = Vec::new();
     let mut count = Count::default();
-    for (scenario, controller, info) in jobs {
+    for (scenario, sender, info) in jobs {
         let captures = Captures::new(
             args.capture || scenario.call.capture,
             args.output.out.as_deref(),
             &info,
         )?;
-        let config = config(args, scenario, controller, info.seed)?;
+        let config = config(args, scenario, sender, info.seed)?;
         let config = CallConfig { capture: captures.plan(), ..config };
         let record = runner.make(scenario, info, &config, &mut count)?;
         if let Some(out) = &args.output.out {
@@ -84,37 +84,74 @@ fn seeds(args: &Call, scenario: &Scenario) -> anyhow::Result<RangeInclusive<u64>
     Ok(1..=last)
 }
 
-/// The controllers of the senders; `None` for browsers with their own congestion control.
-fn controllers(args: &Call) -> anyhow::Result<Vec<Option<ControllerFactory>>> {
+/// Chromium's own congestion control, as the list of controllers names it.
+const CHROMIUM: &str = "chromium";
+/// Chromium's own SCReAM v2 in the place of its GCC.
+const CHROMIUM_SCREAM_V2: &str = "chromium-scream-v2";
+
+/// What controls the senders of a run.
+#[derive(Clone, Debug)]
+enum Sender {
+    /// The browsers that the scenario names.
+    Browsers,
+    /// Chromium as it is installed.
+    Chromium,
+    /// Chromium with its own SCReAM v2.
+    ChromiumScreamV2,
+    /// Pipelines under a controller.
+    Pipelines(ControllerFactory),
+}
+
+/// What controls the senders, one for each run of a scenario.
+fn senders(args: &Call) -> anyhow::Result<Vec<Sender>> {
     let is_default = args.selection.constants.is_empty();
     anyhow::ensure!(is_default, "--set is for simulations: leave it out");
-    if args.selection.controller.is_none() {
-        return Ok(vec![None]);
+    let Some(list) = args.selection.controller.as_deref() else {
+        return Ok(vec![Sender::Browsers]);
+    };
+    let mut senders = Vec::new();
+    for name in list.split(',') {
+        match name.trim() {
+            CHROMIUM => senders.push(Sender::Chromium),
+            CHROMIUM_SCREAM_V2 => senders.push(Sender::ChromiumScreamV2),
+            name => {
+                let found = select::named(name, &[])?;
+                senders.extend(found.into_iter().map(Sender::Pipelines));
+            }
+        }
     }
-    Ok(select::controllers(&args.selection)?.into_iter().map(Some).collect())
+    Ok(senders)
 }
 
 fn config(
     args: &Call,
     scenario: &Scenario,
-    controller: Option<&ControllerFactory>,
+    sender: &Sender,
     seed: u64,
 ) -> anyhow::Result<CallConfig> {
     let config = CallConfig::of(scenario, seed)?;
-    match (args.serve, controller) {
-        (None, None) => Ok(config),
-        (None, Some(controller)) => Ok(config.with_pipelines(scenario, controller)?),
-        (Some(address), None) => config.served(address).map_err(anyhow::Error::msg),
-        (Some(_), Some(_)) => anyhow::bail!(
+    let refused = anyhow::Error::msg::<&'static str>;
+    match (args.serve, sender) {
+        (None, Sender::Browsers) => Ok(config),
+        (None, Sender::Chromium) => config.with_chromium(ChromiumMode::Default).map_err(refused),
+        (None, Sender::ChromiumScreamV2) => {
+            config.with_chromium(ChromiumMode::ScreamV2).map_err(refused)
+        }
+        (None, Sender::Pipelines(controller)) => Ok(config.with_pipelines(scenario, controller)?),
+        (Some(address), Sender::Browsers) => config.served(address).map_err(refused),
+        (Some(_), _) => anyhow::bail!(
             "--serve is for people at both ends, and --controller for a pipeline: leave out one"
         ),
     }
 }
 
 /// The name of the controller. A browser's congestion control has the browser's name.
-fn name(args: &Call, scenario: &Scenario, controller: Option<&ControllerFactory>) -> String {
-    if let Some(controller) = controller {
-        return controller.name().into();
+fn name(args: &Call, scenario: &Scenario, sender: &Sender) -> String {
+    match sender {
+        Sender::Browsers => {}
+        Sender::Chromium => return CHROMIUM.into(),
+        Sender::ChromiumScreamV2 => return CHROMIUM_SCREAM_V2.into(),
+        Sender::Pipelines(controller) => return controller.name().into(),
     }
     match scenario.call.browsers {
         _ if args.serve.is_some() => "people".into(),

@@ -37,10 +37,14 @@ pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
 /// The controllers of the selection: those of a list such as `nada,scream`, or `all`. Without a
 /// list, all.
 pub fn controllers(selection: &Selection) -> anyhow::Result<Vec<ControllerFactory>> {
-    let list = selection.controller.as_deref().unwrap_or("all");
+    named(selection.controller.as_deref().unwrap_or("all"), &selection.constants)
+}
+
+/// The controllers of a list such as `nada,scream`, or `all`, where `sluice` has these constants.
+pub fn named(list: &str, constants: &[String]) -> anyhow::Result<Vec<ControllerFactory>> {
     let mut controllers = Controllers::default();
-    if !selection.constants.is_empty() {
-        controllers = controllers.with(sluice_with(&selection.constants).context("--set")?);
+    if !constants.is_empty() {
+        controllers = controllers.with(sluice_with(constants).context("--set")?);
     }
     controllers.choose(list).map_err(|unknown| {
         let context = format!("--controller '{}'", unknown.name);

@@ -216,6 +216,7 @@ fn call_from_gstreamer(sender: &[&str], controller: &str) {
     let lines = link(&peer, &command);
     assert_follows_the_capacity(&lines, "target_kbps");
     assert_decodes_until_the_drop(&lines);
+    assert_decodes_after_the_drop(&lines);
 }
 
 /// The folder of the GStreamer plugin, or `None` with a line that says what this machine lacks.
@@ -279,6 +280,15 @@ fn last(lines: &[Line], name: &str, until_s: f64) -> f64 {
 fn assert_decodes_until_the_drop(lines: &[Line]) {
     let at_the_drop = last(lines, "frames_decoded", DROP_S);
     assert!(at_the_drop >= 100.0, "{at_the_drop} frames before the drop");
+}
+
+/// Of 30 pictures a second. A sender whose pacer is full of retransmissions or of key frames makes
+/// one to four.
+fn assert_decodes_after_the_drop(lines: &[Line]) {
+    let from_s = DROP_S + SETTLING_S;
+    let frames = last(lines, "frames_decoded", END_S) - last(lines, "frames_decoded", from_s);
+    let per_second = frames / (END_S - from_s);
+    assert!(per_second >= 12.0, "{per_second} pictures a second after the drop");
 }
 
 fn assert_picture_moves(lines: &[Line]) {

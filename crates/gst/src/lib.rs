@@ -6,7 +6,9 @@
 
 mod adjustable;
 mod cc;
+mod key_frames;
 mod pump;
+mod retransmissions;
 mod sender;
 mod shaper;
 mod streams;

@@ -11,12 +11,16 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use weir::controller::RateLimits;
+use weir::feedback::RtpNumber;
 use weir::units::Timestamp;
 
 use crate::sender::{Config, PacedSender, Step, Update};
 
 /// The longest wait of the task. A wait ends earlier when something happens.
 const MAX_WAIT: gst::ClockTime = gst::ClockTime::from_seconds(3600);
+
+/// Name of the event that asks an encoder for a key frame.
+const KEY_FRAME_REQUEST: &str = "GstForceKeyUnit";
 
 /// An element around a [`Pump`], and what it adds.
 pub(crate) trait Paced: ElementImpl {
@@ -99,12 +103,7 @@ impl Pump {
                 T::catch_panic_pad_function(
                     parent,
                     || false,
-                    |imp| {
-                        if let gst::EventView::CustomUpstream(custom) = event.view() {
-                            imp.on_custom_upstream(custom);
-                        }
-                        gst::Pad::event_default(pad, parent, event)
-                    },
+                    |imp| src_event(imp, pad, parent, event),
                 )
             })
             .activatemode_function(|pad, parent, mode, active| {
@@ -165,8 +164,17 @@ impl Pump {
 
     /// Asks the encoder upstream for a key frame.
     pub(crate) fn request_key_frame(&self) {
-        let structure =
-            gst::Structure::builder("GstForceKeyUnit").field("all-headers", true).build();
+        let structure = gst::Structure::builder(KEY_FRAME_REQUEST).field("all-headers", true);
+        let structure = structure.build();
+        self.sink.push_event(gst::event::CustomUpstream::new(structure));
+    }
+
+    /// Asks `rtprtxsend` upstream to send a packet again.
+    pub(crate) fn request_retransmission(&self, packet: RtpNumber) {
+        let structure = gst::Structure::builder("GstRTPRetransmissionRequest")
+            .field("seqnum", u32::from(packet.sequence_number))
+            .field("ssrc", packet.ssrc)
+            .build();
         self.sink.push_event(gst::event::CustomUpstream::new(structure));
     }
 
@@ -229,6 +237,23 @@ fn chain<T: Paced>(
     let ((), update) = updated.ok_or(gst::FlowError::Flushing)?;
     imp.publish(update);
     Ok(gst::FlowSuccess::Ok)
+}
+
+fn src_event<T: Paced>(
+    imp: &T,
+    pad: &gst::Pad,
+    parent: Option<&gst::Object>,
+    event: gst::Event,
+) -> bool {
+    if let gst::EventView::CustomUpstream(custom) = event.view() {
+        imp.on_custom_upstream(custom);
+        let is_request = event.has_name(KEY_FRAME_REQUEST);
+        let ask = |running: &mut Running| running.sender.on_key_frame_request(running.now());
+        if is_request && imp.pump().update(ask).is_some_and(|(passes_on, _)| !passes_on) {
+            return true; // Answered by the key frame that is on its way.
+        }
+    }
+    gst::Pad::event_default(pad, parent, event)
 }
 
 fn sink_event<T: Paced>(imp: &T, pad: &gst::Pad, event: gst::Event) -> bool {

@@ -12,6 +12,8 @@ use weir_wire::report::ReportBlock;
 use weir_wire::twcc::{ReferenceTime, TICK_US};
 
 use crate::adjustable::{Adjustable, Limits};
+use crate::key_frames::KeyFrameRequests;
+use crate::retransmissions::Retransmissions;
 use crate::streams::Streams;
 
 /// The kinds of feedback, from the least to the most precise.
@@ -59,6 +61,8 @@ pub(crate) struct Update {
     pub(crate) change: Option<TargetChange>,
     /// Frames were discarded, so that the following ones cannot be decoded.
     pub(crate) wants_key_frame: bool,
+    /// This packet should be sent again, so that the SSRC of its retransmissions becomes known.
+    pub(crate) wants_retransmission: Option<RtpNumber>,
 }
 
 /// Numbers since the start.
@@ -80,6 +84,11 @@ pub(crate) struct Counts {
     pub(crate) packets_lost: u64,
     /// Packets that were discarded because the queue was too long.
     pub(crate) packets_discarded: u64,
+    /// Retransmissions that were discarded because the receiver could not have received an earlier
+    /// one of the same packet yet.
+    pub(crate) retransmissions_discarded: u64,
+    /// Requests for a key frame that were not passed on, because an earlier one was still unanswered.
+    pub(crate) key_frame_requests_ignored: u64,
 }
 
 /// Configuration of a [`PacedSender`].
@@ -101,6 +110,8 @@ pub(crate) struct PacedSender {
     limits: Limits,
     config: Config,
     streams: Streams,
+    retransmissions: Retransmissions,
+    key_frame_requests: KeyFrameRequests,
     /// Events, each with the number of packets that must leave before it.
     events: VecDeque<(u64, gst::Event)>,
     /// Packets that are not part of the congestion-controlled flow.
@@ -117,6 +128,7 @@ pub(crate) struct PacedSender {
     /// The queue is too long, and packets that arrive are discarded.
     is_full: bool,
     wants_key_frame: bool,
+    wants_retransmission: Option<RtpNumber>,
     /// Count of the events with feedback, in place of the one in the packets.
     twcc_events: u8,
     counts: Counts,
@@ -130,6 +142,8 @@ impl PacedSender {
             media: MediaSender::new(controller),
             limits,
             streams: Streams::default(),
+            retransmissions: Retransmissions::default(),
+            key_frame_requests: KeyFrameRequests::default(),
             events: VecDeque::new(),
             unpaced: VecDeque::new(),
             enqueued: 0,
@@ -140,6 +154,7 @@ impl PacedSender {
             last_probe: None,
             is_full: false,
             wants_key_frame: false,
+            wants_retransmission: None,
             twcc_events: 0,
             counts: Counts::default(),
             config,
@@ -166,6 +181,9 @@ impl PacedSender {
     /// Queues the packets of one call of the payloader, usually a frame.
     pub(crate) fn enqueue(&mut self, now: Timestamp, buffers: impl Iterator<Item = gst::Buffer>) {
         self.update_fullness();
+        if let Some(rtt) = self.metrics().rtt {
+            self.retransmissions.set_round_trip_time(rtt);
+        }
         let (mut media, mut urgent) = (Vec::new(), Vec::new());
         for buffer in buffers {
             let kind = self.streams.kind(&buffer);
@@ -175,13 +193,27 @@ impl PacedSender {
                 self.unpaced.push_back(buffer);
                 continue;
             }
+            let repeated = self.streams.retransmitted(&buffer);
+            match repeated {
+                None => {
+                    let wanted = self.streams.wants_retransmission(&buffer);
+                    self.wants_retransmission = wanted.or(self.wants_retransmission);
+                }
+                // Only this end asked for it.
+                Some(packet) if self.streams.learn_rtx(&buffer, packet) => continue,
+                Some(_) => {}
+            }
+            if repeated.is_some_and(|packet| !self.retransmissions.accept(now, packet)) {
+                self.counts.retransmissions_discarded += 1;
+                continue;
+            }
             if self.is_full {
                 self.counts.packets_discarded += 1;
+                repeated.inspect(|&packet| self.retransmissions.forget(packet));
                 continue;
             }
             let size = DataSize::from_bytes(buffer.size() as u64) + self.config.overhead;
-            let is_rtx = kind.is_some_and(|kind| self.streams.is_rtx(kind.ssrc));
-            if is_rtx { &mut urgent } else { &mut media }.push((size, buffer));
+            if repeated.is_some() { &mut urgent } else { &mut media }.push((size, buffer));
         }
         self.enqueued += (media.len() + urgent.len()) as u64;
         if !urgent.is_empty() {
@@ -212,6 +244,7 @@ impl PacedSender {
     /// Discards all packets that wait, and all events but those that describe the stream.
     pub(crate) fn flush(&mut self, now: Timestamp) {
         self.media.clear_queue(now);
+        self.retransmissions = Retransmissions::default();
         self.unpaced.clear();
         self.released = self.enqueued;
         self.events.retain(|(_, event)| event.is_sticky() && event.type_() != gst::EventType::Eos);
@@ -240,9 +273,13 @@ impl PacedSender {
 
     fn next_packet(&mut self, now: Timestamp) -> Option<gst::Buffer> {
         let (streams, released) = (&mut self.streams, &mut self.released);
+        let retransmissions = &mut self.retransmissions;
         let packet = self.media.next_packet_with(now, |release| match release.media {
             Some(mut buffer) => {
                 *released += 1;
+                if let Some(packet) = streams.retransmitted(&buffer) {
+                    retransmissions.on_sent(now, packet);
+                }
                 let number = streams.on_media_sent(&mut buffer);
                 (Some(buffer), number)
             }
@@ -355,11 +392,21 @@ impl PacedSender {
         self.media.on_shared_rate(now, share);
     }
 
+    /// Whether the receiver's request for a key frame goes on to the encoder.
+    pub(crate) fn on_key_frame_request(&mut self, now: Timestamp) -> bool {
+        // The key frame waits behind what is in the queue, and arrives after half a round trip.
+        let answer_time = self.queue_time() + self.metrics().rtt.unwrap_or(TimeDelta::ZERO);
+        let is_passed_on = self.key_frame_requests.accept(now, answer_time);
+        self.counts.key_frame_requests_ignored += u64::from(!is_passed_on);
+        is_passed_on
+    }
+
     /// What has changed since the last call.
     pub(crate) fn take_update(&mut self) -> Update {
         Update {
             change: self.media.take_change(),
             wants_key_frame: std::mem::take(&mut self.wants_key_frame),
+            wants_retransmission: self.wants_retransmission.take(),
         }
     }
 

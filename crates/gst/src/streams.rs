@@ -7,7 +7,7 @@ use std::num::NonZeroU8;
 use weir::feedback::RtpNumber;
 use weir::units::{DataSize, Timestamp};
 use weir_rtcp::write_element;
-use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, View};
+use weir_wire::rtp::{AbsSendTime, ExtensionId, ExtensionIds, PayloadType, RtpHeader, Rtx, View};
 
 /// URI of the transport-wide sequence number in `a=extmap`.
 const TWCC_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
@@ -38,6 +38,18 @@ struct Media {
     marker: bool,
 }
 
+impl Media {
+    fn new(view: View<'_>, pts: Option<gst::ClockTime>) -> Self {
+        Self {
+            ssrc: view.ssrc(),
+            payload_type: view.payload_type(),
+            timestamp: view.timestamp(),
+            pts,
+            marker: view.marker(),
+        }
+    }
+}
+
 /// The sequence numbers of a stream that carries padding.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
@@ -48,7 +60,7 @@ struct Numbers {
 
 /// A retransmission stream.
 #[derive(Clone, Copy, Debug)]
-struct Rtx {
+struct RtxStream {
     ssrc: u32,
     payload_type: PayloadType,
 }
@@ -62,7 +74,10 @@ pub(crate) struct Streams {
     /// By the payload type of the media.
     rtx_payload_types: HashMap<u8, u8>,
     /// By the SSRC of the media.
-    rtx: HashMap<u32, Rtx>,
+    rtx: HashMap<u32, RtxStream>,
+    /// Media packets, one for each SSRC, whose retransmission was requested in order to learn the
+    /// SSRC of their retransmission stream.
+    requested: Vec<RtpNumber>,
     /// By SSRC, of the streams that carry padding.
     numbers: HashMap<u32, Numbers>,
     last_media: Option<Media>,
@@ -101,7 +116,7 @@ impl Streams {
             .and_then(|number| self.rtx_payload_types.get(&number))
             .and_then(|&number| PayloadType::new(number));
         if let (Some(media), Some(ssrc), Some(payload_type)) = (media, ssrc, payload_type) {
-            self.rtx.insert(media, Rtx { ssrc, payload_type });
+            self.rtx.insert(media, RtxStream { ssrc, payload_type });
         }
     }
 
@@ -113,8 +128,53 @@ impl Streams {
         }
     }
 
-    pub(crate) fn is_rtx(&self, ssrc: u32) -> bool {
-        self.rtx.values().any(|rtx| rtx.ssrc == ssrc)
+    fn is_rtx(&self, view: View<'_>) -> bool {
+        let is_type = |&number: &u8| PayloadType::new(number) == Some(view.payload_type());
+        self.rtx_payload_types.values().any(is_type)
+            || self.rtx.values().any(|rtx| rtx.ssrc == view.ssrc())
+    }
+
+    fn has_rtx(&self, media: &Media) -> bool {
+        self.rtx.contains_key(&media.ssrc)
+            || self.rtx_payload_types.contains_key(&media.payload_type.get())
+    }
+
+    /// The SSRC of a retransmission stream, and the number of the packet that this one repeats
+    /// [RFC4588 §4]; `None` if it is no retransmission.
+    pub(crate) fn retransmitted(&self, buffer: &gst::BufferRef) -> Option<RtpNumber> {
+        with_header(buffer, |view| {
+            let rtx = self.is_rtx(view).then(|| Rtx::parse(view.payload()).ok())??;
+            Some(RtpNumber { ssrc: view.ssrc(), sequence_number: rtx.sequence_number })
+        })?
+    }
+
+    /// Looks whether a retransmission stream exists whose SSRC is unknown. If so, this returns the
+    /// packet's number, once: the retransmission of this packet will tell the SSRC. The caps do not
+    /// name it when several streams share a transport.
+    pub(crate) fn wants_retransmission(&mut self, buffer: &gst::BufferRef) -> Option<RtpNumber> {
+        let (media, sequence_number) =
+            with_header(buffer, |view| (Media::new(view, None), view.sequence_number()))?;
+        let ssrc = media.ssrc;
+        let is_known = self.rtx.contains_key(&ssrc) || !self.has_rtx(&media);
+        if is_known || self.requested.iter().any(|request| request.ssrc == ssrc) {
+            return None;
+        }
+        let request = RtpNumber { ssrc, sequence_number };
+        self.requested.push(request);
+        Some(request)
+    }
+
+    /// Whether a retransmission is the requested one. It then tells the SSRC of its stream.
+    pub(crate) fn learn_rtx(&mut self, buffer: &gst::BufferRef, repeated: RtpNumber) -> bool {
+        let is_request = |it: &RtpNumber| {
+            it.sequence_number == repeated.sequence_number && !self.rtx.contains_key(&it.ssrc)
+        };
+        let Some(media) = self.requested.iter().find(|it| is_request(it)).map(|it| it.ssrc) else {
+            return false;
+        };
+        let payload_type = with_header(buffer, |view| view.payload_type());
+        let stream = payload_type.map(|kind| RtxStream { ssrc: repeated.ssrc, payload_type: kind });
+        stream.is_some_and(|stream| self.rtx.insert(media, stream).is_none())
     }
 
     /// Whether transport-wide sequence numbers were negotiated.
@@ -134,7 +194,9 @@ impl Streams {
     /// Whether a padding packet may be sent now. A retransmission stream can always carry padding.
     /// In a media stream, padding in the middle of a frame would break the frame at the receiver.
     pub(crate) fn can_pad(&self) -> bool {
-        let is_possible = |media: &Media| media.marker || self.rtx.contains_key(&media.ssrc);
+        let is_possible = |media: &Media| {
+            self.rtx.contains_key(&media.ssrc) || media.marker && !self.has_rtx(media)
+        };
         self.last_media.as_ref().is_some_and(is_possible)
     }
 
@@ -183,27 +245,30 @@ impl Streams {
         numbers.last
     }
 
+    /// The next number of a retransmission stream. Retransmissions that were discarded leave no
+    /// gap, which receiver reports would count as a loss.
+    fn counted_number(&mut self, ssrc: u32, own: u16) -> u16 {
+        let first = Numbers { last: own.wrapping_sub(1), raised_by: 0 };
+        let numbers = self.numbers.entry(ssrc).or_insert(first);
+        numbers.last = numbers.last.wrapping_add(1);
+        numbers.last
+    }
+
     /// Prepares a media packet that leaves now, and returns its RTP number. Padding in its stream
     /// takes numbers, so the packets after it are renumbered.
     pub(crate) fn on_media_sent(&mut self, buffer: &mut gst::Buffer) -> Option<RtpNumber> {
         let pts = buffer.pts();
-        let (media, own) = with_header(buffer, |view| {
-            let media = Media {
-                ssrc: view.ssrc(),
-                payload_type: view.payload_type(),
-                timestamp: view.timestamp(),
-                pts,
-                marker: view.marker(),
-            };
-            (media, view.sequence_number())
+        let (media, own, is_rtx) = with_header(buffer, |view| {
+            (Media::new(view, pts), view.sequence_number(), self.is_rtx(view))
         })?;
         let ssrc = media.ssrc;
-        // If retransmissions exist, the receiver requests packets by the payloader's numbers.
-        let carries_padding = !self.rtx.contains_key(&ssrc);
-        if !self.is_rtx(ssrc) {
+        let sequence_number = if is_rtx {
+            self.counted_number(ssrc, own)
+        } else {
             self.last_media = Some(media);
-        }
-        let sequence_number = if carries_padding { self.raised_number(ssrc, own) } else { own };
+            // If retransmissions exist, the receiver requests packets by the payloader's numbers.
+            if self.has_rtx(&media) { own } else { self.raised_number(ssrc, own) }
+        };
         if sequence_number != own {
             let _ = buffer.make_mut().copy_from_slice(2, &sequence_number.to_be_bytes());
         }

@@ -88,19 +88,26 @@ fn the_parser_passes_rtcp_on_and_reports_each_feedback_once() {
     assert_eq!(packet(1).get::<bool>("received"), Ok(false));
 }
 
-/// An `rtprtxsend` before the element, as `webrtcbin` has it: in an `rtpbin`.
-#[test]
-fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
+/// Caps as `webrtcbin` gives them when streams share a transport: they name no SSRC.
+const BUNDLED_CAPS: &str = "application/x-rtp,media=video,extmap-1=(string)\
+    http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// `weircc` behind an `rtprtxsend` in an `rtpbin`, as in `webrtcbin`; `None` with a line that says
+/// what is missing.
+fn with_retransmissions(
+    caps: &str,
+    properties: &[(&str, &str)],
+) -> Option<(Harness, gst::Element)> {
     common::init();
     let Ok(rtx) = gst::ElementFactory::make("rtprtxsend").build() else {
         println!("skipped: no rtprtxsend (apt-get install gstreamer1.0-plugins-good)");
-        return;
+        return None;
     };
     let types = gst::Structure::builder("application/x-rtp-pt-map").field("96", 97_u32).build();
     let ssrcs = gst::Structure::builder("application/x-rtp-ssrc-map").field("1", RTX).build();
     rtx.set_property("payload-type-map", types);
     rtx.set_property("ssrc-map", ssrcs);
-    let weircc = common::element(&[("algorithm", "gcc"), ("local", "true")]);
+    let weircc = common::element(properties);
     let rtpbin = gst::ElementFactory::make("rtpbin").build().unwrap();
     let bin = rtpbin.downcast_ref::<gst::Bin>().unwrap();
     bin.add_many([&rtx, &weircc]).unwrap();
@@ -111,7 +118,14 @@ fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
         bin.add_pad(&ghost).unwrap();
     }
     let mut harness = Harness::with_element(&rtpbin, Some("sink"), Some("src"));
-    harness.set_src_caps_str(CAPS);
+    harness.set_src_caps_str(caps);
+    Some((harness, weircc))
+}
+
+/// Sends video for a second. Returns the number of padding packets.
+fn padding_beside_video(caps: &str) -> Option<u32> {
+    let properties = [("algorithm", "gcc"), ("local", "true")];
+    let (mut harness, weircc) = with_retransmissions(caps, &properties)?;
     let mut peer = common::Peer::new(&weircc, now());
     let (mut number, mut padding) = (0, 0);
     for round in 0..40 {
@@ -126,7 +140,57 @@ fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
         number += 2;
         peer.on_timeout(now());
     }
-    assert!(padding > 0);
+    Some(padding)
+}
+
+#[test]
+fn padding_goes_into_the_retransmission_stream_if_there_is_one() {
+    assert!(padding_beside_video(CAPS).is_none_or(|padding| padding > 0));
+}
+
+#[test]
+fn the_retransmission_stream_of_a_bundle_is_found_without_its_ssrc_in_the_caps() {
+    assert!(padding_beside_video(BUNDLED_CAPS).is_none_or(|padding| padding > 0));
+}
+
+#[test]
+fn a_repeated_request_does_not_queue_a_packet_twice() {
+    let properties = [("local", "true"), ("start-bitrate", "100000"), ("max-bitrate", "100000")];
+    let Some((mut harness, weircc)) = with_retransmissions(BUNDLED_CAPS, &properties) else {
+        return;
+    };
+    push_list(&harness, frame(0, 30, 0)).unwrap();
+    for _ in 0..10 {
+        let request = gst::Structure::builder("GstRTPRetransmissionRequest");
+        let request = request.field("seqnum", 5_u32).field("ssrc", MEDIA).build();
+        harness.push_upstream_event(gst::event::CustomUpstream::new(request));
+    }
+    let packets: Vec<_> = (0..31).map(|_| header(&harness.pull().unwrap())).collect();
+    // rtprtxsend's thread may need a moment for its answers.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let repeated = packets.iter().filter(|packet| packet.ssrc == RTX).count();
+    assert_eq!(repeated, 1);
+    assert!(harness.try_pull().is_none());
+    let stats = weircc.property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("retransmissions-discarded"), Ok(9));
+    // Those that wait are sent first.
+    assert!(packets[..29].iter().any(|packet| packet.ssrc == RTX));
+}
+
+#[test]
+fn requests_for_a_key_frame_pass_one_at_a_time() {
+    let mut harness = harness(&[]);
+    push_list(&harness, frame(0, 1, 0)).unwrap();
+    let request = || gst::event::CustomUpstream::new(gst::Structure::new_empty("GstForceKeyUnit"));
+    for _ in 0..5 {
+        assert!(harness.push_upstream_event(request()));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(350));
+    harness.push_upstream_event(request());
+    let passed = std::iter::from_fn(|| harness.try_pull_upstream_event());
+    assert_eq!(passed.filter(|event| event.has_name("GstForceKeyUnit")).count(), 2);
+    let stats = harness.element().unwrap().property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("key-frame-requests-ignored"), Ok(4));
 }
 
 fn now() -> weir::Timestamp {

@@ -1,5 +1,8 @@
 //! The heap: a fixed piece of memory, and a count of what each owner holds.
 //!
+//! With the feature `fixed-memory`, the controller has a piece of its own, and the program ends with an
+//! error if it does not suffice. So the run proves that the controller needs no more.
+//!
 //! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which counts the
 //! instructions of each.
 
@@ -12,6 +15,9 @@ use embedded_alloc::LlffHeap;
 
 /// Memory of the heap in bytes: more than any of the controllers needs.
 const HEAP_SIZE: usize = 1024 * 1024;
+/// Memory of the controller alone in bytes: `WEIR_CONTROLLER_MEMORY` of the build.
+#[cfg(feature = "fixed-memory")]
+const CONTROLLER_SIZE: usize = decimal(env!("WEIR_CONTROLLER_MEMORY"));
 /// Bytes before each allocation, which hold its owner. They do not count.
 const TAG: usize = 8;
 
@@ -38,6 +44,8 @@ struct Count {
 
 struct Heap {
     inner: LlffHeap,
+    #[cfg(feature = "fixed-memory")]
+    of_controller: LlffHeap,
     counts: [Count; OWNERS],
     owner: AtomicUsize,
 }
@@ -45,6 +53,8 @@ struct Heap {
 #[global_allocator]
 static HEAP: Heap = Heap {
     inner: LlffHeap::empty(),
+    #[cfg(feature = "fixed-memory")]
+    of_controller: LlffHeap::empty(),
     counts: [const { Count { held: AtomicUsize::new(0), peak: AtomicUsize::new(0) } }; OWNERS],
     owner: AtomicUsize::new(Owner::Network as usize),
 };
@@ -54,6 +64,37 @@ pub(crate) fn start() {
     static mut MEMORY: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
     // SAFETY: the memory has no other user, and `start` is called once.
     unsafe { HEAP.inner.init(addr_of_mut!(MEMORY) as usize, HEAP_SIZE) };
+    #[cfg(feature = "fixed-memory")]
+    {
+        static mut OF_CONTROLLER: [u8; CONTROLLER_SIZE] = [0; CONTROLLER_SIZE];
+        // SAFETY: as above.
+        unsafe { HEAP.of_controller.init(addr_of_mut!(OF_CONTROLLER) as usize, CONTROLLER_SIZE) };
+    }
+}
+
+/// The number that a text of digits stands for.
+#[cfg(feature = "fixed-memory")]
+const fn decimal(text: &str) -> usize {
+    let digits = text.as_bytes();
+    let (mut number, mut index) = (0, 0);
+    while index < digits.len() {
+        assert!(digits[index].is_ascii_digit(), "WEIR_CONTROLLER_MEMORY is a number of bytes");
+        number = number * 10 + (digits[index] - b'0') as usize;
+        index += 1;
+    }
+    number
+}
+
+impl Heap {
+    /// The memory of an owner.
+    fn of(&self, owner: usize) -> &LlffHeap {
+        #[cfg(feature = "fixed-memory")]
+        if owner == Owner::Controller as usize {
+            return &self.of_controller;
+        }
+        let _ = owner;
+        &self.inner
+    }
 }
 
 /// Defines the functions that the counter of instructions looks for. Each has a body of its own, as the linker
@@ -108,12 +149,12 @@ fn tagged(layout: Layout) -> Option<Layout> {
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(tagged) = tagged(layout) else { return core::ptr::null_mut() };
+        let owner = self.owner.load(Relaxed);
         // SAFETY: the size is not zero.
-        let start = unsafe { self.inner.alloc(tagged) };
+        let start = unsafe { self.of(owner).alloc(tagged) };
         if start.is_null() {
             return start;
         }
-        let owner = self.owner.load(Relaxed);
         let count = &self.counts[owner];
         let held = count.held.load(Relaxed) + layout.size();
         count.held.store(held, Relaxed);
@@ -133,8 +174,8 @@ unsafe impl GlobalAlloc for Heap {
         let owner = unsafe { start.cast::<usize>().read() };
         let held = &self.counts[owner].held;
         held.store(held.load(Relaxed) - layout.size(), Relaxed);
-        // SAFETY: the allocation came from the inner heap with this layout.
-        unsafe { self.inner.dealloc(start, tagged) };
+        // SAFETY: the allocation came from this heap with this layout.
+        unsafe { self.of(owner).dealloc(start, tagged) };
     }
 }
 

@@ -25,6 +25,7 @@ import { boxGroups, boxPanels, boxPlot, describeBoxes } from "./box";
 import { callsView } from "./calls";
 import { describeLateness, latenessPlot } from "./lateness";
 import { networkViews } from "./network";
+import { pacerView } from "./pacer";
 import { DOT, X_COLUMN, describeScatter, scatterPlot } from "./scatter";
 import {
   errorTable,
@@ -76,6 +77,7 @@ export function scenarioView(scenario: Scenario, palette: Palette): HTMLElement 
     ...(scenario.sections.length > 0 ? [part("Sections", sectionsTable(scenario.sections))] : []),
     ...(scenario.loads.length > 0 ? [part("Loads", loadsTable(scenario.loads))] : []),
     ...splitView(scenario),
+    ...pacerView(scenario, palette),
     ...callsView(scenario),
     ...latenessViews(scenario, palette),
   );

@@ -23,10 +23,6 @@ from gi.repository import Gst, GstWebRTC
 # How long the jitter buffer waits for a lost packet, in ms: a retransmission over 50 ms and the
 # scheduling of a busy machine.
 JITTER_BUFFER_MS = 100
-# The largest estimate over the largest rate of the encoder.
-ESTIMATE_HEADROOM = 2
-# The encoder's part of the target. The rest is for headers.
-ENCODER_SHARE = 0.95
 
 
 class Leg(Sender):
@@ -59,19 +55,11 @@ class Leg(Sender):
         self._encoder.set_property("threads", 1)
         self._webrtc.set_property("latency", JITTER_BUFFER_MS)
         self._webrtc.connect("pad-added", self._on_pad_added)
-        return OtherLegs()
+        return Unattended()
 
-    def _set_encoder(self, controller):
-        # As in a browser, the limit is the encoder's. The estimate may be above it, so that the
-        # pacer has room for pictures that are larger than the encoder was asked for.
-        limit = self._settings["maxBitrate"]
-        controller.set_property("max-bitrate", ESTIMATE_HEADROOM * limit)
-
-        def follow(*_):
-            share = int(ENCODER_SHARE * controller.get_property("target-bitrate"))
-            self._encoder.set_property("target-bitrate", min(share, limit))
-
-        controller.connect("notify::target-bitrate", follow)
+    def _make_scaler(self):
+        # The tiles have places in a picture of one size.
+        return Unattended()
 
     def _on_pad_added(self, _, pad):
         if pad.get_direction() != Gst.PadDirection.SRC:
@@ -93,8 +81,8 @@ class Leg(Sender):
         return Gst.PadProbeReturn.REMOVE
 
 
-class OtherLegs:
-    """The source of a leg, in place of a camera. It plays with the pipeline, by itself."""
+class Unattended:
+    """In place of a camera and of a scaler: the other legs play by themselves."""
 
     def start(self):
         """Nothing to start."""

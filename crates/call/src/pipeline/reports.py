@@ -135,8 +135,7 @@ class Reporter:
             "retransmittedPacketsSent": sum(source["packets-sent"] for source in repair),
             "retransmittedBytesSent": sum(source["octets-sent"] for source in repair),
             "targetBitrate": self._encoder.get_property("target-bitrate"),
-            "frameWidth": self._settings["width"],
-            "frameHeight": self._settings["height"],
+            **self._picture(),
             "framesEncoded": self._frames,
             "keyFramesEncoded": self._key_frames,
             "pacerQueue": self._queue_ns / 1e6,
@@ -149,6 +148,16 @@ class Reporter:
             outbound["rtxSsrc"] = repair[0]["ssrc"]
         self._queue_ns = 0
         return outbound
+
+    def _picture(self):
+        """The size of the encoded picture."""
+        caps = self._encoder.get_static_pad("sink").get_current_caps()
+        picture = caps and caps.get_structure(0)
+        sides = (("frameWidth", "width"), ("frameHeight", "height"))
+        return {
+            name: picture.get_value(side) if picture else self._settings[side]
+            for name, side in sides
+        }
 
     def _remote_inbound(self, timestamp, video, sources):
         """The last receiver report about the video, if there was one."""

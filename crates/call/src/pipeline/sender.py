@@ -6,6 +6,7 @@ configuration, the others are messages (see lines.py). All times are of CLOCK_MO
 
 import json
 import os
+import socket
 import sys
 import time
 
@@ -19,6 +20,7 @@ import camera
 from gi.repository import GLib, Gst, GstSdp, GstWebRTC
 from lines import Lines
 from reports import Reporter
+from scaling import Scaler
 
 # The header extension with the transport-wide sequence number. It stands in the capabilities behind
 # the payloader, and not only in the payloader: the offer is made before the first packet.
@@ -58,11 +60,12 @@ class Sender:
         self._reporter = Reporter(self._webrtc, self._encoder, self._controller, settings)
 
     def _build(self):
+        extension = "" if self._settings["ccfb"] else f",extmap-1=(string){TWCC_URI}"
         self._pipeline = Gst.parse_launch(
             f"{self._describe_source()} ! vp8enc name=encoder {VP8_SETTINGS} "
             f"! rtpvp8pay pt={PAYLOAD_TYPE} mtu={MTU} picture-id-mode=15-bit "
             f"! application/x-rtp,media=video,encoding-name=VP8,payload={PAYLOAD_TYPE},"
-            f"clock-rate=90000,extmap-1=(string){TWCC_URI} "
+            f"clock-rate=90000{extension} "
             "! webrtcbin name=webrtc bundle-policy=max-bundle latency=0"
         )
         named = self._pipeline.get_by_name
@@ -71,6 +74,7 @@ class Sender:
         self._camera = self._open_source()
         self._setup["camera"] = now_ms() - STARTED_MS
         self._controller = self._make_controller()
+        self._scaler = self._make_scaler()
         self._webrtc.connect("request-aux-sender", lambda *_: self._controller)
         self._webrtc.connect("on-ice-candidate", self._on_own_candidate)
         self._webrtc.connect("notify::ice-connection-state", self._on_ice_state)
@@ -81,23 +85,24 @@ class Sender:
 
     def _describe_source(self):
         """The source of the pictures, as text of a pipeline."""
-        return camera.description(self._settings)
+        return f"{camera.description(self._settings)} ! videoscale ! capsfilter name=size"
 
     def _open_source(self):
         return camera.open_camera(self._pipeline.get_by_name("camera"), self._settings)
+
+    def _make_scaler(self):
+        size = self._pipeline.get_by_name("size")
+        return Scaler(size, self._encoder, self._controller, self._settings)
 
     def _make_controller(self):
         controller = Gst.ElementFactory.make("weircc", "controller")
         for name in ("algorithm", "min-bitrate", "start-bitrate", "max-bitrate"):
             key = name.split("-")[0] + "Bitrate" if name.endswith("bitrate") else name
             controller.set_property(name, self._settings[key])
-        self._set_encoder(controller)
+        controller.set_property("ecn", self._settings["ecn"])
+        controller.set_property("encoder", self._encoder)
         controller.connect("target-changed", self._on_target)
         return controller
-
-    def _set_encoder(self, controller):
-        """Lets the encoder follow the controller."""
-        controller.set_property("encoder", self._encoder)
 
     def receive(self, message):
         """Handles a message of the call's protocol."""
@@ -125,7 +130,10 @@ class Sender:
         reply = promise.get_reply()
         offer = reply.get_value("offer")
         # The description is told before its candidates, which come once it is set.
-        self._lines.tell(self._call, "offer", sdp=offer.sdp.as_text())
+        text = offer.sdp.as_text()
+        if self._settings["ccfb"]:
+            text = with_ccfb(text)
+        self._lines.tell(self._call, "offer", sdp=text)
         self._webrtc.emit("set-local-description", offer, Gst.Promise.new())
 
     def _on_answer(self, message):
@@ -173,10 +181,13 @@ class Sender:
             self._lines.fail(self._call, "no connection to the other peer")
         if state == GstWebRTC.WebRTCPeerConnectionState.CONNECTED and not self._connected:
             self._connected = True
+            if self._settings["ecnBits"]:
+                set_ecn(self._settings["ecnBits"])
             self._setup["connected"] = now_ms() - STARTED_MS
             self._lines.tell(self._call, "connected", setup=self._setup)
             # Pictures of an earlier time would wait for the connection in a queue.
             self._camera.start()
+            self._scaler.start()
             self._report()
             GLib.timeout_add(self._settings["statsInterval"], self._report)
             GLib.timeout_add(SAMPLE_MS, self._sample)
@@ -215,10 +226,32 @@ class Sender:
     def _stop(self, _):
         if self._connected:
             self._report()
+            self._scaler.stop()
         self._connected = False
         self._camera.stop()
         self._pipeline.set_state(Gst.State.NULL)
         self._lines.write(self._call, left={})
+
+
+def with_ccfb(sdp):
+    """An offer that asks for the feedback of RFC 8888 in place of the transport-wide one.
+
+    webrtcbin writes the one line by itself and cannot write the other.
+    """
+    line = f"a=rtcp-fb:{PAYLOAD_TYPE} transport-cc"
+    return sdp.replace(line, "a=rtcp-fb:* ack ccfb")
+
+
+def set_ecn(bits):
+    """Sets the ECN bits of all UDP sockets of this process; webrtcbin has no property for them."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            one = socket.socket(fileno=os.dup(int(name)))
+        except OSError:
+            continue  # Not a socket, or the folder that was read.
+        with one:
+            if one.family == socket.AF_INET and one.type == socket.SOCK_DGRAM:
+                one.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, bits)
 
 
 def is_udp(candidate):

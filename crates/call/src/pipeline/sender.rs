@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use weir::controller::EcnMode;
 use weir_emu::Host;
 
 use super::process::{Gstreamer, PipelineProcess, Pipes, Script};
@@ -12,7 +13,8 @@ use crate::message::STATS_INTERVAL;
 use crate::plan::{CallConfig, ControlledSender, Player};
 
 /// The elements that the programs need.
-pub(crate) const ELEMENTS: [&str; 9] = [
+pub(crate) const ELEMENTS: [&str; 10] = [
+    "videoscale",
     "vp8enc",
     "rtpvp8pay",
     "webrtcbin",
@@ -30,9 +32,10 @@ const MIXER: (&str, &str) = ("mixer.py", include_str!("mixer.py"));
 const CAMERA: (&str, &str) = ("camera.py", include_str!("camera.py"));
 const LINES: (&str, &str) = ("lines.py", include_str!("lines.py"));
 const REPORTS: (&str, &str) = ("reports.py", include_str!("reports.py"));
+const SCALING: (&str, &str) = ("scaling.py", include_str!("scaling.py"));
 
-const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS] };
-const MIXER_SENDER: Script = Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS] };
+const CAMERA_SENDER: Script = Script { files: &[SENDER, CAMERA, LINES, REPORTS, SCALING] };
+const MIXER_SENDER: Script = Script { files: &[MIXER, SENDER, CAMERA, LINES, REPORTS, SCALING] };
 
 /// The configuration of the process, its first line of input.
 #[derive(Debug, Serialize)]
@@ -55,6 +58,12 @@ struct SenderSettings<'a> {
     min_bitrate: u64,
     start_bitrate: u64,
     max_bitrate: u64,
+    /// Whether the offer asks for the feedback of RFC 8888.
+    ccfb: bool,
+    /// The property `ecn` of `weircc`.
+    ecn: &'static str,
+    /// The ECN bits of the sender's socket.
+    ecn_bits: u8,
     /// The camera's file; `None` for a test picture.
     camera: Option<&'a Path>,
     /// The calls whose videos a mixer sends instead of the camera's.
@@ -93,11 +102,20 @@ fn settings<'a>(
     config: &CallConfig,
     camera: Option<&'a Path>,
 ) -> SenderSettings<'a> {
+    // The codepoints of RFC 3168 section 5 and RFC 9331 section 4.1.
+    let (ecn, ecn_bits) = match sender.ecn {
+        EcnMode::Off => ("off", 0b00),
+        EcnMode::Classic => ("classic", 0b10),
+        EcnMode::L4s => ("l4s", 0b01),
+    };
     SenderSettings {
         algorithm: &sender.controller,
         min_bitrate: sender.min.as_bps(),
         start_bitrate: sender.start.as_bps(),
         max_bitrate: sender.max.as_bps(),
+        ccfb: sender.ccfb,
+        ecn,
+        ecn_bits,
         camera,
         others: Vec::new(),
         width: config.picture.width,

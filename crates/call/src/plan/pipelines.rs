@@ -1,11 +1,12 @@
 //! Changes the plan to calls whose senders are pipelines under a controller.
 
 use weir::ControllerFactory;
+use weir::controller::EcnMode;
 use weir::units::Bitrate;
 use weir_lab::scenario::call::Codec;
-use weir_lab::scenario::{Flow, Scenario, Source};
+use weir_lab::scenario::{Feedback, Flow, Scenario, Source};
 
-use super::{Call, CallConfig, PlanResult, Player, Unplayable};
+use super::{Call, CallConfig, ChromiumMode, PlanResult, Player, Unplayable};
 use crate::janus::ForwardingRole;
 use crate::message::Peer;
 
@@ -22,6 +23,10 @@ pub struct ControlledSender {
     pub start: Bitrate,
     /// Largest target bitrate.
     pub max: Bitrate,
+    /// Whether the feedback is that of RFC 8888. It is transport-wide otherwise.
+    pub ccfb: bool,
+    /// What its packets say about ECN.
+    pub ecn: EcnMode,
 }
 
 impl CallConfig {
@@ -78,6 +83,17 @@ impl CallConfig {
             };
             let max = call.video[peer.index()];
             call.pipeline = sender(&scenario.flows[flow], controller, peer, max);
+            if let Some(sender) = &call.pipeline {
+                if sender.ecn != EcnMode::Off && !sender.ccfb {
+                    // Transport-wide feedback has no field for marks.
+                    return Err(format!(
+                        "call {number} has ECN, and marks come back only with feedback = \"ccfb\""
+                    ));
+                }
+                if sender.ccfb {
+                    self.chromium = ChromiumMode::Ccfb;
+                }
+            }
         }
         self.seat_pipelines()
     }
@@ -132,6 +148,8 @@ fn sender(
         min: limits.min().min(max),
         start: limits.start().min(max),
         max,
+        ccfb: media.feedback.iter().any(|(_, format)| *format == Feedback::Ccfb),
+        ecn: own.ecn_mode(media.settings.ecn),
     })
 }
 
@@ -188,6 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn feedback_and_ecn_come_from_the_flow() {
+        let plain = plan("[[flow]]\n").unwrap();
+        let sender = plain.calls[0].pipeline.clone().unwrap();
+        assert_eq!((sender.ccfb, sender.ecn), (false, EcnMode::Off));
+        assert_eq!(plain.chromium, ChromiumMode::Default);
+        let l4s = "[[flow]]\necn = \"l4s\"\nfeedback = \"ccfb\"\n";
+        let config = plan(l4s).unwrap();
+        let sender = config.calls[0].pipeline.clone().unwrap();
+        assert_eq!((sender.ccfb, sender.ecn), (true, EcnMode::L4s));
+        assert_eq!(config.chromium, ChromiumMode::Ccfb);
+        // GCC cannot keep the promise of ECT(1).
+        let gcc = plan(&format!("{l4s}controller = \"gcc\"\n")).unwrap();
+        assert_eq!(gcc.calls[0].pipeline.clone().unwrap().ecn, EcnMode::Classic);
+    }
+
+    #[test]
     fn one_sender_of_many_calls_is_one_pipeline() {
         let config = plan("[call]\ntopology = \"one-to-many\"\n[[flow]]\ncount = 2\n").unwrap();
         assert_eq!(players(&config), [true, false, false]);
@@ -225,6 +259,7 @@ mod tests {
         for (flows, wanted) in [
             ("[[flow]]\n[[flow]]\ndirection = \"down\"\n", "both ends of call 1 send video"),
             ("[[flow]]\n[[flow]]\nkind = \"audio\"\n", "send no audio"),
+            ("[[flow]]\necn = \"l4s\"\n", "marks come back only with feedback"),
             ("[call]\nvideo = { codec = \"vp9\" }\n[[flow]]\n", "send VP8, not VP9"),
             (
                 "[call]\ntopology = \"forwarding-server\"\n[[flow]]\ncount = 2\n",

@@ -9,7 +9,7 @@ use weir::controller::RateLimits;
 use weir::units::{Bitrate, Timestamp};
 use weir_wire::report::compact_ntp_from_micros;
 
-use super::encoders::MAX_QUEUE_FOR_FRAMES;
+use super::encoders::{MAX_QUEUE_FOR_FRAMES, rate_beside_queue};
 use super::group::Member;
 use super::imp::{CAT, WeirCc};
 use super::session::{self, Connection, Rtcp};
@@ -29,7 +29,14 @@ impl WeirCc {
             && let Some(session) = session::downstream_session(self.pump.src())
         {
             self.connect(&session);
+            self.find_retransmissions();
         }
+    }
+
+    /// Reads which payload types retransmissions have.
+    pub(super) fn find_retransmissions(&self) {
+        let types = session::rtx_payload_types(self.obj().upcast_ref());
+        let _ = self.pump.update(|running| running.sender.streams().set_rtx_payload_types(types));
     }
 
     /// The handler of the action signal `attach`.
@@ -88,6 +95,9 @@ impl WeirCc {
         if update.wants_key_frame {
             self.pump.request_key_frame();
         }
+        if let Some(packet) = update.wants_retransmission {
+            self.pump.request_retransmission(packet);
+        }
         if let Some(change) = update.change {
             let now = Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64);
             let structure = structures::target_change(now, &change);
@@ -144,7 +154,8 @@ impl WeirCc {
     fn encoder_bitrate(&self, encoder: &gst::Element) -> Option<Bitrate> {
         let state = self.pump.read(|running| {
             let sender = &running.sender;
-            (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, sender.target().source_bitrate)
+            let rate = rate_beside_queue(sender.target(), sender.queued());
+            (sender.queue_time() > MAX_QUEUE_FOR_FRAMES, rate)
         });
         let start = || Bitrate::from_bps(lock(&self.settings).start_bitrate);
         let (is_late, target) = state.unwrap_or_else(|| (false, start()));

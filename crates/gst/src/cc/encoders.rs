@@ -4,11 +4,52 @@ use std::sync::{Mutex, PoisonError};
 
 use gst::glib;
 use gst::prelude::*;
-use weir::units::{Bitrate, TimeDelta};
+use weir::controller::Target;
+use weir::units::{Bitrate, DataSize, TimeDelta};
 
 /// Raw frames are dropped before the encoder while the pacer holds more than this. The encoder
 /// would make them from a picture that is late already.
 pub(super) const MAX_QUEUE_FOR_FRAMES: TimeDelta = TimeDelta::from_millis(250);
+
+/// A queue of this length is usual: the last frame is still leaving.
+const USUAL_QUEUE: TimeDelta = TimeDelta::from_millis(50);
+/// What waits beyond that leaves within this time, because the encoder makes that much less.
+const DRAIN_TIME: TimeDelta = TimeDelta::from_millis(500);
+/// The encoder gets at least this share of the target.
+const MIN_SHARE: f64 = 0.1;
+
+/// The rate of the encoders while the pacer holds `queued`: less than the target, so that the queue
+/// becomes shorter before frames have to be dropped.
+pub(super) fn rate_beside_queue(target: &Target, queued: DataSize) -> Bitrate {
+    let excess = queued.saturating_sub(target.pacing_rate * USUAL_QUEUE);
+    let rate = target.source_bitrate.saturating_sub(excess / DRAIN_TIME);
+    rate.max(target.source_bitrate * MIN_SHARE)
+}
+
+/// The times of an encoder's frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct FrameTimes {
+    last_raw: Option<gst::ClockTime>,
+    last_encoded: Option<gst::ClockTime>,
+}
+
+impl FrameTimes {
+    /// The share of its bitrate that the encoder gets for the frame of this time. Encoders spend
+    /// the bits of dropped frames on the next one, which would then be as large as all of them.
+    fn share(&mut self, time: gst::ClockTime, is_dropped: bool) -> f64 {
+        let interval = self.last_raw.replace(time).and_then(|last| time.checked_sub(last));
+        if is_dropped {
+            return 0.0;
+        }
+        let gap = self.last_encoded.replace(time).and_then(|last| time.checked_sub(last));
+        match (interval, gap) {
+            (Some(interval), Some(gap)) if interval < gap => {
+                interval.nseconds() as f64 / gap.nseconds() as f64
+            }
+            _ => 1.0,
+        }
+    }
+}
 
 /// How an encoder takes its bitrate.
 struct Adaptor {
@@ -118,11 +159,16 @@ impl Encoders {
         let sink = element.static_pad("sink").ok_or(EncoderError::Unknown)?;
         self.remove(element);
         let encoder = element.downgrade();
-        let last = Mutex::new(None);
-        let before_frame = move |_: &gst::Pad, _: &mut gst::PadProbeInfo<'_>| {
+        let state = Mutex::new((FrameTimes::default(), None));
+        let before_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
             let Some(encoder) = encoder.upgrade() else { return gst::PadProbeReturn::Remove };
-            let Some(bitrate) = bitrate(&encoder) else { return gst::PadProbeReturn::Handled };
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            let bitrate = bitrate(&encoder);
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (times, last) = &mut *state;
+            let time = info.buffer().and_then(|buffer| buffer.pts());
+            let share = time.map_or(1.0, |time| times.share(time, bitrate.is_none()));
+            let Some(bitrate) = bitrate else { return gst::PadProbeReturn::Handled };
+            let bitrate = bitrate * share;
             if last.replace(bitrate) != Some(bitrate) {
                 adaptor.set(&encoder, bitrate);
             }
@@ -153,5 +199,39 @@ impl Encoders {
         let priorities: f64 = self.0.iter().map(|encoder| encoder.priority).sum();
         let encoder = self.0.iter().find(|encoder| encoder.element == *element)?;
         Some(target * (encoder.priority / priorities))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoders_get_less_while_more_than_a_frame_waits() {
+        let rate = Bitrate::from_kbps(800);
+        let target = Target::new(rate, rate);
+        let beside = |milliseconds| {
+            rate_beside_queue(&target, rate * TimeDelta::from_millis(milliseconds)).as_bps()
+        };
+        assert_eq!(beside(0), 800_000);
+        assert_eq!(beside(50), 800_000);
+        // 200 ms at 800 kbit/s are 20 kB; to send them within 500 ms takes 320 kbit/s.
+        assert_eq!(beside(250), 480_000);
+        assert_eq!(beside(10_000), 80_000);
+    }
+
+    #[test]
+    fn the_bits_of_dropped_frames_are_not_spent_on_the_next_one() {
+        let mut times = FrameTimes::default();
+        let ms = gst::ClockTime::from_mseconds;
+        assert_eq!(times.share(ms(0), false), 1.0);
+        assert_eq!(times.share(ms(40), false), 1.0);
+        times.share(ms(80), true);
+        times.share(ms(120), true);
+        times.share(ms(160), true);
+        assert_eq!(times.share(ms(200), false), 0.25);
+        assert_eq!(times.share(ms(240), false), 1.0);
+        // The time starts anew after a flush.
+        assert_eq!(times.share(ms(0), false), 1.0);
     }
 }

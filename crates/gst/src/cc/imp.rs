@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use weir::Algorithm;
-use weir::controller::RateLimits;
+use weir::controller::{self, EcnMode, RateLimits};
 use weir::units::DataSize;
+use weir::{Algorithm, ControllerFactory};
 
 use super::encoders::Encoders;
 use super::group::Member;
@@ -201,7 +201,7 @@ impl WeirCc {
         let config = {
             let settings = lock(&self.settings);
             Config {
-                controller: algorithm.into(),
+                controller: with_ecn(algorithm, settings.ecn.mode()),
                 limits,
                 feedback: settings.feedback.kind(),
                 overhead: DataSize::from_bytes(settings.overhead.into()),
@@ -235,8 +235,7 @@ impl Paced for WeirCc {
     }
 
     fn on_caps(&self, _caps: &gst::Caps) {
-        let types = session::rtx_payload_types(self.obj().upcast_ref());
-        let _ = self.pump.update(|running| running.sender.streams().set_rtx_payload_types(types));
+        self.find_retransmissions();
     }
 
     fn on_custom_upstream(&self, event: &gst::event::CustomUpstream) {
@@ -244,4 +243,11 @@ impl Paced for WeirCc {
             self.on_twcc_event(&packets);
         }
     }
+}
+
+/// Makes controllers that answer to marks in this way, or in the nearest one that the algorithm
+/// supports.
+fn with_ecn(algorithm: Algorithm, ecn: EcnMode) -> ControllerFactory {
+    let build = move |settings: controller::Settings| algorithm.build(settings.with_ecn(ecn));
+    ControllerFactory::new(algorithm.name(), build)
 }

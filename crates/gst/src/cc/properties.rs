@@ -3,7 +3,7 @@
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use weir::controller::RateLimits;
+use weir::controller::{EcnMode, RateLimits};
 use weir::units::Bitrate;
 
 use super::WeirCc;
@@ -38,6 +38,30 @@ impl Feedback {
     }
 }
 
+/// How the controller answers to marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "WeirEcn")]
+#[repr(i32)]
+pub(super) enum Ecn {
+    #[default]
+    #[enum_value(name = "Packets do not support ECN", nick = "off")]
+    Off,
+    #[enum_value(name = "ECT(0), a mark counts as a loss", nick = "classic")]
+    Classic,
+    #[enum_value(name = "ECT(1), the reaction follows the share of marks", nick = "l4s")]
+    L4s,
+}
+
+impl Ecn {
+    pub(super) fn mode(self) -> EcnMode {
+        match self {
+            Self::Off => EcnMode::Off,
+            Self::Classic => EcnMode::Classic,
+            Self::L4s => EcnMode::L4s,
+        }
+    }
+}
+
 /// The values of the properties that the application sets.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -47,6 +71,7 @@ pub(super) struct Settings {
     pub(super) start_bitrate: u64,
     pub(super) max_bitrate: u64,
     pub(super) feedback: Feedback,
+    pub(super) ecn: Ecn,
     pub(super) local: bool,
     pub(super) group: Option<String>,
     pub(super) priority: f64,
@@ -62,6 +87,7 @@ impl Default for Settings {
             start_bitrate: 300_000,
             max_bitrate: 2_500_000,
             feedback: Feedback::Auto,
+            ecn: Ecn::Off,
             local: false,
             group: None,
             priority: 1.0,
@@ -91,6 +117,7 @@ impl Settings {
             "start-bitrate" => self.start_bitrate.to_value(),
             "max-bitrate" => self.max_bitrate.to_value(),
             "feedback" => self.feedback.to_value(),
+            "ecn" => self.ecn.to_value(),
             "local" => self.local.to_value(),
             "group" => self.group.to_value(),
             "priority" => self.priority.to_value(),
@@ -111,6 +138,7 @@ impl Settings {
             "start-bitrate" => self.start_bitrate = value.get().expect(CHECKED),
             "max-bitrate" => self.max_bitrate = value.get().expect(CHECKED),
             "feedback" => self.feedback = value.get().expect(CHECKED),
+            "ecn" => self.ecn = value.get().expect(CHECKED),
             "local" => self.local = value.get().expect(CHECKED),
             "group" => self.group = value.get().expect(CHECKED),
             "priority" => self.priority = value.get().expect(CHECKED),
@@ -148,6 +176,12 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
             .build(),
         glib::ParamSpecEnum::builder::<Feedback>("feedback")
             .blurb("Which feedback drives the controller")
+            .mutable_ready()
+            .build(),
+        glib::ParamSpecEnum::builder::<Ecn>("ecn")
+            .blurb(
+                "How the controller answers to marks; the application sets the bits of the packets",
+            )
             .mutable_ready()
             .build(),
         glib::ParamSpecBoolean::builder("local")

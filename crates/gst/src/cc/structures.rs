@@ -35,6 +35,8 @@ pub(super) fn stats(now: Timestamp, sender: &PacedSender) -> gst::Structure {
         .field("feedback-packets", counts.feedback_packets)
         .field("packets-lost", counts.packets_lost)
         .field("packets-discarded", counts.packets_discarded)
+        .field("retransmissions-discarded", counts.retransmissions_discarded)
+        .field("key-frame-requests-ignored", counts.key_frame_requests_ignored)
         .build();
     if let Some(window) = target.window {
         structure.set("congestion-window-bytes", window.congestion_window.as_bytes());

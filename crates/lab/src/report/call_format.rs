@@ -30,6 +30,8 @@ pub(super) struct Calls {
     pub rates: Vec<RatePlot>,
     pub errors: Vec<StreamErrorRow>,
     pub delays: Vec<DelayPlot>,
+    /// Of the first run of each controller.
+    pub pacers: Vec<PacerPlot>,
 }
 
 /// The steps of a peer's set-up.
@@ -149,4 +151,17 @@ pub(super) struct StreamErrorRow {
 pub(super) struct DelayPlot {
     pub stream: String,
     pub counts: Vec<u64>,
+}
+
+/// What waited in the pacer of a pipeline over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct PacerPlot {
+    pub controller: String,
+    pub peer: String,
+    pub time_s: Vec<f64>,
+    /// Largest time that was waiting, in each interval between two reports.
+    pub queue_ms: Vec<Option<f64>>,
+    /// Target bitrate of the encoder at the end of the interval.
+    pub encoder_mbps: Vec<Option<f64>>,
 }

@@ -4,14 +4,14 @@
 //! All of it comes from `call.json`. A missing member is a value that was not measured.
 
 use super::call_format::{
-    Calls, DelayPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
+    Calls, DelayPlot, PacerPlot, PeerRow, RatePlot, SetupRow, StreamErrorRow, StreamRow,
 };
 use super::format::ParticipantsRow;
 use super::{Column, Run, left_out_in_words, rounded};
 use crate::calls::Flaw;
 use crate::calls::file::{
     Agreement, CallFile, Candidate, CandidatePair, Capture, Compared, Delays, Interval, Limitation,
-    Peer, Stream,
+    Peer, SentInterval, Stream,
 };
 use crate::calls::streams;
 use crate::metrics::mean;
@@ -54,6 +54,7 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         rates: rates(first_file),
         errors: errors(first_file),
         delays: first_file.captures().iter().flat_map(|it| delays(first_file, it)).collect(),
+        pacers: columns.iter().flat_map(pacers).collect(),
     })
 }
 
@@ -247,6 +248,28 @@ fn rates(file: &CallFile) -> Vec<RatePlot> {
         rates.any(|rate| *rate > 0)
     };
     capture.compared.iter().filter(is_seen).map(plot).collect()
+}
+
+/// The pacer of each pipeline in a controller's first run.
+fn pacers(column: &Column<'_>) -> Vec<PacerPlot> {
+    let file = column.counted.iter().find_map(|run| run.record.call.as_ref());
+    let Some(file) = file.filter(|_| column.engine == Engine::Call) else { return Vec::new() };
+    let plot = |peer: &Peer| {
+        let over = |value: fn(&SentInterval) -> Option<f64>| -> Vec<Option<f64>> {
+            let value = |it: &Interval| Some(rounded(value(it.sent.as_ref()?)?, DECIMALS));
+            peer.intervals.iter().map(value).collect()
+        };
+        let plot = PacerPlot {
+            controller: column.controller.into(),
+            peer: file.name(peer),
+            time_s: peer.intervals.iter().map(|it| rounded(it.time_s, DECIMALS)).collect(),
+            queue_ms: over(|sent| sent.pacer_queue_ms),
+            encoder_mbps: over(|sent| Some(sent.target_bps? as f64 / BITS_PER_MEGABIT)),
+        };
+        // A browser does not tell what waits in its pacer.
+        plot.queue_ms.iter().any(Option::is_some).then_some(plot)
+    };
+    file.peers.iter().filter_map(plot).collect()
 }
 
 /// Name of the peer that counted.

@@ -156,7 +156,8 @@ fn a_load_has_a_row_of_the_whole_time_and_one_of_each_section_in_which_it_runs()
 fn captured_call(seed: u64) -> Record {
     let record = call(seed);
     let interval = json!({ "time_s": 0.5, "send_bps": 1_000_000, "receive_bps": 2_000_000, "media_bps": 1_500_000,
-        "encode_ms": 9.0, "frame_size": [640, 480], "freezes": 1, "frozen_s": 0.4 });
+        "target_bps": 900_000,
+        "pacer_queue_ms": 12.5, "encode_ms": 9.0, "frame_size": [640, 480], "freezes": 1, "frozen_s": 0.4 });
     let peer = |name: &str| {
         json!({
             "call": 1, "participant": name, "first_frame_ms": 700.0,
@@ -207,9 +208,13 @@ fn real_calls_show_their_set_up_their_browsers_and_what_the_witnesses_saw() {
         ("rates", "RatePlot"),
         ("errors", "StreamErrorRow"),
         ("delays", "DelayPlot"),
+        ("pacers", "PacerPlot"),
     ] {
         assert_shape(&calls[rows][0], interface);
     }
+    let pacer = &calls["pacers"][0];
+    assert_eq!((&pacer["controller"], &pacer["peer"]), (&json!("chromium"), &json!("a")));
+    assert_eq!((&pacer["queue_ms"], &pacer["encoder_mbps"]), (&json!([12.5]), &json!([0.9])));
     assert_eq!((&calls["tried"], &calls["succeeded"]), (&json!(4), &json!(2)));
     assert_eq!((&calls["compared"], &calls["agreed"]), (&json!(2), &json!(2)));
     let setup = &calls["setup"][0];

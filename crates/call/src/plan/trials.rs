@@ -1,0 +1,78 @@
+//! Experiments of libwebrtc that a run switches on in Chromium.
+
+use super::{CallConfig, Player};
+use weir_lab::scenario::call::BrowserKind;
+
+/// Feedback of RFC 8888 with ECN, in place of the transport-wide one.
+const CCFB: &str = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
+/// SCReAM v2 in place of Google's congestion control.
+const SCREAM_V2: &str = "WebRTC-Bwe-ScreamV2/Enabled,mode:always/";
+
+/// The congestion control of Chromium, as a sender and as a receiver of a pipeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChromiumMode {
+    /// As it is installed: GCC with transport-wide feedback.
+    #[default]
+    Default,
+    /// GCC with the feedback of RFC 8888, which a pipeline asked for.
+    Ccfb,
+    /// SCReAM v2 with the feedback of RFC 8888.
+    ScreamV2,
+}
+
+impl ChromiumMode {
+    /// Chromium's argument; `None` if it needs none.
+    pub(crate) fn argument(self) -> Option<String> {
+        let trials = match self {
+            Self::Default => return None,
+            Self::Ccfb => CCFB.to_owned(),
+            Self::ScreamV2 => format!("{CCFB}{SCREAM_V2}"),
+        };
+        Some(format!("--force-fieldtrials={trials}"))
+    }
+}
+
+impl CallConfig {
+    /// Changes the plan: Chromium sends under its own congestion control in this mode.
+    ///
+    /// # Errors
+    /// One line, if an end of a call is not Chromium.
+    pub fn with_chromium(mut self, mode: ChromiumMode) -> Result<Self, &'static str> {
+        let is_chromium = |player| player == Player::Browser(BrowserKind::Chromium);
+        if !self.participants.iter().all(|one| is_chromium(one.player)) {
+            return Err("this scenario has an end that is not Chromium: leave out --controller \
+                        chromium and chromium-scream-v2");
+        }
+        self.chromium = mode;
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_lab::scenario::parse;
+
+    use super::*;
+
+    fn plan(call: &str) -> CallConfig {
+        let head = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"60s\"\n\
+                    [network.up]\ncapacity = \"2Mbps\"\n";
+        let scenario = parse("x", &format!("{head}{call}[[flow]]\n"), None).unwrap();
+        CallConfig::of(&scenario, 1).unwrap()
+    }
+
+    #[test]
+    fn chromium_alone_has_scream_v2() {
+        assert_eq!(plan("").chromium.argument(), None);
+        let changed = plan("").with_chromium(ChromiumMode::ScreamV2).unwrap();
+        let argument = changed.chromium.argument().unwrap();
+        assert_eq!(
+            argument,
+            "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/\
+             WebRTC-Bwe-ScreamV2/Enabled,mode:always/"
+        );
+        let firefox = plan("[call]\nbrowser = { a = \"chromium\", b = \"firefox\" }\n");
+        let error = firefox.with_chromium(ChromiumMode::ScreamV2).unwrap_err();
+        assert!(error.contains("not Chromium"), "{error}");
+    }
+}

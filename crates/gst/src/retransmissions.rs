@@ -1,0 +1,131 @@
+//! Discards retransmissions that come too early to be of use.
+//!
+//! `rtprtxsend` answers each request of the receiver at once, and a receiver repeats a request after
+//! about one round trip. While packets wait in the pacer for longer than that, the repetitions would
+//! fill the pacer with copies of the same packets.
+
+use std::collections::HashMap;
+
+use weir::feedback::RtpNumber;
+use weir::units::{TimeDelta, Timestamp};
+
+/// Before the first measured round-trip time.
+const INITIAL_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
+/// Entries of packets that left longer ago than any round trip are removed.
+const MAX_AGE: TimeDelta = TimeDelta::from_secs(10);
+/// Old entries are looked for when there are more than this.
+const MAX_ENTRIES: usize = 1_024;
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Waiting,
+    Sent(Timestamp),
+}
+
+/// The retransmissions of late, by the SSRC of the retransmission stream and the number of the
+/// original packet.
+#[derive(Debug)]
+pub(crate) struct Retransmissions {
+    states: HashMap<(u32, u16), State>,
+    round_trip_time: TimeDelta,
+}
+
+impl Default for Retransmissions {
+    fn default() -> Self {
+        Self { states: HashMap::new(), round_trip_time: INITIAL_ROUND_TRIP_TIME }
+    }
+}
+
+impl Retransmissions {
+    pub(crate) fn set_round_trip_time(&mut self, rtt: TimeDelta) {
+        self.round_trip_time = rtt;
+    }
+
+    /// Whether to send this packet again. If so, it counts as waiting.
+    ///
+    /// One that waits need not be sent twice. One that left less than a round trip ago may have
+    /// arrived after the receiver asked [LIBWEBRTC §RtpPacketHistory].
+    pub(crate) fn accept(&mut self, now: Timestamp, packet: RtpNumber) -> bool {
+        let is_accepted = match self.states.get(&key(packet)) {
+            Some(State::Waiting) => false,
+            Some(State::Sent(at)) => now - *at >= self.round_trip_time,
+            None => true,
+        };
+        if is_accepted {
+            self.remove_old(now);
+            self.states.insert(key(packet), State::Waiting);
+        }
+        is_accepted
+    }
+
+    /// The packet left.
+    pub(crate) fn on_sent(&mut self, now: Timestamp, packet: RtpNumber) {
+        self.states.insert(key(packet), State::Sent(now));
+    }
+
+    /// The packet does not wait after all.
+    pub(crate) fn forget(&mut self, packet: RtpNumber) {
+        self.states.remove(&key(packet));
+    }
+
+    fn remove_old(&mut self, now: Timestamp) {
+        if self.states.len() > MAX_ENTRIES {
+            let is_new = |at: &Timestamp| now - *at < MAX_AGE;
+            self.states.retain(|_, state| !matches!(state, State::Sent(at) if !is_new(at)));
+        }
+    }
+}
+
+fn key(packet: RtpNumber) -> (u32, u16) {
+    (packet.ssrc, packet.sequence_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: RtpNumber = RtpNumber { ssrc: 9, sequence_number: 7 };
+
+    fn ms(time: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(time)
+    }
+
+    #[test]
+    fn a_packet_that_waits_is_not_queued_again() {
+        let mut retransmissions = Retransmissions::default();
+        assert!(retransmissions.accept(ms(0), PACKET));
+        assert!(!retransmissions.accept(ms(5_000), PACKET));
+        let other = RtpNumber { sequence_number: 8, ..PACKET };
+        assert!(retransmissions.accept(ms(5_000), other));
+    }
+
+    // [LIBWEBRTC §RtpPacketHistory]
+    #[test]
+    fn a_packet_that_left_is_sent_again_after_a_round_trip() {
+        let mut retransmissions = Retransmissions::default();
+        retransmissions.set_round_trip_time(TimeDelta::from_millis(60));
+        assert!(retransmissions.accept(ms(0), PACKET));
+        retransmissions.on_sent(ms(10), PACKET);
+        assert!(!retransmissions.accept(ms(69), PACKET));
+        assert!(retransmissions.accept(ms(70), PACKET));
+    }
+
+    #[test]
+    fn a_discarded_packet_may_come_again_at_once() {
+        let mut retransmissions = Retransmissions::default();
+        assert!(retransmissions.accept(ms(0), PACKET));
+        retransmissions.forget(PACKET);
+        assert!(retransmissions.accept(ms(0), PACKET));
+    }
+
+    #[test]
+    fn the_memory_for_packets_that_left_is_bounded() {
+        let mut retransmissions = Retransmissions::default();
+        for index in 0..30_000 {
+            let packet = RtpNumber { sequence_number: index, ..PACKET };
+            assert!(retransmissions.accept(ms(20 * i64::from(index)), packet));
+            retransmissions.on_sent(ms(20 * i64::from(index)), packet);
+        }
+        assert!(retransmissions.states.len() <= MAX_ENTRIES + 1);
+    }
+}
