@@ -45,8 +45,12 @@ for (const [controller, own] of grouped(
   const scenarios = [...grouped(own, (run) => run.scenario).values()];
   dots.push({
     name: controller,
-    share: mean(scenarios.map((seeds) => mean(seeds.map((run) => run.rate_mbps / run.available_mbps)))),
-    delay: median(scenarios.map((seeds) => mean(seeds.map((run) => run.network_ms + run.sender_ms)))),
+    share: mean(
+      scenarios.map((seeds) => mean(seeds.map((run) => run.rate_mbps / run.available_mbps))),
+    ),
+    delay: median(
+      scenarios.map((seeds) => mean(seeds.map((run) => run.network_ms + run.sender_ms))),
+    ),
   });
 }
 const line = [...grouped(oracle, (point) => point.hold_ms).values()].map((points) => ({
@@ -79,7 +83,9 @@ for (const label of labels) {
 }
 
 const title = `Rate against delay on ${wired.size} generated scenarios, and what is possible`;
-const path = line.map((point, index) => `${index ? "L" : "M"}${at(x(point.delay))} ${at(y(point.share))}`);
+const path = line.map(
+  (point, index) => `${index ? "L" : "M"}${at(x(point.delay))} ${at(y(point.share))}`,
+);
 console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${SIZE.width} ${SIZE.height}" role="img" aria-label="${title}">
 <title>${title}</title>
 <style>
