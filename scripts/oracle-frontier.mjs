@@ -13,7 +13,7 @@ import { readFileSync } from "node:fs";
 const PLOT = { left: 56, top: 14, width: 600, height: 330 };
 const SIZE = { width: 730, height: 400 };
 const DELAY_TICKS_MS = [1, 3, 10, 30, 100, 300, 1000];
-const SHARE_TICKS = [0.6, 0.7, 0.8, 0.9, 1];
+const SHARE_TICKS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 
 const { runs, oracle } = JSON.parse(readFileSync(0, "utf8"));
 const wired = new Set(oracle.map((point) => point.scenario));
