@@ -13,7 +13,7 @@ import { readFileSync } from "node:fs";
 const PLOT = { left: 56, top: 14, width: 600, height: 330 };
 const SIZE = { width: 730, height: 400 };
 const DELAY_TICKS_MS = [1, 3, 10, 30, 100, 300, 1000];
-const SHARE_TICKS = [0.6, 0.7, 0.8, 0.9, 1];
+const SHARE_TICKS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 
 const { runs, oracle } = JSON.parse(readFileSync(0, "utf8"));
 const wired = new Set(oracle.map((point) => point.scenario));
@@ -45,8 +45,12 @@ for (const [controller, own] of grouped(
   const scenarios = [...grouped(own, (run) => run.scenario).values()];
   dots.push({
     name: controller,
-    share: mean(scenarios.map((seeds) => mean(seeds.map((run) => run.rate_mbps / run.available_mbps)))),
-    delay: median(scenarios.map((seeds) => mean(seeds.map((run) => run.network_ms + run.sender_ms)))),
+    share: mean(
+      scenarios.map((seeds) => mean(seeds.map((run) => run.rate_mbps / run.available_mbps))),
+    ),
+    delay: median(
+      scenarios.map((seeds) => mean(seeds.map((run) => run.network_ms + run.sender_ms))),
+    ),
   });
 }
 const line = [...grouped(oracle, (point) => point.hold_ms).values()].map((points) => ({
@@ -79,7 +83,9 @@ for (const label of labels) {
 }
 
 const title = `Rate against delay on ${wired.size} generated scenarios, and what is possible`;
-const path = line.map((point, index) => `${index ? "L" : "M"}${at(x(point.delay))} ${at(y(point.share))}`);
+const path = line.map(
+  (point, index) => `${index ? "L" : "M"}${at(x(point.delay))} ${at(y(point.share))}`,
+);
 console.log(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${SIZE.width} ${SIZE.height}" role="img" aria-label="${title}">
 <title>${title}</title>
 <style>

@@ -153,6 +153,11 @@ export type Engine = "sim" | "call" | "link";
 export interface Series {
   time_s: Array<number>;
   capacity_mbps: Array<number | null>;
+  /**
+   * The rate that the oracle reaches, which knows the schedule as late as feedback could report
+   * it. Only on wired paths.
+   */
+  possible_mbps: Array<number | null>;
   target_mbps: Array<number | null>;
   received_mbps: Array<number | null>;
   rtt_ms: Array<number | null>;

@@ -287,7 +287,7 @@ function hasValues(column: Column): boolean {
 }
 
 export function hasSeries(group: Group): boolean {
-  const { time_s, capacity_mbps: _, ...measured } = group.series;
+  const { time_s, capacity_mbps: _, possible_mbps: __, ...measured } = group.series;
   return time_s.length > 0 && Object.values(measured).some(hasValues);
 }
 
@@ -295,6 +295,13 @@ export function hasSeries(group: Group): boolean {
 export function capacityOf(groups: Group[]): [number, number | null][] {
   const group = groups.find((g) => hasValues(g.series.capacity_mbps));
   return group === undefined ? [] : pairs(group.series.time_s, group.series.capacity_mbps);
+}
+
+/** What the groups could reach, if they show the same flow. */
+export function possibleOf(groups: Group[]): [number, number | null][] {
+  const group = groups.find((g) => hasValues(g.series.possible_mbps));
+  if (group === undefined || groups.some((g) => g.flow !== group.flow)) return [];
+  return pairs(group.series.time_s, group.series.possible_mbps);
 }
 
 /** Index of the point nearest to `time`; -1 in an empty grid. `times` never decrease. */
@@ -330,6 +337,7 @@ export function sampleAt(series: Series, time: number): Sample | null {
   if (i < 0) return null;
   return {
     capacity_mbps: series.capacity_mbps[i] ?? null,
+    possible_mbps: series.possible_mbps[i] ?? null,
     target_mbps: series.target_mbps[i] ?? null,
     received_mbps: series.received_mbps[i] ?? null,
     rtt_ms: series.rtt_ms[i] ?? null,

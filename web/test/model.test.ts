@@ -20,6 +20,7 @@ import {
   mean,
   nearestIndex,
   pairs,
+  possibleOf,
   parseReport,
   sampleAt,
   scatterOf,
@@ -177,9 +178,27 @@ test("the capacity comes from the first group that states one", () => {
   expect(capacityOf([without])).toEqual([]);
 });
 
+test("what is possible is shown for one flow, not for several", () => {
+  const [one, other] = [emptyGroup("a", "sim", "m"), emptyGroup("b", "sim", "m")];
+  expect(possibleOf([one, other])).toEqual([]);
+  one.series = { ...one.series, time_s: [0, 1], possible_mbps: [null, 0.9] };
+  expect(possibleOf([one, other])).toEqual([
+    [0, null],
+    [1, 0.9],
+  ]);
+  other.flow = "n";
+  expect(possibleOf([one, other])).toEqual([]);
+});
+
 test("a capacity alone is no measured series", () => {
   const group = emptyGroup("a", "sim", "m");
-  group.series = { ...group.series, time_s: [0], capacity_mbps: [2], rtt_ms: [null] };
+  group.series = {
+    ...group.series,
+    time_s: [0],
+    capacity_mbps: [2],
+    possible_mbps: [1.9],
+    rtt_ms: [null],
+  };
   expect(hasSeries(group)).toBe(false);
   group.series.rtt_ms = [50];
   expect(hasSeries(group)).toBe(true);

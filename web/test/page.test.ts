@@ -291,7 +291,7 @@ describe.skipIf(!available)("the page", () => {
     expect(name).toBe("lund-rmcat-ns3-rate-delay-and-loss-over-time.csv");
     const lines = Buffer.from(base64, "base64").toString().trimEnd().split("\r\n");
     expect(lines[0]).toBe(
-      "scenario,engine,controller,flow,runs,time_s,capacity_mbps,target_mbps,received_mbps," +
+      "scenario,engine,controller,flow,runs,time_s,capacity_mbps,possible_mbps,target_mbps,received_mbps," +
         "queuing_delay_ms,rtt_ms,loss_percent,from_mbps,reason,state,signals",
     );
     const rows = lines.slice(1).map((line) => line.split(","));

@@ -404,7 +404,7 @@ The regret of a run is what it loses against an oracle, which knows the schedule
 feedback could report it: share of the rate that was not reached, delay above 60 ms, loss, unfairness, and slow
 response to a rise. 0 is as good as the oracle. The first controller is compared with each other one. A
 scenario is won if the 95 % interval of the improvement, paired over the seeds, is above 0.01. A family (the folder of the scenario)
-is won by Wilcoxon's signed-rank test over its scenarios, after Holm's correction.
+is won by Wilcoxon's signed-rank test over its runs, after Holm's correction.
 
 Examples:
   weir generate --set validate --out validate

@@ -35,6 +35,7 @@ use weir::units::TimeDelta;
 use crate::calls::{Calls, Flaw};
 use crate::gate::Judgement;
 use crate::metrics::{self, CapacityChange};
+use crate::protocol::oracle;
 use crate::record::{Reader, RecordError};
 use crate::run::{Engine, RunInfo};
 use crate::scenario::{Flow, PaperValue, Traffic};
@@ -322,6 +323,10 @@ fn group(
     let key = (info.scenario.clone(), info.engine, info.controller.clone(), flow.into());
     let drawn = drawings.get(&key)?;
     let points: Vec<Point> = runs.iter().filter_map(|run| point(run, flow)).collect();
+    let (scenario, index) = (&runs[0].record.scenario, runs[0].flow_index(flow)?);
+    // A cell would have to be simulated, and a report computes nothing but what records say.
+    let is_wired = scenario.access.is_none() && index < scenario.flows.len();
+    let possible = if is_wired { oracle::on_wire(scenario, index, 0.0) } else { None };
     let values = |of: fn(&Point) -> Option<f64>| boxes::of(points.iter().filter_map(of).collect());
     Some(Group {
         controller: column.controller.into(),
@@ -329,7 +334,7 @@ fn group(
         flow: flow.into(),
         seeds: runs.iter().map(|run| run.seed()).collect(),
         command: command(&runs),
-        series: drawn.average.series(drawn.grid.as_ref()?),
+        series: drawn.average.series(drawn.grid.as_ref()?, possible.as_ref()),
         events: drawn.events.clone(),
         boxes: Boxes {
             utilization: values(|point| point.utilization),

@@ -23,12 +23,13 @@ import {
   formatSignal,
   groupLabel,
   pairs,
+  possibleOf,
   sampleAt,
   thinEvents,
 } from "../model";
 import { theme, type Palette } from "../theme";
 
-type LineColumn = Exclude<keyof Series, "time_s" | "capacity_mbps">;
+type LineColumn = Exclude<keyof Series, "time_s" | "capacity_mbps" | "possible_mbps">;
 
 export interface Panel {
   title: string;
@@ -82,6 +83,7 @@ export interface TimeView {
 /** Hides the symbol of a curve in the legend: curves have no symbols. */
 export const LEGEND_WITHOUT_SYMBOL = { opacity: 0 };
 const CAPACITY = "capacity";
+const POSSIBLE = "possible";
 const LEFT = 72;
 const RIGHT = 14;
 const TITLE = 20;
@@ -96,6 +98,9 @@ const NEAR_LIMIT = 4;
 
 export function timePlot(view: TimeView, surface: Surface): Plot {
   const shown = capacityOf(view.groups).length > 0 ? [CAPACITY] : [];
+  if (view.panels.some((panel) => panel.capacity) && possibleOf(view.groups).length > 0) {
+    shown.push(POSSIBLE);
+  }
   const names = [...shown, ...view.groups.map((g) => groupLabel(g, view.flows))];
   const { option: frame, height } = panelFrame(view, names, surface);
   const option: Option = {
@@ -142,7 +147,7 @@ export function panelFrame(view: Panels, names: string[], surface: Surface): Plo
 /** The columns that the panels draw, over the visible time. */
 export function timeData(scenario: string, view: TimeView, zoom: Surface["zoom"]): CsvTable {
   const drawn = view.panels.flatMap((panel) => [
-    ...(panel.capacity ? (["capacity_mbps"] as const) : []),
+    ...(panel.capacity ? (["capacity_mbps", "possible_mbps"] as const) : []),
     ...(panel.thin === null ? [] : [panel.thin]),
     panel.thick,
   ]);
@@ -255,8 +260,21 @@ function panelSeries(view: TimeView, panel: Panel, index: number): SeriesOption[
     emphasis: { disabled: true },
     z: 1,
   };
+  const possible: SeriesOption = {
+    type: "line",
+    name: POSSIBLE,
+    data: possibleOf(view.groups),
+    xAxisIndex: index,
+    yAxisIndex: index,
+    showSymbol: false,
+    symbol: "none",
+    lineStyle: { color: theme().capacity, width: 1.2, type: [2, 3] },
+    itemStyle: LEGEND_WITHOUT_SYMBOL,
+    emphasis: { disabled: true },
+    z: 2,
+  };
   return [
-    ...(panel.capacity ? [capacity] : []),
+    ...(panel.capacity ? [capacity, possible] : []),
     ...view.groups.flatMap((group) => [
       line(group, panel.thick, 2),
       ...(panel.thin === null ? [] : [line(group, panel.thin, 0.9)]),

@@ -169,7 +169,8 @@ fn curves() -> Definition {
         "A curve is the mean over the seeds. Missing values of a run are interpolated linearly if the \
          gap is at most {} s. Each point is the mean since the point before. For the capacity, it is \
          the last value. For received rate and loss, it covers at least {} ms. If no run has a value, \
-         the curve has a gap.",
+         the curve has a gap. \"Possible\" is the rate of an oracle that knows the schedule of a wired \
+         network, but learns of each change one round-trip time and half a feedback interval late.",
         MAX_GAP.as_secs_f64(),
         WINDOW.as_millis()
     );

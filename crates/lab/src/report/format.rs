@@ -352,6 +352,9 @@ pub(super) struct Group {
 pub(super) struct Series {
     pub time_s: Vec<f64>,
     pub capacity_mbps: Vec<Option<f64>>,
+    /// The rate that the oracle reaches, which knows the schedule as late as feedback could report
+    /// it. Only on wired paths.
+    pub possible_mbps: Vec<Option<f64>>,
     pub target_mbps: Vec<Option<f64>>,
     pub received_mbps: Vec<Option<f64>>,
     pub rtt_ms: Vec<Option<f64>>,

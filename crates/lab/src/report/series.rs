@@ -12,6 +12,7 @@ use weir_sim::trace::{ROW_INTERVAL, Row};
 use super::format::Series;
 use super::rounded;
 use crate::metrics::RunningMean;
+use crate::protocol::oracle::Possible;
 
 /// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
@@ -109,7 +110,7 @@ impl Average {
         }
     }
 
-    pub(super) fn series(&self, grid: &Grid) -> Series {
+    pub(super) fn series(&self, grid: &Grid, possible: Option<&Possible>) -> Series {
         let mut columns = self.0.iter().zip(&COLUMNS).map(|(means, column)| {
             let value = |mean: &RunningMean| mean.value().map(|it| rounded(it, column.decimals));
             means.iter().map(value).collect()
@@ -118,6 +119,11 @@ impl Average {
         Series {
             time_s: grid.ends.iter().map(|end| end.as_secs_f64()).collect(),
             capacity_mbps: next(),
+            possible_mbps: grid
+                .ends
+                .iter()
+                .map(|end| possible_mbps(possible?, *end - grid.step, *end))
+                .collect(),
             target_mbps: next(),
             received_mbps: next(),
             rtt_ms: next(),
@@ -185,6 +191,13 @@ fn loss_percent(cell: &Cell<'_>) -> Option<f64> {
     (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0) * 100.0)
 }
 
+/// The oracle's mean rate between two times; `None` while the flow is not active.
+fn possible_mbps(possible: &Possible, from: Timestamp, to: Timestamp) -> Option<f64> {
+    let seconds = (to - from).as_secs_f64();
+    let is_active = seconds > 0.0 && possible.shared_bits(from, to) > 0.0;
+    is_active.then(|| rounded(possible.bits(from, to) / seconds / 1e6, 4))
+}
+
 /// Fills gaps of at most `max_gap` points with the line between their ends.
 fn interpolated(mut curve: Vec<Option<f64>>, max_gap: usize) -> Vec<Option<f64>> {
     let mut last: Option<(usize, f64)> = None;
@@ -231,7 +244,7 @@ mod tests {
             rows.iter().for_each(|row| pen.push(row));
             average.add(&pen.finish());
         }
-        average.series(&grid)
+        average.series(&grid, None)
     }
 
     const LENGTH: TimeDelta = TimeDelta::from_secs(50);
@@ -260,6 +273,20 @@ mod tests {
             series.rtt_ms[9..16],
             [None, Some(40.0), Some(50.0), Some(80.0), Some(70.0), Some(80.0), None]
         );
+    }
+
+    #[test]
+    fn what_is_possible_is_a_mean_over_each_point() {
+        let possible = Possible {
+            step: ROW_INTERVAL,
+            share: vec![2e6, 2e6, 0.0, 0.0],
+            rate: vec![1e6, 2e6, 0.0, 0.0],
+            delay: vec![0.0; 4],
+            lag: ROW_INTERVAL,
+        };
+        let grid = Grid::over(ROW_INTERVAL * 4, 2);
+        let series = Average::default().series(&grid, Some(&possible));
+        assert_eq!(series.possible_mbps, [Some(1.5), None]);
     }
 
     #[test]
