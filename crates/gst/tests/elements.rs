@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::mpsc;
 
-use common::{CAPS, MEDIA, frame, harness, header, packet, push_list};
+use common::{CAPS, MEDIA, frame, harness, header, now, packet, push_list, stat};
 use gst::prelude::*;
 use gst_check::Harness;
 use weir_wire::rtp::{ExtensionId, PayloadType, RtpHeader};
@@ -171,8 +171,7 @@ fn a_repeated_request_does_not_queue_a_packet_twice() {
     let repeated = packets.iter().filter(|packet| packet.ssrc == RTX).count();
     assert_eq!(repeated, 1);
     assert!(harness.try_pull().is_none());
-    let stats = weircc.property::<gst::Structure>("stats");
-    assert_eq!(stats.get::<u64>("retransmissions-discarded"), Ok(9));
+    assert_eq!(stat(&weircc, "retransmissions-discarded"), 9);
     // Those that wait are sent first.
     assert!(packets[..29].iter().any(|packet| packet.ssrc == RTX));
 }
@@ -189,12 +188,7 @@ fn requests_for_a_key_frame_pass_one_at_a_time() {
     harness.push_upstream_event(request());
     let passed = std::iter::from_fn(|| harness.try_pull_upstream_event());
     assert_eq!(passed.filter(|event| event.has_name("GstForceKeyUnit")).count(), 2);
-    let stats = harness.element().unwrap().property::<gst::Structure>("stats");
-    assert_eq!(stats.get::<u64>("key-frame-requests-ignored"), Ok(4));
-}
-
-fn now() -> weir::Timestamp {
-    weir::Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64)
+    assert_eq!(stat(&harness.element().unwrap(), "key-frame-requests-ignored"), 4);
 }
 
 #[test]

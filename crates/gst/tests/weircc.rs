@@ -4,22 +4,11 @@ mod common;
 
 use std::time::Duration;
 
-use common::{MEDIA, Peer, element, extensions, frame, harness, header, packet, push_list};
+use common::{
+    MEDIA, Peer, element, extensions, frame, harness, header, now, packet, push_list, stat, target,
+};
 use gst::prelude::*;
-use weir::Timestamp;
 use weir_wire::rtp::View;
-
-fn now() -> Timestamp {
-    Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64)
-}
-
-fn stat(element: &gst::Element, name: &str) -> u64 {
-    element.property::<gst::Structure>("stats").get(name).unwrap()
-}
-
-fn target(element: &gst::Element) -> u64 {
-    element.property("target-bitrate")
-}
 
 #[test]
 fn packets_leave_in_order_and_with_consecutive_transport_numbers() {
