@@ -119,7 +119,8 @@ impl Peer {
     pub fn receive_sender_report(&mut self, now: Timestamp) {
         const NTP_EPOCH_US: u64 = 2_208_988_800 * 1_000_000;
         let micros = gst::glib::real_time() as u64 + NTP_EPOCH_US;
-        let ntp = (micros / 1_000_000) << 32 | ((micros % 1_000_000) << 32) / 1_000_000;
+        let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+        let ntp = (seconds << 32) | ((rest << 32) / 1_000_000);
         let mut report = vec![0x80, 200, 0, 6];
         report.extend(MEDIA.to_be_bytes());
         report.extend(ntp.to_be_bytes());
