@@ -31,7 +31,8 @@ VPX = (
 )
 AV1 = (
     "usage-profile=realtime cpu-used=10 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000"
-    " buf-sz=1000 buf-initial-sz=500 buf-optimal-sz=600 threads=1"
+    # Its own limit of the quantizer is 0, which is lossless.
+    " min-quantizer=2 max-quantizer=56 buf-sz=1000 buf-initial-sz=500 buf-optimal-sz=600 threads=1"
 )
 # Element, options, property of the target, its unit in bit/s.
 ENCODERS = [
