@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Measures how GStreamer's encoders obey their target: gst-encoders.py
+"""Measures how GStreamer's encoders obey their target: gst-encoders.py [--write]
 
-Encodes ten seconds of a test picture (640x360, 30 frames a second) with each encoder that is
-installed, at three targets, and halves the target after five seconds. Prints a table for
-docs/reference/gstreamer.md: the rate before and after the change, without RTP headers, in kbit/s.
-The encoders work as fast as they can, so the table does not depend on the speed of the machine.
+Encodes ten seconds of three test pictures (640x360, 30 frames a second) with each encoder that is
+installed, at three targets, and halves the target after five seconds. Prints a table: the rate
+before and after the change, without RTP headers, in kbit/s. With --write the table also replaces
+the one in docs/reference/gstreamer.md. The encoders work as fast as they can, so the table does not
+depend on the speed of the machine.
 """
 
+import pathlib
 import sys
 
 import gi
@@ -17,10 +19,20 @@ from gi.repository import Gst
 FRAMES_PER_SECOND = 30
 SECONDS = 10
 TARGETS_KBPS = [600, 1200, 2400]
-PICTURES = ["smpte", "snow"]
+# Name, options of videotestsrc.
+PICTURES = [
+    ("easy", "pattern=smpte"),
+    ("hard", "pattern=zone-plate kx2=20 ky2=20 kt=1"),
+    ("snow", "pattern=snow"),
+]
 VPX = (
-    "deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0"
+    "deadline=1 cpu-used=8 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000"
     " buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 overshoot=15"
+)
+AV1 = (
+    "usage-profile=realtime cpu-used=10 end-usage=cbr lag-in-frames=0 keyframe-max-dist=3000"
+    # Its own limit of the quantizer is 0, which is lossless.
+    " min-quantizer=2 max-quantizer=56 buf-sz=1000 buf-initial-sz=500 buf-optimal-sz=600 threads=1"
 )
 # Element, options, property of the target, its unit in bit/s.
 ENCODERS = [
@@ -28,13 +40,18 @@ ENCODERS = [
     ("vp9enc", VPX, "target-bitrate", 1),
     ("x264enc", "tune=zerolatency speed-preset=ultrafast key-int-max=3000", "bitrate", 1000),
     ("openh264enc", "rate-control=bitrate complexity=low gop-size=3000", "bitrate", 1),
+    ("av1enc", AV1, "target-bitrate", 1000),
+    ("svtav1enc", "preset=12 intra-period-length=-1", "target-bitrate", 1000),
 ]
+PAGE = pathlib.Path(__file__).parent.parent / "docs/reference/gstreamer.md"
+BEGIN = "<!-- printed by scripts/gst-encoders.py --write -->\n"
+END = "<!-- end of what is printed -->\n"
 
 
 def rates(encoder, options, name, unit_bps, picture, target_kbps):
     """Mean rate in kbit/s of each half of the video; the second half has half the target."""
     pipeline = Gst.parse_launch(
-        f"videotestsrc num-buffers={SECONDS * FRAMES_PER_SECOND} pattern={picture}"
+        f"videotestsrc num-buffers={SECONDS * FRAMES_PER_SECOND} {picture}"
         f" ! video/x-raw,format=I420,width=640,height=360,framerate={FRAMES_PER_SECOND}/1"
         f" ! identity name=raw ! {encoder} name=encoder {options} ! fakesink name=sink sync=false"
     )
@@ -66,23 +83,35 @@ def rates(encoder, options, name, unit_bps, picture, target_kbps):
     return [total * 8 / 1000 / (SECONDS / 2) for total in sums]
 
 
-def main():
-    if len(sys.argv) > 1:
-        print(__doc__)
-        return
-    Gst.init(None)
-    cells = [f"{it}, {t} then {t // 2}" for it in PICTURES for t in TARGETS_KBPS]
-    print("| encoder | " + " | ".join(cells) + " |")
-    print("|---|" + "---:|" * len(cells))
+def table():
+    """The table's lines, those of encoders that are not installed left out."""
+    heads = [f"{name}, {target}" for name, _ in PICTURES for target in TARGETS_KBPS]
+    yield "| encoder | " + " | ".join(heads) + " |\n"
+    yield "|---|" + "---:|" * len(heads) + "\n"
     for encoder, options, name, unit_bps in ENCODERS:
         if Gst.ElementFactory.find(encoder) is None:
+            print(f"gst-encoders: left out: {encoder} is not installed", file=sys.stderr)
             continue
         row = []
-        for picture in PICTURES:
+        for _, picture in PICTURES:
             for target in TARGETS_KBPS:
                 before, after = rates(encoder, options, name, unit_bps, picture, target)
                 row.append(f"{before:.0f}, {after:.0f}")
-        print(f"| `{encoder}` | " + " | ".join(row) + " |", flush=True)
+        yield f"| `{encoder}` | " + " | ".join(row) + " |\n"
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    Gst.init(None)
+    lines = []
+    for line in table():
+        print(line, end="", flush=True)
+        lines.append(line)
+    if sys.argv[1:]:
+        before, rest = PAGE.read_text().split(BEGIN)
+        after = rest.split(END)[1]
+        PAGE.write_text(before + BEGIN + "".join(lines) + END + after)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,20 @@
 # install-gst.sh install|uninstall: builds the GStreamer plugin and installs it, or removes it. As
 # root it first installs the Debian packages that GStreamer lacks. The plugin goes to GStreamer's own
 # folder of plugins. With PREFIX in the environment it goes to $PREFIX/lib/gstreamer-1.0, below
-# $DESTDIR. GStreamer finds it there if GST_PLUGIN_PATH names that folder.
+# $DESTDIR. GStreamer finds it there if GST_PLUGIN_PATH names that folder. PROFILE=dev builds faster.
 set -eu
 . "$(dirname "$0")/usage.sh"
 accept 'install uninstall' "$@"
 cd "$(dirname "$0")/.."
 
 name=libgstweir.so
+profile=${PROFILE:-release}
+made=$profile
+[ "$profile" != dev ] || made=debug
+case ${PREFIX:-/} in
+    /*) ;;
+    *) echo "install-gst: PREFIX must be a whole path, not '$PREFIX'" >&2 && exit 2 ;;
+esac
 
 install_packages() {
     missing=$(scripts/missing-for-gst.sh)
@@ -34,9 +41,9 @@ case ${1:-} in
     install)
         install_packages
         target=${CARGO_TARGET_DIR:-crates/gst/target}
-        cargo build --release --locked --manifest-path crates/gst/Cargo.toml --target-dir "$target"
+        cargo build --profile "$profile" --locked --manifest-path crates/gst/Cargo.toml --target-dir "$target"
         folder=$(folder)
-        install -D -m 644 "$target/release/$name" "$folder/$name"
+        install -D -m 644 "$target/$made/$name" "$folder/$name"
         echo "$folder/$name"
         ;;
     uninstall)

@@ -16,4 +16,4 @@ program=$(cargo test --quiet --no-run --message-format=json --manifest-path crat
 # The tests register the plugin themselves, so GStreamer must not find it on its path as well.
 unset GST_PLUGIN_PATH
 GST_REGISTRY_FORK=no valgrind --quiet --error-exitcode=1 --leak-check=no "$program" \
-    --test-threads=1 state_changes raw_feedback unknown_controller events_keep sessions_event a_flush
+    --test-threads=1 state_changes raw_feedback unknown_controller events_keep sessions_event a_flush a_renegotiation

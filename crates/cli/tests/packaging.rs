@@ -213,3 +213,40 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     assert!(asked.contains("cargo install cargo-nextest --version"), "{asked}");
     assert!(stderr.contains("no nightly compiler"), "{stderr}");
 }
+
+#[test]
+fn the_gstreamer_plugin_is_installed_found_and_removed() {
+    let missing = text(&mut Command::new(root().join("scripts/missing-for-gst.sh")));
+    if !missing.is_empty() {
+        println!("skipped: no GStreamer: apt-get install {missing}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plugins = folder.path().join("lib/gstreamer-1.0");
+    // Where the tests of the examples build it, too.
+    let target = Path::new(WEIR).ancestors().nth(2).unwrap().join("examples");
+    let script = |action: &str| {
+        let mut script = Command::new(root().join("scripts/install-gst.sh"));
+        script.arg(action).env("PREFIX", folder.path()).env("PROFILE", "dev");
+        script.env("CARGO_TARGET_DIR", &target).env_remove("DESTDIR");
+        script
+    };
+    let inspect = |element: &str| {
+        let mut inspect = Command::new("gst-inspect-1.0");
+        inspect.arg(element).env("GST_PLUGIN_PATH", &plugins).env_remove("GST_PLUGIN_PATH_1_0");
+        inspect.env("GST_REGISTRY", folder.path().join("registry"));
+        inspect
+    };
+    let installed = text(&mut script("install"));
+    assert_eq!(installed.trim(), plugins.join("libgstweir.so").to_str().unwrap());
+    for element in ["weircc", "weirshaper", "weirtwccparse"] {
+        let page = text(&mut inspect(element));
+        assert!(page.contains(installed.trim()), "{page}");
+    }
+    text(&mut script("uninstall"));
+    assert!(files_below(&plugins).is_empty());
+    let page = inspect("weircc").output().unwrap();
+    assert!(!String::from_utf8_lossy(&page.stdout).contains(installed.trim()));
+    let relative = script("install").env("PREFIX", "here").output().unwrap();
+    assert_eq!(relative.status.code(), Some(2));
+}

@@ -4,22 +4,11 @@ mod common;
 
 use std::time::Duration;
 
-use common::{MEDIA, Peer, element, extensions, frame, harness, header, packet, push_list};
+use common::{
+    MEDIA, Peer, element, extensions, frame, harness, header, now, packet, push_list, stat, target,
+};
 use gst::prelude::*;
-use weir::Timestamp;
 use weir_wire::rtp::View;
-
-fn now() -> Timestamp {
-    Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64)
-}
-
-fn stat(element: &gst::Element, name: &str) -> u64 {
-    element.property::<gst::Structure>("stats").get(name).unwrap()
-}
-
-fn target(element: &gst::Element) -> u64 {
-    element.property("target-bitrate")
-}
 
 #[test]
 fn packets_leave_in_order_and_with_consecutive_transport_numbers() {
@@ -83,6 +72,39 @@ fn a_flush_discards_what_waits_and_the_stream_goes_on() {
     harness.push(packet(200, 0, true)).unwrap();
     let next = header(&harness.pull().unwrap());
     assert_eq!(next.sequence_number, 200);
+}
+
+#[test]
+fn a_renegotiation_changes_extension_and_stream_without_a_gap() {
+    let mut harness = harness(&[("algorithm", "nada"), ("start-bitrate", "2000000")]);
+    let element = harness.element().unwrap();
+    let mut peer = Peer::new(&element, now());
+    push_list(&harness, frame(0, 10, 0)).unwrap();
+    // A new payload type and a new id, as after a second offer. Packets of the old kind still wait.
+    harness
+        .set_src_caps_str(&common::CAPS.replace("payload=96", "payload=98").replace("-1=", "-5="));
+    let id = weir_wire::rtp::ExtensionId::new(5);
+    let kind = weir_wire::rtp::PayloadType::new(98).unwrap();
+    for index in 0..10 {
+        let header = weir_wire::rtp::RtpHeader::new(MEDIA, kind, 10 + index, 3_000)
+            .with_transport_sequence_number(id.map(|id| (id, 0)));
+        let mut bytes = vec![0; common::PACKET];
+        header.emit(&mut bytes);
+        harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+    }
+    let new = weir_wire::rtp::ExtensionIds::NONE.with_transport_sequence_number(id);
+    for index in 0..20 {
+        let packet = harness.pull().unwrap();
+        let bytes = common::bytes(&packet);
+        let header = View::parse(&bytes).unwrap().header(new);
+        assert_eq!(header.sequence_number, index);
+        if index >= 10 {
+            assert_eq!(header.transport_sequence_number.unwrap().1, index);
+        }
+        peer.receive(now(), &packet);
+    }
+    assert_eq!(stat(&element, "packets-sent"), 20);
+    assert_eq!(stat(&element, "unpaced-packets"), 0);
 }
 
 #[test]
@@ -203,10 +225,11 @@ fn a_probe_is_filled_with_padding_that_has_numbers_of_its_own() {
     let mut peer = Peer::new(&element, now());
     let (mut number, mut expected) = (0, None::<u16>);
     let mut padding = 0;
-    for round in 0..60 {
-        push_list(&harness, frame(number, 2, round * 1_800)).unwrap();
-        number += 2;
-        std::thread::sleep(Duration::from_millis(20));
+    // 208 kbit/s, less than the start bitrate: a probe finds the queue empty.
+    for round in 0..40 {
+        push_list(&harness, frame(number, 1, round * 3_600)).unwrap();
+        number += 1;
+        std::thread::sleep(Duration::from_millis(40));
         while let Some(packet) = harness.try_pull() {
             let bytes = common::bytes(&packet);
             let view = View::parse(&bytes).unwrap();

@@ -85,7 +85,11 @@ pub struct Peer {
 
 impl Peer {
     pub fn new(element: &gst::Element, now: Timestamp) -> Self {
-        let config = ReceiverConfig::new(2, extensions(), Feedback::Twcc);
+        Self::with_feedback(element, now, Feedback::Twcc)
+    }
+
+    pub fn with_feedback(element: &gst::Element, now: Timestamp, feedback: Feedback) -> Self {
+        let config = ReceiverConfig::new(2, extensions(), feedback);
         let receiver = Receiver::new(now, config, Box::new(|| 0.5));
         let rtcp = element.request_pad_simple("rtcp_sink").unwrap();
         let start = gst::event::StreamStart::new("rtcp");
@@ -97,11 +101,31 @@ impl Peer {
         Self { receiver, rtcp }
     }
 
+    /// A second receiver, which answers through the same pad.
+    pub fn other(&self, now: Timestamp, feedback: Feedback) -> Self {
+        let config = ReceiverConfig::new(3, extensions(), feedback);
+        Self { receiver: Receiver::new(now, config, Box::new(|| 0.5)), rtcp: self.rtcp.clone() }
+    }
+
     /// A packet arrives at the receiver.
     pub fn receive(&mut self, now: Timestamp, packet: &gst::Buffer) {
         let rtcp = &self.rtcp;
         let send = |bytes: &[u8]| chain(rtcp, bytes);
         self.receiver.on_rtp(now, &bytes(packet), Ecn::NotEct, send).unwrap();
+    }
+
+    /// A sender report of the media's session arrives, without which a receiver report tells no
+    /// round-trip time [RFC3550 §6.4.1].
+    pub fn receive_sender_report(&mut self, now: Timestamp) {
+        const NTP_EPOCH_US: u64 = 2_208_988_800 * 1_000_000;
+        let micros = gst::glib::real_time() as u64 + NTP_EPOCH_US;
+        let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+        let ntp = (seconds << 32) | ((rest << 32) / 1_000_000);
+        let mut report = vec![0x80, 200, 0, 6];
+        report.extend(MEDIA.to_be_bytes());
+        report.extend(ntp.to_be_bytes());
+        report.extend([0; 12]); // RTP timestamp, packets, bytes: a receiver does not need them.
+        self.receiver.on_rtcp(now, &report, |_| ());
     }
 
     /// The receiver's timer.
@@ -113,6 +137,18 @@ impl Peer {
 
 fn chain(pad: &gst::Pad, rtcp: &[u8]) {
     pad.chain(gst::Buffer::from_mut_slice(rtcp.to_vec())).unwrap();
+}
+
+pub fn now() -> Timestamp {
+    Timestamp::from_nanos(gst::get_timestamp().nseconds() as i64)
+}
+
+pub fn stat(element: &gst::Element, name: &str) -> u64 {
+    element.property::<gst::Structure>("stats").get(name).unwrap()
+}
+
+pub fn target(element: &gst::Element) -> u64 {
+    element.property("target-bitrate")
 }
 
 pub fn push_list(
