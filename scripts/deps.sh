@@ -43,6 +43,10 @@ need iputils-ping ping
 need iproute2 ip
 need procps ps
 need tshark tshark
+# The IMS of `weir ims`. The modules have no programs of their own. Debian starts what it installs: on a
+# machine that should not, put a policy-rc.d that exits with 101 first.
+need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules' kamailio
+need rtpengine-daemon rtpengine
 # Rust links with cc, which this package installs too; the fuzzer is C++.
 need g++ c++
 if [ -n "$for_tests" ]; then

@@ -20,6 +20,9 @@ pub(crate) enum Command {
     Register(Register),
     /// Make a call between two users, and leave a record of its messages.
     Call(Call),
+    /// Hold a recorded call against the standards. Exit code: 0 all rules hold, 1 at least one is
+    /// broken, 2 could not check.
+    Check(Check),
     /// Take the bearers of all calls away, as a network does that loses them (ASR).
     Abort,
     /// Run the HSS or the PCRF in the foreground; `up` does this.
@@ -98,4 +101,13 @@ pub(crate) enum Server {
 pub(crate) struct Serve {
     #[arg(value_enum)]
     pub(crate) server: Server,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Check {
+    /// Folder that `weir ims call --out` has written.
+    pub(crate) record: PathBuf,
+    /// Write the results as a JUnit file too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 }

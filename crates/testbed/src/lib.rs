@@ -7,12 +7,14 @@
 //! | `serve` | sockets of the HSS and the PCRF |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
+//! | `check` | rules of the standards for a recorded call |
 //! | `trace` | messages as lines of JSON, and the ladder diagram |
 
 #![warn(missing_docs)]
 
 mod args;
 mod call;
+mod check;
 mod layout;
 mod serve;
 mod trace;
@@ -34,6 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Down => up::down(),
         Command::Register(register) => call::register(register),
         Command::Call(call) => call::call(call),
+        Command::Check(args) => check::check(args),
         Command::Abort => serve::abort(),
         Command::Serve(serve) => serve::serve(serve),
     }
