@@ -216,11 +216,8 @@ fn flow(number: u32, own: &Side, other: &Side, is_rtcp: bool) -> Avp {
         let text = format!("permit {direction} 17 from {} {} to {} {}", from.0, from.1, to.0, to.1);
         avp::FLOW_DESCRIPTION.text(text)
     };
-    let mut avps = vec![
-        avp::FLOW_NUMBER.number(number),
-        rule("out", there, here),
-        rule("in", here, there),
-    ];
+    let mut avps =
+        vec![avp::FLOW_NUMBER.number(number), rule("out", there, here), rule("in", here, there)];
     if is_rtcp {
         avps.push(avp::FLOW_USAGE.number(RTCP));
     }

@@ -5,8 +5,8 @@
 //!   opened:   WaitAnswer  --CEA--> Open
 //! ```
 
-use std::net::IpAddr;
 use core::time::Duration;
+use std::net::IpAddr;
 
 use weir_diameter::{Avp, Message, avp, base};
 

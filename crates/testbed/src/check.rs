@@ -43,9 +43,10 @@ impl<'a> Flow<'a> {
     /// Place of the first message of this name between these parts. A star stands for any part.
     fn place(&self, name: &str, from: &str, to: &str) -> Result<usize, String> {
         let fits = |of: &str, is: &str| of == "*" || of == is;
-        let found = self.messages.iter().position(|one| {
-            one.name == name && fits(from, &one.from) && fits(to, &one.to)
-        });
+        let found = self
+            .messages
+            .iter()
+            .position(|one| one.name == name && fits(from, &one.from) && fits(to, &one.to));
         found.ok_or_else(|| format!("no {name} from {from} to {to}"))
     }
 
@@ -78,7 +79,11 @@ fn has(message: &Message, name: &str, part: &str) -> Result<(), String> {
 }
 
 fn contains(message: &Noted, part: &str) -> Result<(), String> {
-    if message.text.contains(part) { Ok(()) } else { Err(format!("{} has no {part}", message.name)) }
+    if message.text.contains(part) {
+        Ok(())
+    } else {
+        Err(format!("{} has no {part}", message.name))
+    }
 }
 
 fn description(message: &Message) -> Result<Description, String> {
@@ -102,9 +107,7 @@ const RULES: &[Rule] = &[
     Rule {
         section: "TS 24.229 5.1.1.2.1",
         text: "the first REGISTER names the private identity",
-        check: |flow| {
-            has(&flow.sip("REGISTER", flow.caller, "*")?, "Authorization", "username=\"")
-        },
+        check: |flow| has(&flow.sip("REGISTER", flow.caller, "*")?, "Authorization", "username=\""),
     },
     Rule {
         section: "TS 29.228 6.1.1",
@@ -175,7 +178,11 @@ const RULES: &[Rule] = &[
         section: "TS 29.228 6.1.4",
         text: "the I-CSCF asks where the callee is before the callee gets the INVITE",
         check: |flow| {
-            flow.order(&[("LIR", "icscf", "hss"), ("LIA 2001", "hss", "icscf"), ("INVITE", "*", flow.callee)])
+            flow.order(&[
+                ("LIR", "icscf", "hss"),
+                ("LIA 2001", "hss", "icscf"),
+                ("INVITE", "*", flow.callee),
+            ])
         },
     },
     Rule {
@@ -228,7 +235,12 @@ const RULES: &[Rule] = &[
         check: |flow| {
             let progress = flow.sip("183 INVITE", "*", flow.caller)?;
             let number = progress.header("RSeq").unwrap_or_default().to_owned();
-            has(&flow.sip("PRACK", flow.caller, "*")?, "RAck", &format!("{number} "))
+            let prack = flow.sip("PRACK", flow.caller, "*")?;
+            let acknowledged = prack.header("RAck").unwrap_or_default();
+            if acknowledged.split(' ').next() == Some(number.as_str()) {
+                return Ok(());
+            }
+            Err(format!("RSeq is {number} and RAck is '{acknowledged}'"))
         },
     },
     Rule {
@@ -262,7 +274,8 @@ const RULES: &[Rule] = &[
         check: |flow| {
             let count = |name: &str| {
                 let of = flow.messages.iter().filter(|one| one.name == name);
-                of.filter_map(|one| one.text.split(' ').nth(1)).collect::<std::collections::BTreeSet<_>>()
+                of.filter_map(|one| one.text.split(' ').nth(1))
+                    .collect::<std::collections::BTreeSet<_>>()
             };
             let open: Vec<&str> = count("AAR").difference(&count("STR")).copied().collect();
             if open.is_empty() { Ok(()) } else { Err(format!("no STR for {}", open.join(", "))) }
@@ -279,9 +292,14 @@ fn judge(messages: &[Noted]) -> Result<Vec<(&'static Rule, Result<(), String>)>,
 /// `weir ims check`.
 pub(crate) fn check(args: &args::Check) -> anyhow::Result<ExitCode> {
     let path = args.record.join("messages.jsonl");
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let messages: Vec<Noted> = text.lines().filter_map(Noted::from_json).collect();
-    ensure!(messages.len() == text.lines().count(), "{} has lines that are no messages", path.display());
+    ensure!(
+        messages.len() == text.lines().count(),
+        "{} has lines that are no messages",
+        path.display()
+    );
     let judged = judge(&messages).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
     for (rule, result) in &judged {
         let word = if result.is_ok() { "holds " } else { "BROKEN" };
@@ -291,7 +309,8 @@ pub(crate) fn check(args: &args::Check) -> anyhow::Result<ExitCode> {
         }
     }
     if let Some(path) = &args.junit {
-        fs::write(path, junit(&judged)?).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, junit(&judged)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let broken = judged.iter().filter(|(_, result)| result.is_err()).count();
     println!("{} rules hold, {broken} are broken", judged.len() - broken);

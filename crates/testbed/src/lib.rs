@@ -34,6 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Up(up) => up::up(up),
         Command::Down => up::down(),
+        Command::Restart(restart) => up::restart(restart),
         Command::Register(register) => call::register(register),
         Command::Call(call) => call::call(call),
         Command::Check(args) => check::check(args),
