@@ -43,6 +43,9 @@ need iputils-ping ping
 need iproute2 ip
 need procps ps
 need tshark tshark
+# The IMS of `weir ims`. The modules have no programs of their own.
+need 'kamailio kamailio-ims-modules kamailio-websocket-modules kamailio-presence-modules' kamailio
+need rtpengine-daemon rtpengine
 # Rust links with cc, which this package installs too; the fuzzer is C++.
 need g++ c++
 if [ -n "$for_tests" ]; then
@@ -74,6 +77,13 @@ elif [ "$(id -u)" -ne 0 ]; then
 else
     echo "deps: apt-get install$missing"
     export DEBIAN_FRONTEND=noninteractive
+    # Some of these packages start a daemon when they are installed. Nothing here wants it.
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+        trap 'rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' > "$policy"
+        chmod 755 "$policy"
+    fi
     apt-get update -q
     # shellcheck disable=SC2086 # one word a package
     apt-get install -q -y --no-install-recommends $missing

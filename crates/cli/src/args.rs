@@ -55,6 +55,8 @@ pub enum Command {
     /// Compare a model with the real thing or with reference figures. Exit code: 0 all values are
     /// within the limits, 1 at least one is not, 2 could not run.
     Validate(Validate),
+    /// Run an IMS with Kamailio, HSS and PCRF in network namespaces, and calls through it.
+    Ims(weir_testbed::Args),
     /// Print the completions of a shell.
     Completions(Completions),
     /// Write the manual pages.

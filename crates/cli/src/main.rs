@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         args::Command::Score(args) => score::run(&args),
         args::Command::Bench(args) => bench::bench(&args),
         args::Command::Validate(args) => validate::validate(&args),
+        args::Command::Ims(args) => weir_testbed::run(&args),
         args::Command::Completions(args) => completions::completions(&args),
         args::Command::Man(args) => man::man(&args),
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "list",
     "run",
     "call",
@@ -19,9 +19,13 @@ const COMMANDS: [&str; 13] = [
     "score",
     "bench",
     "validate",
+    "ims",
     "completions",
     "man",
 ];
+
+/// Commands of `weir ims`, which have manual pages too.
+const IMS: [&str; 7] = ["abort", "call", "check", "down", "register", "restart", "up"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -115,6 +119,7 @@ fn every_command_has_a_manual_page_with_its_examples() {
     let pages = folder.path().join("made/by/it");
     weir(&["man", pages.to_str().unwrap()]);
     let mut expected: Vec<String> = COMMANDS.iter().map(|name| format!("weir-{name}.1")).collect();
+    expected.extend(IMS.iter().map(|name| format!("weir-ims-{name}.1")));
     expected.push("weir.1".into());
     expected.sort();
     assert_eq!(files_below(&pages), expected);
@@ -158,6 +163,7 @@ fn uninstall_removes_what_install_made_and_nothing_else() {
     .map(String::from)
     .into();
     expected.extend(COMMANDS.iter().map(|name| format!("share/man/man1/weir-{name}.1")));
+    expected.extend(IMS.iter().map(|name| format!("share/man/man1/weir-ims-{name}.1")));
     expected.sort();
     assert_eq!(files_below(&prefix), expected);
     let version = text(Command::new(prefix.join("bin/weir")).arg("--version"));

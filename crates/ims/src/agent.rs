@@ -11,8 +11,8 @@ mod call;
 mod register;
 mod transactions;
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::digest::Credentials;
 use crate::sdp::Medium;

@@ -5,11 +5,13 @@
 //! | [`peer`] | a Diameter connection: capabilities exchange, watchdog |
 //! | [`hss`], [`subscribers`] | home subscriber server over Cx, and its file |
 //! | [`pcrf`], [`policy`] | policy and charging rules function over Rx, and its file |
+//! | [`af`] | application function over Rx, for any profile of RTP |
 //! | [`agent`], [`sip`], [`sdp`], [`digest`] | a SIP user agent with preconditions |
 //! | [`md5`], [`milenage`] | the algorithms of SIP Digest and AKA |
 
 #![warn(missing_docs)]
 
+pub mod af;
 pub mod agent;
 pub mod digest;
 pub mod hss;

@@ -5,8 +5,8 @@
 //!   opened:   WaitAnswer  --CEA--> Open
 //! ```
 
-use std::net::IpAddr;
 use core::time::Duration;
+use std::net::IpAddr;
 
 use weir_diameter::{Avp, Message, avp, base};
 
@@ -43,7 +43,9 @@ impl Identity {
             .with(avp::VENDOR_ID.number(base::VENDOR_3GPP))
             .with(avp::PRODUCT_NAME.text("Weir"))
             .with(avp::SUPPORTED_VENDOR_ID.number(base::VENDOR_3GPP))
+            // In both forms: Kamailio looks for the second one when it answers an ASR by an STR.
             .with(application(self.application))
+            .with(avp::AUTH_APPLICATION_ID.number(self.application))
     }
 }
 
@@ -162,10 +164,7 @@ impl Connection {
             }
             (State::Open, base::DISCONNECT_PEER, false) => self.close("disconnected".into()),
             // [RFC6733 §6.1.4, 7.1.3]
-            (State::Open, ..) if message.application != self.identity.application => {
-                if !message.is_request {
-                    return Vec::new();
-                }
+            (State::Open, _, true) if message.application != self.identity.application => {
                 let result = base::APPLICATION_UNSUPPORTED;
                 vec![Output::Send(answer(&self.identity, &message, result))]
             }

@@ -16,10 +16,15 @@ pub(crate) enum Command {
     Up(Up),
     /// Stop the IMS and remove its namespaces.
     Down,
+    /// Restart one part, or stop it, to see what becomes of calls.
+    Restart(Restart),
     /// Register a user and end the registration.
     Register(Register),
     /// Make a call between two users, and leave a record of its messages.
     Call(Call),
+    /// Hold a recorded call against the standards. Exit code: 0 all rules hold, 1 at least one is
+    /// broken, 2 could not check.
+    Check(Check),
     /// Take the bearers of all calls away, as a network does that loses them (ASR).
     Abort,
     /// Run the HSS or the PCRF in the foreground; `up` does this.
@@ -35,6 +40,15 @@ pub(crate) struct Up {
     /// File of the operator's policy (default: audio with QCI 1, video with QCI 2).
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Restart {
+    /// Part: pcscf, epcscf, icscf, scscf, hss, pcrf or agw.
+    pub(crate) part: String,
+    /// Do not start it again.
+    #[arg(long)]
+    pub(crate) stop: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
@@ -83,6 +97,9 @@ pub(crate) struct Call {
     /// How the call ends.
     #[arg(long, value_enum, default_value = "caller")]
     pub(crate) end: Ending,
+    /// Restart this part while the call stands: hss, pcrf or icscf.
+    #[arg(long, value_name = "PART")]
+    pub(crate) restart: Option<String>,
     /// Folder for the record: messages and times. It must not exist.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
@@ -98,4 +115,13 @@ pub(crate) enum Server {
 pub(crate) struct Serve {
     #[arg(value_enum)]
     pub(crate) server: Server,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct Check {
+    /// Folder that `weir ims call --out` has written.
+    pub(crate) record: PathBuf,
+    /// Write the results as a JUnit file too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 }

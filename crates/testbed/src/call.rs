@@ -14,6 +14,7 @@ use crate::args::{self, Ending, Way};
 use crate::layout::{self, Files};
 use crate::serve::send_abort;
 use crate::trace::{self, Noted};
+use crate::up;
 use crate::user::User;
 
 /// Seconds of a registration.
@@ -57,7 +58,7 @@ pub(crate) fn call(args: &args::Call) -> anyhow::Result<ExitCode> {
     let mut callee = User::new(&files, &args.callee, Way::Udp, on_call, None, started)?;
     registered(&mut [&mut caller, &mut callee])?;
     let target = files.subscribers.subscriber[files.user(&args.callee)?].public[0].clone();
-    let outcome = conduct(&mut caller, &mut callee, &target, args.end);
+    let outcome = conduct(&mut caller, &mut callee, &target, args);
     let left = deregister(&mut [&mut caller, &mut callee]);
     let start_ns = u64::try_from(start_ns).unwrap_or(0);
     let messages = all_messages(&caller, &callee, start_ns);
@@ -79,7 +80,13 @@ const BUSY: u16 = 486;
 /// Request Terminated.
 const TERMINATED: u16 = 487;
 
-fn conduct(caller: &mut User, callee: &mut User, target: &str, end: Ending) -> anyhow::Result<()> {
+fn conduct(
+    caller: &mut User,
+    callee: &mut User,
+    target: &str,
+    args: &args::Call,
+) -> anyhow::Result<()> {
+    let end = args.end;
     caller.act(|agent, now| agent.call(now, target))?;
     let is_failed = |event: &Event| matches!(event, Event::Failed(_));
     match end {
@@ -106,6 +113,9 @@ fn conduct(caller: &mut User, callee: &mut User, target: &str, end: Ending) -> a
     until(&mut [caller, callee], "an answer", stands)?;
     if let Some((_, Event::Failed(code))) = caller.events.last() {
         bail!("the call failed with status {code}");
+    }
+    if let Some(part) = &args.restart {
+        up::restart(&args::Restart { part: part.clone(), stop: false })?;
     }
     let start = Instant::now();
     while start.elapsed() < STANDING {

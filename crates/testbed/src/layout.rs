@@ -156,7 +156,6 @@ fn filled(template: &str, name: &str, folder: &Path, files: &Files) -> String {
     template
         .replace("%websocket%", if is_epcscf { "#!define WITH_WEBSOCKET" } else { "" })
         .replace("%without_bearer%", without_bearer)
-        .replace("%rx%", "1")
         .replace("%name%", name)
         .replace("%address%", &address(name).to_string())
         .replace("%realm%", &files.subscribers.realm)

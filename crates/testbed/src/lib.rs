@@ -7,12 +7,14 @@
 //! | `serve` | sockets of the HSS and the PCRF |
 //! | `user` | sockets of the user agents |
 //! | `call` | one call with its record |
+//! | `check` | rules of the standards for a recorded call |
 //! | `trace` | messages as lines of JSON, and the ladder diagram |
 
 #![warn(missing_docs)]
 
 mod args;
 mod call;
+mod check;
 mod layout;
 mod serve;
 mod trace;
@@ -32,8 +34,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Up(up) => up::up(up),
         Command::Down => up::down(),
+        Command::Restart(restart) => up::restart(restart),
         Command::Register(register) => call::register(register),
         Command::Call(call) => call::call(call),
+        Command::Check(args) => check::check(args),
         Command::Abort => serve::abort(),
         Command::Serve(serve) => serve::serve(serve),
     }

@@ -41,6 +41,11 @@ pub(crate) fn up(args: &args::Up) -> anyhow::Result<ExitCode> {
     let running: Vec<String> = namespaces()?;
     ensure!(running.is_empty(), "an IMS is running already: weir ims down");
     let folder = layout::folder();
+    if folder.exists() {
+        // Logs and traces of the last run.
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     fs::write(folder.join("subscribers.toml"), &subscribers)?;
     fs::write(folder.join("policy.toml"), &policy)?;
@@ -62,30 +67,13 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
     for (number, user) in files.users().enumerate() {
         make_terminal(number, user)?;
     }
-    let own = std::env::current_exe().context("cannot find this program")?;
-    // As `weir ims serve hss`, or as `weir-ims serve hss`.
-    let is_whole = own.file_name().is_some_and(|name| name == "weir");
     for server in ["hss", "pcrf"] {
-        let mut command = in_namespace(CORE);
-        command.arg(&own);
-        if is_whole {
-            command.arg("ims");
-        }
-        spawn(folder, server, command.args(["serve", server]))?;
+        start_part(folder, server)?;
         wait_for(address(server), DIAMETER_PORT, server)?;
     }
-    let agw = address("agw");
-    let mut command = in_namespace(CORE);
-    command.args(["rtpengine", "--table=-1", "--foreground", "--log-stderr"]);
-    command.args([format!("--interface={agw}"), format!("--listen-ng={agw}:2223")]);
-    spawn(folder, "agw", command.args(["--port-min=30000", "--port-max=30999"]))?;
+    start_part(folder, "agw")?;
     for name in CSCFS {
-        let mut command = in_namespace(CORE);
-        command.args(["kamailio", "-DD", "-E", "-m", "96", "-M", "8"]);
-        command.arg("-f").arg(folder.join(format!("{name}.cfg")));
-        command.arg("-P").arg(folder.join(format!("{name}.pid")));
-        command.arg("-Y").arg(folder.join(name)).arg("-w").arg(folder);
-        spawn(folder, name, &mut command)?;
+        start_part(folder, name)?;
     }
     let connected = |server: &str, count: usize| {
         let trace = fs::read_to_string(folder.join(format!("{server}.log"))).unwrap_or_default();
@@ -104,6 +92,64 @@ fn start(folder: &Path, files: &Files) -> anyhow::Result<()> {
         thread::sleep(TICK);
     }
     Ok(())
+}
+
+/// Starts one part of the core.
+fn start_part(folder: &Path, name: &str) -> anyhow::Result<()> {
+    let mut command = in_namespace(CORE);
+    match name {
+        "hss" | "pcrf" => {
+            let own = std::env::current_exe().context("cannot find this program")?;
+            // As `weir ims serve hss`, or as `weir-ims serve hss`.
+            let is_whole = own.file_name().is_some_and(|name| name == "weir");
+            command.arg(&own);
+            if is_whole {
+                command.arg("ims");
+            }
+            command.args(["serve", name]);
+        }
+        "agw" => {
+            let own = address("agw");
+            command.args(["rtpengine", "--table=-1", "--foreground", "--log-stderr"]);
+            command.args([format!("--interface={own}"), format!("--listen-ng={own}:2223")]);
+            command.args(["--port-min=30000", "--port-max=30999"]);
+        }
+        _ => {
+            command.args(["kamailio", "-DD", "-E", "-m", "96", "-M", "8"]);
+            command.arg("-f").arg(folder.join(format!("{name}.cfg")));
+            command.arg("-P").arg(folder.join(format!("{name}.pid")));
+            command.arg("-Y").arg(folder.join(name)).arg("-w").arg(folder);
+        }
+    }
+    spawn(folder, name, &mut command)
+}
+
+/// Ends one part, and starts it again unless it is to stay away.
+pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
+    let name = args.part.as_str();
+    let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+    ensure!(known.contains(&name), "no part '{name}': the parts are {}", known.join(", "));
+    let folder = layout::folder();
+    Files::of_running()?;
+    let pid = fs::read_to_string(folder.join(format!("{name}.process"))).unwrap_or_default();
+    let pid: i32 = pid.trim().parse().with_context(|| format!("no process of {name} is known"))?;
+    // The number may belong to somebody else by now, but not within our namespace.
+    let runs = || Ok::<bool, anyhow::Error>(processes(CORE)?.contains(&pid));
+    if runs()?
+        && let Some(process) = Pid::from_raw(pid)
+    {
+        kill_process(process, Signal::TERM).with_context(|| format!("cannot end {name}"))?;
+        let start = Instant::now();
+        while runs()? {
+            ensure!(start.elapsed() < 2 * GRACE, "{name} does not end");
+            thread::sleep(TICK);
+        }
+    }
+    if !args.stop {
+        start_part(&folder, name)?;
+    }
+    println!("{name} {}", if args.stop { "is stopped" } else { "is started again" });
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Stops the IMS.
@@ -208,10 +254,16 @@ fn in_namespace(name: &str) -> Command {
 /// Starts a part that outlives this program. Its output goes to its log.
 fn spawn(folder: &Path, name: &str, command: &mut Command) -> anyhow::Result<()> {
     let path = folder.join(format!("{name}.log"));
-    let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let again = log.try_clone()?;
     command.stdin(Stdio::null()).stdout(again).stderr(log).process_group(0);
-    command.spawn().with_context(|| format!("cannot start {name}"))?;
+    let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+    // `ip netns exec` becomes the program, so the number stays.
+    fs::write(folder.join(format!("{name}.process")), child.id().to_string())?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Repeats requests until they are answered, and responses when their request comes again
 //! ([RFC3261 §17]).
 
-use std::collections::VecDeque;
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use crate::sip::Message;
 

@@ -1,0 +1,196 @@
+//! The IMS with its real components: Kamailio, rtpengine, our HSS and PCRF, and our user agents.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+use std::{fs, thread};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use weir_diameter::{Message, avp, base};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-ims");
+const RUN: &str = "/run/weir-ims";
+
+fn ims(arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).output().unwrap()
+}
+
+/// Runs a command that must succeed.
+fn succeeds(arguments: &[&str]) -> String {
+    let output = ims(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that must fail with exit code 2 and one line.
+fn fails(arguments: &[&str]) -> String {
+    let output = ims(arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+/// Takes the IMS down when a test ends, in whatever way.
+struct Running;
+
+impl Running {
+    /// Starts the IMS, or says why it cannot run here.
+    fn start(arguments: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: an IMS needs root");
+            return None;
+        }
+        let output = ims(&[&["up"], arguments].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        for reason in ["missing Debian packages", "is running already", "install kamailio"] {
+            if error.contains(reason) {
+                println!("skipped: {}", error.trim());
+                return None;
+            }
+        }
+        assert!(output.status.success(), "{error}");
+        Some(Self)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let output = ims(&["down"]);
+        if !thread::panicking() {
+            assert!(output.status.success());
+            let namespaces = Command::new("ip").args(["netns", "list"]).output().unwrap().stdout;
+            assert!(!String::from_utf8(namespaces).unwrap().contains("weir-ims-"));
+        }
+    }
+}
+
+/// Runs a function in the network of a terminal.
+fn in_terminal<R: Send>(user: &str, function: impl FnOnce() -> R + Send) -> R {
+    let file = fs::File::open(format!("/run/netns/weir-ims-{user}")).unwrap();
+    thread::scope(|scope| {
+        let entered = scope.spawn(move || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            function()
+        });
+        entered.join().unwrap()
+    })
+}
+
+/// Sends a datagram from alice's terminal and returns the first line of the final response.
+fn asked(to: &str, request: &str) -> String {
+    in_terminal("alice", || {
+        let socket = UdpSocket::bind("10.46.1.2:5060").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket.send_to(request.as_bytes(), to).unwrap();
+        let mut bytes = [0; 4096];
+        loop {
+            let count = socket.recv(&mut bytes).unwrap();
+            let text = String::from_utf8_lossy(&bytes[..count]);
+            let first = text.lines().next().unwrap().to_owned();
+            if !first.starts_with("SIP/2.0 1") {
+                return first;
+            }
+        }
+    })
+}
+
+/// A request of alice's terminal with these additional headers.
+fn request(method: &str, uri: &str, headers: &str) -> String {
+    format!(
+        "{method} {uri} SIP/2.0\r\nVia: SIP/2.0/UDP 10.46.1.2:5060;branch=z9hG4bK{method}1;rport\r\n\
+         Max-Forwards: 70\r\nFrom: <sip:alice@ims.test>;tag=1\r\nTo: <sip:alice@ims.test>\r\n\
+         Call-ID: {method}{}\r\nCSeq: 1 {method}\r\nContact: <sip:alice@10.46.1.2:5060>\r\n\
+         {headers}Content-Length: 0\r\n\r\n",
+        headers.len()
+    )
+}
+
+#[test]
+fn users_register_and_call_through_kamailio() {
+    let Some(_running) = Running::start(&[]) else { return };
+    // Digest by datagrams and by a WebSocket, and AKA.
+    succeeds(&["register", "alice"]);
+    succeeds(&["register", "alice", "--via", "ws"]);
+    succeeds(&["register", "carol"]);
+    let error = fails(&["register", "alice", "--password", "wrong"]);
+    assert!(error.contains("alice is not registered: status 403"), "{error}");
+    let error = fails(&["register", "eve"]);
+    assert!(error.contains("the subscribers are alice, bob, carol"), "{error}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("call");
+    let out = out.to_str().unwrap();
+    let phases = succeeds(&["call", "alice", "bob", "--out", out]);
+    assert!(phases.contains("INVITE to 183"), "{phases}");
+    let rules = succeeds(&["check", out]);
+    assert!(rules.ends_with("rules hold, 0 are broken\n"), "{rules}");
+    let bearers = fs::read_to_string(Path::new(out).join("messages.jsonl")).unwrap();
+    assert!(bearers.contains("video QCI 2"), "no bearer of the video");
+
+    for end in ["callee", "refused", "cancelled", "aborted"] {
+        succeeds(&["call", "alice", "bob", "--end", end]);
+    }
+    let out = folder.path().join("ws");
+    let out = out.to_str().unwrap();
+    succeeds(&["call", "alice", "bob", "--via", "ws", "--out", out]);
+    succeeds(&["check", out]);
+}
+
+// [TS 33.203 §U.1]
+#[test]
+fn strangers_and_forged_requests_are_refused() {
+    let Some(_running) = Running::start(&[]) else { return };
+    let route = "Route: <sip:orig@scscf.ims.test:5060;lr>\r\n";
+    let invite = request("INVITE", "sip:bob@ims.test", route);
+    assert_eq!(asked("10.46.0.4:5060", &invite), "SIP/2.0 403 No Peer");
+    let register = request("REGISTER", "sip:ims.test", "");
+    assert_eq!(asked("10.46.0.3:5060", &register), "SIP/2.0 403 No Peer");
+    // Who is not registered cannot call, not even with the route of the terminating side.
+    let route = "Route: <sip:term@pcscf.ims.test:5060;lr>\r\n";
+    let invite = request("INVITE", "sip:bob@10.46.2.2", route);
+    assert_eq!(asked("10.46.0.1:5060", &invite), "SIP/2.0 403 Register First");
+    // Only the network may say that somebody is authenticated.
+    let forged = "Authorization: Digest username=\"alice@ims.test\",realm=\"ims.test\",nonce=\"\",\
+        uri=\"sip:ims.test\",response=\"\",integrity-protected=\"auth-done\"\r\n";
+    let register = request("REGISTER", "sip:ims.test", forged);
+    assert!(asked("10.46.0.1:5060", &register).starts_with("SIP/2.0 401 "));
+
+    // A terminal reaches no Diameter server, whatever it says that it is.
+    for server in ["10.46.0.5:3868", "10.46.0.6:3868"] {
+        let answer = in_terminal("alice", || {
+            let mut stream = TcpStream::connect(server).unwrap();
+            let request = Message::request(base::CAPABILITIES_EXCHANGE, base::COMMON)
+                .with(avp::ORIGIN_HOST.text("icscf.ims.test"));
+            let _ = stream.write_all(&request.to_bytes());
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            answer
+        });
+        assert_eq!(answer, b"", "{server}");
+    }
+}
+
+#[test]
+fn without_capacity_the_policy_decides_about_the_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let media = "[media.audio]\nqci = 1\narp = 2\nmost_kbps = 128\n\
+        [media.video]\nqci = 2\narp = 4\nmost_kbps = 4000\n";
+    let policy = folder.path().join("policy.toml");
+    for (without_bearer, is_call) in [("continue", true), ("refuse", false)] {
+        let head = format!("capacity_kbps = 1000\nwithout_bearer = '{without_bearer}'\n");
+        fs::write(&policy, head + media).unwrap();
+        let Some(_running) = Running::start(&["--policy", policy.to_str().unwrap()]) else {
+            return;
+        };
+        let output = ims(&["call", "alice", "bob"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_call, "{without_bearer}: {error}");
+        let log = fs::read_to_string(format!("{RUN}/pcscf.log")).unwrap();
+        assert!(log.contains("no bearer for call"), "{without_bearer}");
+    }
+}
