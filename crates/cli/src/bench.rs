@@ -23,8 +23,14 @@ const NS3_POINT_TO_POINT: f64 = 459.0;
 const GOAL: f64 = 10_000.0;
 /// Wi-Fi and cellular cells, and the goal for each, as a multiple of real time. Five calls should
 /// be fast to explore; fifty stations that always send must keep up with the wall clock.
-const CELLS: [(&str, f64); 4] =
-    [("demo/wifi-5", 500.0), ("demo/wifi-50", 1.0), ("demo/lte-5", 500.0), ("demo/lte-50", 50.0)];
+const CELLS: [(&str, f64); 6] = [
+    ("demo/wifi-5", 500.0),
+    ("demo/wifi-50", 1.0),
+    ("demo/lte-5", 500.0),
+    ("demo/lte-5/walking", 500.0),
+    ("demo/lte-5/driving", 500.0),
+    ("demo/lte-50", 50.0),
+];
 /// Number of flows on one link whose cost per packet is compared with that of a single flow, and
 /// the goal for the ratio.
 const FLOWS: usize = 100;

@@ -1,5 +1,9 @@
 use weir::units::Bitrate;
-use weir_net::path::{AccessPlan, Hop};
+use weir_net::cellular::{
+    BearerChange, BearerConfig, BearerRef, Carrier, CellularConfig, Directions, FILTERED,
+    Guarantee, PacketFilter, Scheduler, Signal, Terminal,
+};
+use weir_net::path::{AccessPlan, Attachment, Hop};
 use weir_net::wifi::{
     AccessCategory, Arrivals, Association, Band, Cell, CellConfig, DataRate, Errors, FrameKind,
     Mcs, NodeId, RateControl, Station, StationLoad,
@@ -371,5 +375,69 @@ fn a_change_that_the_access_network_does_not_know_is_not_recorded() {
     for mut network in [cell_network(Vec::new()), two_hosts()] {
         network.set_access(ms(0), &Unknown);
         assert!(network.into_record().access_changes.is_empty());
+    }
+}
+
+/// An IPv4 packet with the header of UDP, with these ports.
+fn datagram((from, source): (Ipv4Addr, u16), (to, destination): (Ipv4Addr, u16)) -> Vec<u8> {
+    let mut packet = packet(from, to);
+    packet[9] = 17;
+    packet[20..22].copy_from_slice(&source.to_be_bytes());
+    packet[22..24].copy_from_slice(&destination.to_be_bytes());
+    packet
+}
+
+#[test]
+fn bearers_of_a_cell_are_added_changed_and_removed_by_calls() {
+    let rate = |kbps| Directions::both(Bitrate::from_kbps(kbps));
+    let guarantee = |kbps| Guarantee { rate: rate(kbps), limit: rate(kbps) };
+    let mut config = CellularConfig::new(
+        Carrier::lte(25),
+        vec![Terminal::new("phone", Directions::both(Signal::constant(20.0)))],
+    );
+    config.scheduler = Scheduler::QualityOfService;
+    let phone = Some(Attachment { terminal: 1, class: FILTERED });
+    let delay = LinkConfig::unlimited(TimeDelta::from_millis(10));
+    let plan = Plan {
+        access: Some(AccessPlan::new(config)),
+        hops: vec![Hop::new(delay.clone(), delay)],
+        hosts: vec![HostPlan { attachment: phone, ..HostPlan::at(0) }, HostPlan::at(1)],
+        local_traffic: false,
+    };
+    let mut network = Network::new(&plan, &HOSTS[..2], Seed::new(1));
+    let mut video = BearerConfig::default();
+    video.name = "video".into();
+    video.filters = vec![PacketFilter::Ports { protocol: 17, first: 5_000, last: 5_010 }];
+    video.guarantee = Some(guarantee(1_000));
+    let own = || BearerRef { terminal: 0, bearer: "video".into() };
+    // Four packets each way in each phase: two of the port of the filter, two of another.
+    let phase = |network: &mut Network, from: i64| {
+        for (number, port) in [(0, 5_005), (1, 5_005), (2, 6_000), (3, 6_000)] {
+            while network.poll(ms(from + number)).is_some() {}
+            network.enqueue(ms(from + number), 0, &datagram((A, port), (B, 9)));
+            network.enqueue(ms(from + number), 1, &datagram((B, 9), (A, port)));
+        }
+        while network.poll(ms(from + 900)).is_some() {}
+    };
+    phase(&mut network, 0);
+    network.set_access(ms(1_000), &BearerChange::Add { terminal: 0, bearer: video });
+    phase(&mut network, 1_000);
+    let change = BearerChange::Guarantee { bearer: own(), guarantee: Some(guarantee(2_000)) };
+    network.set_access(ms(2_000), &change);
+    network.set_access(ms(2_000), &BearerChange::Remove(own()));
+    phase(&mut network, 2_000);
+    network.set_access(ms(3_000), &BearerChange::Remove(own()));
+    while network.poll(ms(3_100)).is_some() {}
+    let record = network.into_record();
+    assert_eq!(record.access_changes.len(), 4);
+    let cellular = record.access.unwrap().cellular;
+    let kinds: Vec<String> = cellular.events.iter().map(|it| it.kind.to_string()).collect();
+    assert_eq!(kinds, ["added", "changed", "removed", "unknown"]);
+    let delivered = |bearer: &str, way: Way| {
+        let rows = cellular.rows.iter().filter(|row| row.bearer == bearer && row.way == way);
+        rows.map(|row| row.delivered.as_bytes() / 125).sum::<u64>()
+    };
+    for way in [Way::Up, Way::Down] {
+        assert_eq!((delivered("video", way), delivered("default", way)), (2, 10), "{way:?}");
     }
 }
