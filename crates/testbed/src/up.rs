@@ -145,6 +145,8 @@ pub(crate) fn restart(args: &args::Restart) -> anyhow::Result<ExitCode> {
             thread::sleep(TICK);
         }
     }
+    // Kamailio does not start while this file names a process that nobody has waited for.
+    let _ = fs::remove_file(folder.join(format!("{name}.pid")));
     if !args.stop {
         start_part(&folder, name)?;
     }
