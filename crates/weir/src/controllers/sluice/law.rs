@@ -20,6 +20,8 @@ const SCALE_GROWTH_PER_S: f64 = 0.02;
 const SCALE_MIN: f64 = 0.1;
 /// A queue this short, or a quarter of the reference, is a sight of the empty path (S-20).
 const EMPTY: TimeDelta = TimeDelta::from_millis(3);
+/// A delivered rate below this part of the level is a fall of the capacity (S-26).
+const FELL: f64 = 0.8;
 /// The level may exceed the largest target by this factor.
 const LEVEL_MAX: f64 = 1.1;
 /// Doublings of the growth that are counted at most (S-11).
@@ -81,6 +83,8 @@ impl Sluice {
     pub(super) fn step(&mut self, seen: &Seen) -> Reason {
         self.scale = (self.scale * (1.0 + SCALE_GROWTH_PER_S * seen.step_s)).min(1.0);
         self.watch(seen);
+        let kept = 1.0 - self.surplus() * self.p.share_cut * seen.step_s; // S-27
+        (self.level, self.rate) = (self.level * kept, self.rate * kept);
         let crowded =
             self.crowding.time() > self.p.t_rival + self.rtt() && seen.queue < self.p.q_compete;
         let reason = match self.state {
@@ -128,7 +132,10 @@ impl Sluice {
     fn watch(&mut self, seen: &Seen) {
         let is_calm = seen.queue <= seen.reference / 2;
         self.calm_s = is_calm.then(|| self.calm_s.map_or(0.0, |time| time + seen.step_s));
-        let limit = seen.reference + self.p.q_rival;
+        if self.calm_s.is_some_and(|time| time > self.p.t_left.as_secs_f64()) {
+            self.sharing = Default::default();
+        }
+        let limit = seen.reference + self.p.q_rival * self.scale;
         let noise = self.queue.noise();
         self.crowding.update(seen.queue, limit, noise, seen.step_s, self.p.relief);
         if seen.queue <= (seen.reference / 4).max(EMPTY) {
@@ -165,6 +172,9 @@ impl Sluice {
             self.state = State::Track;
         }
         let cut = (seen.excess() / self.p.t_queue).min(self.p.cut_max);
+        if seen.delivered_soon < self.level * FELL {
+            self.sharing = Default::default();
+        }
         self.level = self.level.min(seen.delivered_soon);
         self.approach(seen.delivered_soon * (1.0 - cut), seen);
         Reason::QueuingDelay
@@ -185,7 +195,10 @@ impl Sluice {
             let grown = self.level * libm::exp(growth * seen.step_s);
             self.level = grown.min(self.ceiling(seen)).max(self.level);
         } else if seen.congestion.is_none() {
-            let share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
+            let mut share = (seen.step_s / self.p.t_level.as_secs_f64()).min(1.0);
+            if seen.delivered > self.level {
+                share *= self.gentle(0.0); // S-27: what others leave is not taken.
+            }
             self.level = self.level * (1.0 - share) + seen.delivered * share;
         }
         let excess = seen.excess() / self.p.t_queue;
@@ -202,7 +215,8 @@ impl Sluice {
         let doublings = (calm_s / p.t_double.as_secs_f64()).min(DOUBLINGS_MAX);
         let is_known = self.level < self.anchor * RECOVERED;
         let least = if is_known { p.g_recover } else { 0.0 };
-        (p.g_track * libm::exp2(doublings)).max(least).min(p.g_climb)
+        let most = p.g_climb * self.gentle(p.share_growth);
+        (p.g_track * libm::exp2(doublings)).max(least).min(most)
     }
 
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
@@ -257,7 +271,10 @@ impl Sluice {
         if seen.congestion.is_some() {
             self.rate = self.rate * (p.b_compete / p.b_loss);
         } else {
-            let growth = self.additive(p.a_compete).min(p.g_compete);
+            // A round trip must not grow by more than a loss takes back.
+            let rtt_s = self.rtt().max(COMPETE_RTT_MIN).as_secs_f64();
+            let most = p.g_compete.min((1.0 - p.b_compete) / rtt_s);
+            let growth = self.additive(p.a_compete).min(most);
             let grown = self.rate * (1.0 + growth * seen.step_s);
             self.rate = grown.min(self.ceiling(seen));
         }

@@ -5,12 +5,13 @@
 //!         +-> rate meter -> delivered rate, sent rate ----------------+-> law -> rate -> target,
 //!         +-> losses -----> inherent, or by a queue ------------------+    ^            pacing rate
 //!         +-> marks ------> share ------------------------------------+    |
+//!         +-> sharing ----> own part of the capacity -----------------+    |
 //!                           competition: crowding, tests of the rival -----+
 //! ```
 //!
 //! While a queue stands, the delivered rate is the capacity. So the controller keeps a short queue
 //! standing and follows the delivered rate. Without a queue it grows, faster the longer none shows.
-//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-25.
+//! `docs/reference/controllers/sluice.md` states the rules. Comments refer to them as S-1 to S-26.
 
 mod competition;
 mod law;
@@ -19,6 +20,7 @@ mod marks;
 mod parameters;
 mod queue;
 mod rate_meter;
+mod sharing;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ use self::losses::Losses;
 use self::marks::Marks;
 use self::queue::Queue;
 use self::rate_meter::RateMeter;
+use self::sharing::Sharing;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
@@ -52,6 +55,10 @@ const REPORT_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(2);
 const MISSED_REPORTS: f64 = 2.5;
 /// Size of a packet until some were sent.
 const PACKET_SIZE: DataSize = DataSize::from_bytes(1_200);
+/// A standing queue above this is one (S-26).
+const STANDS: TimeDelta = TimeDelta::from_millis(2);
+/// Weight of the delay noise in the delay that is no wait in a queue (S-26).
+const WAIT_NOISE: f64 = 0.5;
 /// Share of a new packet in the mean size.
 const SIZE_GAIN: f64 = 1.0 / 64.0;
 
@@ -67,6 +74,7 @@ pub struct Sluice {
     delivered: RateMeter,
     sent: RateMeter,
     losses: Losses,
+    sharing: Sharing,
     marks: Marks,
     silence: Silence,
     rtt: Option<TimeDelta>,
@@ -123,6 +131,7 @@ impl Sluice {
             delivered: RateMeter::default(),
             sent: RateMeter::default(),
             losses: Losses::default(),
+            sharing: Sharing::default(),
             marks: Marks::default(),
             silence: Silence::default(),
             rtt: None,
@@ -164,7 +173,19 @@ impl Sluice {
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
         // A round-trip time contains the wait for the packet that is reported on.
         let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
-        path + (self.packet_time() * (p.k_packet * self.priority)).min(most)
+        let whole = path + (self.packet_time() * (p.k_packet * self.priority)).min(most);
+        let least = (p.q_min + self.queue.noise()).min(whole);
+        (whole * self.gentle(p.share_scale)).max(least)
+    }
+
+    /// How clearly the flow has more than its part beside others, 0 to 1 (S-26).
+    fn surplus(&self) -> f64 {
+        self.sharing.surplus(self.p.share_fair, self.p.share_alone)
+    }
+
+    /// The factor of a flow that gives way: from 1 without a surplus to `most` with a clear one.
+    fn gentle(&self, most: f64) -> f64 {
+        1.0 - self.surplus() * (1.0 - most)
     }
 
     /// Takes the packets of a report into the measurements (S-1 to S-6). Returns whether any
@@ -172,11 +193,15 @@ impl Sluice {
     fn measure(&mut self, now: Timestamp, report: &FeedbackReport) -> bool {
         if report.new_clock {
             self.queue.on_new_clock();
+            self.sharing = Sharing::default();
             self.delivered = RateMeter::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
         let (mut received, mut lost, mut marked) = (0, 0, 0);
         self.queue.begin_report();
+        self.sharing.begin_report(report.packets.len(), self.level);
+        let stands = self.queue.standing() > Some(STANDS);
+        let least_wait = self.packet_time() + self.queue.noise() * WAIT_NOISE;
         for packet in &report.packets {
             self.sent.add(packet.send_time, packet.size);
             let Some(arrival) = packet.arrival_time else {
@@ -186,7 +211,9 @@ impl Sluice {
             received += 1;
             // Marks count only if the sender uses ECN.
             marked += u64::from(packet.ecn == Ecn::Ce && self.ecn != EcnMode::Off);
-            self.queue.on_packet(arrival - packet.send_time);
+            let above = self.queue.on_packet(arrival - packet.send_time);
+            let waited = if stands { above - least_wait } else { TimeDelta::ZERO };
+            self.sharing.on_packet(packet.send_time, arrival, packet.size, waited);
             self.delivered.add(arrival, packet.size);
             self.packet_bytes += SIZE_GAIN * (packet.size.as_bytes() as f64 - self.packet_bytes);
         }
@@ -299,6 +326,7 @@ impl Controller for Sluice {
                 ("level_kbps", self.level.as_kbps_f64()),
                 ("scale_ratio", self.scale),
                 ("crowded_s", self.crowding.time().as_secs_f64()),
+                ("share_ratio", self.sharing.own()),
             ]))
     }
 }

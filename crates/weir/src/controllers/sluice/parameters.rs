@@ -147,6 +147,18 @@ parameters! {
     a_marked: f64 = 0.5;
     /// `T_MARKED`: time after a mark for which the growth is additive.
     t_marked: TimeDelta = TimeDelta::from_secs(2);
+    /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
+    share_fair: f64 = 0.55;
+    /// `SHARE_ALONE`: share of the capacity from which the flow counts as alone.
+    share_alone: f64 = 0.9;
+    /// `SHARE_SCALE`: scale of the reference delay of a flow that gives way.
+    share_scale: f64 = 0.3;
+    /// `SHARE_GROWTH`: scale of the fastest growth of a flow that gives way.
+    share_growth: f64 = 0.2;
+    /// `SHARE_CUT`: part of its rate that a flow that gives way leaves to others, per second.
+    share_cut: f64 = 0.03;
+    /// `T_LEFT`: after this time without a queue nobody else wants the capacity.
+    t_left: TimeDelta = TimeDelta::from_secs(1);
     /// `PATIENCE`: feedback is missing this long after it was due.
     patience: TimeDelta = TimeDelta::from_millis(500);
 }

@@ -58,10 +58,12 @@ impl Queue {
         self.longest = TimeDelta::from_nanos(i64::MIN);
     }
 
-    /// Adds the one-way delay of a packet.
-    pub(super) fn on_packet(&mut self, delay: TimeDelta) {
+    /// Adds the one-way delay of a packet. Returns how far it is above the base.
+    pub(super) fn on_packet(&mut self, delay: TimeDelta) -> TimeDelta {
         self.filling = self.filling.min(delay);
         self.longest = self.longest.max(delay);
+        let base = self.base();
+        if base == TimeDelta::MAX { TimeDelta::ZERO } else { delay - base }
     }
 
     /// A report is complete. The newest packet that it reports as received was sent `rtt` ago.

@@ -299,3 +299,21 @@ fn limits_of_the_receiver_and_shares_of_coupled_flows_hold_at_once() {
     sluice.on_shared_rate(now, kbps(700));
     assert_eq!((sluice.target().bitrate, sluice.metrics().reason), (kbps(700), Reason::Coupled));
 }
+
+// S-26, S-27: the load takes 0.7 of 2 Mbit/s, and the flow the rest.
+#[test]
+fn a_flow_with_most_of_a_shared_link_wants_a_shorter_queue() {
+    let mut path = Loop::new(sluice(150, 300, 2_500), kbps(2_000));
+    path.load = kbps(700);
+    path.run(ms(20_000));
+    let (mut gentle, mut parts) = (false, Vec::new());
+    for _ in 0..200 {
+        path.run(ms(50));
+        parts.push(path.sluice.sharing.own());
+        gentle |= path.sluice.surplus() > 0.2;
+    }
+    let known: Vec<f64> = parts.into_iter().filter(|part| *part < 1.0).collect();
+    let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+    assert!((0.55..0.75).contains(&mean), "{mean} of 0.65, {} times", known.len());
+    assert!(gentle);
+}

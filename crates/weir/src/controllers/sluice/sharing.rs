@@ -1,0 +1,147 @@
+//! The flow's part of the bottleneck's capacity, from the way its packets queue.
+//!
+//! If a packet reaches a queue before the packet ahead of it has left, the link sends this packet
+//! and what others sent in the gap between the two:
+//!
+//! ```text
+//! arrival gap = size / capacity + send gap * others / capacity
+//! ```
+//!
+//! A least-squares fit gives both factors, without a known capacity or equal clocks. The second
+//! factor is the part that others have (S-26). The pairs are chosen by the delay of the packet
+//! ahead and the gap alone: a choice by the later delay would bias the fit.
+
+use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Packets over which the fit is taken.
+const WINDOW: f64 = 500.0;
+/// Pairs of packets before the fit counts.
+const ENOUGH: f64 = 100.0;
+/// The surplus grows from 0 to 1 over this much above the fair part.
+const FAIR_RAMP: f64 = 0.2;
+/// The surplus falls from 1 to 0 over this much below the part of a flow that is alone.
+const ALONE_RAMP: f64 = 0.05;
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    sent: Timestamp,
+    arrived: Timestamp,
+    /// How long it surely waited in the queue.
+    waited: TimeDelta,
+}
+
+/// Sums of the least-squares fit. Sizes are in kB. Gaps are in ms, times the level in Mbit/s: so
+/// the factors stay the same when the capacity changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sharing {
+    last: Option<Passed>,
+    level_mbps: f64,
+    count: f64,
+    size_size: f64,
+    size_gap: f64,
+    gap_gap: f64,
+    arrival_size: f64,
+    arrival_gap: f64,
+}
+
+impl Sharing {
+    /// A report of this many packets begins: older packets lose weight.
+    pub(super) fn begin_report(&mut self, packets: usize, level: Bitrate) {
+        self.level_mbps = level.as_mbps_f64();
+        let keep = WINDOW / (WINDOW + packets as f64);
+        self.count *= keep;
+        self.size_size *= keep;
+        self.size_gap *= keep;
+        self.gap_gap *= keep;
+        self.arrival_size *= keep;
+        self.arrival_gap *= keep;
+    }
+
+    /// A packet arrived. It surely waited this long in the queue.
+    pub(super) fn on_packet(
+        &mut self,
+        sent: Timestamp,
+        arrived: Timestamp,
+        size: DataSize,
+        waited: TimeDelta,
+    ) {
+        let Some(ahead) = self.last.replace(Passed { sent, arrived, waited }) else { return };
+        let (gap, arrival) = (sent - ahead.sent, arrived - ahead.arrived);
+        if gap < TimeDelta::ZERO || arrival < TimeDelta::ZERO || ahead.waited <= gap {
+            return;
+        }
+        let size = size.as_bytes() as f64 / 1_000.0;
+        let gap = gap.as_millis_f64() * self.level_mbps;
+        let arrival = arrival.as_millis_f64() * self.level_mbps;
+        self.count += 1.0;
+        self.size_size += size * size;
+        self.size_gap += size * gap;
+        self.gap_gap += gap * gap;
+        self.arrival_size += arrival * size;
+        self.arrival_gap += arrival * gap;
+    }
+
+    /// The flow's part of the capacity, 0 to 1: 1 while too little is known.
+    pub(super) fn own(&self) -> f64 {
+        let det = self.size_size * self.gap_gap - self.size_gap * self.size_gap;
+        if self.count < ENOUGH || det <= 0.0 {
+            return 1.0;
+        }
+        let others = (self.arrival_gap * self.size_size - self.arrival_size * self.size_gap) / det;
+        (1.0 - others).clamp(0.0, 1.0)
+    }
+
+    /// How clearly the flow has more than its part beside others: 0 up to the `fair` part and from
+    /// the part `alone` on, 1 between.
+    pub(super) fn surplus(&self, fair: f64, alone: f64) -> f64 {
+        let own = self.own();
+        ((own - fair) / FAIR_RAMP).min((alone - own) / ALONE_RAMP).clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fit after 400 packets of 1000 bytes at 1 Mbit/s, gaps of 4 to 12 ms, on a busy link of
+    /// 8 ms a packet of which others take this part. `waited` is what each packet waited.
+    fn fit(others: f64, waited: TimeDelta) -> Sharing {
+        let mut sharing = Sharing::default();
+        let (mut sent, mut arrived) = (0.0, 50.0);
+        for number in 0..400 {
+            let gap = f64::from(4 + number * 5 % 9);
+            sent += gap;
+            arrived += 8.0 + others * gap;
+            sharing.begin_report(1, Bitrate::from_kbps(1_000));
+            let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
+            sharing.on_packet(at(sent), at(arrived), DataSize::from_bytes(1_000), waited);
+        }
+        sharing
+    }
+
+    // S-26
+    #[test]
+    fn the_gaps_of_a_busy_link_tell_what_others_take() {
+        for others in [0.0, 0.3, 0.6, 0.9] {
+            let own = fit(others, TimeDelta::from_millis(40)).own();
+            assert!((own - (1.0 - others)).abs() < 1e-3, "{own} beside {others}");
+        }
+    }
+
+    // S-26
+    #[test]
+    fn packets_that_did_not_wait_tell_nothing() {
+        assert_eq!(fit(0.6, TimeDelta::from_millis(3)).own(), 1.0);
+    }
+
+    // S-26
+    #[test]
+    fn a_surplus_lies_between_a_fair_part_and_the_whole() {
+        let surplus = |others| fit(others, TimeDelta::from_millis(40)).surplus(0.55, 0.9);
+        assert_eq!(surplus(0.5), 0.0);
+        assert_eq!(surplus(0.2), 1.0);
+        assert!((surplus(0.35) - 0.5).abs() < 0.01);
+        assert_eq!(surplus(0.05), 0.0);
+    }
+}
