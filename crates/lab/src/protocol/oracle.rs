@@ -88,7 +88,7 @@ pub fn on_wire(scenario: &Scenario, flow: usize, hold: f64) -> Option<Possible> 
     let lag = lag(scenario, own);
     let lag_steps = (lag.as_nanos() / TICK.as_nanos()).max(1) as usize;
     let start = media.settings.limits.start().as_bps_f64();
-    let limit = demand(own, media);
+    let limit = demand(media);
     let tick_s = TICK.as_secs_f64();
     let (mut sent, mut queues, mut active) = (vec![0.0; steps], vec![0.0; steps + 1], 0_usize);
     let (mut rate, mut delay) = (Vec::with_capacity(steps), Vec::with_capacity(steps));
@@ -130,7 +130,7 @@ fn is_active(flow: &Flow, at: Timestamp) -> bool {
 }
 
 /// The most that a media flow produces, bit/s.
-fn demand(_flow: &Flow, media: &Media) -> f64 {
+fn demand(media: &Media) -> f64 {
     let most = media.settings.limits.max();
     match media.source {
         Source::Filler { cap: Some(cap), .. } | Source::Encoder { cap: Some(cap), .. } => {
@@ -144,7 +144,7 @@ fn demand(_flow: &Flow, media: &Media) -> f64 {
 fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
     let own = &scenario.flows[flow];
     let Some(media) = own.media().filter(|_| is_active(own, at)) else { return 0.0 };
-    let mut least = demand(own, media);
+    let mut least = demand(media);
     for hop in own.hops.clone() {
         let link = match own.direction {
             Direction::Up => &scenario.hops[hop].up,
@@ -160,7 +160,7 @@ fn share(scenario: &Scenario, flow: usize, at: Timestamp) -> f64 {
         for other in scenario.flows.iter().filter(on_hop) {
             match &other.traffic {
                 Traffic::Media(media) => {
-                    wants.push((demand(other, media), media.settings.priority));
+                    wants.push((demand(media), media.settings.priority));
                 }
                 Traffic::Tcp(tcp) if tcp.short.is_none() => wants.push((f64::INFINITY, 1.0)),
                 Traffic::Udp(udp) => left -= udp.rate.rate(at).as_bps_f64(),
@@ -202,7 +202,7 @@ pub(super) fn mean_loss(loss: &LossModel) -> f64 {
 fn in_cell(scenario: &Scenario, seed: u64) -> Vec<Option<Possible>> {
     let mut probed = scenario.clone();
     let most: Vec<Option<f64>> =
-        scenario.flows.iter().map(|flow| flow.media().map(|media| demand(flow, media))).collect();
+        scenario.flows.iter().map(|flow| flow.media().map(demand)).collect();
     for (flow, most) in probed.flows.iter_mut().zip(&most) {
         let Some(most) = *most else { continue };
         let rate = Schedule::constant(Bitrate::from_bps(most as u64)).expect("not zero");
