@@ -1,7 +1,8 @@
 //! Experiments of libwebrtc that a run switches on in Chromium.
 
-use super::{CallConfig, Player};
 use weir_lab::scenario::call::BrowserKind;
+
+use super::{CallConfig, Player};
 
 /// Feedback of RFC 8888 with ECN, in place of the transport-wide one.
 const CCFB: &str = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";

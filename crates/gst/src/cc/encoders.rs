@@ -1,11 +1,14 @@
 //! The encoders that follow the target bitrate.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 use gst::glib;
 use gst::prelude::*;
 use weir::controller::Target;
 use weir::units::{Bitrate, DataSize, TimeDelta};
+
+use crate::pump::lock;
 
 /// Raw frames are dropped before the encoder while the pacer holds more than this. The encoder
 /// would make them from a picture that is late already.
@@ -26,28 +29,53 @@ pub(super) fn rate_beside_queue(target: &Target, queued: DataSize) -> Bitrate {
     rate.max(target.source_bitrate * MIN_SHARE)
 }
 
-/// The times of an encoder's frames.
-#[derive(Clone, Copy, Debug, Default)]
+/// The times of the frames that an encoder gets: evenly spaced, also where frames were dropped.
+///
+/// Encoders spend the bits of dropped frames on the next one. With half of the frames dropped, each of
+/// the others would be twice as large, the pacer's queue would be as long as before, and frames
+/// would be dropped for ever. libwebrtc spaces the times of its frames evenly, too.
+#[derive(Clone, Debug, Default)]
 struct FrameTimes {
+    /// Time of the last raw frame.
     last_raw: Option<gst::ClockTime>,
-    last_encoded: Option<gst::ClockTime>,
+    /// Time that the encoder saw last.
+    last_even: Option<gst::ClockTime>,
+    /// For each frame in the encoder, the time that it saw and the real one.
+    inside: VecDeque<(gst::ClockTime, gst::ClockTime)>,
 }
 
+/// Frames that an encoder may hold. One that drops frames itself does not give them back.
+const MAX_INSIDE: usize = 64;
+
 impl FrameTimes {
-    /// The share of its bitrate that the encoder gets for the frame of this time. Encoders spend
-    /// the bits of dropped frames on the next one, which would then be as large as all of them.
-    fn share(&mut self, time: gst::ClockTime, is_dropped: bool) -> f64 {
+    /// The time that the encoder sees for the raw frame of this time; `None` if it is dropped.
+    fn enter(&mut self, time: gst::ClockTime, is_dropped: bool) -> Option<gst::ClockTime> {
         let interval = self.last_raw.replace(time).and_then(|last| time.checked_sub(last));
         if is_dropped {
-            return 0.0;
+            return None;
         }
-        let gap = self.last_encoded.replace(time).and_then(|last| time.checked_sub(last));
-        match (interval, gap) {
-            (Some(interval), Some(gap)) if interval < gap => {
-                interval.nseconds() as f64 / gap.nseconds() as f64
+        // The time starts anew after a flush.
+        let even = match (interval, self.last_even) {
+            (Some(interval), Some(last)) => last + interval,
+            _ => time,
+        };
+        self.last_even = Some(even);
+        self.inside.push_back((even, time));
+        if self.inside.len() > MAX_INSIDE {
+            self.inside.pop_front();
+        }
+        Some(even)
+    }
+
+    /// The real time of an encoded frame.
+    fn leave(&mut self, even: gst::ClockTime) -> gst::ClockTime {
+        while let Some((entered, real)) = self.inside.pop_front_if(|(entered, _)| *entered <= even)
+        {
+            if entered == even {
+                return real;
             }
-            _ => 1.0,
         }
+        even
     }
 }
 
@@ -102,12 +130,12 @@ impl Adaptor {
 struct Encoder {
     element: gst::Element,
     priority: f64,
-    probe: Option<(gst::Pad, gst::PadProbeId)>,
+    probes: Vec<(gst::Pad, gst::PadProbeId)>,
 }
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        if let Some((pad, probe)) = self.probe.take() {
+        for (pad, probe) in self.probes.drain(..) {
             pad.remove_probe(probe);
         }
     }
@@ -159,24 +187,44 @@ impl Encoders {
         let sink = element.static_pad("sink").ok_or(EncoderError::Unknown)?;
         self.remove(element);
         let encoder = element.downgrade();
-        let state = Mutex::new((FrameTimes::default(), None));
+        let src = element.static_pad("src").ok_or(EncoderError::Unknown)?;
+        let times = Arc::new(Mutex::new(FrameTimes::default()));
+        let last = Mutex::new(None);
+        let entering = Arc::clone(&times);
         let before_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
             let Some(encoder) = encoder.upgrade() else { return gst::PadProbeReturn::Remove };
             let bitrate = bitrate(&encoder);
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let (times, last) = &mut *state;
-            let time = info.buffer().and_then(|buffer| buffer.pts());
-            let share = time.map_or(1.0, |time| times.share(time, bitrate.is_none()));
+            if let Some(buffer) = info.buffer_mut()
+                && let Some(time) = buffer.pts()
+                && let Some(even) = lock(&entering).enter(time, bitrate.is_none())
+                && even != time
+            {
+                buffer.make_mut().set_pts(even);
+            }
             let Some(bitrate) = bitrate else { return gst::PadProbeReturn::Handled };
-            let bitrate = bitrate * share;
-            if last.replace(bitrate) != Some(bitrate) {
+            if lock(&last).replace(bitrate) != Some(bitrate) {
                 adaptor.set(&encoder, bitrate);
             }
             gst::PadProbeReturn::Ok
         };
-        let probe = sink.add_probe(gst::PadProbeType::BUFFER, before_frame);
-        let probe = probe.map(|probe| (sink, probe));
-        self.0.push(Encoder { element: element.clone(), priority, probe });
+        let after_frame = move |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
+            if let Some(buffer) = info.buffer_mut()
+                && let Some(even) = buffer.pts()
+            {
+                let real = lock(&times).leave(even);
+                if real != even {
+                    let buffer = buffer.make_mut();
+                    buffer.set_pts(real);
+                    buffer.set_dts(real);
+                }
+            }
+            gst::PadProbeReturn::Ok
+        };
+        let kind = gst::PadProbeType::BUFFER;
+        let before = sink.add_probe(kind, before_frame).map(|probe| (sink, probe));
+        let after = src.add_probe(kind, after_frame).map(|probe| (src, probe));
+        let probes = before.into_iter().chain(after).collect();
+        self.0.push(Encoder { element: element.clone(), priority, probes });
         Ok(())
     }
 
@@ -221,17 +269,20 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_of_dropped_frames_are_not_spent_on_the_next_one() {
+    fn the_encoder_sees_even_times_and_the_frames_keep_theirs() {
         let mut times = FrameTimes::default();
         let ms = gst::ClockTime::from_mseconds;
-        assert_eq!(times.share(ms(0), false), 1.0);
-        assert_eq!(times.share(ms(40), false), 1.0);
-        times.share(ms(80), true);
-        times.share(ms(120), true);
-        times.share(ms(160), true);
-        assert_eq!(times.share(ms(200), false), 0.25);
-        assert_eq!(times.share(ms(240), false), 1.0);
+        assert_eq!(times.enter(ms(0), false), Some(ms(0)));
+        assert_eq!(times.enter(ms(40), false), Some(ms(40)));
+        assert_eq!(times.enter(ms(80), true), None);
+        assert_eq!(times.enter(ms(120), true), None);
+        assert_eq!(times.enter(ms(160), false), Some(ms(80)));
+        assert_eq!(times.enter(ms(200), false), Some(ms(120)));
+        assert_eq!(times.leave(ms(0)), ms(0));
+        // The encoder dropped the second frame itself.
+        assert_eq!(times.leave(ms(80)), ms(160));
+        assert_eq!(times.leave(ms(120)), ms(200));
         // The time starts anew after a flush.
-        assert_eq!(times.share(ms(0), false), 1.0);
+        assert_eq!(times.enter(ms(0), false), Some(ms(0)));
     }
 }
