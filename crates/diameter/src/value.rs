@@ -64,6 +64,71 @@ pub enum Value {
     Group(Vec<Avp>),
 }
 
+impl Definition {
+    fn of(&self, value: Value) -> Avp {
+        Avp {
+            code: self.code,
+            vendor: self.vendor,
+            mandatory: self.mandatory,
+            protected: false,
+            value,
+        }
+    }
+
+    /// An AVP with this text.
+    ///
+    /// # Panics
+    /// If the type is neither text nor bytes.
+    pub fn text(&self, text: impl Into<String>) -> Avp {
+        match self.kind {
+            Kind::Text => self.of(Value::Text(text.into())),
+            Kind::Octets => self.of(Value::Octets(text.into().into_bytes())),
+            kind => panic!("{} is {kind:?}, not text", self.name),
+        }
+    }
+
+    /// An AVP with these bytes.
+    ///
+    /// # Panics
+    /// If the type is another one.
+    pub fn octets(&self, bytes: &[u8]) -> Avp {
+        assert_eq!(self.kind, Kind::Octets, "{}", self.name);
+        self.of(Value::Octets(bytes.into()))
+    }
+
+    /// An AVP with this number.
+    ///
+    /// # Panics
+    /// If the type has not 32 bits, or cannot hold the number.
+    pub fn number(&self, number: u32) -> Avp {
+        match self.kind {
+            Kind::Unsigned32 => self.of(Value::Unsigned32(number)),
+            Kind::Integer32 => {
+                self.of(Value::Integer32(i32::try_from(number).expect("an enumeration is small")))
+            }
+            kind => panic!("{} is {kind:?}, not a number of 32 bits", self.name),
+        }
+    }
+
+    /// An AVP with this address.
+    ///
+    /// # Panics
+    /// If the type is another one.
+    pub fn address(&self, address: IpAddr) -> Avp {
+        assert_eq!(self.kind, Kind::Address, "{}", self.name);
+        self.of(Value::Address(address))
+    }
+
+    /// An AVP with these AVPs.
+    ///
+    /// # Panics
+    /// If the type is another one.
+    pub fn group(&self, avps: impl IntoIterator<Item = Avp>) -> Avp {
+        assert_eq!(self.kind, Kind::Group, "{}", self.name);
+        self.of(Value::Group(avps.into_iter().collect()))
+    }
+}
+
 impl Avp {
     /// Whether it has the code and the vendor of this definition.
     pub fn is(&self, definition: &Definition) -> bool {

@@ -283,8 +283,11 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Judges all rules. The result is the reason of each that is broken.
-fn judge(messages: &[Noted]) -> Result<Vec<(&'static Rule, Result<(), String>)>, String> {
+/// A rule, and why it is broken if it is.
+type Verdict = (&'static Rule, Result<(), String>);
+
+/// Judges all rules. Fails if the messages are no call.
+fn judge(messages: &[Noted]) -> Result<Vec<Verdict>, String> {
     let flow = Flow::new(messages)?;
     Ok(RULES.iter().map(|rule| (rule, (rule.check)(&flow))).collect())
 }

@@ -218,6 +218,11 @@ pub(crate) fn missing() -> Option<String> {
     None
 }
 
+/// Namespace of a user's terminal.
+pub(crate) fn terminal_namespace(user: &str) -> String {
+    format!("{PREFIX}{user}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,9 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args;
-use crate::layout::{self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address};
+use crate::layout::{
+    self, CORE, CSCFS, DIAMETER_PORT, Files, PARTS, PREFIX, address, terminal_namespace,
+};
 
 /// Time for the CSCFs to connect to HSS and PCRF.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -240,11 +242,6 @@ fn make_terminal(number: usize, user: &str) -> anyhow::Result<()> {
     ip(&["-n", &namespace, "link", "set", "ue", "up"])?;
     ip(&["-n", &namespace, "route", "add", "default", "via", &core.to_string()])?;
     Ok(())
-}
-
-/// Namespace of a user's terminal.
-pub(crate) fn terminal_namespace(user: &str) -> String {
-    format!("{PREFIX}{user}")
 }
 
 fn in_namespace(name: &str) -> Command {

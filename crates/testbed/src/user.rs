@@ -17,9 +17,10 @@ use weir_ims::sdp::Medium;
 use weir_ims::sip::{self, Start};
 
 use crate::args::Way;
-use crate::layout::{Files, SIP_PORT, WEBSOCKET_PORT, address, terminal_addresses, user_name};
+use crate::layout::{
+    Files, SIP_PORT, WEBSOCKET_PORT, address, terminal_addresses, terminal_namespace, user_name,
+};
 use crate::trace::Noted;
-use crate::up::terminal_namespace;
 
 /// Runs a short function on a thread in a named network namespace. Sockets stay in it.
 pub(crate) fn enter<R: Send>(

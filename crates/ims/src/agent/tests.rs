@@ -128,7 +128,7 @@ fn requests_and_reliable_responses_are_repeated_until_they_are_answered() {
     let [Output::Send(invite)] = &alice.call(NOW, "sip:bob@ims.test")[..] else { panic!() };
     let outputs = bob.on_bytes(NOW, invite.as_bytes());
     let progress = outputs.iter().find(|one| matches!(one, Output::Send(_))).unwrap().clone();
-    assert_eq!(bob.on_time(Duration::from_millis(500)), [progress.clone()]);
+    assert_eq!(bob.on_time(Duration::from_millis(500)), std::slice::from_ref(&progress));
     // The INVITE again: the same response again, and no second call.
     assert_eq!(bob.on_bytes(NOW, invite.as_bytes()), [progress]);
 }
