@@ -99,10 +99,7 @@ function pacerPlot(
       trigger: "axis",
     },
     series: [
-      ...groups.flatMap((group) => [
-        target(group),
-        dots(scenario, plots, group, palette, surface),
-      ]),
+      ...groups.flatMap((group) => [target(group), dots(scenario, plots, group, palette, surface)]),
       ...plots.flatMap((plot) => [reported(plot, 0), reported(plot, 1)]),
     ],
   };
