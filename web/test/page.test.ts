@@ -299,7 +299,7 @@ describe.skipIf(!available)("the page", () => {
     const times = rows.map((row) => Number(row[5]));
     expect(Math.min(...times)).toBeGreaterThan(0);
     expect(Math.max(...times)).toBeLessThan(200);
-    expect(rows.some((row) => row[13] === "ramp-up")).toBe(true);
+    expect(rows.some((row) => row[14] === "ramp-up")).toBe(true);
     expect(complaints).toEqual([]);
     await page.close();
   });

@@ -1,5 +1,5 @@
 //! A plain SIP user agent of an IMS: one registration and one call at a time, with reliable
-//! provisional responses ([RFC3262]) and preconditions ([RFC3312]).
+//! provisional responses ([RFC3262 §3]) and preconditions ([RFC3312 §5]).
 //!
 //! ```text
 //!   caller: INVITE -> 183 -> PRACK -> UPDATE -> 180 -> 200 -> ACK ... BYE
