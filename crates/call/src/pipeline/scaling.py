@@ -50,10 +50,9 @@ class Scaler:
         if made < FEW and len(self._too_low) + 1 < len(SIZES):
             self._too_low.append(target)
             self._apply()
-        elif made > MOST and self._too_low:
-            if is_unfilled or target > MORE * self._too_low[-1]:
-                self._too_low.pop()
-                self._apply()
+        elif made > MOST and self._too_low and (is_unfilled or target > MORE * self._too_low[-1]):
+            self._too_low.pop()
+            self._apply()
         return GLib.SOURCE_CONTINUE
 
     def _apply(self):
