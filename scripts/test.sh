@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs all tests. With --check it runs only those that need neither root nor a browser, and does not
-# fuzz. At the end it prints the skipped tests with their reasons, and one line with the totals.
+# fuzz. With --gate it first runs what CI holds besides the tests: lint, the packages, the public
+# interfaces, and the expectations of the catalogue. At the end it prints the skipped tests with their reasons, and one line with the totals.
 #
 # A test that cannot run on this machine prints "skipped: REASON" and returns. Here it counts as
 # skipped, although cargo counts it as passed. This script needs web/node_modules, cargo-nextest and
@@ -8,9 +9,15 @@
 # them.
 set -u
 . "$(dirname "$0")/usage.sh"
-accept --check "$@"
+accept '--check --gate' "$@"
 cd "$(dirname "$0")/.." || exit
-check=${1:-}
+[ $# -le 1 ] || { echo "${0##*/}: one option at most" >&2 && exit 2; }
+check=''
+gate=''
+case ${1:-} in
+    --check) check=1 ;;
+    --gate) gate=1 ;;
+esac
 profile=${check:+check}
 profile=${profile:-default}
 
@@ -174,6 +181,23 @@ arm() {
     fi
 }
 
+# What holds besides the tests. Each part runs although an earlier one failed.
+gate() {
+    local weir=$target/release/weir
+    step 'lint' make lint
+    step 'program' make build
+    step 'packages' scripts/package.sh
+    step 'public interfaces' scripts/semver.sh
+    step 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
+        --controller all
+    step 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' \
+        --controller gcc,gcc-draft
+    step 'goals of sluice' "$weir" check 'goals/*' --controller sluice
+    step 'Wi-Fi against ns-3' "$weir" validate wifi
+    step 'cellular against ns-3' "$weir" validate cellular
+}
+
+[ -z "$gate" ] || gate
 web
 gstreamer
 rust
