@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs all tests. With --check it runs only those that need neither root nor a browser, and does not
 # fuzz. With --gate it first runs what CI holds besides the tests: lint, the packages, the public
-# interfaces, and the expectations of the catalogue. At the end it prints the skipped tests with their reasons, and one line with the totals.
+# interfaces, and the expectations of the catalogue. At the end it prints the skipped tests with
+# their reasons, and one line with the totals.
 #
 # A test that cannot run on this machine prints "skipped: REASON" and returns. Here it counts as
 # skipped, although cargo counts it as passed. This script needs web/node_modules, cargo-nextest and
