@@ -28,8 +28,8 @@ left_out() {
 
 check=$(either '' --check)
 run cargo fmt --all "$check"
-for apart in crates/gst crates/wire/fuzz examples/bare-metal examples/camera examples/gstreamer examples/own-controller \
-    examples/udp examples/webrtc-rs; do
+for apart in crates/gst crates/python crates/wire/fuzz examples/bare-metal examples/camera examples/gstreamer \
+    examples/own-controller examples/udp examples/webrtc-rs; do
     run cargo fmt --manifest-path "$apart/Cargo.toml" "$check"
 done
 # Not by cargo: the manifest needs a crate that only scripts/bench-peers.sh provides.

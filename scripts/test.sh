@@ -130,6 +130,17 @@ gstreamer() {
     fi
 }
 
+# The Python package is built by maturin, outside the workspace.
+python() {
+    local name='Python package' reason
+    reason=$(scripts/test-python.sh --missing)
+    if [ -n "$reason" ]; then
+        skip "$name: $reason"
+    else
+        step "$name" scripts/test-python.sh
+    fi
+}
+
 # Runs each fuzz target for a few seconds from an empty corpus. A finding is a failure.
 fuzz() {
     local reason=
@@ -202,6 +213,7 @@ gate() {
 web
 gstreamer
 rust
+python
 if [ -z "$check" ]; then
     fuzz
     emulator

@@ -158,13 +158,6 @@ fn lines(judgements: &[&Judgement]) -> Table<'static> {
 
 fn line(judgement: &Judgement) -> Vec<String> {
     let Judgement { scenario, controller, row, outcome, seeds, held, .. } = judgement;
-    let verdict = match outcome {
-        Outcome::Holds => "holds",
-        Outcome::Fails => "FAILS",
-        Outcome::InDoubt => "in doubt",
-        Outcome::KnownMiss => "known miss",
-        Outcome::MissIsGone => "KNOWN MISS HOLDS",
-    };
     let text = match (&row.known_miss, outcome) {
         (Some(why), Outcome::KnownMiss) => format!("{} ({why})", row.text),
         _ => row.text.clone(),
@@ -172,7 +165,7 @@ fn line(judgement: &Judgement) -> Vec<String> {
     vec![
         scenario.clone(),
         controller.clone(),
-        verdict.into(),
+        outcome.as_str().into(),
         text,
         flows(judgement),
         measured(judgement),

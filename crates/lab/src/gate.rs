@@ -22,6 +22,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The word in tables. What makes a check fail is in capitals.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "FAILS",
+            Self::InDoubt => "in doubt",
+            Self::KnownMiss => "known miss",
+            Self::MissIsGone => "KNOWN MISS HOLDS",
+        }
+    }
+
     /// Whether the check passes; a `strict` check also fails if there is doubt.
     pub const fn passes(self, strict: bool) -> bool {
         match self {

@@ -37,6 +37,7 @@ use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::Summary;
 
 pub use reader::{Reader, Scenarios};
+pub use series::{NumberColumn, number_columns};
 pub use writer::{Writer, clean};
 
 /// Version of the record's format.

@@ -19,6 +19,8 @@ pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
 ];
 
+const FLOW: &str = "flow";
+
 const EVERY: &[CsvColumn<Row>] = &[
     CsvColumn {
         name: "time_ms",
@@ -32,7 +34,7 @@ const EVERY: &[CsvColumn<Row>] = &[
         },
     },
     CsvColumn {
-        name: "flow",
+        name: FLOW,
         unit: "",
         meaning: "name of the flow",
         in_call: "",
@@ -141,6 +143,43 @@ const FEEDBACK: &[CsvColumn<Row>] = &[column!(
     feedback,
     "IP bytes of RTCP that left the receiver; empty in the rows of other flows"
 )];
+
+/// A column of `series.csv` whose values are numbers: every column except `flow`.
+#[derive(Clone, Copy)]
+pub struct NumberColumn(&'static CsvColumn<Row>);
+
+/// These columns, in the order of the file.
+pub fn number_columns() -> impl Iterator<Item = NumberColumn> {
+    let columns = GROUPS.iter().flat_map(|group| group.columns);
+    columns.filter(|column| column.name != FLOW).map(NumberColumn)
+}
+
+impl NumberColumn {
+    /// Its name in the file.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The unit of its values; empty for a count.
+    pub const fn unit(self) -> &'static str {
+        self.0.unit
+    }
+
+    /// What its values mean in a simulated run.
+    pub const fn meaning(self) -> &'static str {
+        self.0.meaning
+    }
+
+    /// The values of these rows. `None` where the file has an empty cell.
+    pub fn values(self, rows: &[Row]) -> impl Iterator<Item = Option<u64>> + '_ {
+        let mut cell = Vec::new();
+        rows.iter().map(move |row| {
+            cell.clear();
+            (self.0.put)(row, &[], &mut cell);
+            str::from_utf8(&cell).ok().and_then(|cell| cell.parse().ok())
+        })
+    }
+}
 
 /// The file while it is written. The rows decide which columns it needs. When later rows need more
 /// columns, the file so far is rewritten with them.

@@ -67,6 +67,8 @@ reasons! {
     BaseTest = "base test",
     /// No feedback arrives.
     FeedbackLost = "feedback lost",
+    /// A policy outside the library, such as one that is being trained, chose another bitrate.
+    Policy = "policy",
 }
 
 /// Named internal values that decided the last change, as a slice of pairs. Each name contains the
@@ -99,6 +101,14 @@ impl Signals {
             all.values[index] = signals[index];
             index += 1;
         }
+        all
+    }
+
+    /// The first [`Signals::CAPACITY`] of these signals.
+    pub fn first_of(signals: &[(&'static str, f64)]) -> Self {
+        let len = signals.len().min(Self::CAPACITY);
+        let mut all = Self { len, ..Self::NONE };
+        all.values[..len].copy_from_slice(&signals[..len]);
         all
     }
 }

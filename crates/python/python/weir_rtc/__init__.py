@@ -1,0 +1,150 @@
+"""Weir: how does a call behave on this network under this controller, and why?
+
+>>> import weir_rtc
+>>> runs = weir_rtc.run("demo/first-call", controller="gcc", seeds=range(2))
+>>> len(runs)
+2
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from . import _weir
+from ._weir import Runs as _Runs
+from ._weir import (
+    Scenario,
+    Session,
+    WeirError,
+    __version__,
+    catalogue,
+    controllers,
+    report,
+    series_columns,
+)
+from .controller import Controller
+
+__all__ = [
+    "Controller",
+    "Runs",
+    "Scenario",
+    "Session",
+    "WeirError",
+    "__version__",
+    "catalogue",
+    "check",
+    "controllers",
+    "report",
+    "run",
+    "scenarios",
+    "series_columns",
+]
+
+
+class Runs:
+    """The results of some runs.
+
+    `series`, `events` and `summaries` are Arrow tables. Polars, pandas, PyArrow and DuckDB read them
+    without a copy, for example `polars.DataFrame(runs.series)`.
+    """
+
+    def __init__(self, raw: _Runs, shown: list[tuple[Scenario, object, int]]):
+        self._raw = raw
+        self._shown = shown
+
+    @property
+    def series(self):
+        """A row for each run, flow and 50 ms; `series_columns()` gives units and meanings."""
+        return self._raw.series
+
+    @property
+    def events(self):
+        """A row for each change of a target bitrate: time in µs, bitrates in bit/s, reason, state, signals."""
+        return self._raw.events
+
+    @property
+    def summaries(self):
+        """A row for each run and flow, and for each section of the scenario; columns are metrics."""
+        return self._raw.summaries
+
+    def judgements(self) -> list[dict]:
+        """What the scenarios expect of these controllers, and what came of it."""
+        names = ("scenario", "controller", "text", "outcome", "measured")
+        return [dict(zip(names, row, strict=True)) for row in self._raw.judgements()]
+
+    def json(self) -> list[dict]:
+        """The summary of each run, as `weir run --json` prints it."""
+        return [json.loads(text) for text in self._raw.json()]
+
+    def report(self, file: str | os.PathLike) -> None:
+        """Writes the report of these runs: one HTML file that needs no network.
+
+        The runs are simulated again, which gives the same bytes.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            for scenario, controller, seed in self._shown:
+                _weir.run([scenario], [controller], [seed], 1, Path(folder))
+            report([Path(folder)], Path(file))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "report.html"
+            self.report(file)
+            page = escape(file.read_text(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0" title="Weir report"></iframe>'
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"<weir_rtc.Runs: {len(self)} runs>"
+
+
+def scenarios(scenario) -> list[Scenario]:
+    """The scenarios that this means.
+
+    A `Scenario`; the id of one in the catalogue; a pattern such as `"lund/*"`; the path of a `.toml`
+    file; the text of such a file; a dict with its content; or an iterable of these. Raises `WeirError`.
+    """
+    if isinstance(scenario, Scenario):
+        return [scenario]
+    if isinstance(scenario, Mapping):
+        return [Scenario(_weir.toml_of_json(json.dumps(scenario)))]
+    if isinstance(scenario, os.PathLike):
+        return _weir.find(os.fspath(scenario))
+    if isinstance(scenario, str):
+        return [Scenario(scenario)] if "\n" in scenario else _weir.find(scenario)
+    return [found for one in scenario for found in scenarios(one)]
+
+
+def run(
+    scenario, controller="gcc", seeds: Iterable[int] = (1,), *, jobs: int = 0, out=None
+) -> Runs:
+    """Simulates every scenario under every controller with every seed.
+
+    `scenario`: see `scenarios`. `controller`: a name, a list such as `"gcc,nada"`, `"all"`, a subclass
+    of `Controller`, or an iterable of these. `jobs`: runs at a time; 0 means one for each core.
+    `out`: a folder that gets the records, as with `weir run --out`. Raises `WeirError`, or what a
+    controller raised; Ctrl-C stops the runs.
+    """
+    found = scenarios(scenario)
+    several = not isinstance(controller, str | type) and isinstance(controller, Iterable)
+    chosen = list(controller) if several else [controller]
+    numbers = [int(seed) for seed in seeds]
+    raw = _weir.run(found, chosen, numbers, jobs, None if out is None else Path(out))
+    shown = [(one, kind, seed) for one in found for kind in chosen for seed in numbers]
+    return Runs(raw, shown)
+
+
+def check(scenario, controller="all", seeds: Iterable[int] = (1,), *, jobs: int = 0) -> list[dict]:
+    """Holds runs against what their scenarios expect, as `weir check` does.
+
+    Each row has scenario, controller, text, outcome and measured value (`None` if there is none).
+    """
+    return run(scenario, controller, seeds, jobs=jobs).judgements()

@@ -1,0 +1,120 @@
+"""A training environment for gymnasium: `weir_rtc/Rtc-v0`.
+
+>>> import gymnasium, weir_rtc.env
+>>> env = gymnasium.make("weir_rtc/Rtc-v0", scenario="demo/first-call")
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+
+from . import Session, scenarios
+
+#: The range of the action, on a logarithmic scale [AlphaRTC].
+MIN_BPS, MAX_BPS = 10_000.0, 8_000_000.0
+#: Queuing delay and round-trip time that the observation shows as 1.
+DELAY_MAX_US = 1_000_000.0
+
+
+def to_bps(action: float) -> float:
+    """The bitrate in bit/s of an action in 0..1."""
+    return MIN_BPS * (MAX_BPS / MIN_BPS) ** min(max(action, 0.0), 1.0)
+
+
+def to_unit(bps: float) -> float:
+    """The action in 0..1 of a bitrate in bit/s."""
+    return min(max(math.log(max(bps, MIN_BPS) / MIN_BPS) / math.log(MAX_BPS / MIN_BPS), 0.0), 1.0)
+
+
+def literature_reward(received: float, delay: float, loss: float) -> float:
+    """Received rate minus a fifth of the loss ratio [AlphaRTC's example]; all are in 0..1."""
+    return received - 0.2 * loss
+
+
+class Rtc(gymnasium.Env):
+    """One media flow of a simulated scenario, whose bitrate is the action.
+
+    Action: `Box(0, 1, (1,))`, the bitrate from 10 kbit/s to 8 Mbit/s on a logarithmic scale. The
+    scenario's own limits hold too.
+
+    Observation: `Box(0, 1, (6,))`, what a sender knows at the end of the interval:
+    0 received rate (scale of the action), 1 mean queuing delay / 1 s, 2 loss ratio, 3 the bitrate in
+    force (scale of the action), 4 feedback response time / 1 s, 5 sent rate (scale of the action).
+
+    Reward: `reward(received, delay, loss)` with the observations 0, 1 and 2.
+
+    Equal seeds and actions give equal episodes, to the byte.
+    """
+
+    metadata: ClassVar = {"render_modes": []}
+
+    def __init__(
+        self, scenario="demo/first-call", interval_ms=60, others="gcc", reward=literature_reward
+    ):
+        self._scenarios = scenarios(scenario)
+        self._interval_ms = interval_ms
+        self._others = others
+        self._reward = reward
+        self._session: Session | None = None
+        self.action_space = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float32)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (6,), np.float32)
+        self._last = np.zeros(6, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        """Starts a call with a seed and a scenario that the environment's own random stream draws."""
+        super().reset(seed=seed)
+        self.close()
+        scenario = self._scenarios[int(self.np_random.integers(len(self._scenarios)))]
+        run_seed = int(self.np_random.integers(2**32))
+        self._session = Session(scenario, run_seed, self._interval_ms, self._others)
+        first = self._session.step()
+        if first is None:
+            raise ValueError(f"{scenario.id} is shorter than interval_ms")
+        self._last = self._observe(first)
+        return self._last, {"scenario": scenario.id, "seed": run_seed}
+
+    def step(self, action):
+        """Sets the bitrate of the next interval."""
+        if self._session is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        seen = self._session.step(to_bps(float(action[0])))
+        if seen is None:
+            return self._last, 0.0, False, True, {}
+        self._last = self._observe(seen)
+        received, delay, loss = (float(value) for value in self._last[:3])
+        return (
+            self._last,
+            float(self._reward(received, delay, loss)),
+            False,
+            False,
+            {"time_us": seen.time_us},
+        )
+
+    def close(self):
+        """Ends the call."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def result(self):
+        """The measured run of an episode that has ended: Arrow tables `series`, `events`, `summaries`."""
+        return self._session.result()
+
+    @staticmethod
+    def _observe(seen) -> np.ndarray:
+        values = (
+            to_unit(seen.received_bps),
+            min(max(seen.queuing_delay_us, 0) / DELAY_MAX_US, 1.0),
+            seen.loss_ratio,
+            to_unit(seen.target_bps),
+            min(max(seen.rtt_us, 0) / DELAY_MAX_US, 1.0),
+            to_unit(seen.sent_bps),
+        )
+        return np.array(values, np.float32)
+
+
+gymnasium.register(id="weir_rtc/Rtc-v0", entry_point=Rtc)

@@ -1,0 +1,64 @@
+//! Python module `weir_rtc._weir`. The package `weir_rtc` in `python/` is what users import; it adds
+//! what is simpler in Python.
+
+mod controller;
+mod run;
+mod scenario;
+mod session;
+mod tables;
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::{create_exception, types::PyModule};
+
+create_exception!(
+    weir_rtc,
+    WeirError,
+    PyException,
+    "What the program `weir` would say in one line."
+);
+
+/// The error of the library as an exception with the same line.
+fn error(error: impl std::fmt::Display) -> PyErr {
+    WeirError::new_err(error.to_string())
+}
+
+/// The names of the library's controllers, in the order of reports.
+#[pyfunction]
+fn controllers() -> Vec<&'static str> {
+    weir::Algorithm::all().map(weir::Algorithm::name).collect()
+}
+
+/// The ids of the catalogue of scenarios.
+#[pyfunction]
+fn catalogue() -> Vec<&'static str> {
+    weir_lab::scenario::catalogue::ids().collect()
+}
+
+/// The columns of the series as (name, unit, meaning).
+#[pyfunction]
+fn series_columns() -> Vec<(&'static str, &'static str, &'static str)> {
+    weir_lab::record::number_columns().map(|it| (it.name(), it.unit(), it.meaning())).collect()
+}
+
+#[pymodule]
+fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("WeirError", module.py().get_type::<WeirError>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<run::Runs>()?;
+    module.add_class::<session::Session>()?;
+    for function in [
+        wrap_pyfunction!(controllers, module)?,
+        wrap_pyfunction!(catalogue, module)?,
+        wrap_pyfunction!(series_columns, module)?,
+        wrap_pyfunction!(scenario::find, module)?,
+        wrap_pyfunction!(scenario::toml_of_json, module)?,
+        wrap_pyfunction!(run::run, module)?,
+        wrap_pyfunction!(run::report, module)?,
+        wrap_pyfunction!(controller::check_controller, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Simulates scenarios, several at a time, and hands the results to Python.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use arrow_schema::ArrowError;
+use pyo3::prelude::*;
+use pyo3_arrow::PyTable;
+use rayon::prelude::*;
+use weir::ControllerFactory;
+use weir_lab::record::{self, Writer};
+use weir_lab::run::RunInfo;
+use weir_lab::summary::{Measurer, Summary};
+use weir_lab::{Controllers, gate, report as lab_report};
+use weir_net::Seed;
+use weir_sim::Trace;
+
+use crate::controller::{Fault, own_factory};
+use crate::error;
+use crate::scenario::Scenario;
+use crate::tables::{self, Measured, Table};
+
+/// How often a waiting call looks for Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The results of some runs.
+#[pyclass(frozen, module = "weir_rtc")]
+pub struct Runs(pub Vec<Measured>);
+
+#[pymethods]
+impl Runs {
+    /// The rows of each flow and 50 ms, as an Arrow table with the columns of `series.csv`.
+    #[getter]
+    fn series(&self) -> PyResult<PyTable> {
+        shared(tables::series(&self.0))
+    }
+
+    /// Every change of a target bitrate, with its reason, as an Arrow table.
+    #[getter]
+    fn events(&self) -> PyResult<PyTable> {
+        shared(tables::events(&self.0))
+    }
+
+    /// The metrics of each flow, and of each of its sections, as an Arrow table.
+    #[getter]
+    fn summaries(&self) -> PyResult<PyTable> {
+        shared(tables::summaries(&self.0))
+    }
+
+    /// What the scenarios expect, and what came of it: tuples of scenario, controller, text, outcome
+    /// and measured value.
+    fn judgements(&self) -> Vec<(String, String, String, String, Option<f64>)> {
+        let summaries: Vec<Summary> = self.0.iter().map(|run| run.summary.clone()).collect();
+        let row = |it: gate::Judgement| {
+            let outcome = it.outcome.as_str().to_string();
+            (it.scenario, it.controller, it.row.text, outcome, it.row.measured)
+        };
+        gate::judge(&summaries).into_iter().map(row).collect()
+    }
+
+    /// The summary of each run as JSON, as `weir run --json` prints it.
+    fn json(&self) -> PyResult<Vec<String>> {
+        let text = |run: &Measured| serde_json::to_string(&run.summary).map_err(error);
+        self.0.iter().map(text).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<weir_rtc.Runs: {} runs>", self.0.len())
+    }
+}
+
+/// A table whose memory Python shares.
+fn shared(table: Result<Table, ArrowError>) -> PyResult<PyTable> {
+    let table = table.map_err(error)?;
+    PyTable::try_new(table.batches, table.schema).map_err(PyErr::from)
+}
+
+/// Simulates every scenario under every controller with every seed, in that order of nesting.
+#[pyfunction]
+#[pyo3(signature = (scenarios, controllers, seeds, jobs, out))]
+pub fn run(
+    py: Python<'_>,
+    scenarios: Vec<PyRef<'_, Scenario>>,
+    controllers: Vec<Bound<'_, PyAny>>,
+    seeds: Vec<u64>,
+    jobs: usize,
+    out: Option<PathBuf>,
+) -> PyResult<Runs> {
+    let fault = Fault::default();
+    let mut factories: Vec<ControllerFactory> = Vec::new();
+    for controller in &controllers {
+        match controller.extract::<String>() {
+            Ok(names) => factories.extend(Controllers::default().choose(&names).map_err(error)?),
+            Err(_) => factories.push(own_factory(controller, &fault)?),
+        }
+    }
+    let mut planned = Vec::new();
+    for scenario in &scenarios {
+        for factory in &factories {
+            planned.extend(seeds.iter().map(|seed| (Arc::clone(&scenario.0), factory, *seed)));
+        }
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(error)?;
+    let stop = fault.stop();
+    let work = || {
+        pool.install(|| {
+            let one = |(scenario, factory, seed): &(
+                Arc<weir_lab::scenario::Scenario>,
+                &ControllerFactory,
+                u64,
+            )| { measure(scenario, factory, *seed, out.as_deref(), &stop) };
+            planned.par_iter().map(one).collect::<Result<Vec<_>, _>>()
+        })
+    };
+    let measured = watched(py, &stop, work)?;
+    fault.raise()?;
+    let measured = measured.map_err(error)?.into_iter().collect::<Option<Vec<_>>>();
+    Ok(Runs(measured.unwrap_or_default()))
+}
+
+/// Does the work without the interpreter's lock. Ctrl-C sets `stop`, and becomes the error.
+fn watched<T: Send>(
+    py: Python<'_>,
+    stop: &AtomicBool,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (send, done) = mpsc::channel();
+            // The receiver waits for as long as there is a sender.
+            scope.spawn(move || drop(send.send(work())));
+            let mut interrupted = Ok(());
+            loop {
+                match done.recv_timeout(SIGNAL_INTERVAL) {
+                    Ok(result) => return interrupted.map(|()| result),
+                    Err(RecvTimeoutError::Timeout) if interrupted.is_ok() => {
+                        interrupted = Python::attach(|py| py.check_signals());
+                        stop.store(
+                            stop.load(Ordering::Relaxed) || interrupted.is_err(),
+                            Ordering::Relaxed,
+                        );
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return Err(error("a run ended early")),
+                }
+            }
+        })
+    })
+}
+
+/// One run, measured, with its record below `out`. `None` if `stop` was set.
+pub fn measure(
+    scenario: &weir_lab::scenario::Scenario,
+    factory: &ControllerFactory,
+    seed: u64,
+    out: Option<&std::path::Path>,
+    stop: &AtomicBool,
+) -> Result<Option<Measured>, record::RecordError> {
+    let info = RunInfo::simulated(scenario, factory, seed);
+    let names: Vec<String> = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+    let mut measurer = Measurer::new(scenario, &info, &names);
+    let mut writer = out.map(|out| Writer::create(out, &info, scenario)).transpose()?;
+    let mut trace = Trace::new(names);
+    let take = |part: &mut Trace| {
+        measurer.add(part);
+        if let Some(writer) = &mut writer {
+            writer.add(part)?;
+        }
+        trace.append(part);
+        Ok(())
+    };
+    if !weir_sim::run_in_parts(&scenario.sim_config(factory), Seed::new(seed), stop, take)? {
+        return Ok(None);
+    }
+    let summary = measurer.finish(None);
+    if let Some(writer) = writer {
+        writer.finish(&summary, None)?;
+    }
+    Ok(Some(Measured { info, trace, summary }))
+}
+
+/// Writes the report of these folders of records, as `weir report` does.
+#[pyfunction]
+pub fn report(py: Python<'_>, folders: Vec<PathBuf>, file: PathBuf) -> PyResult<()> {
+    let stop = AtomicBool::new(false);
+    let work = || -> Result<(), String> {
+        let mut records = Vec::new();
+        for folder in &folders {
+            let found = record::find(folder).map_err(|error| error.to_string())?;
+            if found.is_empty() {
+                return Err(format!("{} contains no record of a run", folder.display()));
+            }
+            records.extend(found);
+        }
+        let report = lab_report::Report::of(&records, "weir_rtc.report(...)", &stop);
+        match report.map_err(|error| error.to_string())? {
+            Some(report) => report.write_html(&file).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    };
+    watched(py, &stop, work)?.map_err(error)
+}

@@ -1,0 +1,284 @@
+//! A simulated call that is driven step by step: at each interval it waits for the next bitrate.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use pyo3::prelude::*;
+use weir::controller::{Controller, Metrics, Reason, Target};
+use weir::feedback::{Ecn, FeedbackReport, SentPacket};
+use weir::{Bitrate, ControllerFactory, DataSize, RateLimits, TimeDelta, Timestamp};
+
+use crate::error;
+use crate::run::{Runs, measure};
+use crate::scenario::Scenario;
+use crate::tables::Measured;
+
+/// What a sender knows at the end of an interval.
+#[pyclass(frozen, get_all, module = "weir_rtc")]
+#[derive(Clone, Default)]
+pub struct Observation {
+    /// Time since the beginning of the run.
+    pub time_us: i64,
+    /// The bitrate that was in force.
+    pub target_bps: f64,
+    /// Rate of the bytes that left the sender.
+    pub sent_bps: f64,
+    /// Rate of the bytes that feedback says arrived.
+    pub received_bps: f64,
+    /// Mean one-way delay of the packets reported, over the lowest so far; -1 without a report.
+    pub queuing_delay_us: i64,
+    /// The newest feedback response time; -1 before the first.
+    pub rtt_us: i64,
+    /// Packets that feedback calls lost over packets that it reports.
+    pub loss_ratio: f64,
+    /// Packets marked Congestion Experienced over packets that arrived.
+    pub mark_ratio: f64,
+    /// Feedback reports that arrived.
+    pub reports: u32,
+}
+
+type Outcome = Result<Option<Measured>, weir_lab::record::RecordError>;
+
+struct Running {
+    observations: Receiver<Observation>,
+    actions: Sender<f64>,
+    thread: JoinHandle<Outcome>,
+}
+
+/// A simulated call whose first media flow gets its bitrate from Python.
+#[pyclass(frozen, module = "weir_rtc")]
+pub struct Session {
+    running: Mutex<Option<Running>>,
+    stop: Arc<AtomicBool>,
+    limits: RateLimits,
+}
+
+#[pymethods]
+impl Session {
+    /// Starts the call. The other media flows of the scenario have the controller `others`.
+    #[new]
+    fn new(scenario: &Scenario, seed: u64, interval_ms: u32, others: &str) -> PyResult<Self> {
+        if interval_ms == 0 {
+            return Err(error("interval_ms must be at least 1"));
+        }
+        let scenario = Arc::clone(&scenario.0);
+        let media = scenario.flows.iter().find_map(weir_lab::scenario::Flow::media);
+        let Some(media) = media else {
+            return Err(error(format!("{} has no media flow", scenario.id)));
+        };
+        let limits = media.settings.limits;
+        let controllers = weir_lab::Controllers::default();
+        let others = controllers.find(others).map_err(error)?.clone();
+        let (put_observation, observations) = mpsc::channel();
+        let (actions, take_action) = mpsc::channel();
+        let ends = Mutex::new(Some((put_observation, take_action)));
+        let interval = TimeDelta::from_millis(interval_ms.into());
+        let factory = ControllerFactory::new("policy", move |settings| {
+            match ends.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                Some(ends) => Box::new(Driven::new(settings.limits, interval, ends)),
+                None => others.build(settings),
+            }
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || measure(&scenario, &factory, seed, None, &stopped));
+        let running = Mutex::new(Some(Running { observations, actions, thread }));
+        Ok(Self { running, stop, limits })
+    }
+
+    /// Lowest and highest bitrate of the flow in bit/s.
+    #[getter]
+    fn limits_bps(&self) -> (u64, u64) {
+        (self.limits.min().as_bps(), self.limits.max().as_bps())
+    }
+
+    /// Sets the bitrate of the next interval, and returns what the sender knows at its end; `None`
+    /// when the call is over. Without a bitrate: the first observation.
+    #[pyo3(signature = (bitrate_bps = None))]
+    fn step(&self, py: Python<'_>, bitrate_bps: Option<f64>) -> PyResult<Option<Observation>> {
+        if bitrate_bps.is_some_and(|bps| !bps.is_finite() || bps < 0.0) {
+            return Err(error("a bitrate is a finite number of at least 0"));
+        }
+        py.detach(|| {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(running) = running.as_ref() else { return Ok(None) };
+            if let Some(bps) = bitrate_bps
+                && running.actions.send(bps).is_err()
+            {
+                return Ok(None);
+            }
+            Ok(running.observations.recv().ok())
+        })
+    }
+
+    /// The measured run, after the last step. Raises `WeirError` while the call goes on.
+    fn result(&self, py: Python<'_>) -> PyResult<Runs> {
+        py.detach(|| {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            match running.take() {
+                None => Err(error("the result was taken already")),
+                Some(still)
+                    if !still.thread.is_finished() && still.observations.try_recv().is_ok() =>
+                {
+                    *running = Some(still);
+                    Err(error("the call goes on: step() until it returns None"))
+                }
+                Some(ended) => {
+                    drop((ended.actions, ended.observations));
+                    let outcome = ended.thread.join().map_err(|_| error("the run failed"))?;
+                    let measured = outcome.map_err(error)?;
+                    Ok(Runs(measured.into_iter().collect()))
+                }
+            }
+        })
+    }
+
+    /// Ends the call before its time.
+    fn close(&self, py: Python<'_>) {
+        self.stop.store(true, Ordering::Relaxed);
+        py.detach(|| {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(Running { observations, actions, thread }) = running {
+                drop((observations, actions));
+                let _ = thread.join();
+            }
+        });
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The thread ends by itself: without the other ends of its channels it waits for nobody.
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Counts since the last observation.
+#[derive(Default)]
+struct Counts {
+    sent: DataSize,
+    received: DataSize,
+    arrived: u32,
+    lost: u32,
+    marked: u32,
+    delay: TimeDelta,
+    reports: u32,
+}
+
+/// A controller that asks the other side of two channels for its bitrate.
+struct Driven {
+    limits: RateLimits,
+    interval: TimeDelta,
+    due: Timestamp,
+    bitrate: Bitrate,
+    observations: Sender<Observation>,
+    actions: Receiver<f64>,
+    counts: Counts,
+    base_delay: Option<TimeDelta>,
+    rtt: Option<TimeDelta>,
+    reason: Reason,
+}
+
+impl Driven {
+    fn new(
+        limits: RateLimits,
+        interval: TimeDelta,
+        (observations, actions): (Sender<Observation>, Receiver<f64>),
+    ) -> Self {
+        Self {
+            limits,
+            interval,
+            due: Timestamp::ZERO + interval,
+            bitrate: limits.start(),
+            observations,
+            actions,
+            counts: Counts::default(),
+            base_delay: None,
+            rtt: None,
+            reason: Reason::Start,
+        }
+    }
+
+    fn observe(&mut self, now: Timestamp) -> Observation {
+        let counts = std::mem::take(&mut self.counts);
+        let seconds = self.interval.as_secs_f64();
+        let rate = |size: DataSize| size.as_bytes() as f64 * 8.0 / seconds;
+        let ratio = |part: u32, whole: u32| f64::from(part) / f64::from(whole.max(1));
+        let delay = self
+            .base_delay
+            .filter(|_| counts.arrived > 0)
+            .map(|base| counts.delay.as_micros() / i64::from(counts.arrived) - base.as_micros());
+        Observation {
+            time_us: now.as_micros(),
+            target_bps: self.bitrate.as_bps() as f64,
+            sent_bps: rate(counts.sent),
+            received_bps: rate(counts.received),
+            queuing_delay_us: delay.unwrap_or(-1),
+            rtt_us: self.rtt.map_or(-1, TimeDelta::as_micros),
+            loss_ratio: ratio(counts.lost, counts.lost + counts.arrived),
+            mark_ratio: ratio(counts.marked, counts.arrived),
+            reports: counts.reports,
+        }
+    }
+}
+
+impl Controller for Driven {
+    fn on_packet_sent(&mut self, _now: Timestamp, packet: &SentPacket) {
+        self.counts.sent += packet.size;
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
+        self.counts.reports += 1;
+        self.rtt = report.rtt(now).or(self.rtt);
+        if report.new_clock {
+            self.base_delay = None;
+        }
+        for packet in &report.packets {
+            let Some(delay) = packet.one_way_delay() else {
+                self.counts.lost += 1;
+                continue;
+            };
+            self.counts.arrived += 1;
+            self.counts.received += packet.size;
+            self.counts.marked += u32::from(packet.ecn == Ecn::Ce);
+            self.counts.delay += delay;
+            self.base_delay = Some(self.base_delay.map_or(delay, |base| base.min(delay)));
+        }
+    }
+
+    fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}
+
+    fn on_shared_rate(&mut self, _now: Timestamp, share: Bitrate) {
+        self.bitrate = self.limits.clamp(share);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.due = now + self.interval;
+        let observation = self.observe(now);
+        // Without the other side, the run is about to be stopped, and the bitrate stays.
+        if self.observations.send(observation).is_err() {
+            return;
+        }
+        if let Ok(bps) = self.actions.recv() {
+            let wanted = self.limits.clamp(Bitrate::from_bps(bps as u64));
+            if wanted != self.bitrate {
+                self.reason = Reason::Policy;
+            }
+            self.bitrate = wanted;
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        Some(self.due)
+    }
+
+    fn target(&self) -> Target {
+        Target::new(self.bitrate, self.bitrate * 1.5)
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.reason, "policy")
+    }
+}

@@ -1,0 +1,180 @@
+"""The package as its users see it."""
+
+import json
+import signal
+import threading
+import time
+
+import duckdb
+import polars
+import pyarrow
+import pytest
+import weir_rtc
+from weir_rtc.testing import check_controller
+
+#: A call whose packets are lost at random, so that seeds differ.
+LOSSY = {
+    "title": "a call with random loss",
+    "source": "this test",
+    "description": "Two per cent of the packets are lost.",
+    "duration": "10s",
+    "network": {
+        "up": {"capacity": "1Mbps", "delay": "25ms", "queue": "300ms", "loss": "2%"},
+        "down": {"delay": "25ms"},
+    },
+    "flow": [{"direction": "up", "max_bitrate": "2500kbps"}],
+}
+
+
+def test_a_run_gives_arrow_tables_that_others_read():
+    runs = weir_rtc.run("demo/first-call", "gcc,nada", range(2))
+    assert len(runs) == 4
+    series = pyarrow.table(runs.series)
+    assert series.num_rows == polars.DataFrame(runs.series).height > 0
+    assert duckdb.sql("select count(distinct controller) from series").fetchall() == [(2,)]
+    assert {"scenario", "controller", "seed", "flow", "time_ms", "target_bps"} <= set(
+        series.column_names
+    )
+    assert series.schema.field("queuing_delay_us").metadata[b"unit"] == "µs".encode()
+    assert {"ramp-up", "probe"} <= set(polars.DataFrame(runs.events)["reason"])
+    summaries = polars.DataFrame(runs.summaries)
+    assert summaries.filter(section="").height == 2 * 4
+    # The same number as the summary has.
+    whole = runs.json()[0]["flows"][0]["rate_mbps"]["mean"]
+    assert summaries["rate_mbps.mean"][0] == whole
+
+
+def test_equal_seeds_give_equal_tables_at_any_number_of_jobs():
+    one, four = (weir_rtc.run(LOSSY, "scream", range(4), jobs=jobs) for jobs in (1, 4))
+    assert pyarrow.table(one.series).equals(pyarrow.table(four.series))
+    received = polars.DataFrame(one.series).group_by("seed").agg(polars.col("received_bytes").sum())
+    assert received["received_bytes"].n_unique() == 4
+
+
+def test_scenarios_come_from_patterns_texts_dicts_and_files(tmp_path):
+    [first] = weir_rtc.scenarios("demo/first-call")
+    [text] = weir_rtc.scenarios(first.text)
+    assert text.flows == first.flows
+    file = tmp_path / "mine.toml"
+    file.write_text(first.text)
+    assert [it.duration_s for it in weir_rtc.scenarios(file)] == [first.duration_s]
+    assert len(weir_rtc.scenarios("lund/*")) > 3
+    import tomllib
+
+    [same] = weir_rtc.scenarios(tomllib.loads(first.text))
+    assert same.duration_s == first.duration_s
+
+
+def test_errors_are_the_lines_of_the_program():
+    with pytest.raises(weir_rtc.WeirError, match="there is no scenario"):
+        weir_rtc.run("demo/first-cal")
+    with pytest.raises(weir_rtc.WeirError, match="gcc"):
+        weir_rtc.run("demo/first-call", "gccc")
+    with pytest.raises(weir_rtc.WeirError, match="python:1: unknown key 'nonsense'"):
+        weir_rtc.Scenario("nonsense = 1\n")
+
+
+def test_reports_and_records(tmp_path):
+    runs = weir_rtc.run("demo/first-call", "gcc", out=tmp_path / "out")
+    weir_rtc.report([tmp_path / "out"], tmp_path / "a.html")
+    runs.report(tmp_path / "b.html")
+    page = (tmp_path / "b.html").read_text()
+    assert "demo/first-call" in page and "http-equiv" not in page.split("<body")[1]
+    assert "srcdoc" in runs._repr_html_()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(weir_rtc.WeirError, match="contains no record"):
+        weir_rtc.report([tmp_path / "empty"], tmp_path / "c.html")
+
+
+def test_expectations_are_judged():
+    rows = weir_rtc.check("rfc8867/5.1", "gcc,nada")
+    assert {row["controller"] for row in rows} == {"gcc", "nada"}
+    assert all(row["outcome"] in {"holds", "known miss"} for row in rows)
+
+
+class Steady(weir_rtc.Controller):
+    """Holds its bitrate, and obeys silence and the receiver's limit."""
+
+    name = "steady"
+
+    def on_packet_sent(self, now_us, sequence_number, size_bytes, queued_bytes):
+        if self.next_timeout_us is None:
+            self.next_timeout_us = now_us + 500_000
+
+    def on_feedback(self, now_us, report):
+        self.next_timeout_us = now_us + 500_000
+        lost = sum(packet.arrival_time_us is None for packet in report.packets)
+        if lost > len(report.packets) / 2:
+            self._to(self.target_bps * 0.9, "loss")
+        else:
+            self._to(self.target_bps * 1.05, "increase")
+        self.signals = {"lost_packets": float(lost)}
+
+    def on_timeout(self, now_us):
+        self.next_timeout_us = now_us + 500_000
+        self._to(self.target_bps * 0.8, "feedback lost")
+
+    def _to(self, bps, reason):
+        limit = getattr(self, "_limit_bps", None)
+        highest = self.max_bps if limit is None else max(self.min_bps, min(limit, self.max_bps))
+        bps = min(max(bps, self.min_bps), highest)
+        if bps != self.target_bps:
+            self.target_bps, self.reason = bps, reason
+
+
+def test_a_controller_in_python_runs_and_leaves_its_reasons():
+    runs = weir_rtc.run("demo/first-call", Steady)
+    events = polars.DataFrame(runs.events)
+    assert set(events["controller"]) == {"steady"}
+    assert "increase" in set(events["reason"])
+    again = weir_rtc.run("demo/first-call", Steady)
+    assert pyarrow.table(runs.series).equals(pyarrow.table(again.series))
+
+
+def test_the_harness_passes_a_sound_controller_and_finds_a_broken_one():
+    check_controller(Steady, scripts=8)
+
+    class Deaf(Steady):
+        name = "deaf"
+
+        def on_timeout(self, now_us):
+            self.next_timeout_us = now_us + 500_000
+
+    with pytest.raises(weir_rtc.WeirError, match="silence"):
+        check_controller(Deaf, scripts=1)
+
+
+def test_an_exception_of_a_controller_ends_the_run_and_is_raised():
+    class Broken(weir_rtc.Controller):
+        name = "broken"
+
+        def on_feedback(self, now_us, report):
+            raise ZeroDivisionError("my own")
+
+    with pytest.raises(ZeroDivisionError, match="my own"):
+        weir_rtc.run("demo/first-call", Broken)
+
+
+def test_ctrl_c_stops_a_run():
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        weir_rtc.run("lund/rmcat-ns3", "gcc", range(10_000))
+    # The 10,000 runs would take minutes.
+    assert time.monotonic() - start < 60
+
+
+def test_a_session_asks_for_each_bitrate():
+    [scenario] = weir_rtc.scenarios("demo/first-call")
+    session = weir_rtc.Session(scenario, 1, 100, "gcc")
+    seen = session.step()
+    steps = 0
+    while seen is not None:
+        assert seen.time_us == 100_000 * (steps + 1)
+        seen = session.step(500_000)
+        steps += 1
+    assert steps == scenario.duration_s * 10 or steps == scenario.duration_s * 10 - 1
+    result = session.result()
+    assert json.loads(result.json()[0])["controller"] == "policy"
+    with pytest.raises(weir_rtc.WeirError, match="finite"):
+        session.step(float("nan"))
