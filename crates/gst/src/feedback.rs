@@ -227,7 +227,7 @@ mod imp {
             let pad = |name| {
                 let template = class.pad_template(name).expect("one of the templates below");
                 gst::Pad::builder_from_template(&template)
-                    .iterate_internal_links_function(|pad, parent| links(pad, parent))
+                    .iterate_internal_links_function(links)
             };
             let failed = || Err(gst::FlowError::Error);
             let sink = pad("sink")
