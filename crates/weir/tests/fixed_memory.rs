@@ -69,7 +69,9 @@ fn targets(controller: Box<dyn Controller + Send>) -> Vec<u64> {
 // One test, because the piece belongs to the whole process.
 #[test]
 fn each_controller_runs_in_its_piece_as_it_does_without() {
-    println!("\n| controller | its piece, bytes | peak of what is in use, bytes |\n|---|---:|---:|");
+    println!(
+        "\n| controller | its piece, bytes | peak of what is in use, bytes |\n|---|---:|---:|"
+    );
     for algorithm in Algorithm::all() {
         let bytes = bytes_for(algorithm);
         give(bytes);

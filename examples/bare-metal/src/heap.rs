@@ -7,9 +7,9 @@
 //! instructions of each.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::mem::size_of;
 #[cfg(feature = "fixed-memory")]
 use core::mem::MaybeUninit;
+use core::mem::size_of;
 use core::ptr::addr_of_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -61,12 +61,13 @@ static HEAP: Heap = Heap {
 
 /// Gives the heap its memory. Called once, before the first allocation.
 pub(crate) fn start() {
-    static mut MEMORY: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
+    static mut ALL: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
     // SAFETY: the memory has no other user, and `start` is called once.
-    unsafe { HEAP.inner.init(addr_of_mut!(MEMORY) as usize, HEAP_SIZE) };
+    unsafe { HEAP.inner.init(addr_of_mut!(ALL) as usize, HEAP_SIZE) };
     #[cfg(feature = "fixed-memory")]
     {
-        static mut OF_CONTROLLER: [MaybeUninit<u8>; CONTROLLER_SIZE] = [MaybeUninit::uninit(); CONTROLLER_SIZE];
+        static mut OF_CONTROLLER: [MaybeUninit<u8>; CONTROLLER_SIZE] =
+            [MaybeUninit::uninit(); CONTROLLER_SIZE];
         // SAFETY: this is the only reference to it, because `start` is called once.
         MEMORY.give(unsafe { &mut *addr_of_mut!(OF_CONTROLLER) });
     }
