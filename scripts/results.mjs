@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Rewrites the tables of docs/results with the output of the commands that they name.
+// Rewrites the tables of docs/results and docs/reference with the output of the commands that they name.
 //
 // usage: scripts/results.mjs [--check] [--only PAGE]... [--calls] [--list]
 //
@@ -52,10 +52,13 @@ if (options.help) {
   process.exit(0);
 }
 
-const folder = join(root, "docs/results");
 const only = options.only.map((page) => basename(page, ".md"));
-const pages = readdirSync(folder).filter((name) => name.endsWith(".md"));
-const unknown = only.filter((page) => !pages.includes(`${page}.md`));
+// Names of pages are unique over both folders.
+const files = ["docs/results", "docs/reference"].flatMap((folder) => {
+  const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(".md"));
+  return names.map((name) => join(root, folder, name));
+});
+const unknown = only.filter((page) => !files.some((file) => basename(file, ".md") === page));
 if (unknown.length > 0) {
   console.error(`results: no such page: ${unknown.join(", ")}`);
   process.exit(2);
@@ -115,10 +118,9 @@ function renewed(whole, marks, command, content) {
 }
 
 const differing = [];
-for (const name of pages) {
-  const page = basename(name, ".md");
+for (const file of files) {
+  const page = basename(file, ".md");
   if (only.length > 0 && !only.includes(page)) continue;
-  const file = join(folder, name);
   for (const [, first, second, command] of readFileSync(file, "utf8").matchAll(block)) {
     const marks = [first, second].filter(Boolean);
     if (options.list) console.log(`${page}: ${marks.concat(command).join(" ")}`);

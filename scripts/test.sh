@@ -101,6 +101,7 @@ nextest() {
 rust() {
     heading 'cargo nextest'
     nextest "$target/nextest/$profile/junit.xml" --workspace
+    step 'controllers in fixed memory' cargo test --quiet --package weir-rtc --features fixed-memory --test fixed_memory
     # nextest does not run the examples in the documentation.
     step 'examples in the documentation' cargo test --quiet --workspace --doc
 }

@@ -8,12 +8,20 @@ accept '' "$@"
 cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-target}/gst
-program=$(cargo test --quiet --no-run --message-format=json --manifest-path crates/gst/Cargo.toml \
-    --target-dir "$target" --test weircc |
-    sed -n 's/.*"executable":"\([^"]*weircc[^"]*\)".*/\1/p')
+# program TEST: the executable of a test.
+program() {
+    cargo test --quiet --no-run --message-format=json --manifest-path crates/gst/Cargo.toml \
+        --target-dir "$target" --test "$1" |
+        sed -n "s/.*\"executable\":\"\([^\"]*$1[^\"]*\)\".*/\1/p"
+}
 # Tests whose subject is the time of a release, or a probe that a slow sender does not make, are left
 # out: under valgrind everything takes twenty times as long.
 # The tests register the plugin themselves, so GStreamer must not find it on its path as well.
 unset GST_PLUGIN_PATH
-GST_REGISTRY_FORK=no valgrind --quiet --error-exitcode=1 --leak-check=no "$program" \
+export GST_REGISTRY_FORK=no
+run() {
+    valgrind --quiet --error-exitcode=1 --leak-check=no "$@"
+}
+run "$(program weircc)" \
     --test-threads=1 state_changes raw_feedback unknown_controller events_keep sessions_event a_flush a_renegotiation
+run "$(program udp)" --test-threads=1 an_end_of_the_media caps_without

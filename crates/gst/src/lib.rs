@@ -6,6 +6,7 @@
 
 mod adjustable;
 mod cc;
+mod feedback;
 mod key_frames;
 mod pump;
 mod retransmissions;
@@ -19,6 +20,7 @@ use gst::glib;
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     cc::register(plugin)?;
     shaper::register(plugin)?;
+    feedback::register(plugin)?;
     twcc_parse::register(plugin)
 }
 

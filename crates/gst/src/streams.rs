@@ -88,21 +88,9 @@ impl Streams {
     /// mention stay: streams of one transport (BUNDLE) share one set of ids.
     pub(crate) fn set_caps(&mut self, caps: &gst::Caps) {
         let Some(structure) = caps.structure(0) else { return };
-        self.set_extensions(structure);
+        add_extensions(structure, &mut self.extensions);
         self.set_rtx(structure);
         self.caps = Some(caps.clone());
-    }
-
-    fn set_extensions(&mut self, structure: &gst::StructureRef) {
-        for (name, value) in structure.iter() {
-            let id = name.strip_prefix("extmap-").and_then(|id| id.parse().ok());
-            let Some(id) = id.and_then(ExtensionId::new) else { continue };
-            match extension_uri(value).as_deref() {
-                Some(TWCC_URI) => self.extensions.transport_sequence_number = Some(id),
-                Some(ABS_SEND_TIME_URI) => self.extensions.abs_send_time = Some(id),
-                _ => {}
-            }
-        }
     }
 
     /// Reads the retransmission stream of the media, which `rtprtxsend` adds to the caps. The
@@ -291,6 +279,19 @@ impl Streams {
         }
         if is_changed {
             let _ = buffer.make_mut().copy_from_slice(0, header);
+        }
+    }
+}
+
+/// Reads the ids of the header extensions from a structure of caps. Ids that it does not mention stay.
+pub(crate) fn add_extensions(structure: &gst::StructureRef, extensions: &mut ExtensionIds) {
+    for (name, value) in structure.iter() {
+        let id = name.strip_prefix("extmap-").and_then(|id| id.parse().ok());
+        let Some(id) = id.and_then(ExtensionId::new) else { continue };
+        match extension_uri(value).as_deref() {
+            Some(TWCC_URI) => extensions.transport_sequence_number = Some(id),
+            Some(ABS_SEND_TIME_URI) => extensions.abs_send_time = Some(id),
+            _ => {}
         }
     }
 }

@@ -101,3 +101,101 @@ fn av1enc_follows_in_a_pipeline() {
 fn svtav1enc_follows_in_a_pipeline() {
     check(&Case("svtav1enc preset=12", "rtpgstpay", "target-bitrate", 1_000));
 }
+
+/// Two encoders whose streams go through one `weircc` at a fixed target.
+struct TwoEncoders {
+    pipeline: gst::Pipeline,
+    weircc: gst::Element,
+    encoders: [gst::Element; 2],
+    /// Bytes of each payload type that left.
+    sent: [Arc<AtomicU64>; 2],
+}
+
+const TYPES: [u8; 2] = [96, 97];
+const SHARED: u64 = 600_000;
+
+impl TwoEncoders {
+    fn new() -> Result<Self, gst::glib::Error> {
+        common::init();
+        let encoder = |index: usize| {
+            format!(
+                "videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 \
+                 ! video/x-raw,format=I420,width=320,height=240,framerate=30/1 \
+                 ! x264enc name=encoder{index} bitrate=800 tune=zerolatency speed-preset=ultrafast \
+                   key-int-max=300 vbv-buf-capacity=200 \
+                 ! rtph264pay pt={} ! application/x-rtp,extmap-1=(string){TWCC} ! rtpfunnel. ",
+                TYPES[index]
+            )
+        };
+        let description = format!(
+            "rtpfunnel name=rtpfunnel ! weircc name=weircc algorithm=nada local=true \
+             min-bitrate={SHARED} start-bitrate={SHARED} max-bitrate={SHARED} \
+             ! fakesink name=sink sync=false {}{}",
+            encoder(0),
+            encoder(1)
+        );
+        let pipeline = gst::parse::launch(&description)?.downcast::<gst::Pipeline>().unwrap();
+        let [weircc, sink] = ["weircc", "sink"].map(|name| pipeline.by_name(name).unwrap());
+        let encoders = ["encoder0", "encoder1"].map(|name| pipeline.by_name(name).unwrap());
+        let sent: [Arc<AtomicU64>; 2] = Default::default();
+        let counted = sent.clone();
+        sink.static_pad("sink").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+            let packet = info.buffer().unwrap();
+            let kind = packet.map_readable().unwrap()[1] & 0x7f;
+            let index = TYPES.iter().position(|&it| it == kind).unwrap();
+            counted[index].fetch_add(packet.size() as u64, Ordering::Relaxed);
+            gst::PadProbeReturn::Ok
+        });
+        pipeline.set_state(gst::State::Playing).unwrap();
+        Ok(Self { pipeline, weircc, encoders, sent })
+    }
+
+    fn add(&self, index: usize, priority: f64) {
+        let encoder = &self.encoders[index];
+        assert!(self.weircc.emit_by_name::<bool>("add-encoder", &[encoder, &priority]));
+    }
+
+    /// Lets so much time pass. Returns what the encoders are set to, in kbit/s, and what they sent.
+    fn run(&self, seconds: u64) -> ([u32; 2], [u64; 2]) {
+        let before = self.sent.each_ref().map(|it| it.load(Ordering::Relaxed));
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        let sent = [0, 1].map(|index| self.sent[index].load(Ordering::Relaxed) - before[index]);
+        (self.encoders.each_ref().map(|it| it.property::<u32>("bitrate")), sent)
+    }
+}
+
+impl Drop for TwoEncoders {
+    fn drop(&mut self) {
+        self.pipeline.set_state(gst::State::Null).unwrap();
+    }
+}
+
+#[test]
+fn encoders_added_to_a_running_pipeline_share_the_target_by_priority() {
+    let call = match TwoEncoders::new() {
+        Ok(call) => call,
+        Err(error) => return println!("skipped: two encoders: {error}"),
+    };
+    // Both are at 800 kbit/s until the element knows them.
+    call.add(0, 2.0);
+    call.add(1, 1.0);
+    call.run(1);
+    let (set, sent) = call.run(3);
+    let parts = [SHARED * 2 / 3, SHARED / 3].map(|part| part * 95 / 100 / 1_000);
+    // Less is for a queue that drains, and it lowers both in the same ratio.
+    assert!(u64::from(set[0]) <= parts[0] && set[0] > 200, "{set:?} of {parts:?} kbit/s");
+    assert!((1.9..2.1).contains(&(f64::from(set[0]) / f64::from(set[1]))), "{set:?} kbit/s");
+    let ratio = sent[0] as f64 / sent[1] as f64;
+    assert!((1.5..2.5).contains(&ratio), "{sent:?} bytes");
+    // A new priority, and then an encoder less.
+    call.add(1, 2.0);
+    call.run(1);
+    let (set, _) = call.run(1);
+    assert!(set[0].abs_diff(set[1]) <= set[0] / 5, "{set:?} kbit/s");
+    call.weircc.emit_by_name::<()>("remove-encoder", &[&call.encoders[1]]);
+    call.weircc.set_property("min-bitrate", SHARED / 2);
+    call.weircc.set_property("max-bitrate", SHARED / 2);
+    let (removed, _) = call.run(1);
+    assert_eq!(removed[1], set[1], "a removed encoder keeps its bitrate");
+    assert!(u64::from(removed[0]) <= SHARED / 2 * 95 / 100 / 1_000, "{removed:?} kbit/s");
+}

@@ -76,6 +76,8 @@ mod duration;
 mod factory;
 pub mod feedback;
 mod fifo;
+#[cfg(feature = "fixed-memory")]
+pub mod fixed_memory;
 pub mod media_sender;
 pub mod pacer;
 pub mod receiver;

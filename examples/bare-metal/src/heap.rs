@@ -1,17 +1,21 @@
 //! The heap: a fixed piece of memory, and a count of what each owner holds.
 //!
-//! With the feature `fixed-memory`, the controller has a piece of its own, and the program ends with an
-//! error if it does not suffice. So the run proves that the controller needs no more.
+//! With the feature `fixed-memory`, the controller has a piece of its own by [`weir::fixed_memory`], and the program
+//! ends with an error if it does not suffice. So the run proves that the controller needs no more.
 //!
 //! The change from one owner to another is also a mark for `scripts/count-instructions.c`, which counts the
 //! instructions of each.
 
 use core::alloc::{GlobalAlloc, Layout};
+#[cfg(feature = "fixed-memory")]
+use core::mem::MaybeUninit;
 use core::mem::size_of;
 use core::ptr::addr_of_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use embedded_alloc::LlffHeap;
+#[cfg(feature = "fixed-memory")]
+use weir::fixed_memory::FixedMemory;
 
 /// Memory of the heap in bytes: more than any of the controllers needs.
 const HEAP_SIZE: usize = 1024 * 1024;
@@ -44,31 +48,49 @@ struct Count {
 
 struct Heap {
     inner: LlffHeap,
-    #[cfg(feature = "fixed-memory")]
-    of_controller: LlffHeap,
     counts: [Count; OWNERS],
     owner: AtomicUsize,
 }
 
-#[global_allocator]
+#[cfg_attr(not(feature = "fixed-memory"), global_allocator)]
 static HEAP: Heap = Heap {
     inner: LlffHeap::empty(),
-    #[cfg(feature = "fixed-memory")]
-    of_controller: LlffHeap::empty(),
     counts: [const { Count { held: AtomicUsize::new(0), peak: AtomicUsize::new(0) } }; OWNERS],
     owner: AtomicUsize::new(Owner::Network as usize),
 };
 
 /// Gives the heap its memory. Called once, before the first allocation.
 pub(crate) fn start() {
-    static mut MEMORY: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
+    static mut ALL: [u8; HEAP_SIZE] = [0; HEAP_SIZE];
     // SAFETY: the memory has no other user, and `start` is called once.
-    unsafe { HEAP.inner.init(addr_of_mut!(MEMORY) as usize, HEAP_SIZE) };
+    unsafe { HEAP.inner.init(addr_of_mut!(ALL) as usize, HEAP_SIZE) };
     #[cfg(feature = "fixed-memory")]
     {
-        static mut OF_CONTROLLER: [u8; CONTROLLER_SIZE] = [0; CONTROLLER_SIZE];
+        static mut OF_CONTROLLER: [MaybeUninit<u8>; CONTROLLER_SIZE] =
+            [MaybeUninit::uninit(); CONTROLLER_SIZE];
+        // SAFETY: this is the only reference to it, because `start` is called once.
+        MEMORY.give(unsafe { &mut *addr_of_mut!(OF_CONTROLLER) });
+    }
+}
+
+/// The allocator of everything but the controller.
+#[cfg(feature = "fixed-memory")]
+struct Rest;
+
+#[cfg(feature = "fixed-memory")]
+#[global_allocator]
+static MEMORY: FixedMemory<Rest> = FixedMemory::new(Rest);
+
+#[cfg(feature = "fixed-memory")]
+// SAFETY: every call goes to the heap unchanged.
+unsafe impl GlobalAlloc for Rest {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract.
+        unsafe { HEAP.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: as above.
-        unsafe { HEAP.of_controller.init(addr_of_mut!(OF_CONTROLLER) as usize, CONTROLLER_SIZE) };
+        unsafe { HEAP.dealloc(pointer, layout) }
     }
 }
 
@@ -83,18 +105,6 @@ const fn decimal(text: &str) -> usize {
         index += 1;
     }
     number
-}
-
-impl Heap {
-    /// The memory of an owner.
-    fn of(&self, owner: usize) -> &LlffHeap {
-        #[cfg(feature = "fixed-memory")]
-        if owner == Owner::Controller as usize {
-            return &self.of_controller;
-        }
-        let _ = owner;
-        &self.inner
-    }
 }
 
 /// Defines the functions that the counter of instructions looks for. Each has a body of its own, as the linker
@@ -127,6 +137,9 @@ marks! {
 pub fn within<T>(owner: Owner, work: impl FnOnce() -> T) -> T {
     let before = HEAP.owner.swap(owner as usize, Relaxed);
     mark(owner as usize);
+    #[cfg(feature = "fixed-memory")]
+    let result = if owner == Owner::Controller { MEMORY.within(work) } else { work() };
+    #[cfg(not(feature = "fixed-memory"))]
     let result = work();
     HEAP.owner.store(before, Relaxed);
     mark(before);
@@ -135,6 +148,10 @@ pub fn within<T>(owner: Owner, work: impl FnOnce() -> T) -> T {
 
 /// The most bytes that the owner has held at a time.
 pub fn peak(owner: Owner) -> usize {
+    #[cfg(feature = "fixed-memory")]
+    if owner == Owner::Controller {
+        return MEMORY.peak();
+    }
     HEAP.counts[owner as usize].peak.load(Relaxed)
 }
 
@@ -151,7 +168,7 @@ unsafe impl GlobalAlloc for Heap {
         let Some(tagged) = tagged(layout) else { return core::ptr::null_mut() };
         let owner = self.owner.load(Relaxed);
         // SAFETY: the size is not zero.
-        let start = unsafe { self.of(owner).alloc(tagged) };
+        let start = unsafe { self.inner.alloc(tagged) };
         if start.is_null() {
             return start;
         }
@@ -175,7 +192,7 @@ unsafe impl GlobalAlloc for Heap {
         let held = &self.counts[owner].held;
         held.store(held.load(Relaxed) - layout.size(), Relaxed);
         // SAFETY: the allocation came from this heap with this layout.
-        unsafe { self.of(owner).dealloc(start, tagged) };
+        unsafe { self.inner.dealloc(start, tagged) };
     }
 }
 

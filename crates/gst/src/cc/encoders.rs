@@ -242,7 +242,8 @@ impl Encoders {
         self.0.clear();
     }
 
-    /// An encoder's part of the sender's target; `None` if it was removed.
+    /// An encoder's part of the sender's target, by its priority [RFC8699 §5.3.1]: here the
+    /// sum of the rates is the target of the one controller. `None` if the encoder was removed.
     pub(super) fn part(&self, element: &gst::Element, target: Bitrate) -> Option<Bitrate> {
         let priorities: f64 = self.0.iter().map(|encoder| encoder.priority).sum();
         let encoder = self.0.iter().find(|encoder| encoder.element == *element)?;

@@ -17,6 +17,8 @@ mod properties;
 mod session;
 mod structures;
 
+pub(crate) use properties::SRTP_OVER_UDP;
+
 use gst::glib;
 use gst::prelude::*;
 
